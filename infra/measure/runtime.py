@@ -185,7 +185,7 @@ class Services:
 
     def __enter__(self):
         built = os.environ.get("LOCAL")
-        program = [built] if built else ["cargo", "run", "--quiet", "--package", "cli", "--bin", "local", "--"]
+        program = [built] if built else ["cargo", "run", "--quiet", "--package", "cli", "--bin", "comments-server", "--"]
         command = [*program, "--services-only", "--ephemeral", "--port", "0"]
         self.process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
         self.environment = {"SVC_READ_LIMIT": "1000000", "SVC_WRITE_LIMIT": "1000000"}

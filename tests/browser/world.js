@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers'
 import { after, before } from 'node:test'
 import { chromium } from 'playwright-core'
 
-const LOCAL = new URL(`../../${process.env.CARGO_TARGET_DIR ?? 'target'}/debug/local`, import.meta.url).pathname
+const LOCAL = new URL(`../../${process.env.CARGO_TARGET_DIR ?? 'target'}/debug/comments-server`, import.meta.url).pathname
 const SECRET = 'only-for-tests-in-a-browser-0123456789'
 /** A picture of one pixel, in place of everything that pages load from elsewhere. */
 export const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')

@@ -9,9 +9,9 @@ use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
-use local::gateway::Gateway;
 use ring::hmac;
 use serde_json::{Value, json};
+use server::gateway::Gateway;
 use shared::aws::https;
 
 use crate::response::TestResponse;

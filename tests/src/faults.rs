@@ -14,8 +14,8 @@ use aws_smithy_runtime_api::client::http::{
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
-use local::engine::Engine;
 use serde_json::{Value, json};
+use server::engine::Engine;
 use shared::store;
 use tokio::sync::oneshot;
 

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use http::{HeaderMap, Request, Response, StatusCode};
-use local::server;
 use serde_json::{Value, json};
+use server::http_server;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -77,7 +77,7 @@ impl Receiver {
         let shared = Shared { received: Vec::new(), status: 204, location: None, gate: watch::Sender::new(true) };
         let shared = Arc::new(Mutex::new(shared));
         let answering = Arc::clone(&shared);
-        let task = tokio::spawn(server::serve(listener, move |request| {
+        let task = tokio::spawn(http_server::serve(listener, move |request| {
             let (answer, mut gate) = answer(&mut lock(&answering), request);
             async move {
                 // It is open or comes to be, while there is a receiver.
@@ -139,7 +139,7 @@ fn answer(shared: &mut Shared, request: Request<Bytes>) -> (Response<Bytes>, wat
     let (head, body) = request.into_parts();
     let body = String::from_utf8(body.to_vec()).expect("text");
     shared.received.push(Received { path: head.uri.path().to_owned(), headers: head.headers, body });
-    let mut answer = server::empty(StatusCode::from_u16(shared.status).expect("a status"));
+    let mut answer = http_server::empty(StatusCode::from_u16(shared.status).expect("a status"));
     if let Some(location) = &shared.location {
         answer.headers_mut().insert("location", location.parse().expect("a header"));
     }

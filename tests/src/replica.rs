@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use local::engine::{Engine, EventFilter, Follower};
-use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
+use server::engine::{Engine, EventFilter, Follower};
+use server::template::{DEPLOYED, Template};
 
 use crate::settings::TABLE;
 

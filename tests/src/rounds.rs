@@ -6,7 +6,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use local::engine::Engine;
+use server::engine::Engine;
 use tokio::sync::watch;
 
 use crate::twin::Engines;

@@ -17,10 +17,10 @@ use http::Request;
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::connect::HttpConnector as Tcp;
 use hyper_util::rt::TokioExecutor;
-use local::access;
-use local::engine::Engine;
-use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
+use server::access;
+use server::engine::Engine;
+use server::template::{DEPLOYED, Template};
 use shared::store;
 use tokio::sync::{Mutex, OnceCell};
 

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use http::Method;
 use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, IF_NONE_MATCH, ORIGIN};
-use local::access::Access;
 use serde_json::{Value, json};
+use server::access::Access;
 use shared::domain::ids::CommentId;
 use shared::domain::job::{CleanUp, Job};
 use shared::routes::{self, ROUTES};

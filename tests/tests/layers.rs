@@ -49,9 +49,9 @@ const CRATES: [Crate; 4] = [
         ],
     },
     Crate {
-        folder: "infra/local",
+        folder: "infra/server",
         rows: &[
-            &["access", "account", "event_filter", "files", "publisher", "server"],
+            &["access", "account", "event_filter", "files", "http_server", "publisher"],
             &["bucket", "data_dir", "engine", "gateway", "queue"],
             &["outbox", "template", "trigger"],
             &["settings", "stack", "token"],

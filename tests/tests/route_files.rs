@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use http::Method;
-use local::gateway;
-use local::template::{DEPLOYED, Template};
+use server::gateway;
+use server::template::{DEPLOYED, Template};
 use shared::routes::{ROUTES, Route};
 use tests::{assert_written, committed};
 

@@ -19,9 +19,9 @@ use bytes::Bytes;
 use http::Request;
 use http::request::Builder;
 use http_body_util::Full;
-use local::data_dir::DataDir;
-use local::settings;
 use serde_json::Value;
+use server::data_dir::DataDir;
+use server::settings;
 
 use self::isso::Isso;
 use self::load::{Load, RequestMaker};

@@ -26,10 +26,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use local::data_dir::DataDirError;
-use local::engine::EngineError;
-use local::settings::SettingsError;
-use local::token::{NoSecret, Token};
+use server::data_dir::DataDirError;
+use server::engine::EngineError;
+use server::settings::SettingsError;
+use server::token::{NoSecret, Token};
 use shared::config::Config;
 use shared::domain::ids::{Random, hex};
 use shared::domain::time::Clock;

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 thread_local! {
     static SERVICE: (Runtime, App) = {
-        let engine = local::engine::Engine::memory().expect("an engine");
+        let engine = server::engine::Engine::memory().expect("an engine");
         let app = App::new(fuzz::config(), engine.client(), Clock::system(), Random::system());
         (fuzz::runtime(), app)
     };

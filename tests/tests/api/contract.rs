@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use http::Method;
-use local::template::DEPLOYED;
 use serde_json::Value;
+use server::template::DEPLOYED;
 use shared::config::profile::PROFILES;
 use shared::error::Refusal;
 use shared::routes::ROUTES;

@@ -1,8 +1,8 @@
 //! Comments that were written elsewhere: older than the service, with likes of nobody, and never imported twice.
 
 use futures_util::future::join_all;
-use local::template::DEPLOYED;
 use serde_json::{Value, json};
+use server::template::DEPLOYED;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
 use shared::domain::time::Timestamp;

@@ -5,12 +5,12 @@ use aws_lambda_events::event::{dynamodb, s3};
 use aws_sdk_dynamodb::types::AttributeValue::{self, L, N, S};
 use image::DynamicImage;
 use lambda_http::request::LambdaRequest;
-use local::bucket::Bucket;
-use local::engine::Engine;
-use local::service;
-use local::settings::JOBS;
-use local::template::{DEPLOYED, Template};
 use serde_json::{Value, json};
+use server::bucket::Bucket;
+use server::engine::Engine;
+use server::service;
+use server::settings::JOBS;
+use server::template::{DEPLOYED, Template};
 use shared::app::{App, Queues};
 use shared::config::Config;
 use shared::domain::ids::{CommentId, Random};
@@ -38,7 +38,8 @@ fn app(engine: &Engine) -> App {
 async fn a_record_of_the_stream_takes_replies_and_old_names_away() {
     let engine = Engine::memory().unwrap();
     let queues =
-        local::queue::Queues::temporary(service::queue_settings().unwrap(), Clock::system(), Random::system()).unwrap();
+        server::queue::Queues::temporary(service::queue_settings().unwrap(), Clock::system(), Random::system())
+            .unwrap();
     let app = App { queues: service::app_queues(&queues), ..app(&engine) };
     let put = |item: Vec<(&str, AttributeValue)>| {
         let item = item.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use http::Method;
 use http::header::{ACCEPT, CONTENT_TYPE, ORIGIN, USER_AGENT};
-use local::outbox::SentMail;
 use serde_json::{Value, json};
+use server::outbox::SentMail;
 use shared::store::meter::{self, Cost};
 use tests::{Actor, MAIL, TestResponse, World, by_guest, wants};
 
@@ -301,11 +301,11 @@ async fn a_link_that_is_pressed_again_writes_nothing_and_sends_no_message() {
     world.wait_until_idle().await;
     for button in ["action=confirm", "action=stop"] {
         assert!(press(&ada, &link, button).await.ok(200).cost.write_units > 0.0, "{button}");
-        let messages = world.queues().bodies(local::settings::DELIVERIES).unwrap().len();
+        let messages = world.queues().bodies(server::settings::DELIVERIES).unwrap().len();
         for _ in 0..2 {
             let again = press(&ada, &link, button).await.ok(200);
             assert!(again.cost.write_units == 0.0, "{button}: {:?}", again.cost);
-            assert_eq!(world.queues().bodies(local::settings::DELIVERIES).unwrap().len(), messages, "{button}");
+            assert_eq!(world.queues().bodies(server::settings::DELIVERIES).unwrap().len(), messages, "{button}");
         }
     }
 }
@@ -1215,7 +1215,7 @@ async fn no_plain_address_is_in_the_table_or_in_a_queue() {
     look().await;
     world.wait_until_idle().await;
     look().await;
-    let messages = world.queues().bodies(local::settings::DELIVERIES).unwrap();
+    let messages = world.queues().bodies(server::settings::DELIVERIES).unwrap();
     assert!(!messages.is_empty() && !messages.iter().any(|message| message.contains('@')), "{messages:?}");
     world.pass(Duration::from_hours(1));
     world.finish_jobs().await;

@@ -9,9 +9,9 @@ use http::Method;
 use http::header::CONTENT_TYPE;
 use image::DynamicImage;
 use imaging::{Format, THUMBNAIL_SIDE, clean};
-use local::settings::MEDIA;
 use samples::*;
 use serde_json::{Value, json};
+use server::settings::MEDIA;
 use tests::{Actor, MEDIA_BASE, TestResponse, World};
 use thumbnails::Thumbnails;
 

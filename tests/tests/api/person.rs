@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use local::settings::MEDIA;
 use media::bucket::Bucket;
 use serde_json::{Value, json};
+use server::settings::MEDIA;
 use shared::domain::avatar::Avatar;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};

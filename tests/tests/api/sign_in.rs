@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, ORIGIN};
-use local::outbox::SentMail;
-use local::settings::DELIVERIES;
 use serde_json::{Value, json};
+use server::outbox::SentMail;
+use server::settings::DELIVERIES;
 use shared::domain::mail_keys::{Link, MailKeys, Purpose};
 use shared::domain::secret::Secret;
 use tests::{Actor, Faults, MAIL, SALT, SIGN_IN, Setup, TestResponse, World, by_guest, code, wants};

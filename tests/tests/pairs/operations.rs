@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use http::Method;
 use http::header::CONTENT_TYPE;
-use local::settings::{DELIVERIES, JOBS, MEDIA};
 use media::bucket::Bucket;
 use serde_json::{Value, json};
+use server::settings::{DELIVERIES, JOBS, MEDIA};
 use shared::domain::ids::{UserId, salt_fingerprint};
 use shared::domain::person::Who;
 use shared::domain::secret::Secret;

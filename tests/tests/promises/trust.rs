@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use local::settings::MEDIA;
 use media::bucket::Bucket;
+use server::settings::MEDIA;
 use shared::domain::comment::State;
 use shared::domain::ids::{CommentId, UserId, Visitor};
 use shared::domain::person::Who;

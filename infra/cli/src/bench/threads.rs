@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
-use local::data_dir::DataDir;
-use local::engine::Engine;
-use local::service::{self, Services};
-use local::stack::Stack;
-use local::token::Token;
 use serde_json::{Value, json};
+use server::data_dir::DataDir;
+use server::engine::Engine;
+use server::service::{self, Services};
+use server::stack::Stack;
+use server::token::Token;
 use shared::app::App;
 use shared::config::Config;
 use shared::domain::ids::{CommentId, Random};

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, Method, Response};
-use local::gateway::Mount;
-use local::token::NoSecret;
+use server::gateway::Mount;
+use server::token::NoSecret;
 use shared::config::Config;
 use shared::domain::ids::ThreadId;
 

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
-use local::token::NoSecret;
+use server::token::NoSecret;
 use shared::config::Config;
 
 use super::sample_tokens;

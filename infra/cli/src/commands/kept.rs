@@ -2,13 +2,13 @@
 
 use std::io;
 
-use local::bucket::{Bucket, BucketError};
-use local::data_dir::DataDir;
-use local::engine::{Engine, EngineError};
-use local::outbox::Outbox;
-use local::queue::Queues;
-use local::service;
-use local::settings::DELIVERIES;
+use server::bucket::{Bucket, BucketError};
+use server::data_dir::DataDir;
+use server::engine::{Engine, EngineError};
+use server::outbox::Outbox;
+use server::queue::Queues;
+use server::service;
+use server::settings::DELIVERIES;
 use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 

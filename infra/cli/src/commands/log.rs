@@ -1,7 +1,7 @@
 //! The log for people: a line for each request, without addresses, query strings, tokens and bodies. A second one says why a
 //! request was refused, where the answer does not.
 
-use local::gateway::Exchange;
+use server::gateway::Exchange;
 use shared::http::request::RefusedBecause;
 use shared::store::meter::Cost;
 

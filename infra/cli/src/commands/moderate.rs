@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use jiff::SignedDuration;
-use local::token::Token;
+use server::token::Token;
 use shared::domain::time::Clock;
 
 use super::deployed::{Stack, sdk_config};

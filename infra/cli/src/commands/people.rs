@@ -1,7 +1,7 @@
 //! The people whom `cargo local` knows. Ada and Grace have tokens to try the service with; all of them wrote on the page of
 //! the demonstration.
 
-use local::token::Token;
+use server::token::Token;
 
 #[derive(Debug)]
 pub(super) struct Person {

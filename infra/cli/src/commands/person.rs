@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
-use local::data_dir::DataDir;
-use local::outbox;
-use local::queue;
-use local::settings;
 use md5::{Digest, Md5};
 use media::bucket;
 use serde_json::Value;
+use server::data_dir::DataDir;
+use server::outbox;
+use server::queue;
+use server::settings;
 use shared::domain::ids::{UserId, hex, salt_fingerprint};
 use shared::domain::person::Who;
 use shared::domain::secret::Secret;

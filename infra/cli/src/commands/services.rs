@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use local::data_dir::{DataDir, Lock};
-use local::settings;
-use local::template::{DEPLOYED, Template};
+use server::data_dir::{DataDir, Lock};
+use server::settings;
+use server::template::{DEPLOYED, Template};
 
 use super::kept::{open_bucket, open_queues, open_table};
 use super::stop::stop_signal;

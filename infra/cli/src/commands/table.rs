@@ -4,10 +4,10 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::config::Builder;
-use local::data_dir::{DataDir, Lock};
-use local::engine::Engine;
-use local::settings;
-use local::template::{DEPLOYED, Template};
+use server::data_dir::{DataDir, Lock};
+use server::engine::Engine;
+use server::settings;
+use server::template::{DEPLOYED, Template};
 use shared::aws::secrets;
 use shared::domain::ids::Random;
 use shared::domain::secret::Secret;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
-use local::data_dir::DataDir;
-use local::settings;
-use local::token::Token;
+use server::data_dir::DataDir;
+use server::settings;
+use server::token::Token;
 use shared::config::Config;
 use shared::domain::time::Clock;
 

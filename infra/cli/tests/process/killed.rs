@@ -11,8 +11,8 @@ use aws_sdk_dynamodb::types::AttributeValue::S;
 use futures_util::future::join_all;
 use http::Method;
 use jiff::Timestamp;
-use local::engine::Engine;
 use serde_json::{Value, json};
+use server::engine::Engine;
 use tests::{Actor, MAIL, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 
 use crate::{on_data, serve};

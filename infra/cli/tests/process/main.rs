@@ -16,7 +16,7 @@ use std::process::{Command, Output};
 use tests::{Service, command};
 
 fn local(words: &[&str]) -> Command {
-    command(env!("CARGO_BIN_EXE_local"), words)
+    command(env!("CARGO_BIN_EXE_comments-server"), words)
 }
 
 /// `words` are a subcommand and its options.

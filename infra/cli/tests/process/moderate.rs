@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use local::server;
+use server::http_server;
 use tests::{SECRET, Service};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -26,7 +26,7 @@ impl Aws {
         let url = format!("http://{}", listener.local_addr().unwrap());
         let requests = Arc::<Mutex<Vec<String>>>::default();
         let (heard, answers) = (Arc::clone(&requests), Arc::new(Mutex::new(answers.into_iter())));
-        let task = tokio::spawn(server::serve(listener, move |request: Request<Bytes>| {
+        let task = tokio::spawn(http_server::serve(listener, move |request: Request<Bytes>| {
             let (head, body) = request.into_parts();
             heard.lock().unwrap().push(format!("{head:?} {}", str::from_utf8(&body).unwrap()));
             let (status, body) = answers.lock().unwrap().next().expect("one more answer");

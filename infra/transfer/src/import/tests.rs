@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::config::Builder;
 use jiff::Timestamp;
-use local::engine::Engine;
-use local::template::{DEPLOYED, Template};
 use proptest::prelude::*;
+use server::engine::Engine;
+use server::template::{DEPLOYED, Template};
 use shared::domain::comment::Comment as Stored;
 use shared::domain::ids::{CommentId, IdSource, Random, ThreadId, UserId};
 use shared::domain::job::{CleanUp, Job};

@@ -7,12 +7,12 @@ use tokio::net::TcpListener;
 
 use super::Queues;
 use super::protocol::{PROTOCOL, operation};
-use crate::server;
+use crate::http_server;
 
 impl Queues {
     /// Serves until the future is dropped. Signatures are not checked.
     pub async fn serve(self, listener: TcpListener) {
-        server::serve(listener, move |request| {
+        http_server::serve(listener, move |request| {
             let queues = self.clone();
             async move {
                 let (status, answer) = match operation(request.headers()) {
@@ -22,7 +22,7 @@ impl Queues {
                 let response = http::Response::builder().status(status).header(CONTENT_TYPE, PROTOCOL.content_type());
                 response
                     .body(Bytes::from(answer.to_string()))
-                    .unwrap_or_else(|_| server::empty(StatusCode::INTERNAL_SERVER_ERROR))
+                    .unwrap_or_else(|_| http_server::empty(StatusCode::INTERNAL_SERVER_ERROR))
             }
         })
         .await;

@@ -1,7 +1,7 @@
 //! The whole service on one machine, for development and tests: API Gateway, Lambda, the table, the bucket, the
 //! queues and the mail server.
 //!
-//! Layers: `access, account, event_filter, files, publisher, server ← bucket, data_dir, engine, gateway, queue ← outbox,
+//! Layers: `access, account, event_filter, files, http_server, publisher ← bucket, data_dir, engine, gateway, queue ← outbox,
 //! template, trigger ← settings, stack, token ← service`. A module uses the modules of the layers to its left; `layers.rs` of the
 //! package `tests` holds the order.
 
@@ -13,10 +13,10 @@ pub mod engine;
 mod event_filter;
 mod files;
 pub mod gateway;
+pub mod http_server;
 pub mod outbox;
 mod publisher;
 pub mod queue;
-pub mod server;
 pub mod service;
 pub mod settings;
 pub mod stack;

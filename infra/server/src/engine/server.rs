@@ -8,12 +8,12 @@ use tokio::net::TcpListener;
 
 use super::Engine;
 use super::protocol::{PROTOCOL, operation};
-use crate::server::{self, empty};
+use crate::http_server::{self, empty};
 
 impl Engine {
     /// Serves until the future is dropped.
     pub async fn serve(self, listener: TcpListener) {
-        server::serve(listener, move |request| {
+        http_server::serve(listener, move |request| {
             let engine = self.clone();
             async move { engine.respond_over_http(request).await }
         })

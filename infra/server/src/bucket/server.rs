@@ -9,13 +9,13 @@ use tokio::net::TcpListener;
 
 use super::Bucket;
 use super::website::Website;
-use crate::server::{self, empty};
+use crate::http_server::{self, empty};
 
 impl Bucket {
     /// Serves until the future is dropped.
     pub async fn serve(self, listener: TcpListener) {
         let website = Website::new(format!("/{}", self.name()), &self);
-        server::serve(listener, move |request| {
+        http_server::serve(listener, move |request| {
             let (bucket, website) = (self.clone(), website.clone());
             async move {
                 if request.headers().contains_key(AUTHORIZATION) {
