@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue::{self, M, N, S};
 use shared::domain::comment::Comment;
 use shared::domain::ids::CommentId;
 use shared::store::Reading;
+use transfer::store::fixtures::import_fixture;
 
 use crate::World;
 use crate::settings::TABLE;
@@ -51,7 +52,7 @@ impl World {
 
     /// Adds a comment with the id and the likes it has, as an import does. Its id.
     pub async fn import(&self, comment: &Comment) -> u64 {
-        assert!(self.store().import_fixture(comment).await.expect("the table answers"), "{comment:?}");
+        assert!(import_fixture(&self.store(), comment).await.expect("the table answers"), "{comment:?}");
         comment.id.0
     }
 

@@ -30,6 +30,7 @@ use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
 use shared::store::{Reading, Store};
 use tokio::net::TcpListener;
+use transfer::store::recount;
 
 use crate::faults::{Faults, Faulty};
 use crate::rounds::Rounds;
@@ -456,7 +457,7 @@ impl World {
     /// The findings of a recount of the table, once all that follows the writes has been done.
     pub async fn findings(&self) -> Vec<String> {
         self.wait_until_idle().await;
-        let findings = self.store().check(self.now()).await.expect("the table answers");
+        let findings = recount::check(&self.store(), self.now()).await.expect("the table answers");
         findings.iter().map(ToString::to_string).collect()
     }
 

@@ -68,9 +68,9 @@ const CRATES: [Crate; 4] = [
     },
     Crate {
         folder: "infra/transfer",
-        rows: &[&["check", "lease", "temporary"], &["import"], &["export"], &["person"]],
+        rows: &[&["temporary"], &["store"], &["check", "lease"], &["import"], &["export"], &["person"]],
         apart: &[],
-        external: &[("aws_", &[]), ("html5ever", &["import"]), ("media", &["person"])],
+        external: &[("aws_", &["store"]), ("html5ever", &["import"]), ("media", &["person"])],
     },
     Crate { folder: "infra/cli", rows: &[&["bench"], &["commands"]], apart: &[], external: &[("clap", &["commands"])] },
 ];

@@ -1,5 +1,4 @@
-//! Recounts a table, prints a line for each finding, and repairs them on request. `shared::store::recount` has the
-//! rules.
+//! Recounts a table, prints a line for each finding, and repairs them on request. `store::recount` has the rules.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -7,7 +6,8 @@ use std::time::Duration;
 use shared::domain::time::Clock;
 use shared::error::Fault;
 use shared::store::Store;
-use shared::store::recount::Finding;
+
+use crate::store::recount::{self, Finding};
 
 /// Repairing one thing may reveal another.
 const ROUNDS: usize = 5;
@@ -41,7 +41,7 @@ impl Check {
                 break;
             }
             for finding in &findings {
-                repaired += usize::from(store.repair(finding).await?);
+                repaired += usize::from(recount::repair(store, finding).await?);
             }
             findings = self.look(store).await?;
         }
@@ -58,10 +58,11 @@ impl Check {
 
     async fn look(self, store: &Store) -> Result<Vec<Finding>, Fault> {
         let clock = Clock::system();
-        let mut findings = store.check(clock.now()).await?;
+        let mut findings = recount::check(store, clock.now()).await?;
         if !self.patience.is_zero() && !findings.is_empty() {
             tokio::time::sleep(self.patience).await;
-            let again: Vec<String> = store.check(clock.now()).await?.iter().map(ToString::to_string).collect();
+            let again: Vec<String> =
+                recount::check(store, clock.now()).await?.iter().map(ToString::to_string).collect();
             findings.retain(|finding| again.contains(&finding.to_string()));
         }
         Ok(findings)

@@ -19,6 +19,7 @@ use shared::store::Store;
 
 use self::records::thread_key;
 use self::sorted::Sorted;
+use crate::store::export::{imported_salt, scan_page};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -40,7 +41,7 @@ pub async fn export(store: &Store, salt: String, temp_dir: &Path, out: &mut impl
     let mut sorted = Sorted::create(temp_dir)?;
     let mut position = None;
     loop {
-        let (items, next) = store.scan_page(position).await?;
+        let (items, next) = scan_page(store, position).await?;
         items.into_iter().try_for_each(|item| sorted.add(item))?;
         if next.is_none() {
             break;
@@ -48,7 +49,7 @@ pub async fn export(store: &Store, salt: String, temp_dir: &Path, out: &mut impl
         position = next;
     }
     // Hashed ids of users cannot have come from elsewhere.
-    let imported = if sorted.has_hashed_users() { None } else { store.imported_salt().await? };
+    let imported = if sorted.has_hashed_users() { None } else { imported_salt(store).await? };
     sorted.drop_orphans()?;
     sorted.write(imported.unwrap_or(salt), out)
 }

@@ -31,7 +31,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 use shared::domain::time::Clock;
-use shared::store::person::forgotten::Forgotten;
+
+use crate::store::person::forgotten::Forgotten;
 
 pub use self::author::Users;
 pub use self::format::Format;

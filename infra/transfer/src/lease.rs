@@ -7,6 +7,8 @@ use shared::error::Fault;
 use shared::store::Store;
 use tokio::time::Instant;
 
+use crate::store::import::{end_import_lease, lease_import};
+
 /// The time between two renewals of the lease, which holds for a minute.
 const RENEWAL: Duration = Duration::from_secs(15);
 /// The table may fail for this long before the lease counts as lost.
@@ -43,7 +45,7 @@ impl Lease<'_> {
             result = work => result,
             lost = self.keep() => Err(lost.into()),
         };
-        let ended = self.store.end_import_lease(&self.holder).await.map_err(LeaseError::from);
+        let ended = end_import_lease(self.store, &self.holder).await.map_err(LeaseError::from);
         let value = result?;
         ended?;
         Ok(value)
@@ -73,6 +75,6 @@ impl Lease<'_> {
     }
 
     async fn renew(&self) -> Result<(), LeaseError> {
-        if self.store.lease_import(&self.holder, self.clock.now()).await? { Ok(()) } else { Err(LeaseError::Taken) }
+        if lease_import(self.store, &self.holder, self.clock.now()).await? { Ok(()) } else { Err(LeaseError::Taken) }
     }
 }

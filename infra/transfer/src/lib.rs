@@ -1,9 +1,10 @@
 //! Moves data in and out of a table: imports from other systems, exports, and what is known of one person, which it also erases.
-//! Checks a table, too.
+//! Checks a table, too. `store` reads and writes the table.
 
 pub mod check;
 pub mod export;
 pub mod import;
 pub mod lease;
 pub mod person;
+pub mod store;
 mod temporary;

@@ -22,12 +22,12 @@ impl Addresses {
         Self { hashes: salt.map(PersonHashes::new), has_gravatars }
     }
 
-    pub(super) fn has_gravatars(&self) -> bool {
+    pub fn has_gravatars(&self) -> bool {
         self.has_gravatars
     }
 
     /// What is kept of the hash of an address.
-    pub(super) fn keyed(&self, hash: &str) -> Option<String> {
+    pub fn keyed(&self, hash: &str) -> Option<String> {
         self.hashes.as_ref().map(|hashes| hashes.address(hash))
     }
 }

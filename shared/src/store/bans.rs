@@ -65,18 +65,18 @@ fn expires(ban: &Ban) -> Option<Timestamp> {
 }
 
 /// The row of a user's ban.
-pub(super) fn row(id: u64, user: UserId, ban: &Ban) -> Result<Item, Fault> {
+pub fn row(id: u64, user: UserId, ban: &Ban) -> Result<Item, Fault> {
     write(&keys::banned(id), &Row { user: Some(user), network: None, expires: expires(ban) })
 }
 
 /// The row of a network's ban.
-pub(super) fn network_row(of: &NetworkBan) -> Result<Item, Fault> {
+pub fn network_row(of: &NetworkBan) -> Result<Item, Fault> {
     let row = Row { user: None, network: Some(of.network.clone()), expires: expires(&of.ban) };
     write(&keys::banned(of.id), &row)
 }
 
 /// The item of a network's ban.
-pub(super) fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
+pub fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
     let NetworkItem { id, ban, comment, thread, .. } = read(item)?;
     Ok(NetworkBan { network: name.to_owned(), id, ban, comment, thread })
 }

@@ -109,7 +109,7 @@ impl Edit {
 }
 
 /// What a change of a comment consists of, given the comment as it is now.
-pub(super) enum Plan {
+pub enum Plan {
     /// One update, at half the price of a transaction. It must be harmless to do twice.
     Alone(Write),
     Together(Vec<Write>),
@@ -254,7 +254,7 @@ impl Store {
 
     /// Changes a comment as `plan` says, and returns it as it is now, or as it was read if it was deleted after the change;
     /// `None` when it no longer existed or was a placeholder.
-    pub(super) async fn change<P>(
+    pub async fn change<P>(
         &self,
         doing: &'static str,
         comment: Comment,
@@ -313,7 +313,7 @@ impl Store {
 }
 
 /// The item of a new comment, index keys included.
-pub(super) fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
+pub fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
     let mut item = write(&keys::comment(comment.id), comment)?;
     item.extend(placement::index_keys(comment, is_inline).map(|(name, value)| (name.to_owned(), value)));
     if comment.is_top_level() {
@@ -326,7 +326,7 @@ pub(super) fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
     Ok(item)
 }
 
-pub(super) fn creation(
+pub fn creation(
     comment: &Comment,
     parent: Option<&Comment>,
     visitor_state: &VisitorThreadState,
@@ -401,12 +401,12 @@ pub(super) fn as_read(write: Write, comment: &Comment) -> Write {
 }
 
 /// Requires that the comment exists and is no placeholder.
-pub(super) fn present(write: Write) -> Write {
+pub fn present(write: Write) -> Write {
     write.exists().still(comment::PLACEHOLDER, None)
 }
 
 /// Requires that the comment exists and is still in this state.
-pub(super) fn in_state(write: Write, state: State) -> Write {
+pub fn in_state(write: Write, state: State) -> Write {
     write.exists().still(comment::STATE, state_text(state).map(text))
 }
 
@@ -446,7 +446,7 @@ pub(super) fn change_queues(before: &Comment, after: &Comment) -> Vec<Write> {
 }
 
 /// The names of the queues a comment is in.
-pub(super) fn queues(comment: &Comment) -> impl Iterator<Item = &'static str> {
+pub fn queues(comment: &Comment) -> impl Iterator<Item = &'static str> {
     let pending = comment.is_queued().then_some("pending");
     let rejected = (comment.state == State::Rejected).then_some("rejected");
     let reported = comment.reported.then_some("reported");

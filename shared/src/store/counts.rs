@@ -109,7 +109,7 @@ fn unchanged(id: CommentId, comment: Option<&Comment>) -> Write {
 }
 
 /// Adds a comment to those that count, unless it is one of them.
-pub(super) fn count(thread: &ThreadId, id: CommentId) -> Vec<Write> {
+pub fn count(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     count_by(thread, keys::counted(thread, id).item())
 }
 
@@ -126,7 +126,7 @@ fn count_by(thread: &ThreadId, row: Item) -> Vec<Write> {
 }
 
 /// Takes a comment out of those that count, if it is one of them.
-pub(super) fn discount(thread: &ThreadId, id: CommentId) -> Vec<Write> {
+pub fn discount(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     let row = Write::delete(keys::counted(thread, id)).exists();
     vec![row.label(Label::Counted), Write::update(keys::count(thread)).add(count::COUNT, number(-1))]
 }

@@ -14,12 +14,11 @@
 
 use super::comments::{CommentWithAncestors, Plan, in_state, leave_thread, queues};
 use super::keys::{self, Key};
-use super::schema::comment;
-use super::sources::tombstone;
+use super::schema::{comment, source};
 use super::transaction::{Outcome, Write};
 use super::{Index, Query, Reading, Store, number, placement, read, yes};
 use crate::domain::comment::{Comment, State};
-use crate::domain::ids::CommentId;
+use crate::domain::ids::{CommentId, SourceId};
 use crate::domain::list::Order;
 use crate::domain::thread::Thread;
 use crate::error::Fault;
@@ -29,7 +28,7 @@ const MAX_READ: usize = 100;
 
 /// A live reply of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum LiveReply {
+pub enum LiveReply {
     None,
     Approved,
     /// One that waits for a moderator.
@@ -64,7 +63,7 @@ impl Store {
     }
 
     /// A live reply of the comment beside one that goes.
-    pub(super) async fn live_reply(&self, comment: &Comment, going: Option<&Comment>) -> Result<LiveReply, Fault> {
+    pub async fn live_reply(&self, comment: &Comment, going: Option<&Comment>) -> Result<LiveReply, Fault> {
         if comment.replies > u64::from(going.is_some_and(Comment::is_approved)) {
             return Ok(LiveReply::Approved);
         }
@@ -137,7 +136,7 @@ impl Store {
 }
 
 /// Deletes a comment below which nothing stays, if that is still so.
-pub(super) fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Vec<Write> {
+pub fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Vec<Write> {
     let mut writes: Vec<Write> = remove(comment).collect();
     match (comment.is_approved(), parent) {
         (true, None) => writes.push(leave_thread(comment, thread)),
@@ -176,4 +175,13 @@ fn as_answered(write: Write, comment: &Comment) -> Write {
         0 => write.when(format!("attribute_not_exists({0}) OR {0} = :none", comment::REPLIES)).with(":none", number(0)),
         replies => write.still(comment::REPLIES, Some(number(replies))),
     }
+}
+
+/// Makes the row of its source the tombstone of a comment that is deleted. It keeps later imports from bringing the comment back.
+pub fn tombstone(comment: &Comment) -> Option<Write> {
+    comment.source.as_ref().map(|source| tombstone_of(source, comment.id))
+}
+
+pub fn tombstone_of(source: &SourceId, id: CommentId) -> Write {
+    Write::update(keys::source(source)).set(source::COMMENT, number(id.0)).set(source::DELETED, yes())
 }

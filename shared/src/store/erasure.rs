@@ -10,7 +10,7 @@ use crate::domain::comment::Comment;
 use crate::error::Fault;
 
 /// The attributes of a comment that placeholders do not have: its writer, its text, its state, likes and reports.
-pub(super) const ERASED: [&str; 24] = [
+pub const ERASED: [&str; 24] = [
     comment::USER,
     comment::GUEST,
     comment::NETWORK,
@@ -40,11 +40,7 @@ pub(super) const ERASED: [&str; 24] = [
 impl Store {
     /// Turns a comment into a placeholder, which everyone may see. It keeps its place and its replies, and loses its pin and
     /// its places in the moderation queues. Further conditions on it may be added.
-    pub(super) async fn erasure(
-        &self,
-        comment: &Comment,
-        conditions: impl FnOnce(Write) -> Write,
-    ) -> Result<Plan, Fault> {
+    pub async fn erasure(&self, comment: &Comment, conditions: impl FnOnce(Write) -> Write) -> Result<Plan, Fault> {
         let decision = Decision::new(comment, comment.clone().into_placeholder(), conditions(erase(comment)));
         if !comment.is_approved() {
             return self.show(decision).await;

@@ -9,10 +9,10 @@ use tokio::time::Instant;
 
 use super::comments::{Changed, Plan, in_state};
 use super::counts::RecountTrigger;
+use super::deletion::tombstone;
 use super::keys::{self, Key, Scope, Span};
 use super::lists::walk::Window;
 use super::schema::{comment, user};
-use super::sources::tombstone;
 use super::transaction::Write;
 use super::{Index, Query, Reading, Store, meter, number, placement, text};
 use crate::domain::comment::Comment;
@@ -103,7 +103,7 @@ impl Store {
     }
 
     /// Removes some reports and counts of guests of a placeholder. False when there are none.
-    pub(super) async fn remove_reactions(&self, comment: CommentId) -> Result<bool, Fault> {
+    pub async fn remove_reactions(&self, comment: CommentId) -> Result<bool, Fault> {
         let mut found = false;
         for bounds in [keys::reports(), keys::guest_bounds()] {
             let items = self.items_below(comment, Some(bounds)).await?;
@@ -127,8 +127,7 @@ impl Store {
 
     /// Removes some items in the partition of a deleted comment, and the unapproved replies that they name. False when
     /// there are none.
-    #[cfg_attr(not(feature = "import"), allow(dead_code))]
-    pub(super) async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
+    pub async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
         let rest = self.items_below(comment, None).await?;
         let found = !rest.is_empty();
         try_join_all(rest.into_iter().map(|key| self.remove_item(key))).await?;
@@ -143,7 +142,7 @@ impl Store {
     }
 
     /// Removes a comment whose parent no longer exists. Only its writer's counts change. False when it no longer exists.
-    pub(super) async fn remove_comment(&self, id: CommentId) -> Result<bool, Fault> {
+    pub async fn remove_comment(&self, id: CommentId) -> Result<bool, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
             return Ok(false);
         };

@@ -7,7 +7,6 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
-#[cfg(any(test, feature = "import"))]
 use super::schema::{self, Kind};
 use super::schema::{PK, SK};
 use crate::domain::author::Author;
@@ -15,7 +14,7 @@ use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use crate::domain::mail_keys::Recipient;
 use crate::domain::webhook::{EndpointId, MessageId};
 
-pub(super) type Item = HashMap<String, AttributeValue>;
+pub type Item = HashMap<String, AttributeValue>;
 
 /// The highest id: keys have sixteen digits.
 const LAST: u64 = 9_999_999_999_999_999;
@@ -23,9 +22,9 @@ const LAST: u64 = 9_999_999_999_999_999;
 const END: &str = "~";
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Key {
-    pub(super) pk: String,
-    pub(super) sk: String,
+pub struct Key {
+    pub pk: String,
+    pub sk: String,
 }
 
 impl Key {
@@ -34,107 +33,107 @@ impl Key {
     }
 
     /// A key that no item has. It is read to open the connection.
-    pub(super) fn of_nothing() -> Self {
+    pub fn of_nothing() -> Self {
         Self::new("0".to_owned(), "0")
     }
 
-    pub(super) fn item(&self) -> Item {
+    pub fn item(&self) -> Item {
         HashMap::from([
             (PK.to_owned(), AttributeValue::S(self.pk.clone())),
             (SK.to_owned(), AttributeValue::S(self.sk.clone())),
         ])
     }
 
-    pub(super) fn of(item: &Item) -> Option<Self> {
+    pub fn of(item: &Item) -> Option<Self> {
         Some(Self::new(item.get(PK)?.as_s().ok()?.clone(), item.get(SK)?.as_s().ok()?))
     }
 }
 
-pub(super) fn comment(id: CommentId) -> Key {
+pub fn comment(id: CommentId) -> Key {
     Key::new(comment_partition(id), "C")
 }
 
 /// The partition of a comment and of the items below it.
-pub(super) fn comment_partition(id: CommentId) -> String {
+pub fn comment_partition(id: CommentId) -> String {
     format!("C#{id}")
 }
 
 /// The id of a comment from its item, or from its keys in an index.
-pub(super) fn comment_of(item: &Item) -> Option<CommentId> {
+pub fn comment_of(item: &Item) -> Option<CommentId> {
     item.get(PK)?.as_s().ok()?.strip_prefix("C#")?.parse().ok()
 }
 
-pub(super) fn report(comment: CommentId, id: u64) -> Key {
+pub fn report(comment: CommentId, id: u64) -> Key {
     Key::new(comment_partition(comment), format!("R#{}", pad(id)))
 }
 
 /// Bounds of the sort keys of a comment's reports.
-pub(super) fn reports() -> (AttributeValue, AttributeValue) {
+pub fn reports() -> (AttributeValue, AttributeValue) {
     let key = |id| AttributeValue::S(format!("R#{}", pad(id)));
     (key(0), key(LAST))
 }
 
 /// Bounds of the sort keys of the counts of guests below a comment.
-pub(super) fn guest_bounds() -> (AttributeValue, AttributeValue) {
+pub fn guest_bounds() -> (AttributeValue, AttributeValue) {
     (AttributeValue::S("G#".to_owned()), AttributeValue::S(format!("G#{END}")))
 }
 
-pub(super) fn hidden_reply(parent: CommentId, id: CommentId) -> Key {
+pub fn hidden_reply(parent: CommentId, id: CommentId) -> Key {
     Key::new(comment_partition(parent), format!("H#{}", pad(id.0)))
 }
 
 /// The reply that a hidden reply's sort key names.
-pub(super) fn hidden_reply_of(sk: &str) -> Option<CommentId> {
+pub fn hidden_reply_of(sk: &str) -> Option<CommentId> {
     sk.strip_prefix("H#")?.trim_start_matches('0').parse().ok()
 }
 
-pub(super) fn guest_bound(id: CommentId, network: &str) -> Key {
+pub fn guest_bound(id: CommentId, network: &str) -> Key {
     Key::new(comment_partition(id), format!("G#{network}"))
 }
 
-pub(super) fn thread(thread: &ThreadId) -> Key {
+pub fn thread(thread: &ThreadId) -> Key {
     Key::new(format!("T#{thread}"), "T")
 }
 
-pub(super) fn counted(thread: &ThreadId, id: CommentId) -> Key {
+pub fn counted(thread: &ThreadId, id: CommentId) -> Key {
     Key::new(format!("T#{thread}"), format!("K#{}", pad(id.0)))
 }
 
 /// Bounds of the sort keys of a thread's counted comments.
-pub(super) fn all_counted() -> (AttributeValue, AttributeValue) {
+pub fn all_counted() -> (AttributeValue, AttributeValue) {
     let key = |id| AttributeValue::S(format!("K#{}", pad(id)));
     (key(0), key(LAST))
 }
 
 /// The comment that a counted comment's item names.
-pub(super) fn counted_of(item: &Item) -> Option<CommentId> {
+pub fn counted_of(item: &Item) -> Option<CommentId> {
     counted_by(item.get(SK)?.as_s().ok()?)
 }
 
 /// The same by the sort key.
-pub(super) fn counted_by(sort_key: &str) -> Option<CommentId> {
+pub fn counted_by(sort_key: &str) -> Option<CommentId> {
     sort_key.strip_prefix("K#")?.trim_start_matches('0').parse().ok()
 }
 
-pub(super) fn count(thread: &ThreadId) -> Key {
+pub fn count(thread: &ThreadId) -> Key {
     Key::new(format!("T#{thread}"), "K")
 }
 
-pub(super) fn visitor_state(visitor: &Visitor, thread: &ThreadId) -> Key {
+pub fn visitor_state(visitor: &Visitor, thread: &ThreadId) -> Key {
     Key::new(format!("V#{visitor}#{thread}"), "V")
 }
 
 /// `parent` is a top-level comment, or the parent of a reply.
-pub(super) fn visitor_overflow(visitor: &Visitor, thread: &ThreadId, parent: CommentId) -> Key {
+pub fn visitor_overflow(visitor: &Visitor, thread: &ThreadId, parent: CommentId) -> Key {
     Key::new(format!("V#{visitor}#{thread}"), format!("V#{parent}"))
 }
 
-pub(super) fn user(id: UserId) -> Key {
+pub fn user(id: UserId) -> Key {
     Key::new(format!("U#{id}"), "U")
 }
 
 /// An author's partition in the index `author`.
-pub(super) fn author(author: &Author) -> String {
+pub fn author(author: &Author) -> String {
     match author {
         Author::User(id) => format!("U#{id}"),
         Author::Network(hash) => format!("G#{hash}"),
@@ -142,187 +141,179 @@ pub(super) fn author(author: &Author) -> String {
 }
 
 /// A guest with a key.
-pub(super) fn guest(visitor: &Visitor) -> Key {
+pub fn guest(visitor: &Visitor) -> Key {
     Key::new(format!("G#{visitor}"), "G")
 }
 
 /// The row that has the trust in a writer. Nobody is trusted who may be several people.
-pub(super) fn trust(writer: &Visitor) -> Option<Key> {
+pub fn trust(writer: &Visitor) -> Option<Key> {
     match writer.user() {
         Some(id) => Some(user(id)),
         None => writer.is_one_person().then(|| guest(writer)),
     }
 }
 
-pub(super) fn handle(handle: &str, id: UserId) -> Key {
+pub fn handle(handle: &str, id: UserId) -> Key {
     Key::new(handle_partition(handle), format!("U#{id}"))
 }
 
 /// The user that a handle's sort key names.
-pub(super) fn user_of_handle(item: &Item) -> Option<UserId> {
+pub fn user_of_handle(item: &Item) -> Option<UserId> {
     item.get(SK)?.as_s().ok()?.strip_prefix("U#")?.parse().ok()
 }
 
-pub(super) fn handle_partition(handle: &str) -> String {
+pub fn handle_partition(handle: &str) -> String {
     format!("H#{handle}")
 }
 
 /// `text` is folded and begins with the fragment's first letter.
-pub(super) fn name_fragment(rank: u8, text: &str, id: UserId) -> Key {
+pub fn name_fragment(rank: u8, text: &str, id: UserId) -> Key {
     Key::new(name_partition(rank, text), format!("{text}#{id}"))
 }
 
-pub(super) fn name_partition(rank: u8, text: &str) -> String {
+pub fn name_partition(rank: u8, text: &str) -> String {
     format!("N#{rank}#{}", text.chars().next().unwrap_or_default())
 }
 
-pub(super) fn queue(state: &str, id: CommentId) -> Key {
+pub fn queue(state: &str, id: CommentId) -> Key {
     Key::new(queue_partition(state, id.0 % QUEUE_SHARDS), pad(id.0))
 }
 
 /// One partition takes a thousand writes a second, and a flood of unapproved comments may bring more.
-pub(super) const QUEUE_SHARDS: u64 = 4;
+pub const QUEUE_SHARDS: u64 = 4;
 
-pub(super) fn queue_partition(state: &str, shard: u64) -> String {
+pub fn queue_partition(state: &str, shard: u64) -> String {
     format!("Q#{state}#{shard}")
 }
 
-pub(super) fn queued_comment(sk: &str) -> Option<CommentId> {
+pub fn queued_comment(sk: &str) -> Option<CommentId> {
     sk.trim_start_matches('0').parse().ok()
 }
 
-pub(super) fn source(source: &SourceId) -> Key {
+pub fn source(source: &SourceId) -> Key {
     Key::new(format!("S#{source}"), "S")
 }
 
-pub(super) fn log(id: u64) -> Key {
+pub fn log(id: u64) -> Key {
     Key::new(log_partition(), pad(id))
 }
 
-pub(super) fn log_partition() -> String {
+pub fn log_partition() -> String {
     "A".to_owned()
 }
 
 /// `id` is that of the ban.
-pub(super) fn banned(id: u64) -> Key {
+pub fn banned(id: u64) -> Key {
     Key::new(banned_partition(), pad(id))
 }
 
-pub(super) fn banned_partition() -> String {
+pub fn banned_partition() -> String {
     "B".to_owned()
 }
 
 /// The id of a ban from the key of its row.
-pub(super) fn ban_of(sk: &str) -> Option<u64> {
+pub fn ban_of(sk: &str) -> Option<u64> {
     sk.trim_start_matches('0').parse().ok()
 }
 
-pub(super) fn network_ban(network: &str) -> Key {
+pub fn network_ban(network: &str) -> Key {
     Key::new(format!("X#{network}"), "X")
 }
 
 /// The partition of those who were forgotten.
-#[cfg(feature = "import")]
-pub(super) fn forgotten_partition() -> String {
+pub fn forgotten_partition() -> String {
     "F".to_owned()
 }
 
-#[cfg_attr(not(feature = "import"), allow(dead_code))]
-pub(super) fn forgotten(hash: &str) -> Key {
+pub fn forgotten(hash: &str) -> Key {
     Key::new("F".to_owned(), hash)
 }
 
-#[cfg_attr(not(feature = "import"), allow(dead_code))]
-pub(super) fn erasure(hash: &str) -> Key {
+pub fn erasure(hash: &str) -> Key {
     Key::new(format!("F#{hash}"), "J")
 }
 
-#[cfg_attr(not(feature = "import"), allow(dead_code))]
-pub(super) fn erased_comment(hash: &str, id: CommentId) -> Key {
+pub fn erased_comment(hash: &str, id: CommentId) -> Key {
     Key::new(format!("F#{hash}"), pad(id.0))
 }
 
-#[cfg_attr(not(feature = "import"), allow(dead_code))]
-pub(super) fn import_journal(thread: &ThreadId) -> Key {
+pub fn import_journal(thread: &ThreadId) -> Key {
     Key::new(format!("J#{thread}"), "J")
 }
 
 /// No thread has this text for an id.
-#[cfg_attr(not(feature = "import"), allow(dead_code))]
-pub(super) fn import_lease() -> Key {
+pub fn import_lease() -> Key {
     Key::new("J#lease".to_owned(), "J")
 }
 
 /// No thread has this text for an id.
-#[cfg_attr(not(feature = "import"), allow(dead_code))]
-pub(super) fn imported_salt() -> Key {
+pub fn imported_salt() -> Key {
     Key::new("J#salt".to_owned(), "J")
 }
 
 /// `time` is the number of the minute, the hour or the day.
-pub(super) fn limiter(scope: &str, caller: &str, time: i64) -> Key {
+pub fn limiter(scope: &str, caller: &str, time: i64) -> Key {
     Key::new(format!("L#{scope}#{caller}#{time}"), "L")
 }
 
-pub(super) fn repeat(visitor: &Visitor, hash: &str) -> Key {
+pub fn repeat(visitor: &Visitor, hash: &str) -> Key {
     Key::new(format!("P#{visitor}#{hash}"), "P")
 }
 
-pub(super) fn idempotency(visitor: &Visitor, hash: &str) -> Key {
+pub fn idempotency(visitor: &Visitor, hash: &str) -> Key {
     Key::new(format!("I#{visitor}#{hash}"), "I")
 }
 
-pub(super) fn notification_state(recipient: &Recipient) -> Key {
+pub fn notification_state(recipient: &Recipient) -> Key {
     Key::new(format!("E#{recipient}"), "E")
 }
 
 /// Bounds of the sort keys of a comment's hidden replies.
-pub(super) fn hidden_replies() -> (AttributeValue, AttributeValue) {
+pub fn hidden_replies() -> (AttributeValue, AttributeValue) {
     let key = |id| AttributeValue::S(format!("H#{}", pad(id)));
     (key(0), key(LAST))
 }
 
-pub(super) fn inbox(hash: &str) -> Key {
+pub fn inbox(hash: &str) -> Key {
     Key::new(format!("O#{hash}"), "O")
 }
 
-pub(super) fn sessions(account: UserId) -> Key {
+pub fn sessions(account: UserId) -> Key {
     Key::new(format!("Z#{account}"), "Z")
 }
 
 /// `template.yaml` names this partition, so that no function but the one that signs writes it. Nothing else may be in it.
-pub(super) fn public_keys() -> Key {
+pub fn public_keys() -> Key {
     Key::new("K".to_owned(), "K")
 }
 
-pub(super) fn moderator_names() -> Key {
+pub fn moderator_names() -> Key {
     Key::new("Y".to_owned(), "M")
 }
 
-pub(super) fn endpoint(id: EndpointId) -> Key {
+pub fn endpoint(id: EndpointId) -> Key {
     Key::new(endpoint_partition(), pad(id.0))
 }
 
-pub(super) fn endpoint_partition() -> String {
+pub fn endpoint_partition() -> String {
     "W".to_owned()
 }
 
-pub(super) fn endpoint_count() -> Key {
+pub fn endpoint_count() -> Key {
     Key::new(endpoint_partition(), "W")
 }
 
-pub(super) fn delivery(endpoint: EndpointId, message: &MessageId) -> Key {
+pub fn delivery(endpoint: EndpointId, message: &MessageId) -> Key {
     Key::new(delivery_partition(endpoint), format!("{}#{}", pad(message.number), message.hash))
 }
 
-pub(super) fn delivery_partition(endpoint: EndpointId) -> String {
+pub fn delivery_partition(endpoint: EndpointId) -> String {
     format!("W#{endpoint}")
 }
 
 /// The kind of an item, with what its key names. There is one for each item of `schema`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(not(feature = "import"), allow(dead_code))]
-pub(super) enum ItemKind {
+pub enum ItemKind {
     Comment(CommentId),
     Report(CommentId),
     HiddenReply {
@@ -375,7 +366,7 @@ pub(super) enum ItemKind {
 }
 
 impl ItemKind {
-    pub(super) fn of(key: &Key) -> Self {
+    pub fn of(key: &Key) -> Self {
         Self::parse(key).unwrap_or(Self::Unknown)
     }
 
@@ -435,8 +426,7 @@ impl ItemKind {
     }
 
     /// What `schema` says of the kind.
-    #[cfg(any(test, feature = "import"))]
-    pub(super) fn schema(&self) -> Option<&'static Kind> {
+    pub fn schema(&self) -> Option<&'static Kind> {
         Some(match self {
             Self::Comment(_) => &schema::comment::KIND,
             Self::Report(_) => &schema::report::KIND,
@@ -480,7 +470,7 @@ impl ItemKind {
 
 /// Whose lists a comment is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope<'a> {
+pub enum Scope<'a> {
     Everyone,
     /// The writer's alone: unapproved comments.
     Own(&'a Visitor),
@@ -496,22 +486,22 @@ impl Scope<'_> {
 }
 
 /// The partition of a thread's parents; in the index `thread`, their inline replies are in it too.
-pub(super) fn parents(thread: &ThreadId, scope: Scope<'_>) -> String {
+pub fn parents(thread: &ThreadId, scope: Scope<'_>) -> String {
     scope.partition(format!("T#{thread}"))
 }
 
 /// The partition of a comment's replies: of all in the index `time`, of separate ones in the index `thread`.
-pub(super) fn replies(parent: CommentId, scope: Scope<'_>) -> String {
+pub fn replies(parent: CommentId, scope: Scope<'_>) -> String {
     scope.partition(comment_partition(parent))
 }
 
 /// The sort key of a parent or a separate reply in the index `thread`.
-pub(super) fn sort_key(id: CommentId) -> String {
+pub fn sort_key(id: CommentId) -> String {
     pad(id.0)
 }
 
 /// The sort key of an inline reply in the index `thread`.
-pub(super) fn inline_sort_key(parent: CommentId, id: CommentId) -> String {
+pub fn inline_sort_key(parent: CommentId, id: CommentId) -> String {
     format!("{}#{}", pad(parent.0), pad(id.0))
 }
 
@@ -521,59 +511,59 @@ fn pad(id: u64) -> String {
 
 /// A range of ids, both ends included.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
-    pub(super) low: u64,
-    pub(super) high: u64,
+pub struct Span {
+    pub low: u64,
+    pub high: u64,
 }
 
 impl Span {
-    pub(super) const ALL: Self = Self { low: 0, high: LAST };
+    pub const ALL: Self = Self { low: 0, high: LAST };
 
-    pub(super) fn from(id: CommentId) -> Self {
+    pub fn from(id: CommentId) -> Self {
         Self { low: id.0, ..Self::ALL }
     }
 
-    pub(super) fn until(id: CommentId) -> Self {
+    pub fn until(id: CommentId) -> Self {
         Self { high: id.0, ..Self::ALL }
     }
 
-    pub(super) fn above(id: CommentId) -> Self {
+    pub fn above(id: CommentId) -> Self {
         Self { low: id.0 + 1, ..Self::ALL }
     }
 
-    pub(super) fn below(id: CommentId) -> Self {
+    pub fn below(id: CommentId) -> Self {
         Self { high: id.0.saturating_sub(1), ..Self::ALL }
     }
 
     /// Bounds of sort keys in the index `thread`: these parents and their inline replies. And of deliveries with these numbers.
-    pub(super) fn families(self) -> (AttributeValue, AttributeValue) {
+    pub fn families(self) -> (AttributeValue, AttributeValue) {
         let high = format!("{}{END}", pad(self.high));
         (AttributeValue::S(pad(self.low)), AttributeValue::S(high))
     }
 
     /// Bounds of sort keys in the index `thread`: these replies among the inline ones of `parent`.
-    pub(super) fn inline(self, parent: CommentId) -> (AttributeValue, AttributeValue) {
+    pub fn inline(self, parent: CommentId) -> (AttributeValue, AttributeValue) {
         let key = |id| AttributeValue::S(format!("{}#{}", pad(parent.0), pad(id)));
         (key(self.low), key(self.high))
     }
 
     /// Bounds of sort keys that are ids as text: of separate replies, queues, the log, those banned and endpoints.
-    pub(super) fn texts(self) -> (AttributeValue, AttributeValue) {
+    pub fn texts(self) -> (AttributeValue, AttributeValue) {
         (AttributeValue::S(pad(self.low)), AttributeValue::S(pad(self.high)))
     }
 
     /// Bounds of sort keys that are numbers.
-    pub(super) fn numbers(self) -> (AttributeValue, AttributeValue) {
+    pub fn numbers(self) -> (AttributeValue, AttributeValue) {
         (AttributeValue::N(self.low.to_string()), AttributeValue::N(self.high.to_string()))
     }
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
 
     /// A key of every constructor, with its kind.
-    pub(in crate::store) fn keys_and_kinds() -> Vec<(Key, ItemKind)> {
+    pub fn keys_and_kinds() -> Vec<(Key, ItemKind)> {
         let (id, other, ada) = (CommentId(12), CommentId(3), UserId(7));
         let (visitor, post) = (Visitor::from(ada), ThreadId::new("post", "a-1").unwrap());
         let keyed = Visitor("khash".to_owned());
@@ -625,9 +615,8 @@ pub(super) mod tests {
         for (key, kind) in &keys {
             assert_eq!(ItemKind::of(key), *kind, "{key:?}");
         }
-        let constructors = include_str!("keys.rs")
-            .lines()
-            .filter(|line| line.starts_with("pub(super) fn") && line.ends_with("-> Key {"));
+        let constructors =
+            include_str!("keys.rs").lines().filter(|line| line.starts_with("pub fn") && line.ends_with("-> Key {"));
         assert_eq!(keys.len(), constructors.count(), "a key without a kind in this test");
     }
 }

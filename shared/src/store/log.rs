@@ -46,7 +46,7 @@ pub(super) enum Subject<'a> {
 }
 
 impl Moderator<'_> {
-    pub(super) fn rejection(self, grounds: &Grounds) -> Rejection {
+    pub fn rejection(self, grounds: &Grounds) -> Rejection {
         Rejection {
             grounds: grounds.clone(),
             moderator: Some(self.id),

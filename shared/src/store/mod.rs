@@ -1,6 +1,6 @@
-//! The table. Only this module knows its keys and expressions. It has one function for each access pattern; a conflict is a
-//! value, and only a fault is an error. `schema` lists the items, attributes and indexes; `placement` decides where a comment
-//! stands in the indexes.
+//! The table. It has one function for each access pattern; a conflict is a value, and only a fault is an error. `schema` lists
+//! the items, attributes and indexes; `placement` decides where a comment stands in the indexes. Keys, queries and
+//! transactions are public for the tools in `infra/transfer`; the functions of the service use none of them.
 
 pub mod addresses;
 pub mod bans;
@@ -9,17 +9,11 @@ pub mod client;
 pub mod comments;
 pub mod counts;
 pub mod deletion;
-mod erasure;
+pub mod erasure;
 pub mod events;
-#[cfg(feature = "import")]
-pub mod export;
-#[cfg(feature = "testing")]
-pub mod fixtures;
 pub mod idempotency;
-#[cfg(feature = "import")]
-pub mod import;
 pub mod jobs;
-pub(crate) mod keys;
+pub mod keys;
 pub mod limits;
 pub mod lists;
 pub mod log;
@@ -27,20 +21,14 @@ pub mod meter;
 pub mod moderation;
 pub mod newest;
 pub mod notifications;
-#[cfg(feature = "import")]
-pub mod person;
-mod placement;
+pub mod placement;
 pub mod queue;
 pub mod reactions;
-pub mod recount;
 mod reject_recent;
-#[cfg(feature = "import")]
-pub mod restore;
-mod schema;
+pub mod schema;
 pub mod sign_in;
-pub mod sources;
 pub mod threads;
-mod transaction;
+pub mod transaction;
 mod trust;
 pub mod users;
 mod versioned;
@@ -116,20 +104,20 @@ impl Store {
     }
 
     /// An item that an eventually consistent read misses is read again consistently.
-    async fn item(&self, key: &Key, reading: Reading) -> Result<Option<Item>, Fault> {
+    pub async fn item(&self, key: &Key, reading: Reading) -> Result<Option<Item>, Fault> {
         match self.one_item(key, reading).await? {
             None if reading == Reading::Eventual => self.one_item(key, Reading::Consistent).await,
             item => Ok(item),
         }
     }
 
-    async fn one_item(&self, key: &Key, reading: Reading) -> Result<Option<Item>, Fault> {
+    pub async fn one_item(&self, key: &Key, reading: Reading) -> Result<Option<Item>, Fault> {
         let request = self.client.get_item().table_name(&self.table).set_key(Some(key.item()));
         let answer = request.consistent_read(reading == Reading::Consistent).send().await;
         Ok(answer.map_err(|error| fault("reading an item", error))?.item)
     }
 
-    async fn get<T: DeserializeOwned>(&self, key: &Key, reading: Reading) -> Result<Option<T>, Fault> {
+    pub async fn get<T: DeserializeOwned>(&self, key: &Key, reading: Reading) -> Result<Option<T>, Fault> {
         self.item(key, reading).await?.map(read).transpose()
     }
 
@@ -141,7 +129,7 @@ impl Store {
     }
 
     /// The items that exist, by key. An eventually consistent read may miss some.
-    async fn batch_get(&self, keys: Vec<Key>, reading: Reading) -> Result<HashMap<Key, Item>, Fault> {
+    pub async fn batch_get(&self, keys: Vec<Key>, reading: Reading) -> Result<HashMap<Key, Item>, Fault> {
         let batches = keys.chunks(BATCH).map(|keys| self.one_batch(keys, reading));
         Ok(try_join_all(batches).await?.into_iter().flatten().collect())
     }
@@ -193,7 +181,7 @@ impl Store {
     }
 
     /// Reads up to `query.limit` items, in as many Queries as it takes.
-    async fn query_all(&self, mut query: Query) -> Result<Vec<Item>, Fault> {
+    pub async fn query_all(&self, mut query: Query) -> Result<Vec<Item>, Fault> {
         let mut found = Vec::new();
         let mut start = None;
         while query.limit > 0 {
@@ -208,29 +196,32 @@ impl Store {
         Ok(found)
     }
 
-    /// Reads the whole table, consistently. Requests do not use it.
-    async fn for_each_item(&self, mut each: impl FnMut(Item)) -> Result<(), Fault> {
-        let mut start = None;
-        loop {
-            #[expect(clippy::disallowed_methods, reason = "a recount reads everything, and so does an erasure")]
-            let scan = self.client.scan().table_name(&self.table).consistent_read(true);
-            let page = scan.set_exclusive_start_key(start).send().await;
-            let page = page.map_err(|error| fault("scanning the table", error))?;
-            page.items.unwrap_or_default().into_iter().for_each(&mut each);
-            start = page.last_evaluated_key.filter(|key| !key.is_empty());
-            if start.is_none() {
-                return Ok(());
-            }
-        }
+    /// One page of the whole table, read consistently, and the key after which the next one begins. For tools alone.
+    pub async fn scan(&self, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), Fault> {
+        #[expect(clippy::disallowed_methods, reason = "an export, a recount and an erasure read everything")]
+        let scan = self.client.scan().table_name(&self.table).consistent_read(true);
+        let page = scan.set_exclusive_start_key(start).send().await;
+        let page = page.map_err(|error| fault("scanning the table", error))?;
+        Ok((page.items.unwrap_or_default(), page.last_evaluated_key.filter(|key| !key.is_empty())))
     }
 
-    fn attempts(&self, doing: &'static str) -> Attempts<'_> {
+    /// How many replies of a parent are inline.
+    pub fn embedded(&self) -> usize {
+        self.embedded
+    }
+
+    /// Which addresses may be kept.
+    pub fn addresses(&self) -> Option<&Addresses> {
+        self.addresses.as_ref()
+    }
+
+    pub fn attempts(&self, doing: &'static str) -> Attempts<'_> {
         Attempts { store: self, doing, made: 0 }
     }
 }
 
 /// Attempts at an operation, with exponential backoff and jitter between them.
-struct Attempts<'a> {
+pub struct Attempts<'a> {
     store: &'a Store,
     doing: &'static str,
     made: u32,
@@ -238,7 +229,7 @@ struct Attempts<'a> {
 
 impl Attempts<'_> {
     /// Begins an attempt. Returns whether it is a repetition; after the last one, a transient fault.
-    async fn next(&mut self) -> Result<bool, Fault> {
+    pub async fn next(&mut self) -> Result<bool, Fault> {
         let made = self.made;
         if made == ATTEMPTS {
             return Err(Fault::transient(self.doing));
@@ -254,7 +245,7 @@ impl Attempts<'_> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Index {
+pub enum Index {
     Table(Reading),
     /// This index and those below have no consistent reads.
     Thread,
@@ -290,58 +281,58 @@ impl Index {
 
 /// A range of one partition. It always has a limit, so that no read is unbounded.
 #[derive(Clone, Debug)]
-struct Query {
-    index: Index,
-    partition: String,
+pub struct Query {
+    pub index: Index,
+    pub partition: String,
     /// The lowest and the highest sort key, both included.
-    bounds: Option<(AttributeValue, AttributeValue)>,
+    pub bounds: Option<(AttributeValue, AttributeValue)>,
     /// The order of sort keys: `NewestFirst` begins with the highest.
-    order: Order,
-    limit: usize,
+    pub order: Order,
+    pub limit: usize,
 }
 
-fn read<T: DeserializeOwned>(item: Item) -> Result<T, Fault> {
+pub fn read<T: DeserializeOwned>(item: Item) -> Result<T, Fault> {
     serde_dynamo::from_item(item).map_err(|error| Fault::new("parsing an item", error))
 }
 
-fn write(key: &Key, row: &impl Serialize) -> Result<Item, Fault> {
+pub fn write(key: &Key, row: &impl Serialize) -> Result<Item, Fault> {
     let item = serde_dynamo::to_item(row).map_err(|error| Fault::new("serializing an item", error));
     let mut item: Item = item?;
     item.extend(key.item());
     Ok(item)
 }
 
-fn text(value: impl Into<String>) -> AttributeValue {
+pub fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }
 
 /// Integers alone: the text of anything else, such as a time, may be no number.
 #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
-fn number(value: impl ToString + TryInto<i128>) -> AttributeValue {
+pub fn number(value: impl ToString + TryInto<i128>) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
 /// A whole number of an item; 0 when it is missing.
-fn stored_number(item: &Item, name: &str) -> i64 {
+pub fn stored_number(item: &Item, name: &str) -> i64 {
     item.get(name).and_then(|value| value.as_n().ok()?.parse().ok()).unwrap_or_default()
 }
 
-fn yes() -> AttributeValue {
+pub fn yes() -> AttributeValue {
     AttributeValue::Bool(true)
 }
 
 /// `None` for the empty set: `DynamoDB` has none.
-fn number_set(ids: &BTreeSet<u64>) -> Option<AttributeValue> {
+pub fn number_set(ids: &BTreeSet<u64>) -> Option<AttributeValue> {
     (!ids.is_empty()).then(|| AttributeValue::Ns(ids.iter().map(u64::to_string).collect()))
 }
 
 /// The set of one id.
-fn id_set(id: CommentId) -> AttributeValue {
+pub fn id_set(id: CommentId) -> AttributeValue {
     AttributeValue::Ns(vec![id.to_string()])
 }
 
 /// Throttles and time-outs that outlasted the SDK's retries are transient; any other error is a bug or a misconfiguration.
-fn fault<E, R>(doing: &'static str, error: SdkError<E, R>) -> Fault
+pub fn fault<E, R>(doing: &'static str, error: SdkError<E, R>) -> Fault
 where
     E: std::error::Error + aws_smithy_types::error::metadata::ProvideErrorMetadata + Send + Sync + 'static,
     R: std::fmt::Debug + Send + Sync + 'static,

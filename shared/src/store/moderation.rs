@@ -364,7 +364,7 @@ fn with_resolution(comment: &Comment, next: Resolution) -> Vec<Resolution> {
 }
 
 /// The attribute `rj`; `None` when it is missing.
-pub(super) fn rejection(rejection: Option<&Rejection>) -> Result<Option<AttributeValue>, Fault> {
+pub fn rejection(rejection: Option<&Rejection>) -> Result<Option<AttributeValue>, Fault> {
     let stored = rejection.map(serde_dynamo::to_attribute_value).transpose();
     stored.map_err(|error| Fault::new("serializing a rejection", error))
 }

@@ -35,27 +35,27 @@ use crate::domain::ids::{CommentId, ThreadId, Visitor, fingerprint};
 use crate::domain::thread::VisitorThreadState;
 
 /// Unapproved replies of one visitor that are inline. Further ones are separate, so that they never crowd out parents.
-pub(super) const OWN_INLINE: u64 = 100;
+pub const OWN_INLINE: u64 = 100;
 /// What one like or reply adds to a rank.
 const RANK_STEP: i128 = 10_000_000_000_000_000;
 
 /// The sort key of the indexes `likes` and `replied`: ordered by the count, then by the id.
-pub(super) fn rank(count: u64, id: CommentId) -> AttributeValue {
+pub fn rank(count: u64, id: CommentId) -> AttributeValue {
     number(i128::from(count) * RANK_STEP + i128::from(id.0))
 }
 
 /// What a change of a count adds to the rank.
-pub(super) fn rank_change(change: i64) -> AttributeValue {
+pub fn rank_change(change: i64) -> AttributeValue {
     number(i128::from(change) * RANK_STEP)
 }
 
 /// Whose lists a comment is in.
-pub(super) fn scope<'a>(comment: &Comment, visitor: &'a Visitor) -> Scope<'a> {
+pub fn scope<'a>(comment: &Comment, visitor: &'a Visitor) -> Scope<'a> {
     if comment.is_approved() { Scope::Everyone } else { Scope::Own(visitor) }
 }
 
 /// The index keys that follow from a comment's place.
-pub(super) fn index_keys(comment: &Comment, is_inline: bool) -> [(&'static str, AttributeValue); 3] {
+pub fn index_keys(comment: &Comment, is_inline: bool) -> [(&'static str, AttributeValue); 3] {
     let visitor = comment.visitor();
     let scope = scope(comment, &visitor);
     let parents = keys::parents(&comment.thread, scope);
@@ -85,33 +85,33 @@ fn reply_keys(
 }
 
 /// The id of a new reply is above this one, even if the clock of this instance is behind.
-pub(super) fn newest_above(parent: &Comment) -> CommentId {
+pub fn newest_above(parent: &Comment) -> CommentId {
     parent.inline.last().map_or(parent.id, |last| parent.id.max(CommentId(*last)))
 }
 
 /// Whether the next unapproved reply of a visitor is inline below `parent`.
-pub(super) fn own_is_inline(parent: &Comment, visitor_state: &VisitorThreadState) -> bool {
+pub fn own_is_inline(parent: &Comment, visitor_state: &VisitorThreadState) -> bool {
     parent.is_top_level() && visitor_state.hidden_replies < OWN_INLINE
 }
 
 /// How many of the parent's replies should be inline.
-pub(super) fn expected_inline(parent: &Comment, embedded: usize) -> usize {
+pub fn expected_inline(parent: &Comment, embedded: usize) -> usize {
     embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX))
 }
 
 /// How many separate replies should be inline instead: they are promoted once the parent is approved.
-pub(super) fn missing_inline(parent: &Comment, embedded: usize) -> usize {
+pub fn missing_inline(parent: &Comment, embedded: usize) -> usize {
     let may_miss = parent.is_top_level() && parent.has_separate;
     if may_miss { expected_inline(parent, embedded).saturating_sub(parent.inline.len()) } else { 0 }
 }
 
 /// How many separate replies may be promoted now.
-pub(super) fn promotable(parent: &Comment, embedded: usize) -> usize {
+pub fn promotable(parent: &Comment, embedded: usize) -> usize {
     if parent.is_approved() { missing_inline(parent, embedded) } else { 0 }
 }
 
 /// The replies that a recount expects to be inline: the oldest, as many as are inline now.
-pub(super) fn oldest_inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -> BTreeSet<u64> {
+pub fn oldest_inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -> BTreeSet<u64> {
     let Some(replies) = replies.filter(|_| parent.is_top_level() && parent.is_approved()) else {
         return BTreeSet::new();
     };
@@ -121,14 +121,14 @@ pub(super) fn oldest_inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -
 
 /// Where a reply goes that becomes visible to everyone, new or approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ReplyPlace {
-    pub(super) is_inline: bool,
+pub struct ReplyPlace {
+    pub is_inline: bool,
     /// The inline reply that becomes separate instead.
     demoted: Option<CommentId>,
 }
 
 impl ReplyPlace {
-    pub(super) fn below(parent: &Comment, reply: CommentId, embedded: usize) -> Self {
+    pub fn below(parent: &Comment, reply: CommentId, embedded: usize) -> Self {
         if !parent.is_top_level() || !parent.is_approved() {
             return Self { is_inline: false, demoted: None };
         }
@@ -143,7 +143,7 @@ impl ReplyPlace {
 
     /// The parent gains the reply; another one may be demoted. Fails when the parent has become a placeholder since it was
     /// read.
-    pub(super) fn gain(self, parent: &Comment, reply: CommentId, embedded: usize) -> Vec<Write> {
+    pub fn gain(self, parent: &Comment, reply: CommentId, embedded: usize) -> Vec<Write> {
         let gain = Write::update(keys::comment(parent.id))
             .exists()
             .still(comment::PLACEHOLDER, parent.is_placeholder.then(yes));
@@ -176,20 +176,20 @@ impl ReplyPlace {
 }
 
 /// The parent loses an approved reply.
-pub(super) fn lose(parent: CommentId, reply: &Comment) -> Write {
+pub fn lose(parent: CommentId, reply: &Comment) -> Write {
     let parent_is_top_level = reply.ancestors.len() == 1;
     let lose = count(Write::update(keys::comment(parent)), parent_is_top_level, reply.id, -1);
     lose.subtract(comment::INLINE, id_set(reply.id)).exists()
 }
 
 /// The parent gains an unapproved reply. Fails when the parent has become a placeholder since it was read.
-pub(super) fn gain_hidden(parent: &Comment) -> Write {
+pub fn gain_hidden(parent: &Comment) -> Write {
     let gain = Write::update(keys::comment(parent.id)).add(comment::DELETION_GUARD, number(1));
     gain.exists().still(comment::PLACEHOLDER, parent.is_placeholder.then(yes))
 }
 
 /// The parent's approved reply becomes unapproved.
-pub(super) fn lose_to_hidden(parent: CommentId, reply: &Comment) -> Write {
+pub fn lose_to_hidden(parent: CommentId, reply: &Comment) -> Write {
     lose(parent, reply).add(comment::DELETION_GUARD, number(1))
 }
 
@@ -209,7 +209,7 @@ fn set_separate(write: Write, parent: &Comment) -> Write {
 }
 
 /// The inline replies of a parent that is being rejected become separate. `rejection` is the write of the parent's item.
-pub(super) fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
+pub fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
     let rejection = rejection.still(comment::INLINE, number_set(&parent.inline));
     let rejection = if parent.inline.is_empty() {
         rejection
@@ -222,7 +222,7 @@ pub(super) fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
 
 /// Promotes the oldest separate replies, if the parent still counts the same replies. `replies` are all of them, oldest
 /// first.
-pub(super) fn promotion(parent: &Comment, replies: &[CommentId], embedded: usize) -> Vec<Write> {
+pub fn promotion(parent: &Comment, replies: &[CommentId], embedded: usize) -> Vec<Write> {
     let separate = replies.iter().copied().filter(|reply| !parent.inline.contains(&reply.0));
     let promoted: Vec<CommentId> = separate.take(promotable(parent, embedded)).collect();
     let inline = parent.inline.iter().copied().chain(promoted.iter().map(|reply| reply.0)).collect();
@@ -250,13 +250,13 @@ fn move_reply(parent: &Comment, reply: CommentId, is_inline: bool) -> Write {
 }
 
 /// The writer gains an unapproved comment.
-pub(super) fn gain_own(comment: &Comment, is_inline: bool) -> Write {
+pub fn gain_own(comment: &Comment, is_inline: bool) -> Write {
     let gain = count_own(comment, 1);
     if comment.is_top_level() || is_inline { gain } else { gain.set(visitor_state::HIDDEN_SEPARATE, yes()) }
 }
 
 /// The writer loses an unapproved comment.
-pub(super) fn lose_own(comment: &Comment) -> Write {
+pub fn lose_own(comment: &Comment) -> Write {
     count_own(comment, -1)
 }
 

@@ -150,8 +150,7 @@ impl Store {
 }
 
 /// The entry of an imported comment among the new ones, if it is new. `events` writes those of others.
-#[cfg(feature = "import")]
-pub(super) fn imported_entry(comment: &Comment, now: Timestamp) -> Option<Item> {
+pub fn imported_entry(comment: &Comment, now: Timestamp) -> Option<Item> {
     (comment.id > last_old(now) && !comment.is_placeholder).then(|| new_entry(comment.id))
 }
 

@@ -246,7 +246,7 @@ fn count_like(comment: &Comment, change: i64) -> Write {
 }
 
 /// Only top-level comments have a rank.
-pub(super) fn add_likes(comment: &Comment, change: i64) -> Write {
+pub fn add_likes(comment: &Comment, change: i64) -> Write {
     let write = Write::update(keys::comment(comment.id)).add(comment::LIKES, number(change));
     if comment.is_top_level() { write.add(comment::LIKES_RANK, placement::rank_change(change)) } else { write }
 }

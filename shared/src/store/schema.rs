@@ -4,40 +4,38 @@
 //!
 //! `keys` builds and parses the keys, `domain` has the values. Tests compare both with this file.
 
-#![allow(dead_code, reason = "serde writes many attributes, and functions do not read descriptions")]
-
 /// Key attributes of every item.
-pub(super) const PK: &str = "pk";
-pub(super) const SK: &str = "sk";
+pub const PK: &str = "pk";
+pub const SK: &str = "sk";
 
 /// A kind of item.
-pub(super) struct Kind {
-    pub(super) name: &'static str,
-    pub(super) pk: &'static str,
-    pub(super) sk: &'static str,
-    pub(super) key_names: Option<Names>,
-    pub(super) export: Export,
+pub struct Kind {
+    pub name: &'static str,
+    pub pk: &'static str,
+    pub sk: &'static str,
+    pub key_names: Option<Names>,
+    pub export: Export,
     /// What reads it.
-    pub(super) read_by: &'static str,
-    pub(super) attributes: &'static [Attribute],
+    pub read_by: &'static str,
+    pub attributes: &'static [Attribute],
     /// The attributes that are keys of indexes only.
-    pub(super) index_keys: &'static [Attribute],
+    pub index_keys: &'static [Attribute],
 }
 
 /// An attribute of an item, or of a map in one. One that has its default (false, 0, nothing) may be missing.
 #[derive(Debug)]
-pub(super) struct Attribute {
-    pub(super) name: &'static str,
+pub struct Attribute {
+    pub name: &'static str,
     /// The name of its constant.
-    pub(super) constant: &'static str,
-    pub(super) ty: Type,
-    pub(super) names: Option<Names>,
-    pub(super) meaning: &'static str,
+    pub constant: &'static str,
+    pub ty: Type,
+    pub names: Option<Names>,
+    pub meaning: &'static str,
 }
 
 /// The type of an attribute, as `DynamoDB` calls it.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Type {
+pub enum Type {
     S,
     N,
     B,
@@ -51,7 +49,7 @@ pub(super) enum Type {
 
 /// How a key or an attribute may name somebody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Names {
+pub enum Names {
     /// The id of a user.
     User,
     /// A visitor.
@@ -70,7 +68,7 @@ pub(super) enum Names {
 
 /// What an export makes of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Export {
+pub enum Export {
     /// It is exported.
     Record,
     /// It follows from what is exported.
@@ -110,9 +108,9 @@ macro_rules! attributes {
     ($list:ident; $($constant:ident $name:literal $ty:ident $(($of:ident))? $(names $names:ident)? $meaning:literal;)*) => {
         $(
             #[doc = $meaning]
-            pub(in crate::store) const $constant: &str = $name;
+            pub const $constant: &str = $name;
         )*
-        pub(in crate::store) const $list: &[Attribute] = &[$(Attribute {
+        pub const $list: &[Attribute] = &[$(Attribute {
             name: $name,
             constant: stringify!($constant),
             ty: ty!($ty $($of)?),
@@ -131,12 +129,12 @@ macro_rules! items {
         }
     )*) => {
         $(
-            pub(super) mod $kind {
+            pub mod $kind {
                 #[allow(unused_imports, reason = "some items have no attributes")]
                 use super::{Attribute, Export, Kind, Names, Type, maps};
                 attributes! { ATTRIBUTES; $($($attributes)*)? }
                 attributes! { INDEX_KEYS; $($($index)*)? }
-                pub(in crate::store) const KIND: Kind = Kind {
+                pub const KIND: Kind = Kind {
                     name: $name,
                     pk: $pk,
                     sk: $sk,
@@ -149,23 +147,23 @@ macro_rules! items {
             }
         )*
         /// All items.
-        pub(super) const KINDS: &[&Kind] = &[$(&$kind::KIND),*];
+        pub const KINDS: &[&Kind] = &[$(&$kind::KIND),*];
     };
 }
 
 macro_rules! maps {
     ($($map:ident { $($attributes:tt)* })*) => {
         /// Attributes of maps inside of items.
-        pub(super) mod maps {
+        pub mod maps {
             $(
-                pub(in crate::store) mod $map {
+                pub mod $map {
                     #[allow(unused_imports, reason = "few maps hold others")]
                     use super::super::{Attribute, Names, Type, maps};
                     attributes! { ATTRIBUTES; $($attributes)* }
                 }
             )*
             #[cfg(test)]
-            pub(in crate::store) const ALL: &[(&str, &[super::Attribute])] = &[$((stringify!($map), $map::ATTRIBUTES)),*];
+            pub const ALL: &[(&str, &[super::Attribute])] = &[$((stringify!($map), $map::ATTRIBUTES)),*];
         }
     };
 }
@@ -645,44 +643,44 @@ maps! {
 }
 
 /// An index, and what it holds besides the keys of the table.
-pub(super) struct IndexSchema {
-    pub(super) name: &'static str,
-    pub(super) partition: &'static str,
-    pub(super) sort: &'static str,
-    pub(super) described: [&'static str; 3],
+pub struct IndexSchema {
+    pub name: &'static str,
+    pub partition: &'static str,
+    pub sort: &'static str,
+    pub described: [&'static str; 3],
 }
 
-pub(super) const THREAD: IndexSchema = IndexSchema {
+pub const THREAD: IndexSchema = IndexSchema {
     name: "thread",
     partition: comment::THREAD_KEY,
     sort: comment::THREAD_SORT,
     described: ["`T#type#record`, or a parent's `C#parent`", "`id`, or `parent#id`", "everything"],
 };
-pub(super) const TIME: IndexSchema = IndexSchema {
+pub const TIME: IndexSchema = IndexSchema {
     name: "time",
     partition: comment::ORDER_KEY,
     sort: comment::ID,
     described: ["`T#type#record` of parents, `C#parent` of replies", "id", "keys"],
 };
-pub(super) const LIKES: IndexSchema = IndexSchema {
+pub const LIKES: IndexSchema = IndexSchema {
     name: "likes",
     partition: comment::ORDER_KEY,
     sort: comment::LIKES_RANK,
     described: ["the same, parents only", "likes × 10^16 + id", "keys"],
 };
-pub(super) const REPLIED: IndexSchema = IndexSchema {
+pub const REPLIED: IndexSchema = IndexSchema {
     name: "replied",
     partition: comment::ORDER_KEY,
     sort: comment::REPLIES_RANK,
     described: ["the same, parents only", "replies × 10^16 + id", "keys"],
 };
-pub(super) const AUTHOR: IndexSchema = IndexSchema {
+pub const AUTHOR: IndexSchema = IndexSchema {
     name: "author",
     partition: comment::AUTHOR_KEY,
     sort: comment::ID,
     described: ["`U#id`, or `G#network` of guests", "id", "keys"],
 };
-pub(super) const INDEXES: [IndexSchema; 5] = [THREAD, TIME, LIKES, REPLIED, AUTHOR];
+pub const INDEXES: [IndexSchema; 5] = [THREAD, TIME, LIKES, REPLIED, AUTHOR];
 
 #[cfg(test)]
 mod tests;

@@ -278,8 +278,7 @@ impl Store {
     }
 
     /// Frees the name of a moderator who is forgotten. False when there is none.
-    #[cfg(feature = "import")]
-    pub(super) async fn forget_moderator_name(&self, id: UserId) -> Result<bool, Fault> {
+    pub async fn forget_moderator_name(&self, id: UserId) -> Result<bool, Fault> {
         let forget = |names: &mut ModeratorNames| names.forget(id);
         Ok(self.change_versioned("freeing a moderator's name", &keys::moderator_names(), forget).await?.1)
     }

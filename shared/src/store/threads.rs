@@ -17,7 +17,7 @@ use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
 /// Entries of a visitor's item for a thread. Further entries go into one item for each parent.
-pub(super) const MAX_ENTRIES: usize = 100;
+pub const MAX_ENTRIES: usize = 100;
 
 /// A thread, as it is shown to a visitor.
 #[derive(Debug, Default)]

@@ -20,17 +20,17 @@ const DOING: &str = "writing a transaction";
 const RESERVED: &str = thread::URL;
 
 /// The condition that the item exists.
-pub(super) fn exists() -> String {
+pub fn exists() -> String {
     format!("attribute_exists({PK})")
 }
 
 /// The condition that it does not.
-pub(super) fn absent() -> String {
+pub fn absent() -> String {
     format!("attribute_not_exists({PK})")
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub enum Outcome {
     Done,
     /// Nothing was written.
     Failed(Failed),
@@ -38,21 +38,21 @@ pub(super) enum Outcome {
 
 /// The writes of a transaction whose conditions failed, in the order added.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failed(Vec<Option<Label>>);
+pub struct Failed(Vec<Option<Label>>);
 
 impl Failed {
-    pub(super) fn includes(&self, label: Label) -> bool {
+    pub fn includes(&self, label: Label) -> bool {
         self.0.contains(&Some(label))
     }
 
-    pub(super) fn is_only(&self, label: Label) -> bool {
+    pub fn is_only(&self, label: Label) -> bool {
         self.0 == [Some(label)]
     }
 }
 
 /// Names a write of a transaction, where its failed condition decides the result of the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Label {
+pub enum Label {
     /// The row of a counted comment.
     Counted,
     /// The entry of a like or report in the visitor's thread state.
@@ -71,7 +71,8 @@ pub(super) enum Label {
 /// One write. An update is built attribute by attribute; conditions are `DynamoDB` expressions over the values given by
 /// [`with`](Self::with), and all of them must hold.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Write {
+#[must_use]
+pub struct Write {
     kind: WriteKind,
     /// Changes of an update. An attribute is changed at most once, so that `:name` is its value.
     changes: Vec<(Action, &'static str)>,
@@ -114,38 +115,38 @@ impl Write {
         Self { kind, changes: Vec::new(), conditions: Vec::new(), values: HashMap::new(), label: None }
     }
 
-    pub(super) fn put(item: Item) -> Self {
+    pub fn put(item: Item) -> Self {
         Self::new(WriteKind::Put(item))
     }
 
-    pub(super) fn update(key: Key) -> Self {
+    pub fn update(key: Key) -> Self {
         Self::new(WriteKind::Update(key))
     }
 
-    pub(super) fn delete(key: Key) -> Self {
+    pub fn delete(key: Key) -> Self {
         Self::new(WriteKind::Delete(key))
     }
 
     /// Writes nothing. The transaction fails if the condition does not hold.
-    pub(super) fn check(key: Key, condition: impl Into<String>) -> Self {
+    pub fn check(key: Key, condition: impl Into<String>) -> Self {
         Self::unchanged(key).when(condition)
     }
 
     /// A check whose conditions are added.
-    pub(super) fn unchanged(key: Key) -> Self {
+    pub fn unchanged(key: Key) -> Self {
         Self::new(WriteKind::Check(key))
     }
 
-    pub(super) fn set(self, attribute: &'static str, value: AttributeValue) -> Self {
+    pub fn set(self, attribute: &'static str, value: AttributeValue) -> Self {
         self.change(Action::Set, attribute, Some(value))
     }
 
-    pub(super) fn remove(self, attribute: &'static str) -> Self {
+    pub fn remove(self, attribute: &'static str) -> Self {
         self.change(Action::Remove, attribute, None)
     }
 
     /// Sets the attribute, or removes it when there is no value.
-    pub(super) fn assign(self, attribute: &'static str, value: Option<AttributeValue>) -> Self {
+    pub fn assign(self, attribute: &'static str, value: Option<AttributeValue>) -> Self {
         match value {
             Some(value) => self.set(attribute, value),
             None => self.remove(attribute),
@@ -153,17 +154,17 @@ impl Write {
     }
 
     /// Sets the attribute unless it is there.
-    pub(super) fn set_once(self, attribute: &'static str, value: AttributeValue) -> Self {
+    pub fn set_once(self, attribute: &'static str, value: AttributeValue) -> Self {
         self.change(Action::SetOnce, attribute, Some(value))
     }
 
     /// Adds to a number or a set.
-    pub(super) fn add(self, attribute: &'static str, value: AttributeValue) -> Self {
+    pub fn add(self, attribute: &'static str, value: AttributeValue) -> Self {
         self.change(Action::Add, attribute, Some(value))
     }
 
     /// Takes elements out of a set.
-    pub(super) fn subtract(self, attribute: &'static str, set: AttributeValue) -> Self {
+    pub fn subtract(self, attribute: &'static str, set: AttributeValue) -> Self {
         self.change(Action::Delete, attribute, Some(set))
     }
 
@@ -174,22 +175,22 @@ impl Write {
     }
 
     /// Whether an update changes any attribute.
-    pub(super) fn has_changes(&self) -> bool {
+    pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }
 
-    pub(super) fn when(mut self, condition: impl Into<String>) -> Self {
+    pub fn when(mut self, condition: impl Into<String>) -> Self {
         self.conditions.push(condition.into());
         self
     }
 
     /// Requires that the item exists.
-    pub(super) fn exists(self) -> Self {
+    pub fn exists(self) -> Self {
         self.when(exists())
     }
 
     /// Requires that an attribute still has the value that was read, or is still missing.
-    pub(super) fn still(self, attribute: &'static str, value: Option<AttributeValue>) -> Self {
+    pub fn still(self, attribute: &'static str, value: Option<AttributeValue>) -> Self {
         match value {
             Some(value) => {
                 let name = format!(":was_{attribute}");
@@ -199,13 +200,13 @@ impl Write {
         }
     }
 
-    pub(super) fn with(mut self, name: impl Into<String>, value: AttributeValue) -> Self {
+    pub fn with(mut self, name: impl Into<String>, value: AttributeValue) -> Self {
         let earlier = self.values.insert(name.into(), value);
         debug_assert!(earlier.is_none(), "two values of one name");
         self
     }
 
-    pub(super) fn label(mut self, label: Label) -> Self {
+    pub fn label(mut self, label: Label) -> Self {
         self.label = Some(label);
         self
     }
@@ -278,7 +279,7 @@ impl Write {
 
 impl Store {
     /// Puts an item without a transaction. False when a condition failed.
-    pub(super) async fn put(&self, doing: &'static str, put: Write) -> Result<bool, Fault> {
+    pub async fn put(&self, doing: &'static str, put: Write) -> Result<bool, Fault> {
         let put = put.build(&self.table)?.put.ok_or_else(|| Fault::new(doing, "not a put"))?;
         let request = self
             .client
@@ -298,7 +299,7 @@ impl Store {
 
     /// Updates an item without a transaction, at half the price, and returns the item after it. `None` when a condition
     /// failed. The SDK may repeat it after a lost answer, so it must be harmless to do twice.
-    pub(super) async fn update(&self, doing: &'static str, update: Write) -> Result<Option<Item>, Fault> {
+    pub async fn update(&self, doing: &'static str, update: Write) -> Result<Option<Item>, Fault> {
         let update = update.build(&self.table)?.update.ok_or_else(|| Fault::new(doing, "not an update"))?;
         let request = self
             .client
@@ -322,7 +323,7 @@ impl Store {
     }
 
     /// Does all of `writes` or none.
-    pub(super) async fn transact(&self, writes: Vec<Write>) -> Result<Outcome, Fault> {
+    pub async fn transact(&self, writes: Vec<Write>) -> Result<Outcome, Fault> {
         let labels: Vec<Option<Label>> = writes.iter().map(|write| write.label).collect();
         let items = writes.into_iter().map(|write| write.build(&self.table)).collect::<Result<Vec<_>, _>>()?;
         // One token for all attempts: DynamoDB does not repeat an attempt that succeeded although its answer was lost.
@@ -365,7 +366,7 @@ fn is_transient(reason: &str) -> bool {
 #[cfg(test)]
 impl Write {
     /// The update expression and the condition, for tests.
-    pub(super) fn expressions(&self) -> (String, String) {
+    pub fn expressions(&self) -> (String, String) {
         (self.expression(), self.condition().unwrap_or_default())
     }
 }

@@ -31,7 +31,7 @@ const UNDATED_PAUSE: Duration = Duration::from_mins(10);
 /// sign-in, but two such tokens do not alternate for as long as they are valid.
 const SAME_SECOND: i64 = 60;
 /// Writes in one `BatchWriteItem`: `DynamoDB`'s limit.
-pub(super) const WRITE_BATCH: usize = 25;
+pub const WRITE_BATCH: usize = 25;
 
 /// Which users a search returns.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +98,7 @@ fn fragment_keys(user: &User) -> BTreeSet<(String, String)> {
 }
 
 /// The items by which a user is found: handle and name fragments.
-pub(super) fn directory(user: &User) -> Result<BTreeMap<(String, String), keys::Item>, Fault> {
+pub fn directory(user: &User) -> Result<BTreeMap<(String, String), keys::Item>, Fault> {
     let fragment =
         || Fragment { id: user.id, name: user.name.clone(), avatar: user.avatar.clone(), ban: user.ban.clone() };
     let mut rows = BTreeMap::new();
@@ -222,12 +222,12 @@ impl Store {
     }
 
     /// Deletes the search entries of `before` that `user` does not have.
-    pub(super) async fn forget_directory(&self, before: &User, user: &User) -> Result<(), Fault> {
+    pub async fn forget_directory(&self, before: &User, user: &User) -> Result<(), Fault> {
         self.write_all(stale(before, Some(user))?).await
     }
 
     /// Writes the search entries of `user`. Safe to run twice.
-    pub(super) async fn refresh_directory(&self, user: &User) -> Result<(), Fault> {
+    pub async fn refresh_directory(&self, user: &User) -> Result<(), Fault> {
         self.replace_directory(None, user).await.map(drop)
     }
 
@@ -249,7 +249,7 @@ impl Store {
         }
     }
 
-    pub(super) async fn write_all(&self, writes: Vec<WriteRequest>) -> Result<(), Fault> {
+    pub async fn write_all(&self, writes: Vec<WriteRequest>) -> Result<(), Fault> {
         try_join_all(writes.chunks(WRITE_BATCH).map(|batch| self.write_batch(batch.to_vec()))).await?;
         Ok(())
     }
@@ -363,7 +363,7 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
 }
 
 /// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
-pub(super) fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 6] {
+pub fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 6] {
     let seconds = |time: Timestamp| number(time.seconds());
     [
         (user::TOKEN_ISSUED_AT, user.and_then(|user| user.token_issued_at).map(number)),

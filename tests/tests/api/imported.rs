@@ -6,8 +6,8 @@ use server::template::DEPLOYED;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
 use shared::domain::time::Timestamp;
-use shared::store::fixtures::Fixture;
 use tests::{World, reversed};
+use transfer::store::fixtures::{Fixture, put_fixtures};
 
 /// Comment `tie` of `posts/1`, written at this time.
 fn imported(time: &str, tie: u64) -> Comment {
@@ -172,10 +172,10 @@ async fn no_work_follows_from_a_new_comment_that_was_imported() {
         world.item("T#posts#1", "K").await.is_some()
     };
     let put = |comment| Fixture::Comment { comment, is_inline: false };
-    world.store().put_fixtures([put(imported("2010-01-01T00:00:00Z", 1))]).await.unwrap();
+    put_fixtures(&world.store(), [put(imported("2010-01-01T00:00:00Z", 1))]).await.unwrap();
     assert!(!count().await);
     let not_imported = Comment { source: None, ..imported("2010-01-01T00:00:00Z", 2) };
-    world.store().put_fixtures([put(not_imported)]).await.unwrap();
+    put_fixtures(&world.store(), [put(not_imported)]).await.unwrap();
     assert!(count().await);
 }
 

@@ -4,8 +4,8 @@ use cli::bench::seed;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, fingerprint};
 use shared::domain::thread::Thread;
-use shared::store::fixtures::Fixture;
 use tests::{TestResponse, World};
+use transfer::store::fixtures::{Fixture, put_fixtures};
 
 use crate::capacity::id_before_start;
 
@@ -49,10 +49,10 @@ pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline:
             let comment = Comment { id: CommentId(id), ancestors: vec![CommentId(id - place)], ..model.clone() };
             Fixture::Comment { comment, is_inline: usize::try_from(place).unwrap() <= inline }
         });
-        store.put_fixtures(std::iter::once(parent).chain(replies)).await.unwrap();
+        put_fixtures(&store, std::iter::once(parent).chain(replies)).await.unwrap();
     }
     let count = Thread { parents: parents.len() as u64, ..Thread::default() };
-    store.put_fixtures([Fixture::Thread(thread, count)]).await.unwrap();
+    put_fixtures(&store, [Fixture::Thread(thread, count)]).await.unwrap();
     parents
 }
 

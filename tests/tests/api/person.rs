@@ -21,6 +21,7 @@ use transfer::lease::Lease;
 use transfer::person::PersonError;
 use transfer::person::erase::{Eraser, Receipt};
 use transfer::person::export::export;
+use transfer::store::recount;
 
 use crate::sign_in;
 
@@ -515,14 +516,14 @@ async fn a_recount_replaces_stored_hashes_of_addresses_where_gravatars_are_off()
     let store = world.store().keeping(Addresses::new(Some(&salt), false));
     let mut found = 0;
     loop {
-        let findings = store.check(world.now()).await.unwrap();
+        let findings = recount::check(&store, world.now()).await.unwrap();
         if findings.is_empty() {
             break;
         }
         found += findings.len();
         assert!(found < 100, "{findings:?}");
         for finding in &findings {
-            assert!(store.repair(finding).await.unwrap(), "{finding}");
+            assert!(recount::repair(&store, finding).await.unwrap(), "{finding}");
         }
     }
     // The service corrects the fragments of the name itself, when it follows the change of the user.

@@ -7,9 +7,9 @@ use serde_json::json;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
 use shared::domain::thread::VisitorThreadState;
-use shared::store::fixtures::Fixture;
 use shared::store::queue::QueueState;
 use tests::World;
+use transfer::store::fixtures::{Fixture, put_fixtures};
 
 use crate::capacity::{self, Table};
 
@@ -18,7 +18,7 @@ async fn stored(world: &World, id: u64) -> Comment {
 }
 
 async fn put_all(world: &World, fixtures: impl IntoIterator<Item = Fixture>) {
-    world.store().put_fixtures(fixtures).await.unwrap();
+    put_fixtures(&world.store(), fixtures).await.unwrap();
 }
 
 /// A separate reply, or a top-level comment.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
 use shared::store::Reading;
 use tests::{FREE, Stage};
+use transfer::store::recount;
 
 use crate::operations::{Labels, actor};
 
@@ -121,7 +122,7 @@ impl Outcome {
         }
         let fault = stage.drain(changes).await.err();
         let app = stage.app(FREE);
-        let findings = app.store.check(app.clock.now()).await.expect("the table answers");
+        let findings = recount::check(&app.store, app.clock.now()).await.expect("the table answers");
         let findings = findings.iter().map(|finding| names.name(&finding.to_string())).chain(fault).collect();
         let table = table(stage);
         let names = Names::of(labels, &[&table, &begun]);

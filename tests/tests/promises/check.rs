@@ -9,6 +9,7 @@ use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
 use shared::domain::time::Timestamp;
 use tests::{Actor, World};
 use transfer::check::Check;
+use transfer::store::recount;
 
 /// A world in which everything was done once.
 struct Busy {
@@ -276,10 +277,10 @@ async fn a_comment_that_was_imported_twice_is_found_and_left_to_people() {
     let Busy { world, .. } = busy().await;
     let source = Some(SourceId("disqus:1".to_owned()));
     world.import(&Comment { source, ..imported(9) }).await;
-    let findings = world.store().check(world.now()).await.unwrap();
+    let findings = recount::check(&world.store(), world.now()).await.unwrap();
     assert_eq!(findings.len(), 1);
     assert!(findings[0].to_string().contains("disqus:1 was imported as"), "{}", findings[0]);
-    assert!(!world.store().repair(&findings[0]).await.unwrap());
+    assert!(!recount::repair(&world.store(), &findings[0]).await.unwrap());
 }
 
 async fn is_mended(world: &World, reported: &str) {
@@ -309,7 +310,7 @@ async fn comments_of_an_older_version_are_counted() {
 async fn a_table_that_changed_since_is_not_mended() {
     let Busy { world, ada, parent, .. } = busy().await;
     world.set_of_comment(parent, "rc", Some(number(17))).await;
-    let findings = world.store().check(world.now()).await.unwrap();
+    let findings = recount::check(&world.store(), world.now()).await.unwrap();
     ada.reply("posts/1", parent, "one more").await;
-    assert!(!world.store().repair(&findings[0]).await.unwrap(), "{}", findings[0]);
+    assert!(!recount::repair(&world.store(), &findings[0]).await.unwrap(), "{}", findings[0]);
 }

@@ -20,6 +20,7 @@ use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
 use shared::domain::time::Timestamp;
 use shared::store::Reading;
 use tests::{Actor, TestResponse, World, ids};
+use transfer::store::fixtures::import_fixture;
 
 use crate::moved;
 
@@ -602,7 +603,7 @@ impl Test {
             )
         };
         let store = self.world.store().embedding(self.embedded);
-        prop_assert!(store.import_fixture(&stored).await.unwrap());
+        prop_assert!(import_fixture(&store, &stored).await.unwrap());
         self.model.known.push(id.0);
         let comment = Comment {
             writer: what.writer,

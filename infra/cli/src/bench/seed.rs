@@ -3,8 +3,8 @@
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, fingerprint};
 use shared::domain::thread::Thread;
-use shared::store::fixtures::Fixture;
 use shared::store::{Reading, Store};
+use transfer::store::fixtures::{Fixture, put_fixtures};
 
 use super::Failure;
 
@@ -83,7 +83,7 @@ pub async fn write_thread(
 }
 
 async fn put(store: &Store, fixtures: impl IntoIterator<Item = Fixture>) -> Result<(), Failure> {
-    store.put_fixtures(fixtures).await.map_err(|fault| fault.chain().into())
+    put_fixtures(store, fixtures).await.map_err(|fault| fault.chain().into())
 }
 
 /// 330 bytes of prose, different for each seed.

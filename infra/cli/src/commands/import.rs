@@ -18,11 +18,11 @@ use shared::domain::ids::salt_fingerprint;
 use shared::domain::person::PersonHashes;
 use shared::domain::time::Clock;
 use shared::store::Store;
-use shared::store::person::forgotten::Forgotten;
 use transfer::import::staging::Staging;
 use transfer::import::write::{self, Importer, WriteLimits};
 use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys, Users, check_files};
 use transfer::lease::{Lease, PATIENCE};
+use transfer::store::person::forgotten::{self, Forgotten};
 
 use super::table::{self, Table};
 use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder};
@@ -234,7 +234,7 @@ impl Options {
 /// Hashes of those who were erased from the table, if there is one.
 async fn forgotten(table: Option<&Table>, hashes: &PersonHashes) -> Result<Option<Forgotten>, Failure> {
     let Some(table) = table else { return Ok(None) };
-    let forgotten = table.store.forgotten(hashes.clone()).await.map_err(|fault| fault.chain())?;
+    let forgotten = forgotten::forgotten(&table.store, hashes.clone()).await.map_err(|fault| fault.chain())?;
     forgotten.map(Some).ok_or_else(|| ERASED_UNDER_OTHER_SALT.into())
 }
 

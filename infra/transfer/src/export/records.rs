@@ -7,9 +7,9 @@ use shared::domain::report::Report;
 use shared::domain::thread::Thread;
 use shared::domain::time;
 use shared::domain::user::{Ban, User};
-use shared::store::export::GuestCount;
 
 use crate::import::record::{self, BodyFormat, FORMAT, NATIVE, Record, VERSION, own_source};
+use crate::store::export::GuestCount;
 
 /// `salt` is the fingerprint of the salt under which the hashes were made; `records` is how many follow.
 #[must_use]

@@ -10,12 +10,12 @@ use shared::domain::ids::{CommentId, Provenance, SourceId, ThreadId, UserId, Vis
 use shared::domain::report::Report;
 use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::User;
-use shared::store::export::{GuestCount, StoredItem};
-use shared::store::sources::SourceRow;
 
 use super::ExportError;
 use super::records::{self, thread_key};
 use crate::import::record::Record;
+use crate::store::export::{GuestCount, StoredItem};
+use crate::store::sources::SourceRow;
 use crate::temporary::{self, TemporaryFile};
 
 const SCHEMA: &str = "

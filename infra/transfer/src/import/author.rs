@@ -7,9 +7,9 @@ use shared::domain::ids::{UserId, is_keyed_hash};
 use shared::domain::name::without_piled_marks;
 use shared::domain::user::{MAX_NAME, User, gravatar};
 use shared::domain::visible;
-use shared::store::person::forgotten::Forgotten;
 
 use super::record;
+use crate::store::person::forgotten::Forgotten;
 
 /// The name of those who gave none.
 const NAMELESS: &str = "Anonymous";

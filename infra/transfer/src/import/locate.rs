@@ -14,10 +14,10 @@ use shared::domain::ids::{CommentId, Provenance, SourceId, sha256_hex};
 use shared::domain::time;
 use shared::error::Fault;
 use shared::store::Store;
-use shared::store::import::Occupant;
-use shared::store::sources::SourceRow;
 
 use super::staging::{Fate, Reason, Staging, name_of, provenance};
+use crate::store::import::{Occupant, occupants};
+use crate::store::sources::{SourceRow, rows_of};
 
 /// Comments at once.
 const BATCH: usize = 100;
@@ -138,7 +138,7 @@ impl Staging {
             }
             let candidates: Vec<CommentId> = seekers.iter().filter_map(|seeker| seeker.candidate).collect();
             let occupants = match store {
-                Some(store) => store.occupants(&candidates).await?,
+                Some(store) => occupants(store, &candidates).await?,
                 None => HashMap::default(),
             };
             let mut left = Vec::new();
@@ -296,9 +296,9 @@ struct Known {
 
 impl Known {
     async fn of(store: &Store, sources: &[SourceId]) -> Result<Self, Fault> {
-        let rows = store.sources(sources).await?;
+        let rows = rows_of(store, sources).await?;
         let ids: BTreeSet<CommentId> = rows.values().filter(|row| !row.is_deleted).map(|row| row.comment).collect();
-        let comments = store.occupants(&ids.into_iter().collect::<Vec<_>>()).await?;
+        let comments = occupants(store, &ids.into_iter().collect::<Vec<_>>()).await?;
         Ok(Self { rows, comments })
     }
 

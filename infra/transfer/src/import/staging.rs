@@ -19,7 +19,6 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use shared::domain::ids::{CommentId, ID_BOUND, Provenance, SourceId, ThreadId, sha256_hex};
 use shared::domain::{markdown as rendering, visible};
-use shared::store::person::forgotten::Forgotten;
 
 use self::exported::EXPORT_SCHEMA;
 pub use self::fate::Fate;
@@ -33,6 +32,7 @@ use super::markdown;
 use super::record::{self, BodyFormat, Record, RecordState, User};
 use super::report::{Entry, Missing, Report};
 use super::time::timestamp;
+use crate::store::person::forgotten::Forgotten;
 use crate::temporary::{self, TemporaryFile};
 
 /// Bytes of an id in the source. A hash stands for what is longer.

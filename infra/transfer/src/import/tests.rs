@@ -18,7 +18,6 @@ use shared::domain::job::{CleanUp, Job};
 use shared::domain::time::Clock;
 use shared::store::comments::NewComment;
 use shared::store::counts::RecountTrigger;
-use shared::store::import::WriteMode;
 use shared::store::queue::QueueState;
 use shared::store::{Reading, Store, client};
 use tokio::time::Instant;
@@ -28,6 +27,9 @@ use super::staging::{Direction, Placed, Staging};
 use super::write::{Importer, WriteLimits};
 use super::*;
 use crate::lease::{Lease, LeaseError};
+use crate::store::fixtures::import_fixture;
+use crate::store::import::{WriteMode, begin_import, describe_thread, forget_imports};
+use crate::store::recount;
 
 const TABLE: &str = "comments";
 pub(super) const EMBEDDED: usize = 3;
@@ -131,7 +133,7 @@ async fn import_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Report 
 }
 
 pub(super) async fn findings(store: &Store) -> Vec<String> {
-    store.check(Clock::system().now()).await.unwrap().iter().map(ToString::to_string).collect()
+    recount::check(store, Clock::system().now()).await.unwrap().iter().map(ToString::to_string).collect()
 }
 
 /// The comments of the thread `/a`, by their ids in the source.
@@ -301,9 +303,9 @@ async fn a_comment_of_a_kilobyte_costs_four_to_seven_write_units() {
 async fn a_thread_that_only_the_host_has_told_about_is_empty_and_keeps_its_title() {
     let store = store();
     let described = shared::domain::thread::Thread { title: Some("Told".to_owned()), ..Default::default() };
-    store.describe_thread(&thread("a"), &described).await.unwrap();
-    assert_eq!(store.begin_import(&thread("a"), "").await.unwrap(), WriteMode::InBatches);
-    store.forget_imports(&[thread("a")]).await.unwrap();
+    describe_thread(&store, &thread("a"), &described).await.unwrap();
+    assert_eq!(begin_import(&store, &thread("a"), "").await.unwrap(), WriteMode::InBatches);
+    forget_imports(&store, &[thread("a")]).await.unwrap();
     import(&store, &dump()).await;
     let stored = store.thread(&thread("a"), Reading::Consistent).await.unwrap();
     assert_eq!((stored.title.as_deref(), stored.parents), (Some("Told"), 2));
@@ -340,7 +342,7 @@ async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replie
     let users = Users::default();
     let taken = placed(&staging, "posts/a")[0].id;
     let stranger = Stored { id: taken, body: "a stranger's".into(), ..Stored::blank(thread("a")) };
-    assert!(store.import_fixture(&stranger).await.unwrap());
+    assert!(import_fixture(&store, &stranger).await.unwrap());
     importer(&store, &staging, &users).write(&mut |_| ()).await.unwrap();
     let ids: Vec<CommentId> = placed(&staging, "posts/a").iter().map(|placed| placed.id).collect();
     let stored = store.find(ids[0], Reading::Consistent).await.unwrap().unwrap().comment;

@@ -17,10 +17,7 @@ use shared::domain::thread::Pin;
 use shared::domain::time::{Clock, Timestamp};
 use shared::error::Fault;
 use shared::store::Store;
-use shared::store::import::{Imported, ImportedOne, ThreadTotals, Unfinished, WriteMode};
 use shared::store::meter::measure;
-use shared::store::recount::Finding;
-use shared::store::restore::Attached;
 
 use self::exported::{write_around, write_entries};
 use self::throttle::Throttle;
@@ -29,6 +26,11 @@ use super::locate::LocateError;
 use super::record;
 use super::staging::{Direction, Page, Placed, Staged, Staging, Target};
 use super::time::timestamp;
+use crate::store::import::{
+    Attached, Imported, ImportedOne, ThreadTotals, Unfinished, WriteMode, begin_import, describe_thread, end_import,
+    finish_import, forget_imports, import_batch, import_one, pin_imported, profiles, unfinished_imports,
+};
+use crate::store::recount::{self, Finding, check_unfinished};
 
 /// Comments between two writes.
 const BATCH: usize = 100;
@@ -109,8 +111,8 @@ impl Importer<'_> {
                 continue;
             }
             // First, so that an import which ends early has described what it wrote.
-            self.store.describe_thread(&thread, &self.staging.about(&name)?).await?;
-            let mode = self.store.begin_import(&thread, &self.plan(&name)?).await?;
+            describe_thread(self.store, &thread, &self.staging.about(&name)?).await?;
+            let mode = begin_import(self.store, &thread, &self.plan(&name)?).await?;
             if mode == WriteMode::Unsettled {
                 return Err(WriteError::Unsettled(name));
             }
@@ -119,7 +121,7 @@ impl Importer<'_> {
                 WriteMode::InBatches => self.write_in_batches(&name, &thread, &mut run).await?,
                 WriteMode::OneByOne => {
                     let opened_at = self.write_one_by_one(&name, &mut run).await?;
-                    self.store.end_import(&thread, opened_at).await?;
+                    end_import(self.store, &thread, opened_at).await?;
                 }
                 WriteMode::Unsettled => return Err(WriteError::Unsettled(name)),
             }
@@ -148,7 +150,7 @@ impl Importer<'_> {
     }
 
     async fn unfinished(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, Unfinished>, WriteError> {
-        Ok(self.store.unfinished_imports(threads).await?)
+        Ok(unfinished_imports(self.store, threads).await?)
     }
 
     /// A hash of what the comments of a thread, and its counts, follow from.
@@ -161,19 +163,19 @@ impl Importer<'_> {
     /// Puts in order what imports that ended early have left in the table.
     async fn repair_unfinished(&self) -> Result<(), WriteError> {
         for _ in 0..ROUNDS {
-            let (threads, mut findings) = self.store.check_unfinished(self.clock.now()).await?;
+            let (threads, mut findings) = check_unfinished(self.store, self.clock.now()).await?;
             findings.retain(Finding::has_repair);
             if !self.table.recheck.is_zero() && !findings.is_empty() {
                 tokio::time::sleep(self.table.recheck).await;
-                let (_, again) = self.store.check_unfinished(self.clock.now()).await?;
+                let (_, again) = check_unfinished(self.store, self.clock.now()).await?;
                 let again: HashSet<String> = again.iter().map(ToString::to_string).collect();
                 findings.retain(|finding| again.contains(&finding.to_string()));
             }
             if findings.is_empty() {
-                return Ok(self.store.forget_imports(&threads).await?);
+                return Ok(forget_imports(self.store, &threads).await?);
             }
             for finding in &findings {
-                self.store.repair(finding).await?;
+                recount::repair(self.store, finding).await?;
             }
         }
         Ok(())
@@ -195,12 +197,12 @@ impl Importer<'_> {
                     batch.push(imported);
                 }
             }
-            let (written, cost) = measure(self.store.import_batch(&batch, self.clock.now())).await;
+            let (written, cost) = measure(import_batch(self.store, &batch, self.clock.now())).await;
             written?;
             run.written(batch.len() as u64);
             run.throttle.spend(cost.write_units).await;
         }
-        Ok(self.store.finish_import(thread, &totals).await?)
+        Ok(finish_import(self.store, thread, &totals).await?)
     }
 
     /// The next comments of a thread. Those that are new have the present names of their users, but for those of an export,
@@ -209,7 +211,7 @@ impl Importer<'_> {
         let mut all = self.staging.page(target, page, self.users)?;
         let is_named_here = |placed: &Placed| !placed.is_there && placed.staged.kept.is_none();
         let users: BTreeSet<UserId> = all.iter().filter_map(|placed| placed.staged.writer.user).collect();
-        let profiles = self.store.profiles(users).await?;
+        let profiles = profiles(self.store, users).await?;
         run.looked_at.extend(profiles.values().filter(|user| user.trust.looked_at.is_some()).map(|user| user.id));
         for Placed { staged, .. } in all.iter_mut().filter(|placed| is_named_here(placed)) {
             if let Some(profile) = staged.writer.user.and_then(|user| profiles.get(&user)) {
@@ -242,12 +244,12 @@ impl Importer<'_> {
             let (attached, provenance) = (self.attached(&placed)?, placed.staged.provenance());
             let comment = attached.counted_in(self.comment(&placed));
             let (written, cost) =
-                measure(self.store.import_one(&comment, &attached, &provenance, self.clock.now())).await;
+                measure(import_one(self.store, &comment, &attached, &provenance, self.clock.now())).await;
             run.throttle.spend(cost.write_units).await;
             match written? {
                 ImportedOne::Done => {
                     if let Some(pin) = pin(&placed, &comment) {
-                        self.store.pin_imported(&comment.thread, pin).await?;
+                        pin_imported(self.store, &comment.thread, pin).await?;
                     }
                     run.written(1);
                     return Ok(());
@@ -329,7 +331,7 @@ impl Importer<'_> {
             && placed.parent_is_approved
             && placed.rank.is_some_and(|rank| rank <= self.embedded);
         let (counts, provenance) = (placed.is_shown && comment.may_count(), placed.staged.provenance());
-        Ok(Imported { counts, is_inline, attached, provenance, comment })
+        Ok(Imported { comment, attached, provenance, is_inline, counts })
     }
 }
 

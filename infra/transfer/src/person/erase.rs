@@ -14,14 +14,15 @@ use shared::domain::person::{Person, PersonHashes, Who};
 use shared::domain::secret::Secret;
 use shared::domain::time::Clock;
 use shared::error::Fault;
-use shared::store::person::erase::{Erasure, Gone};
-use shared::store::person::find::{Links, Match, Remains, Retained};
-use shared::store::person::leftovers::Leftovers;
 use shared::store::{Reading, Store};
 
 use super::PersonError;
 use crate::check::Check;
 use crate::lease::Lease;
+use crate::store::person::erase::{Erasure, Gone};
+use crate::store::person::find::{self, Links, Match, Remains, Retained, identify};
+use crate::store::person::forgotten::{begin_erasure, end_erasure, unfinished_erasure};
+use crate::store::person::leftovers::Leftovers;
 
 /// While the service runs, the person may leave something behind what was erased already.
 const ROUNDS: usize = 3;
@@ -94,17 +95,17 @@ impl Eraser<'_> {
     async fn erase_leased(&self, who: Who) -> Result<Receipt, PersonError> {
         let hashes = PersonHashes::new(self.salt);
         let name = hashes.who(&who);
-        let earlier = self.store.unfinished_erasure(&name).await?;
-        let person = self.store.identify(who, earlier).await?.ok_or(PersonError::Importing)?;
-        self.store.begin_erasure(&person, &hashes, self.clock.now()).await?;
+        let earlier = unfinished_erasure(self.store, &name).await?;
+        let person = identify(self.store, who, earlier).await?.ok_or(PersonError::Importing)?;
+        begin_erasure(self.store, &person, &hashes, self.clock.now()).await?;
         let mut gone = Gone::new();
         let is_behind = self.erase_leftovers(&person, &hashes, &mut gone).await?;
         let mut remains = Remains::default();
         for _ in 0..ROUNDS {
             self.erase_all(&person, &hashes, &mut gone).await?;
-            remains = self.store.remains(&person, &name, self.clock.now()).await?;
+            remains = find::remains(self.store, &person, &name, self.clock.now()).await?;
             if remains.left == 0 {
-                self.store.end_erasure(&name).await?;
+                end_erasure(self.store, &name).await?;
                 break;
             }
         }
@@ -148,7 +149,7 @@ impl Eraser<'_> {
                 links.add(image.as_str().to_owned(), comment.id, is_own);
             }
         };
-        let matches = self.store.matches(person, &hashes.who(&person.who), self.clock.now(), see).await?;
+        let matches = find::matches(self.store, person, &hashes.who(&person.who), self.clock.now(), see).await?;
         let erasure = Erasure { store: self.store, person, hashes, clock: &self.clock };
         for found in matches {
             // First, because the text is the only one that names them.

@@ -9,21 +9,21 @@ use shared::domain::ids::CommentId;
 use shared::domain::person::{Person, Who};
 use shared::domain::time;
 use shared::store::Store;
-use shared::store::export::StoredItem;
-use shared::store::person::find::wrote;
 
 use super::PersonError;
 use crate::export::ExportError;
 use crate::export::records;
 use crate::import::record::Record;
+use crate::store::export::{StoredItem, scan_page};
+use crate::store::person::find::{identify, wrote};
 
 /// `salt` is the fingerprint of the salt. Returns the number of records after the head.
 pub async fn export(store: &Store, who: Who, salt: String, out: &mut impl Write) -> Result<u64, PersonError> {
-    let person = store.identify(who, None).await?.ok_or(PersonError::Importing)?;
+    let person = identify(store, who, None).await?.ok_or(PersonError::Importing)?;
     let mut found = Found { person: &person, records: BTreeMap::new(), pins: BTreeMap::new() };
     let mut position = None;
     loop {
-        let (items, next) = store.scan_page(position).await?;
+        let (items, next) = scan_page(store, position).await?;
         for item in items {
             found.add(item);
         }

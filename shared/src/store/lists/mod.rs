@@ -13,7 +13,7 @@ mod by_rank;
 mod by_time;
 mod parents;
 mod replies;
-pub(super) mod walk;
+pub mod walk;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -152,7 +152,7 @@ impl Store {
     }
 
     /// The ids in a window of a partition of the `time` index. It holds keys only, so this is cheap.
-    pub(super) async fn positions(&self, partition: String, window: Window) -> Result<Vec<CommentId>, Fault> {
+    pub async fn positions(&self, partition: String, window: Window) -> Result<Vec<CommentId>, Fault> {
         let Window { span, order, limit } = window;
         let query = Query { index: Index::Time, partition, bounds: Some(span.numbers()), order, limit };
         Ok(self.query_all(query).await?.iter().filter_map(keys::comment_of).collect())

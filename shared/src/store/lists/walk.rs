@@ -8,7 +8,7 @@ use crate::store::keys::Span;
 
 /// The first `limit` ids of `span` in `order`.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::store) struct Window {
+pub struct Window {
     pub(in crate::store) span: Span,
     pub(in crate::store) order: Order,
     pub(in crate::store) limit: usize,
@@ -16,7 +16,7 @@ pub(in crate::store) struct Window {
 
 impl Window {
     /// A window at the beginning of the list.
-    pub(in crate::store) fn first(order: Order, limit: usize) -> Self {
+    pub fn first(order: Order, limit: usize) -> Self {
         Self { span: Span::ALL, order, limit }
     }
 

@@ -16,6 +16,8 @@ use transfer::import::record::{Author, Comment, FORMAT, Head, Like, NATIVE, Reco
 use transfer::import::write::{Importer, WriteLimits};
 use transfer::import::{Format, Import, Users};
 use transfer::lease::{Lease, PATIENCE};
+use transfer::store::import::has_begun;
+use transfer::store::person::forgotten::forgotten;
 
 use super::conversation::{CONVERSATION, Said};
 use crate::commands::people::{EVERYONE, MARTA, Person};
@@ -54,7 +56,7 @@ impl Filling {
     async fn fill(&self) -> Result<(), Failure> {
         let Self { store, config, .. } = self;
         let thread = super::thread(config)?;
-        if store.has_begun(&thread).await.map_err(|fault| fault.chain())? {
+        if has_begun(store, &thread).await.map_err(|fault| fault.chain())? {
             return Ok(());
         }
         let (clock, format, users) = (Clock::system(), Format::Native, Users::default());
@@ -64,7 +66,7 @@ impl Filling {
         let lines = records.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
         fs::write(&file, lines.join("\n"))?;
         let forgotten =
-            store.forgotten(PersonHashes::new(&config.visitor_salt)).await.map_err(|fault| fault.chain())?;
+            forgotten(store, PersonHashes::new(&config.visitor_salt)).await.map_err(|fault| fault.chain())?;
         let forgotten = Some(forgotten.ok_or("people were erased from this table under another SVC_VISITOR_SALT")?);
         let staging = Import { forgotten, ..Import::new(format, vec![file]) }.read(folder.path(), |_| ())?;
         let prefix = staging.prefix(format);

@@ -5,11 +5,11 @@ use std::collections::{HashMap, HashSet};
 use rusqlite::params;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use shared::store::Store;
-use shared::store::import::Occupant;
 
 use super::{Known, LocateError, Placement};
 use crate::import::record::{self, own_source};
 use crate::import::staging::{Fate, Reason, Staging, thread_id};
+use crate::store::import::{Occupant, occupants};
 
 /// Comments at once.
 const BATCH: usize = 100;
@@ -53,7 +53,7 @@ impl Staging {
             let ids: HashSet<CommentId> = candidates.iter().map(|candidate| candidate.id).collect();
             let (sources, ids): (Vec<_>, Vec<_>) = (sources.into_iter().collect(), ids.into_iter().collect());
             let (known, occupants) = match store {
-                Some(store) => (Known::of(store, &sources).await?, store.occupants(&ids).await?),
+                Some(store) => (Known::of(store, &sources).await?, occupants(store, &ids).await?),
                 None => (Known::default(), HashMap::default()),
             };
             for candidate in candidates {

@@ -9,14 +9,15 @@ use shared::domain::report::{Report, Resolution};
 use shared::domain::time::Timestamp;
 use shared::domain::trust::Trust;
 use shared::domain::user::{Ban, User};
-use shared::store::export::GuestCount;
-use shared::store::restore::{Attached, Entry, VisitorEntries};
-use shared::store::sources::SourceRow;
 
 use super::{MAX_BODY, Staged, Staging, json, refusal};
 use crate::import::author::{kept_avatar, kept_name};
 use crate::import::record::{self, Record, RecordState, own_source};
 use crate::import::time::timestamp;
+use crate::store::export::GuestCount;
+use crate::store::import::Attached;
+use crate::store::restore::{Entry, VisitorEntries};
+use crate::store::sources::SourceRow;
 
 pub(super) const EXPORT_SCHEMA: &str = "
     CREATE TABLE account (id INTEGER PRIMARY KEY, record TEXT NOT NULL);

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use rusqlite::types::FromSql;
 use rusqlite::{ToSql, params};
 use shared::domain::ids::{UserId, Visitor};
-use shared::store::person::forgotten::Forgotten;
 
 use super::{Staging, json, kept, writer};
 use crate::import::author::{ImportedAuthor, Users};
 use crate::import::record::{Author, Comment, Report, Thread};
+use crate::store::person::forgotten::Forgotten;
 
 /// Comments at once.
 const BATCH: i64 = 1_000;

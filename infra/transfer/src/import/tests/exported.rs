@@ -5,8 +5,6 @@ use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, Provenance, ThreadId, UserId, Visitor};
 use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::Ban;
-use shared::store::import::{ImportedOne, ThreadTotals};
-use shared::store::restore::Attached;
 use shared::store::{Reading, Store};
 
 use crate::import::author::Users;
@@ -16,6 +14,9 @@ use crate::import::staging::{Direction, Staging};
 use crate::import::tests::{findings, importer, store};
 use crate::import::thread_key::ThreadKeys;
 use crate::import::write::add;
+use crate::store::import::{Attached, ImportedOne, ThreadTotals, begin_import, import_batch, import_one};
+use crate::store::recount;
+use crate::store::restore::restore_entries;
 
 /// The id of the comment with this number.
 fn id(number: u64) -> u64 {
@@ -198,15 +199,15 @@ async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
     let staging = placed(store, records).await;
     let users = Users::default();
     let importer = importer(store, &staging, &users);
-    store.begin_import(&thread(), &importer.plan("posts/1").unwrap()).await.unwrap();
+    begin_import(store, &thread(), &importer.plan("posts/1").unwrap()).await.unwrap();
     let entries = staging.entries_after("posts/1", &Visitor(String::new())).unwrap();
-    store.restore_entries(&thread(), &entries).await.unwrap();
+    restore_entries(store, &thread(), &entries).await.unwrap();
     let mut page = staging.first_page(Direction::RepliesFirst);
     let mut totals = ThreadTotals::default();
     for _ in 0..batches {
         let placed = staging.page("posts/1", &mut page, &users).unwrap();
         let batch = placed.iter().map(|placed| add(&mut totals, importer.imported(placed).unwrap(), placed));
-        store.import_batch(&batch.collect::<Vec<_>>(), Clock::system().now()).await.unwrap();
+        import_batch(store, &batch.collect::<Vec<_>>(), Clock::system().now()).await.unwrap();
     }
 }
 
@@ -244,13 +245,13 @@ async fn likes_whose_import_ended_early_beside_other_comments_are_counted_by_the
         import(&store, &export(&[comment(9)], &[])).await;
         let staging = placed(&store, &dump()).await;
         let entries = staging.entries_after("posts/1", &Visitor(String::new())).unwrap();
-        store.restore_entries(&thread(), &entries).await.unwrap();
+        restore_entries(&store, &thread(), &entries).await.unwrap();
         let without_likes = |record: &Value| is_same || record.get("like").is_none();
         import(&store, &dump().into_iter().filter(without_likes).collect::<Vec<_>>()).await;
-        let found = store.check(Clock::system().now()).await.unwrap();
+        let found = recount::check(&store, Clock::system().now()).await.unwrap();
         assert_eq!(found.is_empty(), is_same, "{found:?}");
         for finding in &found {
-            assert!(store.repair(finding).await.unwrap());
+            assert!(recount::repair(&store, finding).await.unwrap());
         }
         assert_eq!(findings(&store).await, [""; 0]);
         assert_eq!((find(&store, 1).await.likes, find(&store, 3).await.likes), (2, 1));
@@ -267,7 +268,7 @@ async fn an_id_that_is_taken_meanwhile_is_refused_with_what_is_below_it() {
     let stranger = Comment { body: "a stranger's".to_owned(), ..Comment::blank(thread()) };
     let stranger = Comment { id: CommentId(id(1)), ..stranger };
     let (attached, provenance, now) = (Attached::default(), Provenance::default(), Clock::system().now());
-    let written = store.import_one(&stranger, &attached, &provenance, now).await.unwrap();
+    let written = import_one(&store, &stranger, &attached, &provenance, now).await.unwrap();
     assert_eq!(written, ImportedOne::Done);
     importer(&store, &staging, &Users::default()).write(&mut |_| ()).await.unwrap();
     let report = staging.report().unwrap();

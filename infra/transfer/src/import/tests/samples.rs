@@ -5,6 +5,7 @@ use shared::domain::ids::UserId;
 
 use super::super::format::tests::samples;
 use super::*;
+use crate::store::restore::restore_users;
 
 fn import_of(format: Format, path: &Path) -> Import {
     let mut import = Import::new(format, vec![path.to_owned()]);
@@ -95,8 +96,7 @@ async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
     let profile = |id: u64, name: &str, picture: &str| {
         serde_json::from_value(serde_json::json!({ "u": id, "n": name, "av": picture })).unwrap()
     };
-    store
-        .restore_users(&[profile(7, "Ada Lovelace", "https://pictures.example/ada.png"), profile(8, "", "")])
+    restore_users(&store, &[profile(7, "Ada Lovelace", "https://pictures.example/ada.png"), profile(8, "", "")])
         .await
         .unwrap();
     let author = |user: u64| Author { user_id: Some(user), ..Author::default() };

@@ -3,9 +3,12 @@
 use shared::domain::ids::{SourceId, UserId};
 use shared::domain::person::{Person, PersonHashes, Who};
 use shared::domain::secret::Secret;
-use shared::store::person::erase::Erasure;
 
 use super::*;
+use crate::store::person::erase::Erasure;
+use crate::store::person::find::identify;
+use crate::store::person::forgotten::begin_erasure;
+use crate::store::person::{find, forgotten};
 
 /// The comments of another site: the same ids, by others, on another page.
 fn other_site() -> Vec<Comment> {
@@ -177,9 +180,9 @@ async fn a_comment_that_was_erased_on_one_site_is_none_of_the_other() {
     let this: Vec<Comment> = this_site().into_iter().map(by_user).collect();
     import(&store, &this).await;
     let clock = Clock::system();
-    let person = store.identify(Who::User(UserId(7)), None).await.unwrap().unwrap();
+    let person = identify(&store, Who::User(UserId(7)), None).await.unwrap().unwrap();
     erase(&store, &person, &hashes, &clock).await;
-    let forgotten = store.forgotten(hashes.clone()).await.unwrap().unwrap();
+    let forgotten = forgotten::forgotten(&store, hashes.clone()).await.unwrap().unwrap();
     let read = |comments: &[Comment]| {
         let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
         for key in ["/a", "/b"] {
@@ -207,9 +210,9 @@ async fn a_comment_that_was_erased_on_one_site_is_none_of_the_other() {
 }
 
 async fn erase(store: &Store, person: &Person, hashes: &PersonHashes, clock: &Clock) {
-    store.begin_erasure(person, hashes, clock.now()).await.unwrap();
+    begin_erasure(store, person, hashes, clock.now()).await.unwrap();
     let (erasure, mut gone) = (Erasure { store, person, hashes, clock }, std::collections::BTreeMap::default());
-    for found in store.matches(person, &hashes.who(&person.who), clock.now(), |_, _| ()).await.unwrap() {
+    for found in find::matches(store, person, &hashes.who(&person.who), clock.now(), |_, _| ()).await.unwrap() {
         erasure.erase(found, &mut gone).await.unwrap();
     }
 }

@@ -15,6 +15,7 @@ use shared::store::log::Moderator;
 use shared::store::moderation::Verdict;
 
 use super::*;
+use crate::store::import::lease_import;
 
 /// Ends a process at one of its calls to the table: that call and all later ones fail.
 #[derive(Clone, Debug)]
@@ -270,7 +271,7 @@ async fn the_lease_is_kept_while_an_import_waits_for_its_rate() {
     let slow = Importer { table, ..importer(&store, &staging, &users) };
     let other = async {
         let mut refused = 0;
-        while !store.lease_import("other", now()).await.unwrap() {
+        while !lease_import(&store, "other", now()).await.unwrap() {
             refused += 1;
             tokio::time::sleep(std::time::Duration::from_secs(10)).await;
         }

@@ -9,6 +9,8 @@ use shared::store::meter::measure;
 use super::WriteError;
 use super::throttle::Throttle;
 use crate::import::staging::{Staging, thread_id};
+use crate::store::import::describe_thread;
+use crate::store::restore::{keep_imported_salt, restore_entries, restore_tombstones, restore_users};
 
 /// Writes users, tombstones, and threads without comments.
 pub(super) async fn write_around(
@@ -21,21 +23,21 @@ pub(super) async fn write_around(
         return Ok(());
     }
     if let Some(other) = other_salt {
-        store.keep_imported_salt(other).await?;
+        keep_imported_salt(store, other).await?;
     }
     let mut last = None;
     loop {
         let users = staging.accounts_after(last)?;
         let Some(user) = users.last() else { break };
         last = Some(user.id);
-        paced(throttle, store.restore_users(&users)).await?;
+        paced(throttle, restore_users(store, &users)).await?;
     }
     let mut last = String::new();
     loop {
         let tombstones = staging.tombstones_after(&last)?;
         let Some((source, _)) = tombstones.last() else { break };
         last.clone_from(&source.0);
-        paced(throttle, store.restore_tombstones(&tombstones)).await?;
+        paced(throttle, restore_tombstones(store, &tombstones)).await?;
     }
     let mut last = String::new();
     loop {
@@ -47,7 +49,7 @@ pub(super) async fn write_around(
             let title = record.title.as_deref().and_then(imported_title);
             let url = record.url.as_deref().and_then(imported_address);
             let about = Thread { title, url, author, closed: record.closed, ..Thread::default() };
-            paced(throttle, store.describe_thread(&thread_id(&name)?, &about)).await?;
+            paced(throttle, describe_thread(store, &thread_id(&name)?, &about)).await?;
         }
     }
 }
@@ -65,7 +67,7 @@ pub(super) async fn write_entries(
         let entries = staging.entries_after(target, &last)?;
         let Some(of_visitor) = entries.last() else { return Ok(()) };
         last = of_visitor.visitor.clone();
-        paced(throttle, store.restore_entries(thread, &entries)).await?;
+        paced(throttle, restore_entries(store, thread, &entries)).await?;
     }
 }
 

@@ -1,6 +1,5 @@
 //! Recounts the table. Whatever is stored twice (counts, ranks, index keys, queues, the directory of names) must follow
-//! from what is stored once. Each difference is a finding, with the transaction that repairs it. This reads the whole
-//! table, so requests do not use it.
+//! from what is stored once. Each difference is a finding, with the transaction that repairs it.
 //!
 //! What must always hold:
 //!
@@ -8,13 +7,13 @@
 //!   imported without voters are added.
 //! - The count of a thread is the number of its rows of counted comments, and these are the comments that everyone may see.
 //! - The sorts `most_liked` and `most_replied` read ranks: count × 10^16 + id, so that ties fall by id.
-//!   `store/reactions.rs` and `store/placement.rs` change a rank with its count.
+//!   `reactions.rs` and `placement.rs` of the store change a rank with its count.
 //! - Every inline reply of a comment is older than every separate one, however far an index lags.
 //! - An unapproved comment is only in its writer's partitions, an approved one only in everyone's.
 //! - A comment is in exactly the moderation queues that follow from its state.
 //! - A placeholder of a deleted comment is approved and keeps its place and its replies. It has no writer, text, likes and
 //!   reports, and it does not count; replies to it do. Every placeholder has a reply. One without a live reply, which is a
-//!   reply that is not rejected, is left by a rejection, never by a deletion: `store/deletion.rs`.
+//!   reply that is not rejected, is left by a rejection, never by a deletion: `deletion.rs` of the store.
 //! - A comment is imported once: no two have the same source, and the row of the source names the comment. When that is
 //!   deleted, the row is its tombstone.
 //! - A report whose reporter was forgotten is in no visitor's state.
@@ -58,14 +57,14 @@ mod visitors;
 
 use std::fmt;
 
+use shared::domain::ids::{CommentId, ThreadId};
+use shared::domain::time::Timestamp;
+use shared::error::Fault;
+use shared::store::Store;
+use shared::store::transaction::{Outcome, Write};
+
 use self::snapshot::Snapshot;
-use super::Store;
-use super::transaction::{Outcome, Write};
-use crate::domain::ids::CommentId;
-#[cfg(feature = "import")]
-use crate::domain::ids::ThreadId;
-use crate::domain::time::Timestamp;
-use crate::error::Fault;
+use crate::store::for_each_item;
 
 /// Something in the table that does not follow from the rest of it.
 #[derive(Clone, Debug)]
@@ -80,7 +79,7 @@ impl Finding {
         Self { text: format!("{subject}: {problem}"), repair }
     }
 
-    /// Whether [`Store::repair`] can correct it.
+    /// Whether [`repair`] can correct it.
     #[must_use]
     pub fn has_repair(&self) -> bool {
         !self.repair.is_empty()
@@ -97,45 +96,42 @@ impl fmt::Display for Finding {
     }
 }
 
-impl Store {
-    /// Scans the whole table and recounts it. While others write, only a finding that a second check repeats is
-    /// certain.
-    pub async fn check(&self, now: Timestamp) -> Result<Vec<Finding>, Fault> {
-        let snapshot = self.snapshot().await?;
-        if snapshot.importing.is_empty() {
-            let hidden = self.addresses.as_ref().filter(|addresses| !addresses.has_gravatars());
-            let mut findings = recount(&snapshot, now);
-            findings.extend(hidden.map(|addresses| addresses::check(&snapshot, addresses)).unwrap_or_default());
-            return Ok(findings);
-        }
-        // Replies are written before their parents, and counts last. A repair would take them for damage.
-        let problem = "an import is not finished; the same command finishes it";
-        let unfinished = |thread| Finding::new(format_args!("thread {thread}"), problem, Vec::new());
-        Ok(snapshot.importing.iter().map(unfinished).collect())
+/// Scans the whole table and recounts it. While others write, only a finding that a second check repeats is
+/// certain.
+pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault> {
+    let snapshot = snapshot(store).await?;
+    if snapshot.importing.is_empty() {
+        let hidden = store.addresses().filter(|addresses| !addresses.has_gravatars());
+        let mut findings = recount(&snapshot, now);
+        findings.extend(hidden.map(|addresses| addresses::check(&snapshot, addresses)).unwrap_or_default());
+        return Ok(findings);
     }
+    // Replies are written before their parents, and counts last. A repair would take them for damage.
+    let problem = "an import is not finished; the same command finishes it";
+    let unfinished = |thread| Finding::new(format_args!("thread {thread}"), problem, Vec::new());
+    Ok(snapshot.importing.iter().map(unfinished).collect())
+}
 
-    /// Checks what imports that ended early have left, to give them up. The repair of each finding puts it in order. Returns
-    /// their threads too.
-    #[cfg(feature = "import")]
-    pub async fn check_unfinished(&self, now: Timestamp) -> Result<(Vec<ThreadId>, Vec<Finding>), Fault> {
-        let snapshot = self.snapshot().await?;
-        let findings = recount(&snapshot, now);
-        Ok((snapshot.importing, findings))
-    }
+/// Checks what imports that ended early have left, to give them up. The repair of each finding puts it in order. Returns
+/// their threads too.
+pub async fn check_unfinished(store: &Store, now: Timestamp) -> Result<(Vec<ThreadId>, Vec<Finding>), Fault> {
+    let snapshot = snapshot(store).await?;
+    let findings = recount(&snapshot, now);
+    Ok((snapshot.importing, findings))
+}
 
-    async fn snapshot(&self) -> Result<Snapshot, Fault> {
-        let mut snapshot = Snapshot::default();
-        self.for_each_item(|item| snapshot.add(item)).await?;
-        Ok(snapshot)
-    }
+async fn snapshot(store: &Store) -> Result<Snapshot, Fault> {
+    let mut snapshot = Snapshot::default();
+    for_each_item(store, |item| snapshot.add(item)).await?;
+    Ok(snapshot)
+}
 
-    /// False when the table has changed since the check, or no repair is known.
-    pub async fn repair(&self, finding: &Finding) -> Result<bool, Fault> {
-        if finding.repair.is_empty() {
-            return Ok(false);
-        }
-        Ok(self.transact(finding.repair.clone()).await? == Outcome::Done)
+/// False when the table has changed since the check, or no repair is known.
+pub async fn repair(store: &Store, finding: &Finding) -> Result<bool, Fault> {
+    if finding.repair.is_empty() {
+        return Ok(false);
     }
+    Ok(store.transact(finding.repair.clone()).await? == Outcome::Done)
 }
 
 fn recount(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {

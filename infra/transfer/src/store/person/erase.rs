@@ -5,33 +5,32 @@ use std::slice;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, UserId, Visitor};
+use shared::domain::job::{CountBelow, CountReplies, Job};
+use shared::domain::list::Order;
+use shared::domain::notifications::NotificationState;
+use shared::domain::person::{Person, PersonHashes};
+use shared::domain::report::Report;
+use shared::domain::thread::{Thread, VisitorThreadState};
+use shared::domain::time::{Clock, Timestamp};
+use shared::domain::user::{Ban, User};
+use shared::error::Fault;
+use shared::store::comments::{Plan, present};
+use shared::store::counts::RecountTrigger;
+use shared::store::deletion::{LiveReply, leave, tombstone_of};
+use shared::store::keys::{self, ItemKind, Key, Scope};
+use shared::store::lists::walk::Window;
+use shared::store::moderation::rejection;
+use shared::store::reactions::add_likes;
+use shared::store::schema::{comment, log, report, thread, user, visitor_state};
+use shared::store::transaction::{Outcome, Write, absent};
+use shared::store::users::versions;
+use shared::store::{Index, Query, Reading, Store, id_set, number, read, text, write};
 use tokio::time::Instant;
 
 use super::find::{Match, MatchKind, rejected_by};
-use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, UserId, Visitor};
-use crate::domain::job::{CountBelow, CountReplies, Job};
-use crate::domain::list::Order;
-use crate::domain::notifications::NotificationState;
-use crate::domain::person::{Person, PersonHashes};
-use crate::domain::report::Report;
-use crate::domain::thread::{Thread, VisitorThreadState};
-use crate::domain::time::{Clock, Timestamp};
-use crate::domain::user::{Ban, User};
-use crate::error::Fault;
-use crate::store::comments::{Plan, present};
-use crate::store::counts::RecountTrigger;
-use crate::store::deletion::{LiveReply, leave};
-use crate::store::keys::{self, ItemKind, Key, Scope};
-use crate::store::lists::walk::Window;
-use crate::store::moderation::rejection;
-use crate::store::reactions::add_likes;
-use crate::store::schema::{comment, log, report, thread, user, visitor_state};
-use crate::store::sources::SourceRow;
-use crate::store::sources::tombstone_of;
-use crate::store::transaction::{Outcome, Write, absent};
-use crate::store::users::versions;
-use crate::store::{Index, Query, Reading, Store, id_set, number, read, text, write};
+use crate::store::sources::{SourceRow, rows_of};
 
 /// Reports of one comment that are read to find one of them.
 const REPORTS: usize = 10_000;
@@ -76,16 +75,16 @@ impl Erasure<'_> {
                 store.update("erasing the author of a record", update).await?.map(|_| "records")
             }
             MatchKind::Log(key) => self.erase_from_log(key).await?.then_some("log"),
-            MatchKind::Request { key, .. } => store.delete_item(key).await?.then_some("requests"),
-            MatchKind::Trust(key) => store.delete_item(key).await?.then_some("trust"),
-            MatchKind::Profile => store.erase_profile(self.person.user(), now).await?.then_some("profile"),
-            MatchKind::Notifications(key) => store.erase_notification_state(key).await?.then_some("mailboxes"),
-            MatchKind::SignIn(key) => store.delete_item(key).await?.then_some("sign-ins"),
+            MatchKind::Request { key, .. } => delete_item(store, key).await?.then_some("requests"),
+            MatchKind::Trust(key) => delete_item(store, key).await?.then_some("trust"),
+            MatchKind::Profile => erase_profile(store, self.person.user(), now).await?.then_some("profile"),
+            MatchKind::Notifications(key) => erase_notification_state(store, key).await?.then_some("mailboxes"),
+            MatchKind::SignIn(key) => delete_item(store, key).await?.then_some("sign-ins"),
             MatchKind::ModeratorName => {
                 store.forget_moderator_name(self.person.user()).await?.then_some("moderators' names")
             }
-            MatchKind::Directory(key) => store.erase_name(key, self.person.user()).await?.then_some("names"),
-            MatchKind::Ban(id) => store.delete_item(keys::banned(id)).await?.then_some("bans"),
+            MatchKind::Directory(key) => erase_name(store, key, self.person.user()).await?.then_some("names"),
+            MatchKind::Ban(id) => delete_item(store, keys::banned(id)).await?.then_some("bans"),
             MatchKind::Named(id) => {
                 if self.erase_moderator(id).await? {
                     *gone.entry("rejections").or_default() += 1;
@@ -197,13 +196,13 @@ impl Erasure<'_> {
     /// deepest go first: should this end in between, the next erasure finds the rest by the note about the comment.
     async fn remove_below(&self, id: CommentId) -> Result<(), Fault> {
         let store = self.store;
-        let items = store.all_keys_below(id).await?;
+        let items = all_keys_below(store, id).await?;
         let mut below: Vec<CommentId> = items.iter().filter_map(|key| keys::hidden_reply_of(&key.sk)).collect();
         let mut next = 0;
         while let Some(reply) = below.get(next).copied() {
             let approved = keys::replies(reply, Scope::Everyone);
             below.extend(store.positions(approved, Window::first(Order::OldestFirst, usize::MAX)).await?);
-            let items = store.all_keys_below(reply).await?;
+            let items = all_keys_below(store, reply).await?;
             below.extend(items.iter().filter_map(|key| keys::hidden_reply_of(&key.sk)));
             next += 1;
         }
@@ -263,7 +262,7 @@ impl Erasure<'_> {
             return Ok(if kept { Vec::new() } else { vec![tombstone_of(source, comment.id)] });
         }
         let hash = self.hashes.source(source);
-        let provenance = self.store.sources(slice::from_ref(source)).await?.remove(source).map(|row| row.provenance());
+        let provenance = rows_of(self.store, slice::from_ref(source)).await?.remove(source).map(|row| row.provenance());
         let row = SourceRow::new(comment.id, !kept, provenance.unwrap_or_default()).without_writer();
         let mut writes = vec![row.put(&hash), Write::delete(keys::source(source))];
         writes
@@ -276,10 +275,10 @@ impl Erasure<'_> {
         let state: Option<VisitorThreadState> = store.get(key, Reading::Consistent).await?;
         let Some(state) = state else { return Ok(()) };
         for id in &state.liked {
-            *gone.entry("likes").or_default() += u64::from(store.erase_like(key, CommentId(*id)).await?);
+            *gone.entry("likes").or_default() += u64::from(erase_like(store, key, CommentId(*id)).await?);
         }
         for id in &state.reported {
-            let reported = store.erase_report_of(key, visitor, CommentId(*id)).await?;
+            let reported = erase_report_of(store, key, visitor, CommentId(*id)).await?;
             *gone.entry("reports").or_default() += u64::from(reported);
         }
         // Not when the visitor has used the service meanwhile, or has comments that wait and could not be erased.
@@ -370,133 +369,131 @@ impl Erasure<'_> {
     }
 }
 
-impl Store {
-    /// A guest's refusal of mails stays. False when nothing is left to erase.
-    async fn erase_notification_state(&self, key: Key) -> Result<bool, Fault> {
-        let keep_refusal = |state: &mut NotificationState| state.refusal().map(|refusal| *state = refusal).is_some();
-        if let ItemKind::NotificationState(recipient) = ItemKind::of(&key)
-            && recipient.is_guest()
-            && self.change_notification_state(&recipient, keep_refusal).await?.1
-        {
+/// A guest's refusal of mails stays. False when nothing is left to erase.
+async fn erase_notification_state(store: &Store, key: Key) -> Result<bool, Fault> {
+    let keep_refusal = |state: &mut NotificationState| state.refusal().map(|refusal| *state = refusal).is_some();
+    if let ItemKind::NotificationState(recipient) = ItemKind::of(&key)
+        && recipient.is_guest()
+        && store.change_notification_state(&recipient, keep_refusal).await?.1
+    {
+        return Ok(true);
+    }
+    delete_item(store, key).await
+}
+
+/// All keys in the partition of a comment.
+async fn all_keys_below(store: &Store, comment: CommentId) -> Result<Vec<Key>, Fault> {
+    let all = Query {
+        index: Index::Table(Reading::Consistent),
+        partition: keys::comment_partition(comment),
+        bounds: None,
+        order: Order::OldestFirst,
+        limit: usize::MAX,
+    };
+    Ok(store.query_all(all).await?.iter().filter_map(Key::of).collect())
+}
+
+/// False when it is gone already.
+async fn delete_item(store: &Store, key: Key) -> Result<bool, Fault> {
+    Ok(store.transact(vec![Write::delete(key).exists()]).await? == Outcome::Done)
+}
+
+/// Takes back a like. `liked_in` is the visitor's item that has it. Placeholders have no likes.
+async fn erase_like(store: &Store, liked_in: &Key, id: CommentId) -> Result<bool, Fault> {
+    let mut attempts = store.attempts("erasing a like");
+    loop {
+        attempts.next().await?;
+        let state: Option<VisitorThreadState> = store.get(liked_in, Reading::Consistent).await?;
+        if !state.is_some_and(|state| state.liked.contains(&id.0)) {
+            return Ok(false);
+        }
+        let comment = store.comment(id, Reading::Consistent).await?.filter(|comment| !comment.is_placeholder);
+        let mut writes = vec![without_entry(liked_in, visitor_state::LIKED, id)];
+        let without_likes = || format!("{} OR attribute_exists({})", absent(), comment::PLACEHOLDER);
+        writes.push(match &comment {
+            Some(comment) => present(add_likes(comment, -1)),
+            None => Write::check(keys::comment(id), without_likes()),
+        });
+        if store.transact(writes).await? == Outcome::Done {
+            return Ok(comment.is_some());
+        }
+    }
+}
+
+/// Takes the reporter from the report of a comment. `reported_in` is the visitor's item that has it.
+async fn erase_report_of(store: &Store, reported_in: &Key, visitor: &Visitor, id: CommentId) -> Result<bool, Fault> {
+    let mut attempts = store.attempts("erasing a report");
+    loop {
+        attempts.next().await?;
+        let state: Option<VisitorThreadState> = store.get(reported_in, Reading::Consistent).await?;
+        if !state.is_some_and(|state| state.reported.contains(&id.0)) {
+            return Ok(false);
+        }
+        let query = Query {
+            index: Index::Table(Reading::Consistent),
+            partition: keys::comment_partition(id),
+            bounds: Some(keys::reports()),
+            order: Order::NewestFirst,
+            limit: REPORTS,
+        };
+        let reports = store.query_all(query).await?.into_iter().map(read).collect::<Result<Vec<Report>, Fault>>()?;
+        let report = reports.into_iter().find(|report| report.visitor == *visitor);
+        let comment = store.comment(id, Reading::Consistent).await?;
+        let found = comment.zip(report);
+        let is_found = found.is_some();
+        let mut writes = vec![without_entry(reported_in, visitor_state::REPORTED, id)];
+        if let Some((comment, report)) = found {
+            writes.extend(without_reporter(&comment, report)?);
+        }
+        if store.transact(writes).await? == Outcome::Done {
+            return Ok(is_found);
+        }
+    }
+}
+
+/// Deletes the user, except for the id and the end of a ban that holds.
+async fn erase_profile(store: &Store, id: UserId, now: Timestamp) -> Result<bool, Fault> {
+    const PROFILE: [&str; 12] = [
+        user::NAME,
+        user::AVATAR,
+        user::TOKEN_ISSUED_AT,
+        user::LEARNED_AT,
+        user::RENAMED_AT,
+        user::COMMENTS_AT,
+        user::SUBJECT,
+        user::ISSUER,
+        user::APPROVED,
+        user::REJECTED,
+        user::LOOKED_AT,
+        user::ACCOUNT,
+    ];
+    let mut attempts = store.attempts("erasing a user");
+    loop {
+        attempts.next().await?;
+        let Some(user) = store.user(id, Reading::Consistent).await? else { return Ok(false) };
+        let key = keys::user(id);
+        let mut writes = match user.present_ban(now) {
+            Some(ban) => {
+                let ban = serde_dynamo::to_attribute_value(Ban { reason: None, ..ban.clone() });
+                let ban = ban.map_err(|error| Fault::new("serializing a ban", error))?;
+                vec![PROFILE.into_iter().fold(Write::update(key).set(user::BAN, ban), Write::remove)]
+            }
+            None => {
+                let rows = user.ban_id.map(|id| Write::delete(keys::banned(id)));
+                std::iter::once(Write::delete(key)).chain(rows).collect()
+            }
+        };
+        writes[0] = as_known(writes[0].clone(), &user);
+        if store.transact(writes).await? == Outcome::Done {
             return Ok(true);
         }
-        self.delete_item(key).await
     }
+}
 
-    /// All keys in the partition of a comment.
-    async fn all_keys_below(&self, comment: CommentId) -> Result<Vec<Key>, Fault> {
-        let all = Query {
-            index: Index::Table(Reading::Consistent),
-            partition: keys::comment_partition(comment),
-            bounds: None,
-            order: Order::OldestFirst,
-            limit: usize::MAX,
-        };
-        Ok(self.query_all(all).await?.iter().filter_map(Key::of).collect())
-    }
-
-    /// False when it is gone already.
-    async fn delete_item(&self, key: Key) -> Result<bool, Fault> {
-        Ok(self.transact(vec![Write::delete(key).exists()]).await? == Outcome::Done)
-    }
-
-    /// Takes back a like. `liked_in` is the visitor's item that has it. Placeholders have no likes.
-    async fn erase_like(&self, liked_in: &Key, id: CommentId) -> Result<bool, Fault> {
-        let mut attempts = self.attempts("erasing a like");
-        loop {
-            attempts.next().await?;
-            let state: Option<VisitorThreadState> = self.get(liked_in, Reading::Consistent).await?;
-            if !state.is_some_and(|state| state.liked.contains(&id.0)) {
-                return Ok(false);
-            }
-            let comment = self.comment(id, Reading::Consistent).await?.filter(|comment| !comment.is_placeholder);
-            let mut writes = vec![without_entry(liked_in, visitor_state::LIKED, id)];
-            let without_likes = || format!("{} OR attribute_exists({})", absent(), comment::PLACEHOLDER);
-            writes.push(match &comment {
-                Some(comment) => present(add_likes(comment, -1)),
-                None => Write::check(keys::comment(id), without_likes()),
-            });
-            if self.transact(writes).await? == Outcome::Done {
-                return Ok(comment.is_some());
-            }
-        }
-    }
-
-    /// Takes the reporter from the report of a comment. `reported_in` is the visitor's item that has it.
-    async fn erase_report_of(&self, reported_in: &Key, visitor: &Visitor, id: CommentId) -> Result<bool, Fault> {
-        let mut attempts = self.attempts("erasing a report");
-        loop {
-            attempts.next().await?;
-            let state: Option<VisitorThreadState> = self.get(reported_in, Reading::Consistent).await?;
-            if !state.is_some_and(|state| state.reported.contains(&id.0)) {
-                return Ok(false);
-            }
-            let query = Query {
-                index: Index::Table(Reading::Consistent),
-                partition: keys::comment_partition(id),
-                bounds: Some(keys::reports()),
-                order: Order::NewestFirst,
-                limit: REPORTS,
-            };
-            let reports = self.query_all(query).await?.into_iter().map(read).collect::<Result<Vec<Report>, Fault>>()?;
-            let report = reports.into_iter().find(|report| report.visitor == *visitor);
-            let comment = self.comment(id, Reading::Consistent).await?;
-            let found = comment.zip(report);
-            let is_found = found.is_some();
-            let mut writes = vec![without_entry(reported_in, visitor_state::REPORTED, id)];
-            if let Some((comment, report)) = found {
-                writes.extend(without_reporter(&comment, report)?);
-            }
-            if self.transact(writes).await? == Outcome::Done {
-                return Ok(is_found);
-            }
-        }
-    }
-
-    /// Deletes the user, except for the id and the end of a ban that holds.
-    async fn erase_profile(&self, id: UserId, now: Timestamp) -> Result<bool, Fault> {
-        const PROFILE: [&str; 12] = [
-            user::NAME,
-            user::AVATAR,
-            user::TOKEN_ISSUED_AT,
-            user::LEARNED_AT,
-            user::RENAMED_AT,
-            user::COMMENTS_AT,
-            user::SUBJECT,
-            user::ISSUER,
-            user::APPROVED,
-            user::REJECTED,
-            user::LOOKED_AT,
-            user::ACCOUNT,
-        ];
-        let mut attempts = self.attempts("erasing a user");
-        loop {
-            attempts.next().await?;
-            let Some(user) = self.user(id, Reading::Consistent).await? else { return Ok(false) };
-            let key = keys::user(id);
-            let mut writes = match user.present_ban(now) {
-                Some(ban) => {
-                    let ban = serde_dynamo::to_attribute_value(Ban { reason: None, ..ban.clone() });
-                    let ban = ban.map_err(|error| Fault::new("serializing a ban", error))?;
-                    vec![PROFILE.into_iter().fold(Write::update(key).set(user::BAN, ban), Write::remove)]
-                }
-                None => {
-                    let rows = user.ban_id.map(|id| Write::delete(keys::banned(id)));
-                    std::iter::once(Write::delete(key)).chain(rows).collect()
-                }
-            };
-            writes[0] = as_known(writes[0].clone(), &user);
-            if self.transact(writes).await? == Outcome::Done {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Deletes a handle or a name fragment, unless the user has signed in again.
-    async fn erase_name(&self, key: Key, id: UserId) -> Result<bool, Fault> {
-        let nameless = Write::check(keys::user(id), format!("attribute_not_exists({0})", user::NAME));
-        Ok(self.transact(vec![Write::delete(key).exists(), nameless]).await? == Outcome::Done)
-    }
+/// Deletes a handle or a name fragment, unless the user has signed in again.
+async fn erase_name(store: &Store, key: Key, id: UserId) -> Result<bool, Fault> {
+    let nameless = Write::check(keys::user(id), format!("attribute_not_exists({0})", user::NAME));
+    Ok(store.transact(vec![Write::delete(key).exists(), nameless]).await? == Outcome::Done)
 }
 
 /// A visitor's item loses a like or a report.

@@ -2,16 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use shared::domain::ids::ThreadId;
+use shared::domain::thread::Pin;
+use shared::domain::time::Timestamp;
+use shared::store::keys::{self, Item};
+use shared::store::number;
+use shared::store::schema::{maps, thread};
+use shared::store::transaction::Write;
+
 use super::Finding;
 use super::repair::recounted;
 use super::snapshot::Snapshot;
-use crate::domain::ids::ThreadId;
-use crate::domain::thread::Pin;
-use crate::domain::time::Timestamp;
-use crate::store::keys::{self, Item};
-use crate::store::number;
-use crate::store::schema::{maps, thread};
-use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -4,14 +4,13 @@
 use std::collections::HashMap;
 
 use serde::Deserialize;
-
-use super::keys::{self, Item};
-use super::schema::source;
-use super::transaction::Write;
-use super::{Reading, Store, number, read, text, yes};
-use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, Provenance, SourceId};
-use crate::error::Fault;
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, Provenance, SourceId};
+use shared::error::Fault;
+use shared::store::keys::{self, Item};
+use shared::store::schema::source;
+use shared::store::transaction::Write;
+use shared::store::{Reading, Store, number, read, text, yes};
 
 /// What became of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -40,12 +39,10 @@ impl SourceRow {
     }
 
     /// What may stay when the comment was erased.
-    #[cfg(feature = "import")]
     pub(super) fn without_writer(self) -> Self {
         Self { writer: None, ..self }
     }
 
-    #[cfg_attr(not(feature = "import"), allow(dead_code))]
     pub(super) fn item(&self, source: &SourceId) -> Item {
         let mut item = keys::source(source).item();
         item.insert(source::COMMENT.to_owned(), number(self.comment.0));
@@ -56,33 +53,32 @@ impl SourceRow {
         item
     }
 
-    #[cfg(feature = "import")]
     pub(super) fn put(&self, source: &SourceId) -> Write {
         Write::put(self.item(source))
     }
 }
 
 /// The row of an imported comment.
-#[cfg_attr(not(feature = "import"), allow(dead_code))]
 pub(super) fn source_row(comment: &Comment, provenance: &Provenance) -> Option<Item> {
     let source = comment.source.as_ref()?;
     Some(SourceRow::new(comment.id, false, provenance.clone()).item(source))
 }
 
-impl Store {
-    /// The rows of these sources.
-    pub async fn sources(&self, sources: &[SourceId]) -> Result<HashMap<SourceId, SourceRow>, Fault> {
-        let mut items = self.batch_get(sources.iter().map(keys::source).collect(), Reading::Consistent).await?;
-        let found = sources.iter().filter_map(|source| Some((source.clone(), items.remove(&keys::source(source))?)));
-        found.map(|(source, item)| Ok((source, read(item)?))).collect()
+/// The rows of these sources.
+pub async fn rows_of(store: &Store, sources: &[SourceId]) -> Result<HashMap<SourceId, SourceRow>, Fault> {
+    let mut items = store.batch_get(sources.iter().map(keys::source).collect(), Reading::Consistent).await?;
+    let found = sources.iter().filter_map(|source| Some((source.clone(), items.remove(&keys::source(source))?)));
+    found.map(|(source, item)| Ok((source, read(item)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_is_read_as_it_was_written() {
+        let provenance = Provenance { thread: Some("a page".to_owned()), writer: Some("a writer".to_owned()) };
+        let row = SourceRow::new(CommentId(12), true, provenance);
+        assert_eq!(read::<SourceRow>(row.item(&SourceId("disqus:5#58".to_owned()))).unwrap(), row);
     }
-}
-
-/// Makes the row of its source the tombstone of a comment that is deleted. It keeps later imports from bringing the comment back.
-pub(super) fn tombstone(comment: &Comment) -> Option<Write> {
-    comment.source.as_ref().map(|source| tombstone_of(source, comment.id))
-}
-
-pub(super) fn tombstone_of(source: &SourceId, id: CommentId) -> Write {
-    Write::update(keys::source(source)).set(source::COMMENT, number(id.0)).set(source::DELETED, yes())
 }

@@ -2,18 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
-use crate::domain::log::LogEntry;
-use crate::domain::report::Report;
-use crate::domain::thread::{Thread, VisitorThreadState};
-use crate::domain::user::{NetworkBan, User};
-use crate::error::Fault;
-use crate::store::bans::network;
-use crate::store::keys::{Item, ItemKind, Key};
-use crate::store::schema::{comment, import_journal};
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
+use shared::domain::log::LogEntry;
+use shared::domain::report::Report;
+use shared::domain::thread::{Thread, VisitorThreadState};
+use shared::domain::user::{NetworkBan, User};
+use shared::error::Fault;
+use shared::store::bans::network;
+use shared::store::keys::{Item, ItemKind, Key};
+use shared::store::schema::{comment, import_journal};
+use shared::store::{read, text};
+
 use crate::store::sources::SourceRow;
-use crate::store::{read, text};
 
 pub(super) struct StoredComment {
     /// The comment without its body.

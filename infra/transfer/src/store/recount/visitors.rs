@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, ThreadId, Visitor};
+use shared::store::keys::{self, Item, Key, Scope};
+use shared::store::schema::{comment, visitor_state};
+use shared::store::transaction::Write;
+use shared::store::{id_set, number, text, yes};
+
 use super::Finding;
 use super::repair::{absent, recounted};
 use super::snapshot::{Snapshot, StoredVisitorState};
-use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, ThreadId, Visitor};
-use crate::store::keys::{self, Item, Key, Scope};
-use crate::store::schema::{comment, visitor_state};
-use crate::store::transaction::Write;
-use crate::store::{id_set, number, text, yes};
 
 /// A visitor, and a thread as text.
 type VisitorThread = (Visitor, String);

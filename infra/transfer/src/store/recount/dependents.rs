@@ -1,11 +1,12 @@
 //! What should be in the partition of a comment beside the comment itself: nothing once it is gone, no reports of a
 //! placeholder, and an item for each unapproved reply.
 
+use shared::store::keys;
+use shared::store::transaction::Write;
+
 use super::Finding;
 use super::repair::{absent, unchanged};
 use super::snapshot::Snapshot;
-use crate::store::keys;
-use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -4,19 +4,20 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
+use shared::domain::comment::Comment;
+use shared::domain::deliveries::Message;
+use shared::domain::job::Job;
+use shared::domain::mail_keys::MailKeys;
+use shared::domain::person::{Person, PersonHashes};
+use shared::domain::report::bare_reason;
+use shared::domain::time::Timestamp;
+use shared::error::Fault;
+use shared::store::keys::{Item, ItemKind, Key};
+use shared::store::schema::comment;
+use shared::store::{Store, read};
 
 use super::find::{MatchKind, Search, match_of};
-use crate::domain::comment::Comment;
-use crate::domain::deliveries::Message;
-use crate::domain::job::Job;
-use crate::domain::mail_keys::MailKeys;
-use crate::domain::person::{Person, PersonHashes};
-use crate::domain::report::bare_reason;
-use crate::domain::time::Timestamp;
-use crate::error::Fault;
-use crate::store::keys::{Item, ItemKind, Key};
-use crate::store::schema::comment;
-use crate::store::{Store, read};
+use crate::store::person::find;
 
 /// Finds a person in changes and messages. A change has images, which are items in `DynamoDB`'s JSON.
 pub struct Leftovers<'a> {
@@ -39,7 +40,7 @@ impl<'a> Leftovers<'a> {
         now: Timestamp,
     ) -> Result<Self, Fault> {
         let who = hashes.who(&person.who);
-        let matches = store.matches(person, &who, now, |_, _| {}).await?;
+        let matches = find::matches(store, person, &who, now, |_, _| {}).await?;
         let reports = matches.into_iter().filter_map(|found| report_of(&found.0)).collect();
         let addresses = person.known.sealed.iter().filter_map(|sealed| keys.open(sealed));
         let addresses = addresses.map(|address| address.to_lowercase()).collect();

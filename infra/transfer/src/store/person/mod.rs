@@ -1,5 +1,4 @@
-//! What the table knows of one person: finds it and erases it. `schema` says which attributes may name somebody. Functions
-//! are built without these files.
+//! What the table knows of one person: finds it and erases it. The schema says which attributes may name somebody.
 //!
 //! | file        | what |
 //! |-------------|------|

@@ -1,16 +1,16 @@
 //! Who should be listed as banned: the users and the networks with a ban, and nobody else. The row of a ban that has ended expires, so it may be
 //! missing.
 
+use shared::domain::ids::UserId;
+use shared::domain::time::Timestamp;
+use shared::domain::user::{Ban, User};
+use shared::store::bans::{network_row, row};
+use shared::store::schema::{banned, maps, network_ban, user};
+use shared::store::transaction::Write;
+use shared::store::{keys, number};
+
 use super::Finding;
 use super::snapshot::Snapshot;
-use crate::domain::ids::UserId;
-use crate::domain::time::Timestamp;
-use crate::domain::user::{Ban, User};
-use crate::store::bans::{network_row, row};
-use crate::store::keys;
-use crate::store::number;
-use crate::store::schema::{banned, maps, network_ban, user};
-use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
     let mut stale = snapshot.banned.clone();

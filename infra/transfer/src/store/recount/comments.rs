@@ -3,22 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use shared::domain::comment::{Comment, State};
+use shared::domain::ids::{CommentId, Visitor, fingerprint};
+use shared::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
+use shared::domain::thread::Thread;
+use shared::store::comments::{in_state, queues};
+use shared::store::deletion::{leave, tombstone};
+use shared::store::erasure::ERASED;
+use shared::store::keys::{self, Item, Scope};
+use shared::store::schema::comment;
+use shared::store::transaction::Write;
+use shared::store::{number, number_set, placement, text};
 
 use super::Finding;
 use super::repair::{Wanted, absent, correct};
 use super::snapshot::{Orphans, Snapshot, StoredComment};
-use crate::domain::comment::{Comment, State};
-use crate::domain::ids::{CommentId, Visitor, fingerprint};
-use crate::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
-use crate::domain::thread::Thread;
-use crate::store::comments::{in_state, queues};
-use crate::store::deletion::leave;
-use crate::store::erasure::ERASED;
-use crate::store::keys::{self, Item, Scope};
-use crate::store::schema::comment;
-use crate::store::sources::tombstone;
-use crate::store::transaction::Write;
-use crate::store::{number, number_set, placement, text};
 
 /// Comments below one that is gone. Nobody sees them. An import that ended early leaves replies whose parent it has not
 /// written: they were not deleted, so they leave no tombstone.

@@ -1,12 +1,11 @@
 //! Writes that repair a finding. Each holds only while what it was derived from is unchanged.
 
 use aws_sdk_dynamodb::types::AttributeValue;
-
-use crate::domain::ids::CommentId;
-use crate::store::keys::{self, Item, Key};
-use crate::store::schema::comment;
-use crate::store::transaction::{self, Write};
-use crate::store::{number, stored_number};
+use shared::domain::ids::CommentId;
+use shared::store::keys::{self, Item, Key};
+use shared::store::schema::comment;
+use shared::store::transaction::{self, Write};
+use shared::store::{number, stored_number};
 
 /// The attributes of a comment that a recount reads or decides.
 const DERIVED: [&str; 20] = [

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
+use shared::store::comments::queues;
+use shared::store::keys;
+use shared::store::queue::QueueState;
+use shared::store::transaction::Write;
+
 use super::Finding;
 use super::repair::{absent, unchanged};
 use super::snapshot::{Orphans, QueueEntry, Snapshot};
-use crate::store::comments::queues;
-use crate::store::keys;
-use crate::store::queue::QueueState;
-use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let mut findings = Vec::new();

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use shared::domain::ids::{CommentId, SourceId};
+use shared::store::deletion::tombstone_of;
+use shared::store::schema::{comment, source};
+use shared::store::transaction::Write;
+use shared::store::{keys, number, text};
+
 use super::Finding;
 use super::repair::absent;
 use super::snapshot::Snapshot;
-use crate::domain::ids::{CommentId, SourceId};
-use crate::store::schema::{comment, source};
-use crate::store::sources::tombstone_of;
-use crate::store::transaction::Write;
-use crate::store::{keys, number, text};
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let mut imported: BTreeMap<&SourceId, Vec<CommentId>> = BTreeMap::new();

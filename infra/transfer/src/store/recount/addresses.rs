@@ -1,14 +1,15 @@
 //! Hashes of addresses that everyone can find: nothing has one where no Gravatars are shown. In place of a guest's a keyed hash
 //! stays. Name fragments follow from their users.
 
+use shared::domain::avatar::Avatar;
+use shared::store::addresses::Addresses;
+use shared::store::keys::{self, Key};
+use shared::store::schema::{comment, report, user};
+use shared::store::text;
+use shared::store::transaction::Write;
+
 use super::Finding;
 use super::snapshot::Snapshot;
-use crate::domain::avatar::Avatar;
-use crate::store::addresses::Addresses;
-use crate::store::keys::{self, Key};
-use crate::store::schema::{comment, report, user};
-use crate::store::text;
-use crate::store::transaction::Write;
 
 const PROBLEM: &str = "has the hash of an address, although no Gravatars are shown";
 

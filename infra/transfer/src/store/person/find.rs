@@ -5,23 +5,24 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
+use shared::domain::avatar::Avatar;
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, ThreadId, UserId, Visitor};
+use shared::domain::log::LogEntry;
+use shared::domain::mail_keys::Recipient;
+use shared::domain::name::ModeratorNames;
+use shared::domain::notifications::NotificationState;
+use shared::domain::person::{KnownBy, Person, Who};
+use shared::domain::report::Report;
+use shared::domain::thread::Thread;
+use shared::domain::time::Timestamp;
+use shared::domain::user::User;
+use shared::error::Fault;
+use shared::store::keys::{self, Item, ItemKind, Key};
+use shared::store::schema::{Attribute, Names, PK, SK, Type, banned, comment, idempotency, import_journal, maps, user};
+use shared::store::{Store, read};
 
-use crate::domain::avatar::Avatar;
-use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, ThreadId, UserId, Visitor};
-use crate::domain::log::LogEntry;
-use crate::domain::mail_keys::Recipient;
-use crate::domain::name::ModeratorNames;
-use crate::domain::notifications::NotificationState;
-use crate::domain::person::{KnownBy, Person, Who};
-use crate::domain::report::Report;
-use crate::domain::thread::Thread;
-use crate::domain::time::Timestamp;
-use crate::domain::user::User;
-use crate::error::Fault;
-use crate::store::keys::{self, Item, ItemKind, Key};
-use crate::store::schema::{Attribute, Names, PK, SK, Type, banned, comment, idempotency, import_journal, maps, user};
-use crate::store::{Store, read};
+use crate::store::for_each_item;
 
 /// An item of the table that names the person.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,63 +125,61 @@ pub fn wrote(person: &Person, comment: &Comment) -> bool {
     }
 }
 
-impl Store {
-    /// Collects what the table knows a person by. `earlier` is what an erasure knew that did not end. `None` while a thread
-    /// lacks its counts, because an import has not finished it.
-    pub async fn identify(&self, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
-        let mut person = Person::new(who);
-        person.known.extend(earlier.unwrap_or_default());
-        let mut identified = Identification::default();
-        let mut result = Ok(());
-        self.for_each_item(|item| {
-            if result.is_ok() {
-                result = identified.add(&person, item);
-            }
-        })
-        .await?;
-        result?;
-        // A network and a browser may be shared. Then nobody knows whose the likes are.
-        identified.known.visitors.retain(|visitor| !identified.others.contains(visitor));
-        person.known.extend(identified.known);
-        Ok((!identified.is_importing).then_some(person))
-    }
+/// Collects what the table knows a person by. `earlier` is what an erasure knew that did not end. `None` while a thread
+/// lacks its counts, because an import has not finished it.
+pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
+    let mut person = Person::new(who);
+    person.known.extend(earlier.unwrap_or_default());
+    let mut identified = Identification::default();
+    let mut result = Ok(());
+    for_each_item(store, |item| {
+        if result.is_ok() {
+            result = identified.add(&person, item);
+        }
+    })
+    .await?;
+    result?;
+    // A network and a browser may be shared. Then nobody knows whose the likes are.
+    identified.known.visitors.retain(|visitor| !identified.others.contains(visitor));
+    person.known.extend(identified.known);
+    Ok((!identified.is_importing).then_some(person))
+}
 
-    /// All that is to be erased, in order. `see` is told every comment of the table, and whether the person wrote it.
-    pub async fn matches(
-        &self,
-        person: &Person,
-        who: &str,
-        now: Timestamp,
-        mut see: impl FnMut(&Comment, bool),
-    ) -> Result<Vec<Match>, Fault> {
-        let handles = person.handles();
-        let mut matches = BTreeSet::new();
-        let mut result = Ok(());
-        self.for_each_item(|item| {
-            let found = match_of(person, &handles, who, now, item, &mut see);
-            match found {
-                Ok(found) => matches.extend(found.map(Match)),
-                Err(fault) => result = Err(fault),
-            }
-        })
-        .await?;
-        result.map(|()| matches.into_iter().collect())
-    }
+/// All that is to be erased, in order. `see` is told every comment of the table, and whether the person wrote it.
+pub async fn matches(
+    store: &Store,
+    person: &Person,
+    who: &str,
+    now: Timestamp,
+    mut see: impl FnMut(&Comment, bool),
+) -> Result<Vec<Match>, Fault> {
+    let handles = person.handles();
+    let mut matches = BTreeSet::new();
+    let mut result = Ok(());
+    for_each_item(store, |item| {
+        let found = match_of(person, &handles, who, now, item, &mut see);
+        match found {
+            Ok(found) => matches.extend(found.map(Match)),
+            Err(fault) => result = Err(fault),
+        }
+    })
+    .await?;
+    result.map(|()| matches.into_iter().collect())
+}
 
-    /// Looks for the person in every attribute of every item.
-    pub async fn remains(&self, person: &Person, who: &str, now: Timestamp) -> Result<Remains, Fault> {
-        let mut search = Search::new(person, now);
-        let journal = keys::erasure(who).pk;
-        // What keeps imports from bringing the person back stays.
-        let is_searched = |key: &Key| key.pk != journal && !matches!(ItemKind::of(key), ItemKind::Forgotten);
-        self.for_each_item(|item| {
-            if let Some(key) = Key::of(&item).filter(is_searched) {
-                search.look(&key, &item);
-            }
-        })
-        .await?;
-        Ok(search.remains())
-    }
+/// Looks for the person in every attribute of every item.
+pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) -> Result<Remains, Fault> {
+    let mut search = Search::new(person, now);
+    let journal = keys::erasure(who).pk;
+    // What keeps imports from bringing the person back stays.
+    let is_searched = |key: &Key| key.pk != journal && !matches!(ItemKind::of(key), ItemKind::Forgotten);
+    for_each_item(store, |item| {
+        if let Some(key) = Key::of(&item).filter(is_searched) {
+            search.look(&key, &item);
+        }
+    })
+    .await?;
+    Ok(search.remains())
 }
 
 /// What is collected to know a person.
@@ -303,7 +302,7 @@ pub(super) fn match_of(
         }
         ItemKind::Handle(id) | ItemKind::NameFragment(id) => (id == user).then_some(MatchKind::Directory(key)),
         ItemKind::Banned(id) => {
-            let is_own = item.get(banned::USER) == Some(&crate::store::number(user.0));
+            let is_own = item.get(banned::USER) == Some(&shared::store::number(user.0));
             (is_own && has_ended(&item, now)).then_some(MatchKind::Ban(id))
         }
         ItemKind::ErasedComment(id) => (key.pk == keys::erasure(who).pk).then_some(MatchKind::Placeholder(id)),
@@ -472,7 +471,7 @@ impl<'a> Search<'a> {
         let (known, user) = (&self.person.known, self.person.user());
         let text = value.as_s().map(String::as_str).unwrap_or_default();
         match names {
-            Names::User => *value == crate::store::number(user.0),
+            Names::User => *value == shared::store::number(user.0),
             Names::Visitor => known.visitors.iter().any(|visitor| visitor.0 == text),
             Names::Index => {
                 let visitor = text.rsplit('#').next().unwrap_or_default();

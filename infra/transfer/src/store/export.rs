@@ -1,17 +1,16 @@
-//! Reads a whole table, page by page, for an export. Functions are built without this file.
+//! Reads a whole table, page by page, for an export.
 
-use std::collections::HashMap;
+use shared::domain::comment::Comment;
+use shared::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
+use shared::domain::report::Report;
+use shared::domain::thread::{Thread, VisitorThreadState};
+use shared::domain::user::User;
+use shared::error::Fault;
+use shared::store::keys::{self, Item, ItemKind, Key};
+use shared::store::schema::{guest_bound, import_journal, imported_salt};
+use shared::store::{Reading, Store, read};
 
-use super::keys::{self, Item, ItemKind, Key};
-use super::schema::{guest_bound, import_journal, imported_salt};
-use super::sources::SourceRow;
-use super::{Reading, Store, fault, read};
-use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
-use crate::domain::report::Report;
-use crate::domain::thread::{Thread, VisitorThreadState};
-use crate::domain::user::User;
-use crate::error::Fault;
+use crate::store::sources::SourceRow;
 
 /// An item that does not follow from others, and does not expire.
 #[derive(Debug)]
@@ -39,40 +38,34 @@ pub struct GuestCount {
 
 /// The place up to which a table was read.
 #[derive(Debug)]
-pub struct ScanPosition(HashMap<String, aws_sdk_dynamodb::types::AttributeValue>);
+pub struct ScanPosition(Item);
 
-impl Store {
-    /// Some items of the table, in no order, and the place where the next page begins; `None` at the end. Fails when an item
-    /// is not what its key says.
-    pub async fn scan_page(
-        &self,
-        start: Option<ScanPosition>,
-    ) -> Result<(Vec<StoredItem>, Option<ScanPosition>), Fault> {
-        #[expect(clippy::disallowed_methods, reason = "an export reads everything")]
-        let scan = self.client.scan().table_name(&self.table).consistent_read(true);
-        let page = scan.set_exclusive_start_key(start.map(|start| start.0)).send().await;
-        let page = page.map_err(|error| fault("scanning the table", error))?;
-        let items = page.items.unwrap_or_default().into_iter().map(stored).filter_map(Result::transpose);
-        let items = items.map(|item| item.map(|item| self.kept_item(item)));
-        let next = page.last_evaluated_key.filter(|key| !key.is_empty());
-        Ok((items.collect::<Result<_, _>>()?, next.map(ScanPosition)))
-    }
+/// Some items of the table, in no order, and the place where the next page begins; `None` at the end. Fails when an item
+/// is not what its key says.
+pub async fn scan_page(
+    store: &Store,
+    start: Option<ScanPosition>,
+) -> Result<(Vec<StoredItem>, Option<ScanPosition>), Fault> {
+    let (items, next) = store.scan(start.map(|start| start.0)).await?;
+    let items = items.into_iter().map(stored).filter_map(Result::transpose);
+    let items = items.map(|item| item.map(|item| kept_item(store, item)));
+    Ok((items.collect::<Result<_, _>>()?, next.map(ScanPosition)))
+}
 
-    /// An item as it may be exported.
-    fn kept_item(&self, item: StoredItem) -> StoredItem {
-        match item {
-            StoredItem::Comment(comment) => StoredItem::Comment(Box::new(self.kept_comment(*comment))),
-            StoredItem::Report(comment, report) => StoredItem::Report(comment, self.kept_report(report)),
-            StoredItem::User(user) => StoredItem::User(self.kept_user(user)),
-            other => other,
-        }
+/// An item as it may be exported.
+fn kept_item(store: &Store, item: StoredItem) -> StoredItem {
+    match item {
+        StoredItem::Comment(comment) => StoredItem::Comment(Box::new(store.kept_comment(*comment))),
+        StoredItem::Report(comment, report) => StoredItem::Report(comment, store.kept_report(report)),
+        StoredItem::User(user) => StoredItem::User(store.kept_user(user)),
+        other => other,
     }
+}
 
-    /// The fingerprint of another salt under which imported hashes were made.
-    pub async fn imported_salt(&self) -> Result<Option<String>, Fault> {
-        let item = self.one_item(&keys::imported_salt(), Reading::Consistent).await?;
-        Ok(item.and_then(|item| item.get(imported_salt::FINGERPRINT)?.as_s().ok().cloned()))
-    }
+/// The fingerprint of another salt under which imported hashes were made.
+pub async fn imported_salt(store: &Store) -> Result<Option<String>, Fault> {
+    let item = store.one_item(&keys::imported_salt(), Reading::Consistent).await?;
+    Ok(item.and_then(|item| item.get(imported_salt::FINGERPRINT)?.as_s().ok().cloned()))
 }
 
 /// `None` for what an export leaves out.
@@ -81,7 +74,7 @@ fn stored(item: Item) -> Result<Option<StoredItem>, Fault> {
     of_kind(&key, item).map_err(|error| Fault::new("reading an item", format!("{}: {}", key.pk, error.chain())))
 }
 
-pub(super) fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
+fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
     Ok(Some(match ItemKind::of(key) {
         ItemKind::Comment(_) => StoredItem::Comment(Box::new(read(item)?)),
         ItemKind::Report(comment) => StoredItem::Report(comment, read(item)?),
@@ -130,4 +123,25 @@ pub(super) fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault
 
 fn number<T: std::str::FromStr>(item: &Item, name: &str) -> Option<T> {
     item.get(name)?.as_n().ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use shared::store::schema::{Export, KINDS};
+
+    use super::*;
+
+    #[test]
+    fn an_export_has_the_items_that_the_schema_says() {
+        for schema in KINDS {
+            let filled = |part: &str| part.replace("id", "12").replace("parent", "12").replace("type#record", "post#a");
+            let key = Key { pk: filled(schema.pk), sk: filled(schema.sk) };
+            assert_eq!(ItemKind::of(&key).schema().map(|of| of.name), Some(schema.name), "{key:?}");
+            // A journal with this attribute writes comments one by one.
+            let item = Item::from([(import_journal::LAST.to_owned(), shared::store::number(1))]);
+            // An empty record is an error.
+            let is_left_out = matches!(of_kind(&key, item), Ok(None));
+            assert_eq!(is_left_out, schema.export != Export::Record, "{}", schema.name);
+        }
+    }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use shared::domain::ids::{CommentId, ThreadId};
+use shared::store::counts;
+use shared::store::keys::{self, Item};
+use shared::store::schema::count;
+use shared::store::transaction::Write;
+
 use super::Finding;
 use super::repair::{absent, recounted, unchanged};
 use super::snapshot::Snapshot;
-use crate::domain::ids::{CommentId, ThreadId};
-use crate::store::counts;
-use crate::store::keys::{self, Item};
-use crate::store::schema::count;
-use crate::store::transaction::Write;
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let wanted = counting_comments(snapshot);

@@ -1,13 +1,14 @@
 //! What the directory of names should hold: the handle and the name fragments of every user, and nothing else.
 
+use shared::domain::user::User;
+use shared::store::keys::{self, ItemKind, Key};
+use shared::store::schema::user;
+use shared::store::text;
+use shared::store::transaction::{Write, absent};
+use shared::store::users::directory;
+
 use super::Finding;
 use super::snapshot::Snapshot;
-use crate::domain::user::User;
-use crate::store::keys::{self, ItemKind, Key};
-use crate::store::schema::user;
-use crate::store::text;
-use crate::store::transaction::{Write, absent};
-use crate::store::users::directory;
 
 pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let mut stale = snapshot.directory.clone();

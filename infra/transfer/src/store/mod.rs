@@ -1,0 +1,27 @@
+//! The operator's side of the table: it is written in bulk, read whole, recounted, and rid of a person. These are functions
+//! of a `Store`, beside its own; the service is built without them.
+
+pub mod export;
+pub mod fixtures;
+pub mod import;
+pub mod person;
+pub mod recount;
+pub mod restore;
+pub mod sources;
+
+use shared::error::Fault;
+use shared::store::Store;
+use shared::store::keys::Item;
+
+/// Reads the whole table, consistently.
+async fn for_each_item(store: &Store, mut each: impl FnMut(Item)) -> Result<(), Fault> {
+    let mut start = None;
+    loop {
+        let (items, next) = store.scan(start).await?;
+        items.into_iter().for_each(&mut each);
+        start = next;
+        if start.is_none() {
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Who was forgotten. An item for each hash of a person keeps later imports from bringing the person's comments back. The hashes
+//! are keyed with the visitor salt, so the items say nothing about anybody without it.
+
+use std::collections::BTreeSet;
+
+use shared::domain::ids::{SourceId, UserId};
+use shared::domain::list::Order;
+use shared::domain::person::{KnownBy, Person, PersonHashes};
+use shared::domain::time::Timestamp;
+use shared::error::Fault;
+use shared::store::schema::{SK, forgotten};
+use shared::store::transaction::Write;
+use shared::store::{Index, Query, Reading, Store, keys, number, text, write};
+
+/// Everybody who was forgotten.
+#[derive(Clone, Debug)]
+pub struct Forgotten {
+    people: BTreeSet<String>,
+    hashes: PersonHashes,
+}
+
+impl Forgotten {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.people.is_empty()
+    }
+
+    #[must_use]
+    pub fn has_user(&self, id: UserId) -> bool {
+        self.people.contains(&self.hashes.user(id))
+    }
+
+    /// `hash` is Gravatar's, of an address.
+    #[must_use]
+    pub fn has_address(&self, hash: &str) -> bool {
+        self.people.contains(&self.hashes.address(hash))
+    }
+
+    /// `hash` is [`PersonHashes::address`].
+    #[must_use]
+    pub fn has_keyed(&self, hash: &str) -> bool {
+        self.people.contains(hash)
+    }
+
+    /// Hash that replaces this source after erasure.
+    #[must_use]
+    pub fn source(&self, source: &SourceId) -> SourceId {
+        self.hashes.source(source)
+    }
+}
+
+impl PartialEq for Forgotten {
+    fn eq(&self, other: &Self) -> bool {
+        self.people == other.people
+    }
+}
+
+/// Everybody who was forgotten. `None` when that was under another salt.
+pub async fn forgotten(store: &Store, hashes: PersonHashes) -> Result<Option<Forgotten>, Fault> {
+    let query = Query {
+        index: Index::Table(Reading::Consistent),
+        partition: keys::forgotten_partition(),
+        bounds: None,
+        order: Order::OldestFirst,
+        limit: usize::MAX,
+    };
+    let rows = store.query_all(query).await?;
+    let fingerprint = text(hashes.fingerprint());
+    if rows.iter().any(|row| row.get(forgotten::SALT) != Some(&fingerprint)) {
+        return Ok(None);
+    }
+    let people = rows.iter().filter_map(|row| row.get(SK)?.as_s().ok().cloned());
+    Ok(Some(Forgotten { people: people.collect(), hashes }))
+}
+
+/// What an earlier erasure of the same person knew, if it did not end.
+pub async fn unfinished_erasure(store: &Store, who: &str) -> Result<Option<KnownBy>, Fault> {
+    store.get(&keys::erasure(who), Reading::Consistent).await
+}
+
+/// Remembers the person, for imports and for the next erasure should this one not end.
+pub async fn begin_erasure(store: &Store, person: &Person, hashes: &PersonHashes, now: Timestamp) -> Result<(), Fault> {
+    let who = keys::erasure(&hashes.who(&person.who));
+    store.put("beginning an erasure", Write::put(write(&who, &person.known)?)).await?;
+    for hash in hashes.all(person) {
+        let forget = Write::update(keys::forgotten(&hash)).set(forgotten::FORGOTTEN_AT, number(now.0));
+        let forget = forget.set(forgotten::SALT, text(hashes.fingerprint())).still(forgotten::FORGOTTEN_AT, None);
+        store.update("remembering an erasure", forget).await?;
+    }
+    Ok(())
+}
+
+pub async fn end_erasure(store: &Store, who: &str) -> Result<(), Fault> {
+    store.transact(vec![Write::delete(keys::erasure(who))]).await.map(drop)
+}
