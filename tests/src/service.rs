@@ -1,7 +1,7 @@
 //! `cargo local` as a process.
 
 use std::fs::{self, OpenOptions};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub fn command(program: &str, words: &[&str]) -> Command {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("SVC_") || name.starts_with("AWS_")) {
+        if name.to_str().is_some_and(|name| ["SVC_", "AWS_", "COMMENTS_"].iter().any(|of| name.starts_with(of))) {
             command.env_remove(name);
         }
     }
@@ -108,8 +108,27 @@ impl Service {
     /// Ends it as a user would.
     #[cfg(unix)]
     pub fn stop(mut self) -> ExitStatus {
-        let killed = Command::new("kill").arg(self.process.id().to_string()).status().expect("kill runs");
-        assert!(killed.success());
+        self.signal("TERM");
+        self.wait()
+    }
+
+    /// Does what [`Self::stop`] does, and returns the lines that it printed since it was ready.
+    #[cfg(unix)]
+    pub fn stop_reading(mut self) -> Vec<String> {
+        self.signal("TERM");
+        let lines = self.output.by_ref().lines().collect::<Result<_, _>>().expect("the output is text");
+        assert!(self.wait().success());
+        lines
+    }
+
+    #[cfg(unix)]
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.process.id().to_string()]).status();
+        assert!(sent.expect("kill runs").success());
+    }
+
+    /// Waits for its end.
+    pub fn wait(&mut self) -> ExitStatus {
         self.process.wait().expect("the process is ours")
     }
 }

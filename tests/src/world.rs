@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use server::access::Access;
 use server::bucket::Bucket;
 use server::engine::{Engine, EventFilter, Follower};
-use server::gateway::Exchange;
+use server::gateway::{Exchange, Front};
 use server::outbox::{Outbox, SentMail};
 use server::queue::Queues;
 use server::service::{self, Services};
@@ -217,7 +217,7 @@ impl World {
 
     /// Serves HTTP until the runtime ends. Calls `log` after every answer.
     pub fn serve(&self, listener: TcpListener, log: impl Fn(&Exchange) + Clone + Send + Sync + 'static) {
-        tokio::spawn(self.stack.gateway.clone().serve(listener, std::future::pending(), log));
+        tokio::spawn(self.stack.gateway.clone().serve(listener, Front::default(), std::future::pending(), log));
     }
 
     /// The roles of the functions: the permissions each has, and those it has used.

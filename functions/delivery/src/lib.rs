@@ -37,7 +37,7 @@ use shared::domain::notifications::{self, Kind, MailStep, NotificationState};
 use shared::domain::time::Timestamp;
 use shared::error::Fault;
 
-pub use self::mailer::Mailer;
+pub use self::mailer::{Mailer, Tally};
 
 /// Pauses before further attempts to note what was sent.
 const PAUSES: [Duration; 5] = [
@@ -58,7 +58,8 @@ enum Disposition {
 
 /// What sends to the world outside.
 pub struct Senders {
-    pub mailer: Mailer,
+    /// `None` where mails are off.
+    pub mailer: Option<Mailer>,
     pub outbound: Outbound,
 }
 
@@ -111,13 +112,13 @@ async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposi
     let receipt = message["receiptHandle"].as_str().unwrap_or_default();
     match body.map_err(|error| Fault::new("reading a message of the queue Deliveries", error))? {
         Message::Webhook(due) => webhook::deliver(app, senders, &due, receipt).await,
-        Message::Mail { recipient } => match &app.config.mail {
-            Some(mail) => Worker::new(app, &senders.mailer, mail).deliver(&recipient, receipt).await,
-            // Mails were turned off while it waited.
+        // Without a mailer, mails were turned off while it waited.
+        Message::Mail { recipient } => match app.config.mail.as_ref().zip(senders.mailer.as_ref()) {
+            Some((mail, mailer)) => Worker::new(app, mailer, mail).deliver(&recipient, receipt).await,
             None => Ok(Disposition::Done),
         },
-        Message::Code { flow } => match &app.config.mail {
-            Some(mail) => Worker::new(app, &senders.mailer, mail).send_code(&flow, receipt).await,
+        Message::Code { flow } => match app.config.mail.as_ref().zip(senders.mailer.as_ref()) {
+            Some((mail, mailer)) => Worker::new(app, mailer, mail).send_code(&flow, receipt).await,
             None => Ok(Disposition::Done),
         },
         Message::Feedback { text } => feedback::follow(app, &text).await.map(|()| Disposition::Done),

@@ -1,5 +1,7 @@
 //! Hands composed mails to a mail server: Amazon SES, or any server that speaks SMTP.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use lettre::address::Envelope;
@@ -20,6 +22,15 @@ const NO_CONNECTION: &str = "no connection";
 pub enum Mailer {
     Ses(Box<Ses>),
     Smtp(Smtp),
+    /// Counts what another one sends.
+    Counted(Box<Mailer>, Arc<Tally>),
+}
+
+/// Emails since the start.
+#[derive(Debug, Default)]
+pub struct Tally {
+    pub sent: AtomicU64,
+    pub failed: AtomicU64,
 }
 
 /// A server that speaks SMTP.
@@ -68,6 +79,12 @@ impl Mailer {
         match self {
             Self::Ses(ses) => ses.send(mail).await,
             Self::Smtp(smtp) => smtp.send(mail).await,
+            Self::Counted(mailer, tally) => {
+                let sent = Box::pin(mailer.send(mail)).await;
+                let count = if sent.is_ok() { &tally.sent } else { &tally.failed };
+                count.fetch_add(1, Ordering::Relaxed);
+                sent
+            }
         }
     }
 }

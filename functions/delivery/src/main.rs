@@ -18,7 +18,7 @@ async fn main() -> ExitCode {
 async fn run() -> Result<(), Error> {
     let app = &App::from_env(Needs::Salt).await?;
     let outbound = Outbound::new(system_lookup(), app.config.webhooks.private);
-    let senders = &Senders { mailer: mailer(app).await?, outbound };
+    let senders = &Senders { mailer: Some(mailer(app).await?), outbound };
     lambda_runtime::run(service_fn(async |event: LambdaEvent<serde_json::Value>| {
         Ok::<_, Error>(delivery::handle(app, senders, &event.payload).await)
     }))

@@ -202,10 +202,9 @@ async fn warn(app: &App, senders: &Senders, endpoint: &Endpoint) -> Result<Dispo
         return Ok(Disposition::Done);
     };
     tracing::warn!(webhook = endpoint.id.0, "a webhook was disabled: it failed for five days");
-    let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else {
-        return Ok(Disposition::Done);
-    };
-    let worker = Worker::new(app, &senders.mailer, mail);
+    let mail = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty());
+    let Some((mail, mailer)) = mail.zip(senders.mailer.as_ref()) else { return Ok(Disposition::Done) };
+    let worker = Worker::new(app, mailer, mail);
     let name = format!("webhook {} {:?}", endpoint.id, endpoint.failing_since.map(|since| since.0));
     let page = worker.moderation_page();
     let mails = worker.to_moderators(&name, |letter| compose::webhook_disabled(letter, &endpoint.url, &page))?;

@@ -7,11 +7,15 @@ mod deployed;
 mod export;
 mod greeting;
 mod import;
+mod json_log;
 mod kept;
+mod local;
 mod log;
 mod moderate;
+mod notify;
 mod people;
 mod person;
+mod recovery;
 mod serve;
 mod services;
 mod stop;
@@ -20,9 +24,11 @@ mod table;
 mod tests;
 mod token;
 
+use std::env;
 use std::error::Error;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -35,7 +41,6 @@ use shared::domain::ids::{Random, hex};
 use shared::domain::time::Clock;
 use tokio::net::TcpListener;
 
-const DEFAULT_DATA_DIR: &str = ".local";
 const DEFAULT_PORT: u16 = 3000;
 
 /// The exit code when a source, a table or a directory cannot be used.
@@ -57,13 +62,14 @@ type Failure = Box<dyn Error + Send + Sync>;
 )]
 pub struct CommandLine {
     #[command(flatten)]
-    serve: serve::Options,
+    local: local::Options,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Serve(serve::Options),
     Token(token::Options),
     Moderate(moderate::Options),
     Check(check::Options),
@@ -77,22 +83,43 @@ enum Command {
 impl CommandLine {
     pub async fn run(self) -> Result<ExitCode, Failure> {
         match self.command {
-            None => match self.serve.run().await {
-                Err(error) if is_of_data(&error) => {
-                    eprintln!("error: {error}");
-                    return Ok(ExitCode::from(UNUSABLE));
-                }
-                served => served,
-            },
-            Some(Command::Token(options)) => options.run(),
-            Some(Command::Moderate(options)) => options.run().await,
-            Some(Command::Bench(options)) => options.run().await,
-            Some(Command::Check(options)) => return options.run().await,
-            Some(Command::Import(options)) => return options.run().await,
-            Some(Command::Export(options)) => return options.run().await,
-            Some(Command::Person(command)) => return command.run().await,
+            None => or_unusable(self.local.run().await),
+            Some(Command::Serve(options)) => Ok(options.run().await),
+            Some(Command::Token(options)) => or_unusable(options.run()),
+            Some(Command::Moderate(options)) => or_unusable(options.run().await),
+            Some(Command::Bench(options)) => options.run().await.map(|()| ExitCode::SUCCESS),
+            Some(Command::Check(options)) => options.run().await,
+            Some(Command::Import(options)) => options.run().await,
+            Some(Command::Export(options)) => options.run().await,
+            Some(Command::Person(command)) => command.run().await,
         }
-        .map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// The data directory where `--data-dir` names none.
+fn data_dir_or(default: &str) -> PathBuf {
+    let named = env::var_os("COMMENTS_DATA_DIR").filter(|path| !path.is_empty());
+    named.map_or_else(|| PathBuf::from(default), PathBuf::from)
+}
+
+/// The data directory of commands for development.
+fn data_dir() -> PathBuf {
+    data_dir_or(".local")
+}
+
+/// The data directory of a service in production.
+fn production_data_dir() -> PathBuf {
+    data_dir_or("/var/lib/comments")
+}
+
+/// A directory that cannot be used has an exit code of its own.
+fn or_unusable(result: Result<(), Failure>) -> Result<ExitCode, Failure> {
+    match result {
+        Err(error) if is_of_data(&error) => {
+            eprintln!("error: {error}");
+            Ok(ExitCode::from(UNUSABLE))
+        }
+        result => result.map(|()| ExitCode::SUCCESS),
     }
 }
 
@@ -104,7 +131,11 @@ fn is_of_data(error: &Failure) -> bool {
 
 /// `hint` says what to do when the port is taken.
 async fn listen(port: u16, hint: &str) -> Result<TcpListener, Failure> {
-    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    listen_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), hint).await
+}
+
+async fn listen_at(address: SocketAddr, hint: &str) -> Result<TcpListener, Failure> {
+    let port = address.port();
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => format!("port {port} is taken; {hint}").into(),
         _ => format!("port {port}: {error}").into(),

@@ -161,6 +161,15 @@ impl DataDir {
     /// Generates a secret at the first call, in a file that only its owner can read, and returns the same one from then
     /// on.
     pub fn secret(&self, name: &str) -> Result<String, DataDirError> {
+        self.kept_or(name, random_secret)
+    }
+
+    /// Keeps this secret unless there is one, and returns the one that is kept.
+    pub fn keep(&self, name: &str, secret: &str) -> Result<String, DataDirError> {
+        self.kept_or(name, || Ok(secret.to_owned()))
+    }
+
+    fn kept_or(&self, name: &str, make: impl FnOnce() -> Result<String, DataDirError>) -> Result<String, DataDirError> {
         let path = self.file(name);
         let failed = |cause| DataDirError::File { path: path.clone(), cause };
         match fs::read_to_string(&path) {
@@ -170,7 +179,7 @@ impl DataDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(cause) => return Err(failed(cause)),
         }
-        let secret = random_secret()?;
+        let secret = make()?;
         // Another process may have been faster.
         let is_new = files::create(&path, secret.as_bytes()).map_err(failed)?;
         if is_new { Ok(secret) } else { fs::read_to_string(&path).map_err(failed) }

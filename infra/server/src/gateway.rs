@@ -2,10 +2,12 @@
 //! receive, passes through the same adapter, and the answer comes back as HTTP, within the limits of AWS. Nothing here
 //! knows what the functions do.
 
+mod client;
 mod cors;
 mod event;
 mod invocation;
 mod mount;
+mod pace;
 pub mod route;
 mod server;
 #[cfg(test)]
@@ -18,19 +20,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, HOST};
+use http::header::{ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, HOST, RETRY_AFTER};
 use http::uri::Authority;
 use http::{Extensions, HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use jiff::Timestamp;
 use serde_json::json;
 use shared::domain::origin;
 
+pub use self::client::Proxies;
 pub use self::cors::Cors;
 use self::event::{event, into_http};
 use self::invocation::invoke;
 pub use self::invocation::{BoxFuture, Function, function};
 pub use self::mount::Mount;
 use self::route::Route;
+pub use self::server::{Front, SmallBodies};
 
 /// API Gateway's limit for a request body.
 const BODY_LIMIT: usize = 10 * 1024 * 1024;
@@ -64,6 +68,8 @@ pub struct Exchange {
     pub method: Method,
     /// The path, without tokens.
     pub path: String,
+    /// The path's template; `unknown` for all paths and methods that have no route.
+    pub route: String,
     pub status: StatusCode,
     pub elapsed: Duration,
     /// Extensions of the answer.
@@ -102,6 +108,25 @@ impl Gateway {
         let mut response = self.answer_with_cors(request, &host, source_ip, &request_id).await;
         if let Ok(id) = HeaderValue::try_from(request_id) {
             response.headers_mut().insert("apigw-requestid", id);
+        }
+        response
+    }
+
+    /// The template of a path, and the function that answers it.
+    fn route_of(&self, method: &Method, path: &str) -> (String, Option<&str>) {
+        if let Some(mount) = self.shared.mounts.iter().find(|mount| mount.covers(path)) {
+            return (mount.prefix.clone(), None);
+        }
+        let found = route::find(&self.shared.routes, method, path).map(|found| found.route);
+        let template = found.and_then(Route::path).unwrap_or("unknown");
+        (template.to_owned(), found.map(|route| route.function.as_str()))
+    }
+
+    /// The answer to a request whose body was not read.
+    fn refuse(&self, request: &Request<()>, refusal: Refusal) -> Response<Bytes> {
+        let mut response = refusal.into_response();
+        if let Some(cors) = &self.shared.cors {
+            cors::replace(response.headers_mut(), cors.headers(request.headers()));
         }
         response
     }
@@ -156,27 +181,37 @@ impl Gateway {
     }
 }
 
-/// The answers of AWS itself.
+/// The answers of the gateway itself: AWS's messages, in the envelope of the API.
 enum Refusal {
     BadRequest,
     NoRoute,
+    TooSlow,
     BodyTooLarge,
     HeadTooLarge,
     FunctionFailed,
+    Busy,
 }
 
 impl Refusal {
     fn into_response(self) -> Response<Bytes> {
-        let (status, message) = match self {
-            Self::BadRequest => (StatusCode::BAD_REQUEST, "Bad Request"),
-            Self::NoRoute => (StatusCode::NOT_FOUND, "Not Found"),
-            Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large"),
-            Self::HeadTooLarge => (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "Request Header Fields Too Large"),
-            Self::FunctionFailed => (StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error"),
+        let (status, code, message) = match self {
+            Self::BadRequest => (StatusCode::BAD_REQUEST, "bad_request", "Bad Request"),
+            Self::NoRoute => (StatusCode::NOT_FOUND, "not_found", "Not Found"),
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "request_timeout", "Request Timeout"),
+            Self::BodyTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "payload_too_large", "Request Entity Too Large"),
+            Self::HeadTooLarge => {
+                (StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, "head_too_large", "Request Header Fields Too Large")
+            }
+            Self::FunctionFailed => (StatusCode::INTERNAL_SERVER_ERROR, "server_error", "Internal Server Error"),
+            Self::Busy => (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Service Unavailable"),
         };
-        let mut response = Response::new(Bytes::from(json!({ "message": message }).to_string()));
+        let body = json!({ "message": message, "code": code, "errors": {} });
+        let mut response = Response::new(Bytes::from(body.to_string()));
         *response.status_mut() = status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
         response
     }
 }

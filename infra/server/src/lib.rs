@@ -1,4 +1,4 @@
-//! The whole service on one machine, for development and tests: API Gateway, Lambda, the table, the bucket, the
+//! The whole service on one machine, for production, development and tests: API Gateway, Lambda, the table, the bucket, the
 //! queues and the mail server.
 //!
 //! Layers: `access, account, event_filter, files, http_server, publisher ← bucket, data_dir, engine, gateway, queue ← outbox,

@@ -302,6 +302,16 @@ impl Queues {
         }
     }
 
+    /// The messages that wait, and the dead letters.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        let count = |has_redrive: bool| {
+            let queues = self.0.queues.values().filter(|queue| queue.settings.redrive.is_some() == has_redrive);
+            queues.map(|queue| queue.messages().len()).sum()
+        };
+        (count(true), count(false))
+    }
+
     /// When the next message becomes visible, in any queue but those of dead letters.
     #[must_use]
     pub fn next_visible(&self) -> Option<Timestamp> {

@@ -8,7 +8,10 @@ use aws_credential_types::Credentials;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_sdk_dynamodb::Client;
 use aws_types::SdkConfig;
-use delivery::{Mailer, Senders};
+use bytes::Bytes;
+use delivery::{Mailer, Senders, Tally};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 use media::Media;
 use shared::app::{self, App, Handler};
 use shared::aws::call::{Caller, Transport};
@@ -27,10 +30,10 @@ use crate::account::{ACCESS_KEY, REGION};
 use crate::bucket::Bucket;
 use crate::bucket::website::Website;
 use crate::engine::Engine;
-use crate::gateway::{Function, Mount, function};
+use crate::gateway::{BoxFuture, Function, Mount, function};
 use crate::outbox::Outbox;
 use crate::queue::{QueueSettings, Queues};
-use crate::settings::{DELIVERIES, JOBS, MAILBOX, MEDIA};
+use crate::settings::{DELIVERIES, HEALTH, JOBS, MAILBOX, MEDIA};
 use crate::stack::{Functions, Stack, StackError};
 use crate::template::{DEPLOYED, Template, TemplateError};
 use crate::trigger::{EventFunction, QueueFunction};
@@ -59,7 +62,7 @@ fn caller(transport: impl Transport) -> Caller {
     Caller::new(config, transport)
 }
 
-/// What [`start`] connects besides the app.
+/// What [`start`] connects besides the app, for development and tests.
 pub struct Services {
     pub engine: Engine,
     pub bucket: Bucket,
@@ -86,9 +89,40 @@ impl Services {
     }
 }
 
-/// Starts the service. Needs a tokio runtime.
+/// Starts the service for development and tests: it shows the mails that it sent, and denies a function what AWS would deny
+/// it. Needs a tokio runtime.
 pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
     let Services { engine, bucket, queues, outbox, lookup } = services;
+    let senders = senders(&app, &outbox, lookup).map_err(|fault| StackError::Mailer(fault.chain()))?;
+    mounts.push(mail_mount(outbox));
+    connect(app, engine, bucket, queues, senders, mounts, true)
+}
+
+/// Starts the service for production. Needs a tokio runtime.
+pub fn start_production(
+    app: App,
+    engine: Engine,
+    bucket: Bucket,
+    queues: Queues,
+    tally: &Arc<Tally>,
+) -> Result<Stack, StackError> {
+    let smtp = app.config.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref());
+    let smtp = smtp.map(|url| Mailer::smtp(url, None)).transpose();
+    let smtp = smtp.map_err(|fault| StackError::Mailer(fault.chain()))?;
+    let mailer = smtp.map(|smtp| Mailer::Counted(Box::new(smtp), Arc::clone(tally)));
+    let senders = Senders { mailer, outbound: Outbound::new(system_lookup(), app.config.webhooks.private) };
+    connect(app, engine, bucket, queues, senders, vec![health_mount()], false)
+}
+
+fn connect(
+    app: App,
+    engine: Engine,
+    bucket: Bucket,
+    queues: Queues,
+    senders: Senders,
+    mut mounts: Vec<Mount>,
+    has_roles: bool,
+) -> Result<Stack, StackError> {
     let app = Arc::new(app);
     let origins = app.config.cors_origins.to_string();
     let sender = app.config.mail.as_ref().map_or("", |mail| &mail.from);
@@ -106,21 +140,19 @@ pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Sta
     let mut role = |name| {
         let access = Access::new(name, template.grants(name), template.denials(name));
         roles.push(Arc::clone(&access));
-        access
+        has_roles.then_some(access)
     };
     let http = handlers(&bucket).map(|(name, handler)| (name.to_owned(), http_function(&app, role(name), handler)));
     let on_events = [
         ("events".to_owned(), stream_function(&app, role("events"))),
         ("thumbnails".to_owned(), thumbnails_function(&bucket, role("thumbnails"))),
     ];
-    let senders = senders(&app, &outbox, lookup).map_err(|fault| StackError::Mailer(fault.chain()))?;
     let on_messages = [
         ("delivery".to_owned(), delivery_function(&app, role("delivery"), senders)),
         ("jobs".to_owned(), jobs_function(&app, role("jobs"))),
     ];
     let functions = Functions { http: http.into(), events: on_events.into(), messages: on_messages.into() };
     mounts.push(media_mount(&bucket));
-    mounts.push(mail_mount(outbox));
     let mut stack = Stack::start(&template, engine, bucket, queues, &app.config.table_name, functions, mounts)?;
     stack.roles = roles;
     Ok(stack)
@@ -157,6 +189,22 @@ fn mail_mount(outbox: Outbox) -> Mount {
     Mount::for_this_machine(&format!("/{MAILBOX}"), move |_| ready(outbox.page()))
 }
 
+/// For those who watch the service.
+fn health_mount() -> Mount {
+    let handler = |request: Request<Bytes>| -> BoxFuture<Response<Bytes>> {
+        let mut response = Response::new(Bytes::from_static(b"ok"));
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            response = Response::default();
+            *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+        }
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Box::pin(ready(response))
+    };
+    Mount { prefix: format!("/{HEALTH}"), handler: Arc::new(handler) }
+}
+
 /// Sends mails into the outbox, unless there is an SMTP server.
 ///
 /// # Errors
@@ -167,48 +215,58 @@ pub fn senders(app: &App, outbox: &Outbox, lookup: Lookup) -> Result<Senders, Fa
         Some(url) => Mailer::smtp(url, None)?,
         None => Mailer::Ses(Box::new(Ses::new(REGION.to_owned(), None, caller(outbox.clone())))),
     };
-    Ok(Senders { mailer, outbound: Outbound::new(lookup, app.config.webhooks.private) })
+    Ok(Senders { mailer: Some(mailer), outbound: Outbound::new(lookup, app.config.webhooks.private) })
 }
 
-fn http_function(app: &Arc<App>, role: Arc<Access>, handler: Arc<dyn Handler>) -> Function {
+/// The permissions that a function runs with; `None` where they are not checked.
+type Role = Option<Arc<Access>>;
+
+async fn with_role<T>(role: Role, work: impl Future<Output = T>) -> T {
+    match role {
+        Some(role) => role.scope(work).await,
+        None => work.await,
+    }
+}
+
+fn http_function(app: &Arc<App>, role: Role, handler: Arc<dyn Handler>) -> Function {
     let app = Arc::clone(app);
     function(move |request| {
-        let (app, handler, role) = (Arc::clone(&app), Arc::clone(&handler), Arc::clone(&role));
-        role.scope(async move { Ok(app.answer(&*handler, request).await) })
+        let (app, handler, role) = (Arc::clone(&app), Arc::clone(&handler), role.clone());
+        with_role(role, async move { Ok(app.answer(&*handler, request).await) })
     })
 }
 
-fn thumbnails_function(bucket: &Bucket, role: Arc<Access>) -> EventFunction {
+fn thumbnails_function(bucket: &Bucket, role: Role) -> EventFunction {
     let thumbnails = Arc::new(Thumbnails::new(bucket.client()));
     Arc::new(move |event| {
-        let (thumbnails, role) = (Arc::clone(&thumbnails), Arc::clone(&role));
-        Box::pin(role.scope(async move {
+        let (thumbnails, role) = (Arc::clone(&thumbnails), role.clone());
+        Box::pin(with_role(role, async move {
             let handled = thumbnails.handle(serde_json::from_value(event)?).await;
             handled.map_err(|fault| fault.chain().into())
         }))
     })
 }
 
-fn stream_function(app: &Arc<App>, role: Arc<Access>) -> EventFunction {
+fn stream_function(app: &Arc<App>, role: Role) -> EventFunction {
     let app = Arc::clone(app);
     Arc::new(move |event| {
-        let (app, role) = (Arc::clone(&app), Arc::clone(&role));
-        Box::pin(role.scope(async move { events::handle(&app, &event).await.map_err(Into::into) }))
+        let (app, role) = (Arc::clone(&app), role.clone());
+        Box::pin(with_role(role, async move { events::handle(&app, &event).await.map_err(Into::into) }))
     })
 }
 
-fn delivery_function(app: &Arc<App>, role: Arc<Access>, senders: Senders) -> QueueFunction {
+fn delivery_function(app: &Arc<App>, role: Role, senders: Senders) -> QueueFunction {
     let (app, senders) = (Arc::clone(app), Arc::new(senders));
     Arc::new(move |event| {
-        let (app, senders, role) = (Arc::clone(&app), Arc::clone(&senders), Arc::clone(&role));
-        Box::pin(role.scope(async move { Ok(delivery::handle(&app, &senders, &event).await) }))
+        let (app, senders, role) = (Arc::clone(&app), Arc::clone(&senders), role.clone());
+        Box::pin(with_role(role, async move { Ok(delivery::handle(&app, &senders, &event).await) }))
     })
 }
 
-fn jobs_function(app: &Arc<App>, role: Arc<Access>) -> QueueFunction {
+fn jobs_function(app: &Arc<App>, role: Role) -> QueueFunction {
     let app = Arc::clone(app);
     Arc::new(move |event| {
-        let (app, role) = (Arc::clone(&app), Arc::clone(&role));
-        Box::pin(role.scope(async move { Ok(jobs::handle(&app, &event).await) }))
+        let (app, role) = (Arc::clone(&app), role.clone());
+        Box::pin(with_role(role, async move { Ok(jobs::handle(&app, &event).await) }))
     })
 }

@@ -19,6 +19,8 @@ pub const JOBS: &str = "JobsQueue";
 pub const DELIVERIES: &str = "DeliveriesQueue";
 /// The bucket's name, and its path on the API's port.
 pub const MEDIA: &str = "media";
+/// The path for those who watch the service.
+pub const HEALTH: &str = "healthz";
 /// The path of the mails.
 pub const MAILBOX: &str = "_mail";
 
@@ -78,15 +80,53 @@ pub fn load_with(
     Ok(Config { at_edge: true, ..config })
 }
 
+/// The settings of a service in production. Refuses those with which it could not do what is turned on. Without a data
+/// directory the secrets are examples.
+pub fn load_production(data_dir: Option<&DataDir>) -> Result<Config, SettingsError> {
+    if let Some(data_dir) = data_dir {
+        keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
+        keep(data_dir, SEED, "SVC_SIGN_IN_SEED")?;
+    }
+    let config = load_with(data_dir, None, &[])?;
+    check_here(&config)?;
+    let missing = |variable, accepted| Err(ConfigError::new(variable, None, accepted).into());
+    let Some(public_url) = &config.public_url else {
+        return missing(
+            "SVC_PUBLIC_URL",
+            "the address where browsers reach this service, such as https://comments.example.org",
+        );
+    };
+    if config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none()) {
+        return missing(
+            "SVC_SMTP_URL",
+            "the mail server, such as smtps://user:password@mail.example.org, because SVC_MAIL_FROM is set",
+        );
+    }
+    let media_base_url = format!("{public_url}/{MEDIA}");
+    Ok(Config { media_base_url, ..config })
+}
+
+/// Keeps the value of a variable in the data directory, and refuses another one later.
+fn keep(data_dir: &DataDir, name: &str, variable: &'static str) -> Result<(), SettingsError> {
+    let Some(value) = environment(variable).map(|value| value.trim().to_owned()) else { return Ok(()) };
+    if data_dir.keep(name, &value)? == value {
+        return Ok(());
+    }
+    let kept = data_dir.file(name);
+    let accepted = format!("the value of the first start, which is in {}; unset it to use that one", kept.display());
+    Err(ConfigError::new(variable, None, &accepted).into())
+}
+
 /// Refuses what works on AWS alone.
 fn check_here(config: &Config) -> Result<(), ConfigError> {
     if let Some(variable) = config.secret_kept_in_aws() {
         return Err(ConfigError::new(variable, None, "the secret itself; ARNs are for functions in AWS"));
     }
     let first = config.api_prefix.split('/').next().unwrap_or_default();
-    if [MEDIA, MAILBOX].contains(&first) {
-        let accepted =
-            format!("a path that begins with neither {MEDIA} nor {MAILBOX}, which have other pages on this machine");
+    if [MEDIA, MAILBOX, HEALTH].contains(&first) {
+        let accepted = format!(
+            "a path that does not begin with {MEDIA}, {MAILBOX} or {HEALTH}, which have other pages on this machine"
+        );
         return Err(ConfigError::new("SVC_API_PREFIX", Some(config.api_prefix.clone()), &accepted));
     }
     Ok(())

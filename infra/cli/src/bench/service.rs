@@ -15,7 +15,7 @@ use http_body_util::Full;
 use serde_json::{Value, json};
 use server::data_dir::DataDir;
 use server::engine::Engine;
-use server::gateway::Mount;
+use server::gateway::{Front, Mount};
 use server::service::{self, Services};
 use server::settings;
 use server::token::Token;
@@ -55,7 +55,7 @@ pub async fn serve(data_dir: &Path) -> Result<(), Failure> {
     let app = App::new(config.clone(), client, queues, Clock::system(), Random::system());
     let stack = service::start(app, services, vec![mount])?;
     writeln!(io::stdout(), "http://{address}")?;
-    stack.gateway.clone().serve(listener, pending(), |_| ()).await;
+    stack.gateway.clone().serve(listener, Front::default(), pending(), |_| ()).await;
     Ok(())
 }
 

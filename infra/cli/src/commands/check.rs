@@ -9,7 +9,7 @@ use clap::Args;
 use transfer::check::Check;
 
 use super::table::Table;
-use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE};
+use super::{Failure, UNUSABLE, data_dir};
 
 /// A deployed service completes the requests under way within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     /// Directory of the table
-    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     pub(super) data_dir: PathBuf,
     /// Deployed table to check instead, with the credentials
     /// and the settings of the environment

@@ -14,7 +14,7 @@ use tempfile::NamedTempFile;
 use transfer::export::export;
 
 use super::table::Table;
-use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE};
+use super::{Failure, UNUSABLE, data_dir};
 
 /// Write everything that people wrote and said, as a file for import native;
 /// see infra/native.md. The exit code is 3 if the table cannot be used
@@ -26,7 +26,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE.jsonl[.gz]", verbatim_doc_comment)]
     pub(super) out: Option<PathBuf>,
     /// Directory of the table
-    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     pub(super) data_dir: PathBuf,
     /// Deployed table to export instead, with
     /// the credentials of the environment

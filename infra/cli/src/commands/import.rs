@@ -25,7 +25,7 @@ use transfer::lease::{Lease, PATIENCE};
 use transfer::store::person::forgotten::{self, Forgotten};
 
 use super::table::{self, Table};
-use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder};
+use super::{Failure, UNUSABLE, data_dir, holder};
 
 const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT as the service has it, so that they do \
     not come back";
@@ -95,7 +95,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE.json")]
     pub(super) report: Option<PathBuf>,
     /// Directory of the table
-    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     pub(super) data_dir: PathBuf,
     /// Deployed table to import into instead, with the
     /// credentials of the environment

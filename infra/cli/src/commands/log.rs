@@ -13,7 +13,7 @@ const RESET: &str = "\x1b[0m";
 
 /// Has colours, which the printer strips where they are not supported.
 pub(super) fn line(exchange: &Exchange) -> String {
-    let Exchange { method, path, status, elapsed, extensions } = exchange;
+    let Exchange { method, path, status, elapsed, extensions, route: _ } = exchange;
     let colour = match status.as_u16() {
         ..400 => GREEN,
         400..500 => YELLOW,
@@ -44,6 +44,7 @@ mod tests {
         let mut exchange = Exchange {
             method: Method::GET,
             path: "/svc/api/v1/ui".to_owned(),
+            route: "/svc/api/v1/ui".to_owned(),
             status: StatusCode::OK,
             elapsed: Duration::from_micros(2_340),
             extensions: Extensions::new(),

@@ -9,7 +9,7 @@ use server::token::Token;
 use shared::domain::time::Clock;
 
 use super::deployed::{Stack, sdk_config};
-use super::{DEFAULT_DATA_DIR, DEFAULT_PORT, Failure, token};
+use super::{DEFAULT_PORT, Failure, data_dir, token};
 
 /// How long the token is valid.
 const HOURS: i64 = 12;
@@ -26,7 +26,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", conflicts_with_all = ["data_dir", "port"], verbatim_doc_comment)]
     pub(super) stack: Option<String>,
     /// Directory with the secret that signs
-    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     pub(super) data_dir: PathBuf,
     /// Port of the service on this machine
     #[arg(long, default_value_t = DEFAULT_PORT)]
@@ -49,7 +49,8 @@ impl Options {
             }
             None => {
                 let config = token::local_config(&self.data_dir)?;
-                (format!("http://127.0.0.1:{}/{}", self.port, config.api_prefix), config.auth)
+                let site = config.public_url.unwrap_or_else(|| format!("http://127.0.0.1:{}", self.port));
+                (format!("{site}/{}", config.api_prefix), config.auth)
             }
         };
         let lifetime = SignedDuration::from_hours(HOURS);

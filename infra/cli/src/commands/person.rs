@@ -24,7 +24,7 @@ use super::deployed::sdk_config;
 use super::export::write_to;
 use super::kept::open_bucket;
 use super::table::{Kept, Table};
-use super::{DEFAULT_DATA_DIR, Failure, UNUSABLE, holder};
+use super::{Failure, UNUSABLE, data_dir, holder};
 
 /// Something still names the person.
 const LEFT: u8 = 1;
@@ -65,7 +65,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Directory of the table
-    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     data_dir: PathBuf,
     /// Deployed table to use instead, with the credentials
     /// and the settings of the environment

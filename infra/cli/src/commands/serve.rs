@@ -1,150 +1,213 @@
-//! `cargo local`: serves the API.
+//! `comments-server serve`: the service for production.
 
-use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use clap::Args;
-use server::bucket::Bucket;
+use delivery::Tally;
 use server::data_dir::{DataDir, Lock};
-use server::engine::Engine;
-use server::queue::DeadLetters;
-use server::service::{self, Services};
-use server::settings;
-use server::stack::Stack;
+use server::gateway::{Exchange, Front, Proxies, SmallBodies};
+use server::queue::Queues;
+use server::service;
+use server::settings::{self, HEALTH, SettingsError};
 use shared::app::App;
-use shared::aws::outbound::system_lookup;
 use shared::config::Config;
 use shared::domain::ids::Random;
 use shared::domain::time::Clock;
-use shared::store::Store;
-use shared::store::addresses::Addresses;
-use transfer::check::Check;
+use tokio::net::TcpListener;
 
-use super::demo::{self, Filling};
-use super::greeting::greeting;
-use super::kept::{open_bucket, open_outbox, open_queues, open_table};
+use super::json_log::{self, Lines, TARGET};
+use super::kept::{open_bucket, open_queues, open_table};
+use super::notify::notify;
+use super::recovery::recover;
 use super::stop::stop_signal;
-use super::{DEFAULT_DATA_DIR, Failure, listen, log, services};
+use super::{Failure, UNUSABLE, listen_at, production_data_dir};
 
-/// How long the events of the last writes may take at the start and after the signal to stop.
-const GRACE: Duration = Duration::from_mins(1);
+/// How long what a killed process left may delay the start.
+const RECOVERY_GRACE: Duration = Duration::from_secs(10);
+/// How long the events of the last writes may take after the last request. The next start does the rest.
+const STOP_GRACE: Duration = Duration::from_secs(1);
+const REPORT_INTERVAL: Duration = Duration::from_mins(1);
+/// The largest body of a request that is no upload.
+const SMALL_BODY: usize = 256 * 1024;
+/// The exit code of settings and flags that are missing, malformed or contradictory.
+const MISUSED: u8 = 2;
 
+/// Serve the API in production, behind a proxy that speaks TLS; see docs/server.md.
+/// The exit code is 2 if a setting is wrong, 3 if the data cannot be used
 #[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
-    /// Port on 127.0.0.1; 0 takes any free one
-    #[arg(long, value_name = "N", default_value_t = super::DEFAULT_PORT, value_parser = parse_port)]
-    pub(super) port: u16,
+    /// Address and port; port 0 takes any free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000")]
+    pub(super) listen: SocketAddr,
     /// Directory of the data and the secrets
-    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
-    data_dir: PathBuf,
-    /// Keep nothing: data and secrets are lost at the end
-    #[arg(long, conflicts_with = "data_dir")]
-    ephemeral: bool,
-    /// The page at / is there, but its first visit writes no
-    /// comments into its thread
-    #[arg(long, verbatim_doc_comment)]
-    pub(super) no_demo: bool,
-    /// Let readers sign in by a code that a mail brings; the
-    /// mails are at /_mail
-    #[arg(long, verbatim_doc_comment)]
-    pub(super) sign_in: bool,
-    /// Serve no API but the table (port 8000), the bucket
-    /// (9000) and the queues (9324), for functions that run
-    /// elsewhere, and print their environment; --port 0 takes
-    /// free ports
-    #[arg(long, verbatim_doc_comment)]
-    pub(super) services_only: bool,
+    #[arg(long, value_name = "DIR", default_value_os_t = production_data_dir())]
+    pub(super) data_dir: PathBuf,
+    /// Proxies whose X-Forwarded-For is believed, as ranges of
+    /// addresses; "" if clients connect directly. By default
+    /// 127.0.0.0/8,::1 if only this machine can connect
+    #[arg(long, value_name = "CIDR,…", verbatim_doc_comment)]
+    pub(super) trusted_proxies: Option<Proxies>,
+}
+
+/// Why the service stopped, with the exit code.
+struct Stopped(u8, Failure);
+
+fn misused(error: impl Into<Failure>) -> Stopped {
+    Stopped(MISUSED, error.into())
+}
+
+fn unusable(error: impl Into<Failure>) -> Stopped {
+    Stopped(UNUSABLE, error.into())
+}
+
+fn failed(error: impl Into<Failure>) -> Stopped {
+    Stopped(1, error.into())
+}
+
+fn of_settings(error: SettingsError) -> Stopped {
+    if matches!(error, SettingsError::Config(_)) { misused(error) } else { unusable(error) }
 }
 
 impl Options {
-    pub(super) async fn run(self) -> Result<(), Failure> {
-        tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
-        let data_dir = self.data_dir().map(|path| DataDir::open(&path)).transpose()?;
-        let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
-        if self.services_only {
-            return services::serve(self.port, data_dir.as_ref(), lock.as_ref()).await;
-        }
-        let all_done = self.serve(data_dir.as_ref(), lock.as_ref()).await?;
-        match lock {
-            Some(lock) if all_done => Ok(lock.end()?),
-            _ => Ok(()),
+    pub(super) async fn run(self) -> ExitCode {
+        let lines = Lines::start();
+        match self.serve(&lines).await {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(Stopped(code, error)) => {
+                lines.give_up();
+                eprintln!("error: {error}");
+                ExitCode::from(code)
+            }
         }
     }
 
-    pub(super) fn data_dir(&self) -> Option<PathBuf> {
-        (!self.ephemeral).then(|| self.data_dir.clone())
+    async fn serve(self, lines: &Lines) -> Result<(), Stopped> {
+        // Nothing is touched while a setting is wrong.
+        settings::load_production(None).map_err(of_settings)?;
+        let proxies = self.proxies()?;
+        let data_dir = DataDir::open(&self.data_dir).map_err(unusable)?;
+        let lock = data_dir.lock().map_err(unusable)?;
+        let listener =
+            listen_at(self.listen, "stop what uses it, or choose another with --listen").await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        let service = Service::start(&data_dir, &lock).await?;
+        allow_connections();
+
+        let stopped = stop_signal().map_err(failed)?;
+        lines.listening(address).map_err(failed)?;
+        for unknown in service.config.unknown_settings() {
+            tracing::warn!("{unknown}");
+        }
+        supervised("READY=1");
+        let all_done = service.serve(listener, proxies, stopped).await;
+        if all_done { lock.end().map_err(failed) } else { Ok(()) }
+    }
+
+    fn proxies(&self) -> Result<Proxies, Stopped> {
+        match &self.trusted_proxies {
+            Some(proxies) => Ok(proxies.clone()),
+            None if self.listen.ip().to_canonical().is_loopback() => Ok(Proxies::loopback()),
+            None => Err(misused(format!(
+                "--listen {} is open to other machines; name the proxies in front with --trusted-proxies, or pass \
+                 --trusted-proxies \"\" if clients connect directly",
+                self.listen
+            ))),
+        }
+    }
+}
+
+struct Service {
+    stack: server::stack::Stack,
+    queues: Queues,
+    tally: Arc<Tally>,
+    config: Config,
+}
+
+impl Service {
+    async fn start(data_dir: &DataDir, lock: &Lock) -> Result<Self, Stopped> {
+        let engine = open_table(Some(data_dir)).map_err(unusable)?;
+        let config = settings::load_production(Some(data_dir)).map_err(of_settings)?;
+        let bucket = open_bucket(Some(data_dir), &config.media_bucket).map_err(unusable)?;
+        let queues = open_queues(Some(data_dir)).map_err(unusable)?;
+        let unfinished_since = lock.begin().map_err(unusable)?;
+        let dead_letters = queues.redrive().map_err(unusable)?;
+        let app_queues = service::app_queues(&queues);
+        let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
+        let tally = Arc::<Tally>::default();
+        let stack = service::start_production(app, engine.clone(), bucket.clone(), queues.clone(), &tally);
+        let stack = stack.map_err(unusable)?;
+        for letters in dead_letters {
+            tracing::warn!(queue = letters.queue, count = letters.count, "given up earlier, tried again now");
+        }
+        if let Some(since) = unfinished_since {
+            let mut found = Vec::new();
+            recover(&stack, &engine, &config, &bucket, since, RECOVERY_GRACE, &mut found).await.map_err(unusable)?;
+            for line in String::from_utf8_lossy(&found).lines() {
+                tracing::warn!("{line}");
+            }
+        }
+        Ok(Self { stack, queues, tally, config })
     }
 
     /// Serves until a signal, and returns whether all events were handled then.
-    async fn serve(&self, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<bool, Failure> {
-        let listener = listen(self.port, "choose another with --port, or --port 0").await?;
-        let address = listener.local_addr()?;
-        let engine = open_table(data_dir)?;
-        let sign_in = settings::for_sign_in(address);
-        let config = settings::load_with(data_dir, Some(address), if self.sign_in { &sign_in } else { &[] })?;
-        for unknown in config.unknown_settings() {
-            eprintln!("warning: {unknown}");
-        }
-        let bucket = open_bucket(data_dir, &config.media_bucket)?;
-        let queues = open_queues(data_dir)?;
-        // What stops the start has left nothing unfinished.
-        let unfinished_since = lock.map(Lock::begin).transpose()?.flatten();
-        let dead_letters = queues.redrive()?;
-        let outbox = open_outbox(data_dir, &queues)?;
-        let app_queues = service::app_queues(&queues);
-        let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
-        let services =
-            Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox, lookup: system_lookup() };
-        let demo = demo::mount(&config, self.filling(&config, &app.store, address));
-        let stack = service::start(app, services, vec![demo])?;
-        for DeadLetters { queue, folder, count } in dead_letters {
-            let folder = folder.display();
-            eprintln!("{queue}: {count} given up earlier, tried again now; what fails again comes back to {folder}");
-        }
-        if let Some(since) = unfinished_since {
-            recover(&stack, &engine, &config, &bucket, since).await?;
-        }
-
-        // Whoever reads the first line may send the signal at once.
-        let stopped = stop_signal()?;
-        let mut stdout = anstream::stdout();
-        write!(stdout, "{}", greeting(&config, address)?)?;
-        stdout.flush()?;
-
-        stack.gateway.clone().serve(listener, stopped, |exchange| anstream::eprintln!("{}", log::line(exchange))).await;
-        let all_done = tokio::time::timeout(GRACE, stack.wait_until_idle()).await.is_ok() && !stack.has_given_up();
-        if !all_done {
-            tracing::warn!("stopped before all events of the last writes were handled; the next start completes them");
-        }
+    async fn serve(self, listener: TcpListener, proxies: Proxies, stopped: impl Future<Output = ()>) -> bool {
+        let Self { stack, queues, tally, config: _ } = self;
+        let report = tokio::spawn(report(queues, tally));
+        let front = Front { proxies, small_bodies: Some(SmallBodies { limit: SMALL_BODY, except: "media" }) };
+        let stopped = async {
+            stopped.await;
+            supervised("STOPPING=1");
+        };
+        let log = |exchange: &Exchange| {
+            if exchange.route.trim_start_matches('/') != HEALTH {
+                json_log::exchange(exchange);
+            }
+        };
+        stack.gateway.clone().serve(listener, front, stopped, log).await;
+        let all_done = tokio::time::timeout(STOP_GRACE, stack.wait_until_idle()).await.is_ok() && !stack.has_given_up();
+        report.abort();
         stack.stop().await;
-        Ok(all_done)
-    }
-
-    fn filling(&self, config: &Config, store: &Store, address: SocketAddr) -> Option<Filling> {
-        (!self.no_demo).then(|| Filling::new(store.clone(), config.clone(), format!("http://{address}/")))
+        all_done
     }
 }
 
-fn parse_port(text: &str) -> Result<u16, &'static str> {
-    text.parse().map_err(|_| "expected a number from 0 to 65535")
+/// Logs what waits and what was sent, if it has changed.
+async fn report(queues: Queues, tally: Arc<Tally>) {
+    let mut last = (0, 0, 0, 0);
+    let mut interval = tokio::time::interval(REPORT_INTERVAL);
+    loop {
+        interval.tick().await;
+        let (waiting, dead_letters) = queues.counts();
+        let (mails_sent, mails_failed) = (tally.sent.load(Ordering::Relaxed), tally.failed.load(Ordering::Relaxed));
+        let now = (waiting, dead_letters, mails_sent, mails_failed);
+        if now != last {
+            tracing::info!(target: TARGET, waiting, dead_letters, mails_sent, mails_failed, "queues");
+            last = now;
+        }
+    }
 }
 
-/// Completes the work that the last process left when it ended early. What the table's stream and the queues hold goes first.
-async fn recover(
-    stack: &Stack,
-    engine: &Engine,
-    config: &Config,
-    bucket: &Bucket,
-    since: SystemTime,
-) -> Result<(), Failure> {
-    let mut log = io::stderr();
-    writeln!(log, "the last process did not finish its work; finishing it and checking the table")?;
-    // What takes longer goes on meanwhile.
-    let _ = tokio::time::timeout(GRACE, stack.wait_until_idle()).await;
-    let store = Store::new(engine.client(), config.table_name.clone(), Random::system());
-    let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
-    Check { repair: true, patience: Duration::ZERO }.run(&store, &mut log).await?;
-    Ok(bucket.publish_again(since)?)
+fn supervised(state: &str) {
+    if let Err(error) = notify(state) {
+        tracing::warn!("NOTIFY_SOCKET: {error}");
+    }
 }
+
+/// Raises the limit of open files to what this process may have. Connections are files, and so are the images that they read.
+#[cfg(unix)]
+fn allow_connections() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    if let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }) {
+        tracing::warn!("raising the limit of open files: {error}");
+    }
+}
+
+#[cfg(not(unix))]
+fn allow_connections() {}

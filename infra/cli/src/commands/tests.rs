@@ -9,10 +9,10 @@ fn parsed(line: &str) -> Result<CommandLine, String> {
     CommandLine::try_parse_from(["local"].into_iter().chain(line.split_whitespace())).map_err(|error| error.to_string())
 }
 
-fn served(line: &str) -> serve::Options {
-    let CommandLine { serve, command } = parsed(line).unwrap();
+fn served(line: &str) -> local::Options {
+    let CommandLine { local, command } = parsed(line).unwrap();
     assert!(command.is_none(), "{command:?}");
-    serve
+    local
 }
 
 fn command(line: &str) -> Command {
@@ -34,6 +34,16 @@ fn without_words_it_serves_on_port_3000_and_keeps_its_data() {
     assert!(served("--services-only").services_only && !default.services_only);
     assert!(served("--no-demo").no_demo && !default.no_demo);
     assert!(served("--sign-in").sign_in && !default.sign_in);
+}
+
+#[test]
+fn a_service_in_production_listens_to_this_machine_and_keeps_its_data_where_services_do() {
+    let Command::Serve(default) = command("serve") else { panic!() };
+    assert_eq!((default.listen.to_string().as_str(), default.trusted_proxies), ("127.0.0.1:3000", None));
+    assert_eq!(default.data_dir, Path::new("/var/lib/comments"));
+    let Command::Serve(open) = command("serve --listen [::]:80 --trusted-proxies 10.0.0.0/8,::1") else { panic!() };
+    assert_eq!(open.listen.to_string(), "[::]:80");
+    assert_eq!(open.trusted_proxies, Some("10.0.0.0/8,::1".parse().unwrap()));
 }
 
 #[test]
@@ -117,6 +127,7 @@ fn help_fits_80_columns_and_shows_defaults() {
     for line in [
         "--help",
         "-h",
+        "serve --help",
         "token --help",
         "moderate --help",
         "check --help",
@@ -135,7 +146,8 @@ fn help_fits_80_columns_and_shows_defaults() {
 #[test]
 fn help_lists_the_options_of_every_command() {
     let help = parsed("--help").unwrap_err();
-    for command in ["token", "moderate", "check", "bench", "import", "export", "person export", "person erase"] {
+    for command in ["serve", "token", "moderate", "check", "bench", "import", "export", "person export", "person erase"]
+    {
         let own = parsed(&format!("{command} --help")).unwrap_err();
         let options: Vec<&str> = own.lines().filter(|line| line.trim_start().starts_with("--")).collect();
         let section = help.split(&format!("\ncargo local {command}:\n")).nth(1).unwrap_or_else(|| panic!("{help}"));
@@ -152,7 +164,10 @@ fn a_usage_error_names_the_mistake_and_mentions_help() {
         ("--port high", "--port"),
         ("--port 70000", "--port"),
         ("--prot 1", "--prot"),
-        ("serve", "serve"),
+        ("server", "server"),
+        ("serve --listen 3000", "--listen"),
+        ("serve --trusted-proxies caddy", "--trusted-proxies"),
+        ("serve --ephemeral", "--ephemeral"),
         ("--ephemeral --data-dir x", "--data-dir"),
         ("bench --port 1", "--port"),
         ("token --name Ada", "--id"),

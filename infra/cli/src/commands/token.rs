@@ -11,7 +11,7 @@ use server::token::Token;
 use shared::config::Config;
 use shared::domain::time::Clock;
 
-use super::{DEFAULT_DATA_DIR, Failure};
+use super::{Failure, data_dir};
 
 /// Print a token of a signed-in user
 #[derive(Debug, Args)]
@@ -36,7 +36,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_lifetime)]
     pub(super) expires: SignedDuration,
     /// Directory with the secret that signs
-    #[arg(long, value_name = "DIR", default_value = DEFAULT_DATA_DIR)]
+    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     data_dir: PathBuf,
 }
 

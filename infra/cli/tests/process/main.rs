@@ -9,6 +9,7 @@ mod import;
 mod killed;
 mod moderate;
 mod person;
+mod serve;
 
 use std::path::Path;
 use std::process::{Command, Output};

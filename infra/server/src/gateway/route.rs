@@ -55,6 +55,12 @@ impl Route {
         Self { key: "$default".to_owned(), function: function.to_owned(), pattern: Pattern::Default }
     }
 
+    /// The template of its path. The default route has none.
+    #[must_use]
+    pub fn path(&self) -> Option<&str> {
+        self.key.split_once(' ').map(|(_, path)| path)
+    }
+
     fn parameters(&self, method: &Method, path: &[&str]) -> Option<Vec<(&str, String)>> {
         let Pattern::Path { method: wanted, segments } = &self.pattern else {
             return Some(Vec::new());

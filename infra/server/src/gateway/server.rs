@@ -1,31 +1,83 @@
-//! The gateway over HTTP.
+//! The gateway over HTTP, with bounds on what clients may keep busy.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::net::IpAddr;
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use http::{Request, Response};
+use http::header::CONNECTION;
+use http::{HeaderValue, Request, Response};
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
 
+use super::client::Proxies;
+use super::pace::{IDLE, Pace, Paced};
 use super::{BODY_LIMIT, Exchange, Gateway, Refusal, route};
 
-/// The time that open connections have to finish once the server stops.
-const GRACE: Duration = Duration::from_secs(5);
+/// The time that requests have to finish once the server stops.
+const GRACE: Duration = Duration::from_secs(10);
+/// Connections that are served at once, and those of one address.
+const CONNECTIONS: usize = 1_000;
+const CONNECTIONS_OF_ONE: usize = 100;
+/// Connections of one address that may wait besides.
+const WAITING_OF_ONE: usize = 200;
+/// Bytes of bodies that are held at once.
+const HELD: usize = 64_000_000;
+/// The wait for the next bytes of a body, and for the whole.
+const BODY_PAUSE: Duration = Duration::from_secs(30);
+const BODY_TIME: Duration = Duration::from_mins(5);
+/// What is read of a refused body, so that the client gets the answer before the connection ends.
+const DRAINED: usize = 32 * 1024 * 1024;
+const DRAIN_TIME: Duration = Duration::from_secs(10);
+
+/// What a server expects of its clients.
+#[derive(Clone, Debug, Default)]
+pub struct Front {
+    pub proxies: Proxies,
+    /// The largest body of requests to all functions but this one.
+    pub small_bodies: Option<SmallBodies>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct SmallBodies {
+    pub limit: usize,
+    pub except: &'static str,
+}
+
+/// What all connections share.
+struct House {
+    gateway: Gateway,
+    front: Front,
+    connections: Arc<Semaphore>,
+    by_address: Mutex<HashMap<IpAddr, Weak<Semaphore>>>,
+    held: Arc<Semaphore>,
+}
 
 impl Gateway {
     /// Serves until `shutdown` resolves, then lets open requests finish. Calls `log` for every answer.
     pub async fn serve(
         self,
         listener: TcpListener,
+        front: Front,
         shutdown: impl Future<Output = ()>,
         log: impl Fn(&Exchange) + Clone + Send + Sync + 'static,
     ) {
-        let connections = GracefulShutdown::new();
+        let house = Arc::new(House {
+            gateway: self,
+            front,
+            connections: Arc::new(Semaphore::new(CONNECTIONS)),
+            by_address: Mutex::default(),
+            held: Arc::new(Semaphore::new(HELD)),
+        });
+        let (stop, stopping) = watch::channel(());
+        let mut connections = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
             let (stream, peer) = tokio::select! {
@@ -40,54 +92,151 @@ impl Gateway {
                     }
                 },
             };
-            let gateway = self.clone();
-            let log = log.clone();
-            let service = hyper::service::service_fn(move |request: Request<Incoming>| {
-                let gateway = gateway.clone();
-                let log = log.clone();
-                async move { Ok::<_, Infallible>(gateway.exchange(request, peer.ip(), log).await) }
-            });
-            let connection = hyper::server::conn::http1::Builder::new()
-                .timer(TokioTimer::new())
-                .serve_connection(TokioIo::new(stream), service);
-            let connection = connections.watch(connection);
-            tokio::spawn(async move {
-                if let Err(error) = connection.await {
-                    tracing::debug!("connection ended: {error}");
-                }
-            });
+            while connections.try_join_next().is_some() {}
+            let peer = peer.ip().to_canonical();
+            if let Some(turn) = house.turn(peer) {
+                connections.spawn(Arc::clone(&house).connection(stream, peer, turn, stopping.clone(), log.clone()));
+            }
         }
-        drop(listener);
-        if tokio::time::timeout(GRACE, connections.shutdown()).await.is_err() {
+        drop((listener, stopping, stop));
+        let finished = async { while connections.join_next().await.is_some() {} };
+        if timeout(GRACE, finished).await.is_err() {
             tracing::warn!("stopped with requests still open");
         }
     }
+}
 
-    async fn exchange(&self, request: Request<Incoming>, ip: IpAddr, log: impl Fn(&Exchange)) -> Response<Full<Bytes>> {
-        let start = Instant::now();
+impl House {
+    /// The turns of an address. `None` when too many of its connections wait for one.
+    fn turn(&self, peer: IpAddr) -> Option<Arc<Semaphore>> {
+        if self.front.proxies.contain(peer) {
+            return Some(Arc::clone(&self.connections));
+        }
+        let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turns) = by_address.get(&peer).and_then(Weak::upgrade) {
+            // Each connection has a handle.
+            return (Arc::strong_count(&turns) <= CONNECTIONS_OF_ONE + WAITING_OF_ONE).then_some(turns);
+        }
+        by_address.retain(|_, turns| turns.strong_count() > 0);
+        let turns = Arc::new(Semaphore::new(CONNECTIONS_OF_ONE));
+        by_address.insert(peer, Arc::downgrade(&turns));
+        Some(turns)
+    }
+
+    async fn connection(
+        self: Arc<Self>,
+        stream: TcpStream,
+        peer: IpAddr,
+        of_address: Arc<Semaphore>,
+        mut stopping: watch::Receiver<()>,
+        log: impl Fn(&Exchange) + Clone + Send + Sync + 'static,
+    ) {
+        let is_proxy = Arc::ptr_eq(&of_address, &self.connections);
+        let turns = async {
+            let own = if is_proxy { None } else { Some(of_address.acquire().await) };
+            (own, self.connections.acquire().await)
+        };
+        let _turns = tokio::select! {
+            turns = timeout(IDLE, turns) => match turns { Ok(turns) => turns, Err(_) => return },
+            _ = stopping.changed() => return,
+        };
+        let pace = Pace::default();
+        let service = hyper::service::service_fn(|request: Request<Incoming>| {
+            let (house, pace, log) = (Arc::clone(&self), pace.clone(), log.clone());
+            async move {
+                pace.begin();
+                let response = house.exchange(request, peer, log).await;
+                pace.end();
+                Ok::<_, Infallible>(response)
+            }
+        });
+        let stream = TokioIo::new(Paced::new(stream, pace.clone()));
+        let mut http = hyper::server::conn::http1::Builder::new();
+        let http = http.timer(TokioTimer::new()).header_read_timeout(None);
+        let mut connection = std::pin::pin!(http.serve_connection(stream, service));
+        let served = tokio::select! {
+            served = connection.as_mut() => served,
+            _ = stopping.changed() => {
+                if pace.is_idle() {
+                    return;
+                }
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = served {
+            tracing::debug!("connection ended: {error}");
+        }
+    }
+
+    async fn exchange(
+        &self,
+        request: Request<Incoming>,
+        peer: IpAddr,
+        log: impl Fn(&Exchange),
+    ) -> Response<Full<Bytes>> {
+        let start = std::time::Instant::now();
         let (head, body) = request.into_parts();
-        let (method, path) = (head.method.clone(), route::without_token(&self.shared.routes, head.uri.path()));
-        let response = match read(body).await {
-            Ok(body) => self.call(Request::from_parts(head, body), ip).await,
-            Err(error) => {
-                tracing::debug!("reading a request body failed: {error}");
-                Refusal::BadRequest.into_response()
+        let (method, path) = (head.method.clone(), route::without_token(&self.gateway.shared.routes, head.uri.path()));
+        let (route, function) = self.gateway.route_of(&method, head.uri.path());
+        let small = self.front.small_bodies.filter(|small| function != Some(small.except));
+        let response = match self.read(body, small.map_or(BODY_LIMIT, |small| small.limit)).await {
+            Ok((body, _held)) => {
+                let client = self.front.proxies.client(peer, &head.headers);
+                self.gateway.call(Request::from_parts(head, body), client).await
+            }
+            Err(refusal) => {
+                let mut response = self.gateway.refuse(&Request::from_parts(head, ()), refusal);
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                response
             }
         };
         let extensions = response.extensions().clone();
-        log(&Exchange { method, path, status: response.status(), elapsed: start.elapsed(), extensions });
+        log(&Exchange { method, path, route, status: response.status(), elapsed: start.elapsed(), extensions });
         response.map(Full::new)
+    }
+
+    /// A whole body of `most` bytes at most. While the permit lives, the body counts as held.
+    async fn read(&self, mut body: Incoming, most: usize) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
+        let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+        let read = if announced > most { Err(Refusal::BodyTooLarge) } else { self.read_some(&mut body, most).await };
+        if matches!(read, Err(Refusal::BodyTooLarge | Refusal::Busy)) {
+            tokio::spawn(timeout(DRAIN_TIME, drain(body)));
+        }
+        read
+    }
+
+    async fn read_some(
+        &self,
+        body: &mut Incoming,
+        most: usize,
+    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
+        let end = Instant::now() + BODY_TIME;
+        let (mut kept, mut held) = (BytesMut::new(), None::<OwnedSemaphorePermit>);
+        loop {
+            let frame = timeout_at(end.min(Instant::now() + BODY_PAUSE), body.frame()).await;
+            let Some(frame) = frame.map_err(|_| Refusal::TooSlow)? else { return Ok((kept.freeze(), held)) };
+            let Ok(data) = frame.map_err(|_| Refusal::BadRequest)?.into_data() else { continue };
+            if kept.len() + data.len() > most {
+                return Err(Refusal::BodyTooLarge);
+            }
+            let more = u32::try_from(data.len()).map_err(|_| Refusal::BodyTooLarge)?;
+            let more = Arc::clone(&self.held).try_acquire_many_owned(more).map_err(|_| Refusal::Busy)?;
+            match &mut held {
+                Some(held) => held.merge(more),
+                None => held = Some(more),
+            }
+            kept.extend_from_slice(&data);
+        }
     }
 }
 
-/// Keeps at most one byte more than the limit. The rest is read and dropped, so that the client receives the answer.
-async fn read(mut body: Incoming) -> Result<Bytes, hyper::Error> {
-    let mut kept = BytesMut::new();
-    while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame?.into_data() {
-            let room = (BODY_LIMIT + 1).saturating_sub(kept.len());
-            kept.extend_from_slice(&data[..data.len().min(room)]);
+async fn drain(mut body: Incoming) {
+    let mut drained = 0;
+    while let Some(Ok(frame)) = body.frame().await {
+        drained += frame.data_ref().map_or(0, Bytes::len);
+        if drained > DRAINED {
+            return;
         }
     }
-    Ok(kept.freeze())
 }

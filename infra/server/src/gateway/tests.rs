@@ -33,7 +33,9 @@ fn post(uri: &str, body: impl Into<Bytes>) -> Request<Bytes> {
 }
 
 fn message(response: &Response<Bytes>) -> (u16, Value) {
-    (response.status().as_u16(), serde_json::from_slice(response.body()).unwrap())
+    let body: Value = serde_json::from_slice(response.body()).unwrap();
+    assert_eq!(body["errors"], json!({}));
+    (response.status().as_u16(), json!([body["message"], body["code"]]))
 }
 
 #[tokio::test]
@@ -155,7 +157,7 @@ async fn cookies_stay_separate_and_text_gets_a_type() {
 
 #[tokio::test]
 async fn a_body_over_10_mb_and_an_event_over_6_mb_are_refused() {
-    let refused = (413, json!({"message": "Request Entity Too Large"}));
+    let refused = (413, json!(["Request Entity Too Large", "payload_too_large"]));
     let gateway = gateway(async |_| Ok(Response::new(Body::Empty)));
     let response = gateway.call(post("/things/1", vec![b'a'; BODY_LIMIT + 1]), CLIENT).await;
     assert_eq!(message(&response), refused);
@@ -176,7 +178,7 @@ async fn an_answer_over_6_mb_fails() {
         Ok(Response::new(Body::from("a".repeat(size))))
     });
     let response = gateway.call(post(&format!("/things/{ANSWER_LIMIT}"), ""), CLIENT).await;
-    assert_eq!(message(&response), (500, json!({"message": "Internal Server Error"})));
+    assert_eq!(message(&response), (500, json!(["Internal Server Error", "server_error"])));
     let response = gateway.call(post(&format!("/things/{}", ANSWER_LIMIT - 200), ""), CLIENT).await;
     assert_eq!(response.status(), StatusCode::OK);
 }
@@ -190,7 +192,7 @@ async fn a_panic_or_an_error_of_a_function_is_a_500_without_its_cause() {
     for method in [Method::GET, Method::POST] {
         let request = Request::builder().method(method).uri("/").body(Bytes::new()).unwrap();
         let response = panics.call(request, CLIENT).await;
-        assert_eq!(message(&response), (500, json!({"message": "Internal Server Error"})));
+        assert_eq!(message(&response), (500, json!(["Internal Server Error", "server_error"])));
     }
 }
 
@@ -256,7 +258,7 @@ async fn it_serves_over_tcp_until_the_shutdown() {
         sender.send(format!("{} {} {}", exchange.method, exchange.path, exchange.status.as_u16())).unwrap();
     };
     let shutdown = async move { drop(stopped.await) };
-    let server = tokio::spawn(gateway(echo_body).serve(listener, shutdown, log_exchange));
+    let server = tokio::spawn(gateway(echo_body).serve(listener, Front::default(), shutdown, log_exchange));
 
     let ask = async |path: &str, body: &[u8]| {
         let mut stream = TcpStream::connect(address).await.unwrap();

@@ -1,0 +1,85 @@
+//! The log of `serve`: JSON lines on standard output. The first one says where it listens, and all others wait for it.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use jiff::Timestamp;
+use serde_json::json;
+use server::gateway::Exchange;
+use shared::store::meter::Cost;
+use tracing::Level;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The target of lines that are no warnings.
+pub(super) const TARGET: &str = "comments_server";
+
+#[derive(Clone)]
+pub(super) struct Lines(Arc<Mutex<Held>>);
+
+/// The lines that wait; `None` once the first one is written.
+type Held = Option<Vec<u8>>;
+
+impl Lines {
+    pub(super) fn start() -> Self {
+        let lines = Self(Arc::new(Mutex::new(Some(Vec::new()))));
+        let writer = lines.clone();
+        let json = tracing_subscriber::fmt().json().flatten_event(true).with_target(false);
+        let json = json.with_writer(move || writer.clone()).finish();
+        json.with(Targets::new().with_default(Level::WARN).with_target(TARGET, Level::INFO)).init();
+        lines
+    }
+
+    pub(super) fn listening(&self, address: SocketAddr) -> io::Result<()> {
+        let mut held = self.held();
+        let first = json!({
+            "timestamp": Timestamp::now().to_string(), "level": "INFO", "message": format!("listening on http://{address}"),
+            "address": address.to_string(),
+        });
+        let mut out = io::stdout().lock();
+        writeln!(out, "{first}")?;
+        out.write_all(&held.take().unwrap_or_default())?;
+        out.flush()
+    }
+
+    /// Shows what waits where the start failed.
+    pub(super) fn give_up(&self) {
+        // Nobody reads the log then.
+        drop(io::stderr().write_all(&self.held().take().unwrap_or_default()));
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Lines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut *self.held() {
+            Some(held) => held.write(bytes),
+            None => io::stdout().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stdout().flush()
+    }
+}
+
+/// A line for each request, without anything that the client sent.
+pub(super) fn exchange(exchange: &Exchange) {
+    let Exchange { method, route, status, elapsed, extensions, path: _ } = exchange;
+    let cost = extensions.get::<Cost>().copied().unwrap_or_default();
+    tracing::info!(
+        target: TARGET,
+        method = method.as_str(),
+        route,
+        status = status.as_u16(),
+        duration_ms = (elapsed.as_secs_f64() * 1e6).round() / 1e3,
+        read_units = cost.read_units,
+        write_units = cost.write_units,
+        "request"
+    );
+}

@@ -1,0 +1,130 @@
+//! `cargo local`: serves the API.
+
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use server::data_dir::{DataDir, Lock};
+use server::gateway::{Exchange, Front};
+use server::queue::DeadLetters;
+use server::service::{self, Services};
+use server::settings;
+use shared::app::App;
+use shared::aws::outbound::system_lookup;
+use shared::config::Config;
+use shared::domain::ids::Random;
+use shared::domain::time::Clock;
+use shared::store::Store;
+
+use super::demo::{self, Filling};
+use super::greeting::greeting;
+use super::kept::{open_bucket, open_outbox, open_queues, open_table};
+use super::recovery::recover;
+use super::stop::stop_signal;
+use super::{Failure, data_dir, listen, log, services};
+
+/// How long the events of the last writes may take at the start and after the signal to stop.
+const GRACE: Duration = Duration::from_mins(1);
+
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// Port on 127.0.0.1; 0 takes any free one
+    #[arg(long, value_name = "N", default_value_t = super::DEFAULT_PORT, value_parser = parse_port)]
+    pub(super) port: u16,
+    /// Directory of the data and the secrets
+    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
+    data_dir: PathBuf,
+    /// Keep nothing: data and secrets are lost at the end
+    #[arg(long, conflicts_with = "data_dir")]
+    ephemeral: bool,
+    /// The page at / is there, but its first visit writes no
+    /// comments into its thread
+    #[arg(long, verbatim_doc_comment)]
+    pub(super) no_demo: bool,
+    /// Let readers sign in by a code that a mail brings; the
+    /// mails are at /_mail
+    #[arg(long, verbatim_doc_comment)]
+    pub(super) sign_in: bool,
+    /// Serve no API but the table (port 8000), the bucket
+    /// (9000) and the queues (9324), for functions that run
+    /// elsewhere, and print their environment; --port 0 takes
+    /// free ports
+    #[arg(long, verbatim_doc_comment)]
+    pub(super) services_only: bool,
+}
+
+impl Options {
+    pub(super) async fn run(self) -> Result<(), Failure> {
+        tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
+        let data_dir = self.data_dir().map(|path| DataDir::open(&path)).transpose()?;
+        let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
+        if self.services_only {
+            return services::serve(self.port, data_dir.as_ref(), lock.as_ref()).await;
+        }
+        let all_done = self.serve(data_dir.as_ref(), lock.as_ref()).await?;
+        match lock {
+            Some(lock) if all_done => Ok(lock.end()?),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn data_dir(&self) -> Option<PathBuf> {
+        (!self.ephemeral).then(|| self.data_dir.clone())
+    }
+
+    /// Serves until a signal, and returns whether all events were handled then.
+    async fn serve(&self, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<bool, Failure> {
+        let listener = listen(self.port, "choose another with --port, or --port 0").await?;
+        let address = listener.local_addr()?;
+        let engine = open_table(data_dir)?;
+        let sign_in = settings::for_sign_in(address);
+        let config = settings::load_with(data_dir, Some(address), if self.sign_in { &sign_in } else { &[] })?;
+        for unknown in config.unknown_settings() {
+            eprintln!("warning: {unknown}");
+        }
+        let bucket = open_bucket(data_dir, &config.media_bucket)?;
+        let queues = open_queues(data_dir)?;
+        // What stops the start has left nothing unfinished.
+        let unfinished_since = lock.map(Lock::begin).transpose()?.flatten();
+        let dead_letters = queues.redrive()?;
+        let outbox = open_outbox(data_dir, &queues)?;
+        let app_queues = service::app_queues(&queues);
+        let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
+        let services =
+            Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox, lookup: system_lookup() };
+        let demo = demo::mount(&config, self.filling(&config, &app.store, address));
+        let stack = service::start(app, services, vec![demo])?;
+        for DeadLetters { queue, folder, count } in dead_letters {
+            let folder = folder.display();
+            eprintln!("{queue}: {count} given up earlier, tried again now; what fails again comes back to {folder}");
+        }
+        if let Some(since) = unfinished_since {
+            recover(&stack, &engine, &config, &bucket, since, GRACE, &mut io::stderr()).await?;
+        }
+
+        // Whoever reads the first line may send the signal at once.
+        let stopped = stop_signal()?;
+        let mut stdout = anstream::stdout();
+        write!(stdout, "{}", greeting(&config, address)?)?;
+        stdout.flush()?;
+
+        let log = |exchange: &Exchange| anstream::eprintln!("{}", log::line(exchange));
+        stack.gateway.clone().serve(listener, Front::default(), stopped, log).await;
+        let all_done = tokio::time::timeout(GRACE, stack.wait_until_idle()).await.is_ok() && !stack.has_given_up();
+        if !all_done {
+            tracing::warn!("stopped before all events of the last writes were handled; the next start completes them");
+        }
+        stack.stop().await;
+        Ok(all_done)
+    }
+
+    fn filling(&self, config: &Config, store: &Store, address: SocketAddr) -> Option<Filling> {
+        (!self.no_demo).then(|| Filling::new(store.clone(), config.clone(), format!("http://{address}/")))
+    }
+}
+
+fn parse_port(text: &str) -> Result<u16, &'static str> {
+    text.parse().map_err(|_| "expected a number from 0 to 65535")
+}

@@ -1,0 +1,34 @@
+//! What a process left that was killed, or lost power.
+
+use std::io::Write;
+use std::time::{Duration, SystemTime};
+
+use server::bucket::Bucket;
+use server::engine::Engine;
+use server::stack::Stack;
+use shared::config::Config;
+use shared::domain::ids::Random;
+use shared::store::Store;
+use shared::store::addresses::Addresses;
+use transfer::check::Check;
+
+use super::Failure;
+
+/// Completes the work that the last process left when it ended early. What the table's stream and the queues hold goes first.
+pub(super) async fn recover(
+    stack: &Stack,
+    engine: &Engine,
+    config: &Config,
+    bucket: &Bucket,
+    since: SystemTime,
+    grace: Duration,
+    log: &mut impl Write,
+) -> Result<(), Failure> {
+    writeln!(log, "the last process did not finish its work; finishing it and checking the table")?;
+    // What takes longer goes on meanwhile.
+    let _ = tokio::time::timeout(grace, stack.wait_until_idle()).await;
+    let store = Store::new(engine.client(), config.table_name.clone(), Random::system());
+    let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
+    Check { repair: true, patience: Duration::ZERO }.run(&store, log).await?;
+    Ok(bucket.publish_again(since)?)
+}

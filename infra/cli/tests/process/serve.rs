@@ -1,0 +1,340 @@
+//! The service in production: its start, its log, its clients, its end.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::Duration;
+
+use http::{HeaderName, Method};
+use serde_json::{Value, json};
+use tests::{Actor, MAIL, SECRET, Service, dot};
+
+use crate::{local, on_data, stderr};
+
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const SITE: &str = "https://comments.example.org";
+/// The longest wait on a slow machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+fn serve_command(data_dir: &Path, words: &[&str]) -> Command {
+    let mut command = on_data(&["serve", "--listen", "127.0.0.1:0"], data_dir);
+    command.args(words).env("SVC_PUBLIC_URL", SITE);
+    command
+}
+
+/// The service, and the address where it listens.
+fn serve(data_dir: &Path, words: &[&str]) -> (Service, String) {
+    let service = Service::start(&mut serve_command(data_dir, words), "{");
+    let address = line(&service.printed[0])["address"].as_str().unwrap().to_owned();
+    (service, address)
+}
+
+fn line(text: &str) -> Value {
+    serde_json::from_str(text).unwrap()
+}
+
+fn guest(service: &Service, address: &str) -> Actor {
+    service.at(&format!("http://{address}/svc/api/v1"))
+}
+
+fn token(data_dir: &Path) -> String {
+    let output = on_data(&["token", "--id", "7", "--name", "Ada", "--moderator"], data_dir).output().unwrap();
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
+/// Sends bytes, and returns the connection.
+fn send(address: &str, bytes: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(bytes.as_bytes()).unwrap();
+    stream
+}
+
+/// All that comes until the connection ends.
+fn rest(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[tokio::test]
+async fn it_serves_the_api_and_nothing_of_development() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, address) = serve(folder.path(), &[]);
+    assert_eq!(line(&service.printed[0])["message"], format!("listening on http://{address}"));
+    let site = service.at(&format!("http://{address}"));
+    for path in ["/", "/_mail", "/_mail/1", "/nowhere"] {
+        site.send_at(Method::GET, path, "").await.refused(404, "not_found");
+    }
+    let health = site.send_at(Method::GET, "/healthz", "").await.ok(200);
+    assert_eq!(health.json, "ok");
+    site.send_at(Method::HEAD, "/healthz", "").await.ok(200);
+    site.send_at(Method::POST, "/healthz", "").await.ok(405);
+
+    let ada = guest(&service, &address).with_token(&token(folder.path()));
+    let comment = ada.comment("posts/1", "Hello").await;
+    let image = ada.upload(&[("file", "a.gif", &dot(0))]).await.ok(201).json;
+    let path = image["url"].as_str().unwrap().strip_prefix(SITE).unwrap();
+    assert!(path.starts_with("/media/uploads/"), "{path}");
+    let image = site.send_at(Method::GET, path, "").await.ok(200);
+    assert_eq!((image.header("content-type"), image.header("x-content-type-options")), ("image/gif", "nosniff"));
+    assert_eq!(image.header("cache-control"), "public, max-age=86400");
+    ada.get(&format!("comments/{comment}?secret=1")).await.ok(200);
+
+    let lines: Vec<Value> = service.stop_reading().iter().map(|text| line(text)).collect();
+    let of = |status: u64, route: &str| lines.iter().find(|line| line["status"] == status && line["route"] == route);
+    let created = of(201, "/svc/api/v1/{type}/{id}/comments").unwrap();
+    assert!(created["duration_ms"].as_f64().unwrap() > 0.0 && created["write_units"].as_f64().unwrap() > 0.0);
+    assert!(of(200, "/svc/api/v1/comments/{id}").unwrap()["read_units"].as_f64().unwrap() > 0.0);
+    assert!(of(200, "/media").is_some() && of(404, "unknown").is_some(), "{lines:#?}");
+    let requests = lines.iter().filter(|line| line["route"].is_string());
+    assert_eq!(requests.count(), 8, "{lines:#?}");
+    let log = lines.iter().map(Value::to_string).collect::<String>();
+    for private in ["healthz", "nowhere", "secret", "127.0.0.1", "Hello", &comment.to_string()] {
+        assert!(!log.contains(private), "{private} in {log}");
+    }
+}
+
+fn refused(mut command: Command, code: i32, says: &[&str]) -> Output {
+    let output = command.output().unwrap();
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{error}");
+    assert!(error.starts_with("error: ") && says.iter().all(|part| error.contains(part)), "{error}");
+    assert!(output.stdout.is_empty());
+    output
+}
+
+#[test]
+fn wrong_settings_stop_the_start_with_2_before_anything_is_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    let with = |words: &[&str], settings: &[(&str, &str)]| {
+        let mut command = serve_command(&data_dir, words);
+        command.envs(settings.iter().copied());
+        command
+    };
+    refused(with(&[], &[("SVC_PUBLIC_URL", "")]), 2, &["SVC_PUBLIC_URL", "https://comments.example.org"]);
+    refused(with(&[], &[("SVC_PUBLIC_URL", "comments")]), 2, &["SVC_PUBLIC_URL"]);
+    refused(with(&[], &[("SVC_PER_PAGE", "many")]), 2, &["SVC_PER_PAGE"]);
+    refused(with(&[], &[("SVC_API_PREFIX", "healthz")]), 2, &["SVC_API_PREFIX"]);
+    refused(with(&[], &[MAIL.as_slice(), &[("SVC_PUBLIC_URL", SITE)]].concat()), 2, &["SVC_SMTP_URL"]);
+    refused(with(&[], &[("SVC_SIGN_IN", "true")]), 2, &["SVC_MAIL_FROM"]);
+    for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
+        refused(with(&["--listen", open], &[]), 2, &["--listen", "--trusted-proxies"]);
+    }
+    refused(with(&["--listen", "3000"], &[]), 2, &["--listen"]);
+    refused(with(&["--trusted-proxies", "caddy"], &[]), 2, &["--trusted-proxies"]);
+    assert!(!data_dir.exists());
+}
+
+#[test]
+fn the_first_start_fixes_the_salt_and_the_seed() {
+    const OTHER: &str = "another value of more than 32 bytes";
+    let folder = tempfile::tempdir().unwrap();
+    let with = |settings: &[(&str, &str)]| {
+        let mut command = serve_command(folder.path(), &[]);
+        command.envs(settings.iter().copied());
+        command
+    };
+    let start = |settings| assert!(Service::start(&mut with(settings), "{").stop().success());
+    start(&[("SVC_VISITOR_SALT", SECRET), ("SVC_JWT_SECRET", SECRET)]);
+    assert_eq!(fs::read_to_string(folder.path().join("visitor-salt")).unwrap(), SECRET);
+    assert_ne!(fs::read_to_string(folder.path().join("jwt-secret")).unwrap(), SECRET);
+    let seed = fs::read_to_string(folder.path().join("sign-in-seed")).unwrap();
+    start(&[("SVC_JWT_SECRET", OTHER)]);
+    start(&[("SVC_VISITOR_SALT", SECRET), ("SVC_SIGN_IN_SEED", &seed)]);
+    refused(with(&[("SVC_VISITOR_SALT", OTHER)]), 2, &["SVC_VISITOR_SALT", "visitor-salt"]);
+    refused(with(&[("SVC_SIGN_IN_SEED", OTHER)]), 2, &["SVC_SIGN_IN_SEED", "sign-in-seed"]);
+}
+
+#[test]
+fn a_taken_port_is_1_and_data_that_cannot_be_used_3() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let taken = TcpListener::bind(taken).unwrap();
+    let address = taken.local_addr().unwrap();
+    let command = serve_command(folder.path(), &["--listen", &address.to_string()]);
+    refused(command, 1, &[&format!("port {}", address.port()), "--listen"]);
+
+    let file = folder.path().join("file");
+    fs::write(&file, "").unwrap();
+    refused(serve_command(&file, &[]), 3, &["file"]);
+    let data_dir = folder.path().join("data");
+    let (service, _) = serve(&data_dir, &[]);
+    refused(serve_command(&data_dir, &[]), 3, &["another process uses"]);
+    assert!(service.stop().success());
+    fs::write(data_dir.join("table.db"), "no database").unwrap();
+    refused(serve_command(&data_dir, &[]), 3, &["table.db", "damaged"]);
+    assert_eq!(fs::read(data_dir.join("table.db")).unwrap(), b"no database");
+}
+
+#[tokio::test]
+async fn commands_find_the_data_directory_in_the_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, address) = serve(folder.path(), &[]);
+    let at = |words: &[&str]| {
+        let mut command = local(words);
+        command.env("COMMENTS_DATA_DIR", folder.path());
+        command
+    };
+    let moderate = at(&["moderate"]).env("SVC_PUBLIC_URL", SITE).output().unwrap();
+    let moderate = String::from_utf8(moderate.stdout).unwrap();
+    let (page, token) = moderate.trim().split_once("#token=").unwrap();
+    assert_eq!(page, format!("{SITE}/svc/api/v1/moderate"));
+    guest(&service, &address).with_token(token).get("moderation/comments").await.ok(200);
+    assert!(service.stop().success());
+    assert!(at(&["check"]).output().unwrap().status.success());
+    assert!(at(&["export"]).output().unwrap().status.success());
+    let missing = folder.path().join("missing");
+    for words in [
+        &["token", "--id", "7", "--name", "Ada"][..],
+        &["moderate"],
+        &["check"],
+        &["export"],
+        &["person", "export", "--user", "7"],
+    ] {
+        refused(on_data(words, &missing), 3, &["missing"]);
+    }
+    assert!(!missing.exists());
+}
+
+#[tokio::test]
+async fn the_client_is_whom_a_trusted_proxy_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let remaining = async |words: &[&str], name: &str| {
+        let (service, address) = serve(&folder.path().join(name), words);
+        let client = guest(&service, &address);
+        let mut remaining = Vec::new();
+        for client_address in ["203.0.113.9", "203.0.113.9:80", "198.51.100.1, 203.0.113.10"] {
+            let answer = client.clone().with(FORWARDED_FOR, client_address).post("comments/1/like", json!({})).await;
+            remaining.push(answer.header("x-ratelimit-remaining").to_owned());
+        }
+        remaining
+    };
+    assert_eq!(remaining(&[], "trusted").await, ["59", "58", "59"]);
+    assert_eq!(remaining(&["--trusted-proxies", ""], "untrusted").await, ["59", "58", "57"]);
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused_before_it_arrives() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_service, address) = serve(folder.path(), &[]);
+    let head = |path: &str, size: usize| {
+        format!(
+            "POST /svc/api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nOrigin: https://a.example\r\nContent-Length: {size}\r\n\r\n"
+        )
+    };
+    for (path, size) in [("posts/1/comments", 256 * 1024 + 1), ("media", 10 * 1024 * 1024 + 1)] {
+        let answer = rest(send(&address, &head(path, size)));
+        assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+        assert!(
+            answer.contains("\"payload_too_large\"") && answer.contains("access-control-allow-origin: *"),
+            "{answer}"
+        );
+    }
+    let chunk = format!("{:x}\r\n{}\r\n", 256 * 1024 + 1, "a".repeat(256 * 1024 + 1));
+    let chunked = "POST /svc/api/v1/posts/1/comments HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let answer = rest(send(&address, &format!("{chunked}{chunk}")));
+    assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
+    let mut whole = head("posts/1/comments", 256 * 1024).replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n");
+    whole.push_str(&" ".repeat(256 * 1024));
+    let answer = rest(send(&address, &whole));
+    assert!(answer.starts_with("HTTP/1.1 4") && !answer.contains("413"), "{answer}");
+}
+
+#[test]
+fn bodies_of_more_than_64_megabytes_at_once_are_refused_for_now() {
+    const UPLOAD: usize = 10 * 1024 * 1024;
+    let folder = tempfile::tempdir().unwrap();
+    let (_service, address) = serve(folder.path(), &[]);
+    let head = format!("POST /svc/api/v1/media HTTP/1.1\r\nHost: localhost\r\nContent-Length: {UPLOAD}\r\n\r\n");
+    let part = "a".repeat(UPLOAD - 1);
+    let mut held: Vec<TcpStream> = (0..6).map(|_| send(&address, &format!("{head}{part}"))).collect();
+    // The first ones may still be on their way.
+    let answer = rest(send(&address, &format!("{head}{part}")));
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("retry-after: 1"), "{answer}");
+    assert!(answer.contains("\"unavailable\""), "{answer}");
+    let mut first = held.remove(0);
+    first.write_all(b"a").unwrap();
+    let mut status = [0; 12];
+    first.read_exact(&mut status).unwrap();
+    assert_eq!(str::from_utf8(&status).unwrap(), "HTTP/1.1 413", "more than a function takes");
+}
+
+#[test]
+fn the_hundred_and_first_connection_of_an_address_waits() {
+    const ASK: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let folder = tempfile::tempdir().unwrap();
+    let (_service, address) = serve(folder.path(), &["--trusted-proxies", ""]);
+    let answered = |stream: &mut TcpStream| {
+        let mut status = [0; 15];
+        stream.read_exact(&mut status).map(|()| assert_eq!(&status, b"HTTP/1.1 200 OK"))
+    };
+    let mut open: Vec<TcpStream> = (0..100).map(|_| send(&address, ASK)).collect();
+    for stream in &mut open {
+        answered(stream).unwrap();
+    }
+    let mut next = send(&address, ASK);
+    next.set_nonblocking(true).unwrap();
+    assert_eq!(answered(&mut next).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    next.set_nonblocking(false).unwrap();
+    open.truncate(99);
+    answered(&mut next).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stop_finishes_what_began_and_ends_what_is_idle() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut service, address) = serve(folder.path(), &[]);
+    let idle = send(&address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let new = TcpStream::connect(&address).unwrap();
+    new.set_read_timeout(Some(PATIENCE)).unwrap();
+    let token = token(folder.path());
+    let body = r#"{"body": "the last one"}"#;
+    let head = format!(
+        "POST /svc/api/v1/posts/1/comments HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\
+         Authorization: Bearer {token}\r\nExpect: 100-continue\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let mut begun = send(&address, &head);
+    let mut goes_on = [0; 25];
+    begun.read_exact(&mut goes_on).unwrap();
+    service.signal("TERM");
+    assert!(rest(idle).ends_with("ok") && rest(new).is_empty());
+    assert!(service.is_running());
+    begun.write_all(body.as_bytes()).unwrap();
+    let answer = rest(begun);
+    assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("the last one"), "{answer}");
+    assert!(service.wait().success());
+    assert!(on_data(&["check"], folder.path()).output().unwrap().status.success());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_supervisor_hears_when_it_is_ready_and_when_it_stops() {
+    use std::os::linux::net::SocketAddrExt;
+    use std::os::unix::net::{SocketAddr, UnixDatagram};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("notify");
+    let name = format!("comments-test-{}", std::process::id());
+    let sockets = [
+        (UnixDatagram::bind(&path).unwrap(), path.to_str().unwrap().to_owned()),
+        (UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name).unwrap()).unwrap(), format!("@{name}")),
+    ];
+    for (socket, named) in sockets {
+        socket.set_read_timeout(Some(PATIENCE)).unwrap();
+        let heard = || {
+            let mut bytes = [0; 64];
+            let length = socket.recv(&mut bytes).unwrap();
+            String::from_utf8(bytes[..length].to_vec()).unwrap()
+        };
+        let mut command = serve_command(&folder.path().join("data"), &[]);
+        let service = Service::start(command.env("NOTIFY_SOCKET", named), "{");
+        assert_eq!(heard(), "READY=1");
+        assert!(service.stop().success());
+        assert_eq!(heard(), "STOPPING=1");
+    }
+}
