@@ -86,7 +86,7 @@ test('offline the text is kept and says so, and the connection’s return is tol
   await page.getByRole('button', { name: 'Bold' }).waitFor()
   await context.setOffline(true)
   await page.getByRole('button', { name: 'Post comment' }).click()
-  await page.getByRole('alert').getByText('No connection. Your text is kept.').waitFor()
+  await page.getByRole('alert').getByText('No connection. Your draft is saved.').waitFor()
   await context.setOffline(false)
   await toast(page).getByText('Back online').waitFor()
   assert.equal(await field(page).inputValue(), 'Not lost.')

@@ -59,10 +59,10 @@ test('where readers sign in by a code, a guest does', async (t) => {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await page.getByLabel('Your e-mail address').fill('demo@example.org')
   await page.keyboard.press('Enter')
-  await page.getByLabel('Code from the mail').waitFor()
+  await page.getByLabel('Code from the email').waitFor()
   const mails = async () => (await fetch(new URL('/_mail', service.api))).text()
   const code = /\b\d{8}\b/
-  await page.getByLabel('Code from the mail').fill((await until(mails, (text) => code.test(text))).match(code)?.[0] ?? '')
+  await page.getByLabel('Code from the email').fill((await until(mails, (text) => code.test(text))).match(code)?.[0] ?? '')
   await page.keyboard.press('Enter')
   await page.getByLabel('Your public name').fill('Demi')
   await page.keyboard.press('Enter')

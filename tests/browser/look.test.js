@@ -57,7 +57,7 @@ for (const [name, colours] of Object.entries(GROUNDS)) {
         await changed(({ data }) => (data.at(-1).replies[0].is_approved = false))(page)
       },
     })
-    await page.getByText('The comment that you are looking for is not here').waitFor()
+    await page.getByText("This comment doesn't exist or was removed.").waitFor()
     assert.deepEqual(await violations(page), [])
   })
 }

@@ -52,11 +52,11 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const mail = await mailTo(address)
     const confirm = await context.newPage()
     await confirm.goto(linkIn(mail, /c/))
-    await confirm.getByRole('button', { name: 'Confirm the address' }).click()
+    await confirm.getByRole('button', { name: 'Confirm address' }).click()
     await confirm.getByText('Your address is confirmed.').waitFor()
     await confirm.goto(linkIn(mail, /s/))
-    await confirm.getByRole('button', { name: 'Stop all mails' }).click()
-    await confirm.getByText('You get no more mails.').waitFor()
+    await confirm.getByRole('button', { name: 'Unsubscribe from everything' }).click()
+    await confirm.getByText("You've unsubscribed from everything.").waitFor()
     assert.deepEqual(errors, [])
   })
 
@@ -67,20 +67,20 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const dialog = page.getByRole('dialog')
     const save = dialog.getByRole('button', { name: 'Save' })
     await open.click()
-    await dialog.getByText('You get no mails.').waitFor()
+    await dialog.getByText("You're not subscribed to email notifications.").waitFor()
     assert.equal(await dialog.getByRole('checkbox').count(), 3)
     await dialog.getByLabel('Replies to my comments').check()
     assert.deepEqual(await violations(page, 'comment-thread'), [])
     await save.click()
-    await page.getByRole('status').getByText(/Mails go to this address: a•••@example\.org/).waitFor()
+    await page.getByRole('status').getByText(/We send notifications to: a•••@example\.org/).waitFor()
     assert.ok(await open.evaluate((button) => button.matches(':focus')), 'the focus returns')
     await open.click()
-    await dialog.getByText('Mails go to this address').waitFor()
+    await dialog.getByText('We send notifications to').waitFor()
     const chosen = await dialog.getByRole('checkbox').evaluateAll((boxes) => boxes.map((box) => /** @type {HTMLInputElement} */ (box).checked))
     assert.deepEqual(chosen, [true, false, false, false])
-    await dialog.getByLabel('Forget my address and stop all mails').check()
+    await dialog.getByLabel('Delete my address and unsubscribe').check()
     await save.click()
-    await page.getByRole('status').getByText('You get no mails.').waitFor()
+    await page.getByRole('status').getByText("You're not subscribed to email notifications.").waitFor()
     const { data } = await w.service.call('GET', 'me/notifications', who)
     assert.deepEqual(data, { email: null, state: 'off', replies: false, mentions: false, own_records: false })
     assert.deepEqual(errors, [])
@@ -120,8 +120,8 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     t.after(() => context.close())
     const page = await context.newPage()
     for (const [link, action, done] of /** @type {const} */ ([
-      [linkIn(mail, /c/), 'Confirm the address', 'Your address is confirmed.'],
-      [linkIn(mail, /s/), 'Stop all mails', 'You get no more mails.'],
+      [linkIn(mail, /c/), 'Confirm address', 'Your address is confirmed.'],
+      [linkIn(mail, /s/), 'Unsubscribe from everything', "You've unsubscribed from everything."],
       [`${w.service.api}/mail/x`],
     ])) {
       await page.goto(link)

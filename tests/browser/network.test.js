@@ -139,7 +139,7 @@ test('too many requests are told as such', async (t) => {
   const refusal = { message: 'Too many requests.', code: 'rate_limited', errors: {} }
   await page.route(/\/like$/, (route) => route.fulfill({ status: 429, headers: { 'access-control-allow-origin': '*' }, json: refusal }))
   await article(page, id).getByRole('button', { name: 'Like' }).click()
-  await page.getByRole('status').getByText('Too many requests. Wait a moment.').waitFor()
+  await page.getByRole('status').getByText('Too many requests. Try again in a moment.').waitFor()
 })
 
 test('an error without a body is an error, not a crash', async (t) => {

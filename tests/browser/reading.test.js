@@ -218,7 +218,7 @@ test('a permalink to a comment that is not in the thread says so above the list,
   const { id } = await w.service.comment(record, 'Here.')
   const { page } = await w.open(t, { record, hash: `#comment-${elsewhere.id}` })
   const notice = page.locator('[part=notice]')
-  await notice.getByText('The comment that you are looking for is not here').waitFor()
+  await notice.getByText("This comment doesn't exist or was removed.").waitFor()
   assert.equal(await page.locator('.error:not(:empty)').count(), 0)
   await notice.getByRole('button', { name: 'Close' }).click()
   assert.equal(await notice.count(), 0)

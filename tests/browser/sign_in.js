@@ -79,5 +79,5 @@ export async function askForCode(page, email) {
   await page.getByRole('button', { name: 'Sign in', exact: true }).first().click()
   await page.getByRole('form', { name: 'Sign in' }).getByLabel('Your e-mail address').fill(email)
   await page.keyboard.press('Enter')
-  await page.getByLabel('Code from the mail').waitFor()
+  await page.getByLabel('Code from the email').waitFor()
 }

@@ -49,7 +49,7 @@ test('a stranger’s proven comment takes at most 20 seconds and no cookie, from
   await button(page, 'Post comment').click()
   await page.getByRole('form', { name: 'Sign in' }).getByLabel('Your e-mail address').fill('stranger@example.org')
   await page.keyboard.press('Enter')
-  const field = page.getByLabel('Code from the mail')
+  const field = page.getByLabel('Code from the email')
   await field.waitFor()
   assert.equal(await field.getAttribute('autocomplete'), 'one-time-code')
   assert.equal(await field.getAttribute('inputmode'), 'numeric')
@@ -79,12 +79,12 @@ test('a wrong code is told at its field, another one can be sent, and the addres
   assert.equal(await address.inputValue(), 'wrnog@example.org')
   await address.fill('wrong@example.org')
   await page.keyboard.press('Enter')
-  const field = page.getByLabel('Code from the mail')
+  const field = page.getByLabel('Code from the email')
   await field.waitFor()
   const code = await codeFor('wrong@example.org')
   await field.fill(`${(Number(code) + 1) % 100_000_000}`.padStart(8, '0'))
   await page.keyboard.press('Enter')
-  await page.getByRole('alert').getByText('This code is not right or no longer valid.').waitFor()
+  await page.getByRole('alert').getByText('That code is invalid or has expired.').waitFor()
   assert.equal(await field.getAttribute('aria-invalid'), 'true')
   assert.match((await field.getAttribute('aria-describedby')) ?? '', /sign-in/)
   await button(page, 'Send another code').click()
@@ -144,7 +144,7 @@ test('who answers a comment signs in below it, and goes on there', async (t) => 
   const form = page.locator(`#comment-${id} form`)
   await form.getByLabel('Your e-mail address').fill('answer@example.org')
   await page.keyboard.press('Enter')
-  await form.getByLabel('Code from the mail').fill(await codeFor('answer@example.org'))
+  await form.getByLabel('Code from the email').fill(await codeFor('answer@example.org'))
   await page.keyboard.press('Enter')
   await form.getByLabel('Your public name').fill('Answerer')
   await page.keyboard.press('Enter')
@@ -307,7 +307,7 @@ test('without storage a session lasts as long as the page', async (t) => {
     navigator.locks.request = async () => { throw new DOMException('', 'SecurityError') }`
   const { page } = await w.open(t, { record: newRecord(), init })
   await askForCode(page, 'private@example.org')
-  await page.getByLabel('Code from the mail').fill(await codeFor('private@example.org'))
+  await page.getByLabel('Code from the email').fill(await codeFor('private@example.org'))
   await page.keyboard.press('Enter')
   await page.getByLabel('Your public name').fill('Priya')
   await page.keyboard.press('Enter')
@@ -318,7 +318,7 @@ test('without storage a session lasts as long as the page', async (t) => {
 
 /** What the form says, by language. */
 const WORDS = {
-  en: ['Sign in', 'Your e-mail address', 'Code from the mail', 'Your public name', 'Sign out'],
+  en: ['Sign in', 'Your e-mail address', 'Code from the email', 'Your public name', 'Sign out'],
   de: ['Anmelden', 'Deine E-Mail-Adresse', 'Code aus der Mail', 'Dein öffentlicher Name', 'Abmelden'],
   es: ['Iniciar sesión', 'Tu correo electrónico', 'Código del correo', 'Tu nombre público', 'Cerrar sesión'],
   fr: ['Se connecter', 'Votre adresse e-mail', 'Code reçu par mail', 'Votre nom public', 'Se déconnecter'],

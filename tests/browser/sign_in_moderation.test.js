@@ -17,7 +17,7 @@ const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.ge
 async function signIn(page, email) {
   await page.getByLabel('Your e-mail address').fill(email)
   await button(page, 'Sign in').first().click()
-  const field = page.getByLabel('Code from the mail')
+  const field = page.getByLabel('Code from the email')
   await field.waitFor()
   await field.fill(await codeFor(email))
   await page.keyboard.press('Enter')
@@ -51,7 +51,7 @@ test('who is no moderator is told which address and which id to name, and the ad
   await signIn(page, 'stranger@example.org')
   await page.getByLabel('Your public name').fill('Sam')
   await page.keyboard.press('Enter')
-  const refusal = page.getByRole('alert').filter({ hasText: 'You are not a moderator' })
+  const refusal = page.getByRole('alert').filter({ hasText: "You're not a moderator" })
   await refusal.getByText('SVC_MODERATORS').waitFor()
   await refusal.getByText('email:stranger@example.org', { exact: true }).waitFor()
   const { id } = (await kept(page)).user
@@ -97,7 +97,7 @@ test('a session that is over is asked for again in place, and a failing service 
   await page.getByRole('tab', { name: 'All' }).waitFor()
   await w.service.call('POST', 'sign_in/end', null, { refresh_token: (await kept(page)).refresh_token, everywhere: true })
   await page.reload()
-  await page.getByText('This sign-in is not valid or has expired.').waitFor()
+  await page.getByText('This sign-in is invalid or has expired.').waitFor()
   await page.getByLabel('Your e-mail address').waitFor()
 })
 
@@ -117,7 +117,7 @@ test('keys alone sign in on the page of moderators', async (t) => {
   await page.getByLabel('Your e-mail address').focus()
   await page.keyboard.type('keys@example.org')
   await page.keyboard.press('Enter')
-  await page.getByLabel('Code from the mail').waitFor()
+  await page.getByLabel('Code from the email').waitFor()
   await page.keyboard.type(await codeFor('keys@example.org'))
   await page.keyboard.press('Enter')
   await page.getByLabel('Your public name').waitFor()

@@ -465,7 +465,7 @@ test('what the page’s visitor may not do is not offered', async (t) => {
   await members.call('PUT', 'users/8/ban', members.moderator, {})
   await members.comment(record, 'Hello.')
   const banned = await w.open(t, { ...at(members), who: members.bob })
-  await banned.page.getByText('You cannot comment at the moment').waitFor()
+  await banned.page.getByText("You can't comment right now.").waitFor()
   assert.equal(await banned.page.getByRole('button', { name: 'Reply' }).count(), 0)
   await banned.page.getByRole('button', { name: 'More' }).click()
   await banned.page.getByRole('menu').waitFor()

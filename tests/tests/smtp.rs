@@ -75,7 +75,7 @@ async fn a_mail_waits_for_a_server_that_is_down() {
     let mails = received(&folder);
     assert_eq!(mails.len(), 1);
     assert!(mails[0].starts_with("X-Envelope: comments@example.org ada@example.org tls=False"), "{}", mails[0]);
-    assert!(mails[0].contains("Subject: Bob answered your comment: posts/1"), "{}", mails[0]);
+    assert!(mails[0].contains("Subject: Bob replied to your comment: posts/1"), "{}", mails[0]);
 
     drop(server);
     world.user(8, "Bob").reply("posts/1", asked, "another").await;

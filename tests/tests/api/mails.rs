@@ -98,7 +98,7 @@ async fn a_member_is_told_of_answers_to_a_comment_that_asked_for_it() {
     let reply = bob.reply("posts/1", asked, "A *fine* thought\n\nand more").await;
     bob.reply("posts/1", silent, "x").await;
     let mails = sent(&world).await;
-    assert_eq!(subjects(&mails), ["ada@example.org: Bob answered your comment: posts/1"]);
+    assert_eq!(subjects(&mails), ["ada@example.org: Bob replied to your comment: posts/1"]);
     for body in [&mails[0].text, &mails[0].html] {
         assert!(body.contains("A fine thought") && body.contains("and more"), "{body}");
         assert!(body.contains(&format!("https://www.example.org/posts/1#comment-{reply}")), "{body}");
@@ -203,7 +203,7 @@ async fn a_guest_confirms_the_address_before_any_other_mail() {
     let confirm = links(&mails[0])[0].clone();
     assert!(press(&guest, &confirm, "action=confirm").await.ok(200).json.as_str().unwrap().contains("is confirmed"));
     let mails = sent(&world).await;
-    assert_eq!(subjects(&mails)[1..], ["grace@example.org: Bob answered your comment: posts/1"]);
+    assert_eq!(subjects(&mails)[1..], ["grace@example.org: Bob replied to your comment: posts/1"]);
     assert!(mails[1].text.contains(&format!("#comment-{reply}")), "{}", mails[1].text);
 }
 
@@ -249,7 +249,7 @@ async fn strangers_delay_the_confirmation_of_an_owner_and_do_not_prevent_it() {
     press(&ada, &links(&mails[1])[0], "action=confirm").await.ok(200);
     assert_eq!(
         subjects(&sent_within(&world, HOUR).await)[2..],
-        ["ada@example.org: Bob answered your comment: posts/1"]
+        ["ada@example.org: Bob replied to your comment: posts/1"]
     );
 }
 
@@ -288,7 +288,7 @@ async fn who_was_confirmed_is_told_in_time_while_the_asking_of_a_stranger_is_put
     assert_eq!(sent_within(&world, HOUR).await.len(), 1, "the stranger waits for a day");
     member(&world, 8, "Bob").reply("posts/1", asked, "for Ada").await;
     let mails = sent_within(&world, HOUR).await;
-    assert_eq!(subjects(&mails)[1..], ["ada@example.org: Bob answered your comment: posts/1"]);
+    assert_eq!(subjects(&mails)[1..], ["ada@example.org: Bob replied to your comment: posts/1"]);
 }
 
 #[tokio::test]
@@ -322,7 +322,7 @@ async fn a_visitor_who_was_confirmed_subscribes_elsewhere_without_another_confir
     comment["subscribe_to_replies"] = json!(true);
     let parent = ada.post("posts/2/comments", comment).await.ok(201).id();
     member(&world, 8, "Bob").reply("posts/2", parent, "x").await;
-    assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob answered your comment: posts/2"]);
+    assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob replied to your comment: posts/2"]);
 }
 
 #[tokio::test]
@@ -446,7 +446,7 @@ async fn stopping_works_whatever_else_the_network_has_done() {
 async fn pages_of_links_and_confirmations_speak_four_languages() {
     let world = world();
     for (language, subject, button, done) in [
-        ("en", "Confirm your address", "Confirm the address", "Your address is confirmed."),
+        ("en", "Confirm your address", "Confirm address", "Your address is confirmed."),
         ("es", "Confirma tu dirección", "Confirmar la dirección", "Tu dirección está confirmada."),
         ("de", "Bestätige deine Adresse", "Adresse bestätigen", "Deine Adresse ist bestätigt."),
         ("fr", "Confirmez votre adresse", "Confirmer l’adresse", "Votre adresse est confirmée."),
@@ -533,7 +533,7 @@ async fn who_stops_all_mails_gets_none_whoever_they_are_for() {
         assert_eq!(subjects(&both.answered().await), [""; 0], "stopped by the mail about {stopped}");
         choose(&both.ada, wants(&["replies"])).await;
         let mails = both.answered().await;
-        assert_eq!(subjects(&mails), ["ada@example.org: Bob answered your comment: posts/2"]);
+        assert_eq!(subjects(&mails), ["ada@example.org: Bob replied to your comment: posts/2"]);
         both.stop(&mails, "posts/2").await;
         assert_eq!((both.answered().await.len(), both.state().await), (0, json!("off")));
     }
@@ -571,7 +571,7 @@ async fn an_address_that_a_stranger_claims_is_stopped_by_its_owner_alone() {
     press(&world.guest(), &old, "action=stop").await.ok(200);
     member(&world, 8, "Bob").reply("posts/1", parent, "told").await;
     let mails = sent(&world).await;
-    assert_eq!(subjects(&mails)[3..], ["ada@example.org: Bob answered your comment: posts/1"]);
+    assert_eq!(subjects(&mails)[3..], ["ada@example.org: Bob replied to your comment: posts/1"]);
 }
 
 #[tokio::test]
@@ -582,7 +582,7 @@ async fn who_refuses_a_strangers_claim_is_asked_by_nobody_again() {
         let links = links(&sent(&world).await[0]);
         press(&world.guest(), &links[link], action).await.ok(200);
         let page = press(&world.guest(), &links[0], "action=confirm").await.ok(200);
-        assert!(page.json.as_str().unwrap().contains("nothing to confirm"), "{}", page.json);
+        assert!(page.json.as_str().unwrap().contains("nothing left to confirm"), "{}", page.json);
         // Who claims the address learns nothing of the owner's other mails.
         let state = ["off", "asked"][link];
         let again = claimant(&world, 7, "ada@example.org").get("me/notifications").await;
@@ -609,7 +609,7 @@ async fn a_member_who_was_forgotten_is_enrolled_by_a_comment_and_one_who_stopped
     bob.reply("posts/1", silent, "not asked for").await;
     bob.reply("posts/2", asked, "asked for").await;
     let mails = sent(&world).await;
-    assert_eq!(subjects(&mails), ["ada@example.org: Bob answered your comment: posts/2"]);
+    assert_eq!(subjects(&mails), ["ada@example.org: Bob replied to your comment: posts/2"]);
     press(&world.guest(), links(&mails[0]).last().unwrap(), "action=stop").await.ok(200);
     for _ in 0..2 {
         let asked = subscribe(&ada, "posts/3").await;
@@ -781,7 +781,7 @@ async fn members_choose_what_they_are_told() {
     assert!(mails[0].text.contains("Bob mentioned you") && mails[0].text.contains("On threads"), "{}", mails[0].text);
     choose(&ada, wants(&["own_records"])).await;
     bob.comment("posts/1", "another").await;
-    assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob wrote a comment: On threads"]);
+    assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob posted a comment: On threads"]);
     ada.delete("me/notifications").await.ok(204);
     assert_eq!(ada.get("me/notifications").await.ok(200).data(), &nothing);
 }
@@ -922,7 +922,7 @@ async fn a_link_confirms_no_other_address_than_the_one_that_it_was_sent_to() {
     let mails = sent(&world).await;
     let expected = ["mallory@example.org: Confirm your address", "victim@example.org: Confirm your address"];
     assert_eq!(subjects(&mails), expected);
-    for (mail, says, state) in [(0, "nothing to confirm", "asked"), (1, "is confirmed", "on")] {
+    for (mail, says, state) in [(0, "nothing left to confirm", "asked"), (1, "is confirmed", "on")] {
         let page = press(&world.guest(), &links(&mails[mail])[0], "action=confirm").await.ok(200);
         assert!(page.json.as_str().unwrap().contains(says), "{}", page.json);
         assert_eq!(mallory.get("me/notifications").await.ok(200).data()["state"], state);
@@ -1122,7 +1122,7 @@ async fn a_muted_thread_is_silent_and_others_are_not() {
     press(&world.guest(), &links(&mails[0])[0], "action=mute").await.ok(200);
     bob.reply("posts/1", parents[0], "two").await;
     bob.reply("posts/2", parents[1], "three").await;
-    assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob answered your comment: posts/2"]);
+    assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob replied to your comment: posts/2"]);
 }
 
 #[tokio::test]
@@ -1161,8 +1161,8 @@ async fn names_show_as_they_were_written_and_change_nothing_around_them() {
         mallory.reply("posts/1", asked, "x").await;
         let mails = sent(&world).await;
         let mail = mails.last().unwrap();
-        assert_eq!(mail.subject, format!("{shown} answered your comment: posts/1"));
-        assert!(mail.text.contains(&format!("\n{shown} answered")), "{}", mail.text);
+        assert_eq!(mail.subject, format!("{shown} replied to your comment: posts/1"));
+        assert!(mail.text.contains(&format!("\n{shown} replied")), "{}", mail.text);
         assert!(
             mail.raw
                 .split("\r\n\r\n")
@@ -1278,7 +1278,7 @@ async fn a_worker_that_is_killed_after_a_confirmation_went_loses_no_notice() {
         let lived = world.deliver(&["u7"], steps).await;
         for mail in world.mails() {
             press(&world.guest(), &links(&mail)[0], "action=confirm").await.ok(200);
-            assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob answered your comment: posts/1"]);
+            assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob replied to your comment: posts/1"]);
         }
         if lived {
             assert_eq!(world.mails().len(), 2);
@@ -1347,7 +1347,7 @@ async fn a_mail_that_the_server_refuses_goes_when_it_is_back_and_for_a_day() {
     bob.reply("posts/1", asked, "x").await;
     let before = world.now();
     world.refuse_mails(3);
-    assert_eq!(subjects(&sent(&world).await), ["ada@example.org: Bob answered your comment: posts/1"]);
+    assert_eq!(subjects(&sent(&world).await), ["ada@example.org: Bob replied to your comment: posts/1"]);
     let took = (world.now().0 - before.0) / 1_000;
     assert!((60 + 5 + 60 + 300..60 + 5 + 60 + 300 + 10).contains(&took), "{took} seconds");
     world.refuse_mails(1_000);
@@ -1462,8 +1462,8 @@ async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
     world.wait_until_idle().await;
     world.moderator().judge(decided, "approve").await.ok(200);
     let mails = sent(&world).await;
-    assert_eq!(subjects(&mails), ["mods@example.org: Comments wait for moderators: 1"]);
-    let card = format!("Ada (waits):\nhttps://api.test/svc/api/v1/moderate#comment-{waits}\n");
+    assert_eq!(subjects(&mails), ["mods@example.org: 1 comment is waiting for review"]);
+    let card = format!("Ada (waiting):\nhttps://api.test/svc/api/v1/moderate#comment-{waits}\n");
     assert!(lines(&mails[0]).contains(&card) && !mails[0].raw.contains("please"), "{}", mails[0].text);
     assert!(!mails[0].raw.contains("List-Unsubscribe"));
     // Its record comes again after the digest.
@@ -1489,9 +1489,9 @@ async fn a_digest_of_all_names_new_comments_that_everyone_sees_as_well() {
     let deleted = ada.comment("posts/1", "Good night").await;
     ada.remove(deleted).await.ok(204);
     let mails = sent(&world).await;
-    assert_eq!(subjects(&mails), ["mods@example.org: 2 comments are new or wait for moderators"]);
+    assert_eq!(subjects(&mails), ["mods@example.org: 2 comments are new or waiting for review"]);
     let card = |headline: &str, id: u64| format!("{headline}\nhttps://api.test/svc/api/v1/moderate#comment-{id}\n");
-    for text in [card("Ada:\n> Good morning", shown), card("Ada (waits):", held)] {
+    for text in [card("Ada:\n> Good morning", shown), card("Ada (waiting):", held)] {
         assert!(lines(&mails[0]).contains(&text), "{text}{}", mails[0].text);
     }
     assert!(!mails[0].raw.contains("casino") && !mails[0].raw.contains("night"), "{}", mails[0].text);
@@ -1513,7 +1513,7 @@ async fn mails_speak_the_language_of_their_reader() {
         (20, "es", "Bob ha respondido a tu comentario:"),
         (21, "de", "Bob hat auf deinen Kommentar geantwortet:"),
         (22, "fr", "Bob a répondu à votre commentaire\u{a0}:"),
-        (23, "tlh", "Bob answered your comment:"),
+        (23, "tlh", "Bob replied to your comment:"),
     ] {
         let reader = member(&world, id, &format!("Reader{id}")).with(http::header::ACCEPT_LANGUAGE, language);
         let asked = subscribe(&reader, "posts/1").await;

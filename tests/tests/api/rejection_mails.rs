@@ -103,7 +103,7 @@ async fn a_comment_that_one_address_was_told_of_may_be_rejected_for_it_too() {
     reply["parent_id"] = json!(asked);
     let reply = phone.post("posts/1/comments", reply).await.ok(201).id();
     let mails = subjects(&sent(&world).await)[2..].to_vec();
-    assert_eq!(mails, ["ada@example.org: Grace answered your comment: posts/1"]);
+    assert_eq!(mails, ["ada@example.org: Grace replied to your comment: posts/1"]);
     world.moderator().reject(reply, "other", "no").await.ok(200);
     let mails = subjects(&sent(&world).await)[3..].to_vec();
     assert_eq!(mails, ["ada@example.org: Your comment was not approved: posts/1"]);
@@ -134,5 +134,5 @@ async fn one_mail_tells_of_rejections_and_of_answers() {
     let ids = [subscribe(&ada, "posts/1").await, subscribe(&ada, "posts/2").await];
     bob.reply("posts/1", ids[0], "an answer").await;
     world.moderator().reject(ids[1], "other", "no").await.ok(200);
-    assert_eq!(subjects(&sent(&world).await), ["ada@example.org: 2 notices about comments"]);
+    assert_eq!(subjects(&sent(&world).await), ["ada@example.org: 2 comment notifications"]);
 }
