@@ -77,15 +77,15 @@ impl Refusal {
         match self {
             Self::NotFound => (404, "not_found", "Not found."),
             Self::UnknownType => (404, "not_found", "Unknown commentable type."),
-            Self::MethodNotAllowed(_) => (405, "method_not_allowed", "This address does not answer to that method."),
+            Self::MethodNotAllowed(_) => (405, "method_not_allowed", "Method not allowed."),
             Self::Unauthenticated => (401, "unauthenticated", "Unauthenticated."),
             Self::Forbidden => (403, "forbidden", "This action is not allowed."),
             Self::CommentBanned => (403, "comment_banned", "You are banned from commenting."),
-            Self::EditClosed => (403, "edit_closed", "The time for editing and deleting this comment is over."),
+            Self::EditClosed => (403, "edit_closed", "This comment can no longer be edited or deleted."),
             Self::ThreadClosed => (403, "thread_closed", "This thread is closed."),
-            Self::ReadOnly => (423, "read_only", "Comments are read-only at the moment."),
+            Self::ReadOnly => (423, "read_only", "Comments are read-only right now."),
             Self::RateLimited(_) => (429, "rate_limited", "Too many requests."),
-            Self::Unavailable => (503, "unavailable", "The service cannot take this at the moment. Try again soon."),
+            Self::Unavailable => (503, "unavailable", "The service is temporarily unavailable. Try again in a moment."),
             Self::PayloadTooLarge => (413, "payload_too_large", "The file is too large."),
             Self::Invalid(errors) => (422, "validation_failed", errors.first()),
             Self::SpamRejected => (422, "spam_rejected", "The comment was rejected as spam."),
@@ -94,7 +94,7 @@ impl Refusal {
             Self::NestingDisabled => (422, "nesting_disabled", "Replies are turned off."),
             Self::ParentMismatch => (422, "parent_mismatch", "The parent comment belongs to another thread."),
             Self::CannotPinReply => (422, "cannot_pin_reply", "Only top-level comments can be pinned."),
-            Self::SignInFailed => (422, "sign_in_failed", "This code or session is not right, or no longer valid."),
+            Self::SignInFailed => (422, "sign_in_failed", "That code or session is invalid or has expired."),
             Self::ServerError => (500, "server_error", "Something went wrong on our side."),
         }
     }
@@ -140,7 +140,7 @@ impl FieldErrors {
     }
 
     fn first(&self) -> &str {
-        self.0.first().map_or("The request is not valid.", |(_, message)| message)
+        self.0.first().map_or("The request is invalid.", |(_, message)| message)
     }
 
     pub(crate) fn to_json(&self) -> Value {

@@ -197,7 +197,7 @@ pub fn ban(config: &Config, viewer: &Viewer, issuers: &[&str], user: UserId) -> 
 /// Whoever is banned for this comment: the user who wrote it, or the network of the guest.
 pub fn banned_for(comment: &Comment) -> Result<Author, Refusal> {
     let author = comment.author().filter(|_| comment.is_announced());
-    author.ok_or_else(|| FieldErrors::one("comment", "It is not known here who wrote this comment."))
+    author.ok_or_else(|| FieldErrors::one("comment", "The author of this comment is unknown."))
 }
 
 /// Pinning and unpinning, by moderators who are not banned. A pin also needs [`pinnable`].

@@ -86,7 +86,7 @@ test('a guest who edits too late reads why, and the text stays', async (t) => {
   await choose(page, id, 'Edit')
   const text = article(page, id).locator('textarea')
   await text.fill('Hello, all.')
-  const refusal = { message: 'The time for editing and deleting this comment is over.', code: 'edit_closed', errors: {} }
+  const refusal = { message: 'This comment can no longer be edited or deleted.', code: 'edit_closed', errors: {} }
   await page.route(/\/comments\/\d+$/, (route) => route.fulfill({ status: 403, headers: { 'access-control-allow-origin': '*' }, json: refusal }))
   await article(page, id).getByRole('button', { name: 'Save' }).click()
   await article(page, id).getByRole('alert').getByText(refusal.message).waitFor()

@@ -155,7 +155,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
 /// The item of one comment, whatever its state.
 async fn one(app: &App, call: &Call, viewer: &Viewer, id: &str) -> Result<Answer> {
     if call.parameter("state").is_some() {
-        return Err(FieldErrors::one("state", "The state may not be given beside an id.").into());
+        return Err(FieldErrors::one("state", "The state can't be combined with an id.").into());
     }
     let walk = Walk::new(app, call, format!("comment {id}"))?;
     let (mut found, counts) = try_join(app.store.find_all(vec![path_id(id)?]), app.store.queue_counts()).await?;

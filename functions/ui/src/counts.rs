@@ -49,7 +49,7 @@ fn threads(config: &Config, call: &Call) -> Result<Vec<ThreadId>, Refusal> {
         }
     }
     if threads.len() > MAX_THREADS {
-        return Err(refuse(format!("The threads may be at most {MAX_THREADS}.")));
+        return Err(refuse(format!("At most {MAX_THREADS} threads are allowed.")));
     }
     Ok(threads)
 }

@@ -106,7 +106,7 @@ fn not_offered(call: &Call, link: &Link) -> Result<Answer> {
     if quality::members(accepted).any(|(kind, weight)| kind == "text/html" && weight > 0) {
         return Ok(question(call, StatusCode::UNPROCESSABLE_ENTITY, link));
     }
-    Err(FieldErrors::one("action", "The action must be one of those that the page offers.").into())
+    Err(FieldErrors::one("action", "The action must be one that the page offers.").into())
 }
 
 /// Whether this asker is still there to be confirmed.

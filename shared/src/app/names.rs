@@ -31,7 +31,7 @@ impl App {
         let look = Look::of(name);
         let is_site = self.config.site_name.as_deref().is_some_and(|site| Look::of(site).is_like(&look));
         if is_site || self.moderator_names().await?.has_like(&look, own) {
-            return Err(FieldErrors::one(field, format!("The {field} looks like that of somebody else here.")).into());
+            return Err(FieldErrors::one(field, format!("The {field} is too similar to another name here.")).into());
         }
         Ok(())
     }

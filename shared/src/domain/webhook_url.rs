@@ -66,7 +66,7 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
         return Err(NOT_WEB);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("The url may not hold credentials.");
+        return Err("The url must not contain credentials.");
     }
     let is_public = match url.host() {
         Some(Host::Ipv4(ip)) => is_public_v4(ip),
@@ -75,7 +75,7 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
         None => return Err(NOT_WEB),
     };
     if !is_public && !private {
-        return Err("The url may not name a private address.");
+        return Err("The url must not point to a private address.");
     }
     let text: String = url.into();
     // What the HTTP client takes.
@@ -210,7 +210,7 @@ mod tests {
             "api.localhost",
         ] {
             let refused = parse(&format!("https://{host}/hook"), false);
-            assert_eq!(refused, Err("The url may not name a private address."), "{host}");
+            assert_eq!(refused, Err("The url must not point to a private address."), "{host}");
             assert!(parse(&format!("https://{host}/hook"), true).is_ok(), "{host}");
         }
     }
