@@ -1,6 +1,6 @@
 /**
- * Pictures of the widget in every state, to look at: wide and light, narrow and dark, and the first ones in all four looks. They go into `target/pictures`, and the two of the README into
- * `functions/ui/embed/pictures` when that is asked for with README=1. They are made by `npm run pictures`.
+ * Pictures of the widget in every state, to look at: wide and light, narrow and dark, and the first ones in all four looks. They go into `target/pictures`, and the two of the documents into
+ * `docs/pictures` when that is asked for with README=1. They are made by `npm run pictures`.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { article, choose, newRecord, openMenu, PIXEL, token, world } from './world.js'
 
 const TARGET = new URL('../../target/pictures/', import.meta.url).pathname
-const README = new URL('../../functions/ui/embed/pictures/', import.meta.url).pathname
+const README = new URL('../../docs/pictures/', import.meta.url).pathname
 mkdirSync(TARGET, { recursive: true })
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })

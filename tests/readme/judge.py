@@ -1,4 +1,4 @@
-"""Runs `infra/judge.py` beside `cargo local` as README.md says, and expects it to decide about comments that wait and that
+"""Runs `infra/judge.py` beside `cargo local` as docs/moderation.md says, and expects it to decide about comments that wait and that
 everyone sees, to leave others to a person, and to refuse what the service has not signed.
 
 Usage: judge.py PROGRAM"""

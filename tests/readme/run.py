@@ -1,4 +1,4 @@
-"""Runs the shell blocks of README.md below "Five minutes with curl" against `cargo local`, as somebody would paste them, and
+"""Runs the shell blocks of docs/api.md below "Five minutes with curl" against `cargo local`, as somebody would paste them, and
 compares what they print with the blocks that follow them. Digits may differ, and `…` stands for any text.
 
 Usage: run.py PROGRAM"""
@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-README = Path(__file__).parents[2] / "README.md"
+TOUR = Path(__file__).parents[2] / "docs/api.md"
 PATIENCE = 60
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 END = "the end of a block"
@@ -17,7 +17,7 @@ END = "the end of a block"
 
 def blocks():
     """Pairs of what is pasted and what it prints."""
-    section = README.read_text().split("\n## Five minutes with curl\n")[1].split("\n## ")[0]
+    section = TOUR.read_text().split("\n## Five minutes with curl\n")[1].split("\n## ")[0]
     pairs = []
     for language, text in BLOCK.findall(section):
         if language == "sh":
@@ -57,7 +57,7 @@ def main(program):
             printed = paste([text for text, _ in pairs], program, folder, api)
             for (text, documented), answer in zip(pairs, printed, strict=True):
                 assert is_printed(documented, answer), f"{text}\nprints\n{answer}\nand not\n{documented}"
-            print(f"{len(pairs)} blocks of README.md print what it says")
+            print(f"{len(pairs)} blocks of docs/api.md print what it says")
         finally:
             service.terminate()
             service.wait(timeout=PATIENCE)

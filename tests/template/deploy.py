@@ -1,7 +1,7 @@
 """Deploys as README.md says, up to the change set: `sam build` with a cargo that compiles nothing, then `sam deploy` against a
 server on this machine, which keeps objects as S3 does and knows of no stack. Expects the zip of every function and the
 template to be uploaded, and nothing to be refused but CreateChangeSet. Deploys the archive of a release in the same way. Then
-follows infra/README.md after a first deployment that failed, and where it takes the bounds of a table away.
+follows the documents after a first deployment that failed, and where they remove the limits of a table.
 
 Usage: deploy.py, with the Python, the sam and the aws of one environment."""
 
@@ -165,10 +165,10 @@ def aws():
     return server
 
 
-def commands_after(beginning):
-    """The indented lines of infra/README.md that follow this text, up to the next paragraph."""
-    behind = (ROOT / "infra/README.md").read_text().split(beginning)
-    assert len(behind) == 2, beginning
+def commands_after(path, heading):
+    """The indented lines of a document that follow this heading, up to the next paragraph."""
+    behind = (ROOT / path).read_text().split(f"\n## {heading}\n")
+    assert len(behind) == 2, heading
     lines = re.search(r"(?:^    .*\n)+", behind[1], re.M)[0]
     return re.sub("^    ", "", lines, flags=re.M).replace("TABLE", TABLE)
 
@@ -178,7 +178,7 @@ def start_over(directory):
     server = aws()
     server.failed = "comments"
     server.table = {"TableName": TABLE, "TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}
-    commands = commands_after("### After a first deployment that failed\n")
+    commands = commands_after("docs/deploy-aws.md", "After a first deployment that failed")
     output = run(f"set -e\n{commands}", directory, server)
     server.shutdown()
     if server.failed or server.table or TABLE not in output:
@@ -189,7 +189,7 @@ def start_over(directory):
 def take_bounds_away(directory, template):
     server = aws()
     server.table = {"TableName": TABLE, "TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}
-    output = run(f"set -e\n{commands_after('**Take a bound away.**')}", directory, server)
+    output = run(f"set -e\n{commands_after('docs/operate.md', 'Remove a limit on units')}", directory, server)
     server.shutdown()
     unbounded = {"MaxReadRequestUnits": -1, "MaxWriteRequestUnits": -1}
     indexes = [index["IndexName"] for index in template["Resources"]["Table"]["Properties"]["GlobalSecondaryIndexes"]]
@@ -225,8 +225,8 @@ def deploy(command, stack, parameters, directory, template):
 
 
 def main():
-    command = documented_command("sam build", ["README.md", "infra/README.md"])
-    released = documented_command("tar -xf comments-aws.tar.gz", ["infra/README.md"])
+    command = documented_command("sam build", ["README.md", "docs/deploy-aws.md"])
+    released = documented_command("tar -xf comments-aws.tar.gz", ["docs/deploy-aws.md"])
     template = yaml_parse((ROOT / "template.yaml").read_text())
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)

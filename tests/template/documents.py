@@ -1,5 +1,5 @@
 """Reads what the documents say of deployments as sam and AWS do: every parameter in a sample reaches the template whole and passes
-its pattern, and the regions that infra/README.md lists are all of those without a type of resource.
+its pattern, and the regions that docs/deploy-aws.md lists are all of those without a type of resource.
 
 Usage: documents.py, with the Python of sam's environment."""
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEMPLATE = yaml_parse((ROOT / "template.yaml").read_text())
 PARAMETERS = TEMPLATE["Parameters"]
 
-DOCUMENTS = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "infra").rglob("*.md")))]
+DOCUMENTS = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").glob("*.md")))]
 # Words in samples that stand for values of the reader's own, and values that fit.
 PLACEHOLDERS = {
     "BUCKET": "exports-of-example-org",
@@ -91,12 +91,12 @@ def without(kind):
 
 
 def regions_are_listed():
-    text = (ROOT / "infra/README.md").read_text()
+    text = (ROOT / "docs/deploy-aws.md").read_text()
     for parameter, kind in NEEDED.items():
         [listed] = re.findall(rf"^\| `{parameter}`[^|]* is not possible in \| (.*) \|$", text, re.M)
         forgotten = without(kind) - set(re.findall(r"[a-z]{2}-[a-z]+-\d", listed))
         if forgotten:
-            yield f"infra/README.md does not say that {parameter} is not possible in {', '.join(sorted(forgotten))}"
+            yield f"docs/deploy-aws.md does not say that {parameter} is not possible in {', '.join(sorted(forgotten))}"
 
 
 def cut_samples_are_found():

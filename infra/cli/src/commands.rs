@@ -58,7 +58,7 @@ type Failure = Box<dyn Error + Send + Sync>;
     args_override_self = true,
     disable_help_subcommand = true,
     flatten_help = true,
-    after_help = "Settings are environment variables (SVC_…); see infra/settings.md."
+    after_help = "Settings are environment variables (SVC_…); see docs/settings.md."
 )]
 pub struct CommandLine {
     #[command(flatten)]

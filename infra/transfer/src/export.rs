@@ -1,4 +1,4 @@
-//! Writes a table as JSON Lines in the native format, which `infra/native.md` documents.
+//! Writes a table as JSON Lines in the native format, which `docs/native-format.md` documents.
 //!
 //! ```text
 //! table → records → sorted → lines

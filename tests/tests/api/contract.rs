@@ -1,5 +1,5 @@
 //! The contract is written in several places, which must agree. Routes: routes.rs, openapi.yaml and
-//! functions/README.md. Settings: config.rs, the template and infra/settings.md. Errors: error.rs, openapi.yaml and errors.out.
+//! docs/api.md. Settings: config.rs, the template and docs/settings.md. Errors: error.rs, openapi.yaml and errors.out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -15,8 +15,8 @@ use tests::{World, assert_written};
 use crate::files::WRITER;
 use crate::images::IMAGE;
 
-const README: &str = include_str!("../../../functions/README.md");
-const SETTINGS: &str = include_str!("../../../infra/settings.md");
+const API: &str = include_str!("../../../docs/api.md");
+const SETTINGS: &str = include_str!("../../../docs/settings.md");
 const CONFIG: &str = include_str!("../../../shared/src/config.rs");
 
 /// Name, method, path.
@@ -188,8 +188,8 @@ async fn openapi_has_the_errors_with_their_statuses_and_messages() {
 }
 
 #[test]
-fn the_readme_has_the_routes() {
-    let rows = README.lines().filter_map(|line| {
+fn the_documents_have_the_routes() {
+    let rows = API.lines().filter_map(|line| {
         let cells: Vec<&str> = line.strip_prefix("| `svc-pro.")?.split(" | ").collect();
         let name = format!("svc-pro.{}", cells.first()?.trim_end_matches('`'));
         Some([name, (*cells.get(1)?).to_owned(), cells.get(2)?.trim_matches('`').to_owned()])
@@ -211,18 +211,18 @@ async fn the_functions_answer_every_route() {
 }
 
 #[test]
-fn every_setting_is_in_the_template_and_in_the_readme() {
+fn every_setting_is_in_the_template_and_in_the_documents() {
     let is_name = |text: &&str| text.starts_with("SVC_") && text.chars().all(|c| c.is_ascii_uppercase() || c == '_');
     let settings: BTreeSet<&str> = CONFIG.split('"').filter(is_name).collect();
     assert!(settings.len() > 40);
     let template = DEPLOYED.lines().filter_map(|line| line.trim().split_once(": !").map(|(name, _)| name));
     assert_eq!(template.filter(|name| name.starts_with("SVC_")).collect::<BTreeSet<_>>(), settings);
-    let readme = SETTINGS.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name));
-    assert_eq!(readme.filter(|name| name.starts_with("SVC_")).collect::<BTreeSet<_>>(), settings);
+    let listed = SETTINGS.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(name, _)| name));
+    assert_eq!(listed.filter(|name| name.starts_with("SVC_")).collect::<BTreeSet<_>>(), settings);
 }
 
 #[test]
-fn the_readme_has_the_defaults_of_every_profile() {
+fn the_documents_have_the_defaults_of_every_profile() {
     let rows: Vec<&str> = SETTINGS.lines().filter(|line| line.starts_with("| `SVC_")).collect();
     for (profile, defaults) in PROFILES {
         let named = format!("; `{profile}`: ");

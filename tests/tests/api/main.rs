@@ -12,6 +12,7 @@ mod create;
 mod crossing;
 mod cursor;
 mod deletion;
+mod documents;
 mod doomed;
 mod envelope;
 mod events;

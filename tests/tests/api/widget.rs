@@ -10,7 +10,7 @@ use serde_json::Value;
 use shared::domain::language::Language;
 use tests::World;
 
-const README: &str = include_str!("../../../README.md");
+const PAGE: &str = include_str!("../../../docs/page.md");
 
 /// The most bytes that each script may have on the wire.
 const READER: usize = 13_500;
@@ -126,7 +126,7 @@ async fn the_widget_says_only_what_has_a_label_in_every_language() {
         }
     }
     tags.sort_unstable();
-    assert!(README.contains(&format!("There are labels in {};", tags.join(", "))), "README.md lists {tags:?}");
+    assert!(PAGE.contains(&format!("There are labels in {};", tags.join(", "))), "docs/page.md lists {tags:?}");
 }
 
 #[tokio::test]

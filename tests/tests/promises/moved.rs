@@ -248,7 +248,7 @@ async fn a_table_with_everything_is_moved_with_everything() {
         expected.into_iter().filter(|name| !attributes.contains(*name)).collect()
     };
     assert_eq!(missing, [""; 0], "the test has no such thing");
-    let document = include_str!("../../../infra/native.md");
+    let document = include_str!("../../../docs/native-format.md");
     for attribute in ATTRIBUTES.split_whitespace() {
         let name = attribute.rsplit('.').next().unwrap();
         assert!(document.contains(&format!("`{name}`")) || document.contains(&format!(".{name}`")), "{attribute}");

@@ -17,7 +17,7 @@ use super::table::Table;
 use super::{Failure, UNUSABLE, data_dir};
 
 /// Write everything that people wrote and said, as a file for import native;
-/// see infra/native.md. The exit code is 3 if the table cannot be used
+/// see docs/native-format.md. The exit code is 3 if the table cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {

@@ -42,7 +42,7 @@ const RECHECK: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(200);
 const LINE: Duration = Duration::from_secs(30);
 
-/// Bring in the comments of another system; see infra/import.md. The same
+/// Bring in the comments of another system; see docs/moving.md. The same
 /// command again adds nothing, and finishes what was interrupted. The exit code
 /// is 1 if records were refused or are missing, 3 if the source or the table
 /// cannot be used

@@ -37,7 +37,7 @@ pub(super) enum Command {
 }
 
 /// Write what a person left: profile, comments, likes, reports, as records of
-/// the native format; see infra/native.md. The exit code is 3 if the table cannot
+/// the native format; see docs/native-format.md. The exit code is 3 if the table cannot
 /// be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
@@ -46,7 +46,7 @@ pub(super) struct Export {
     options: Options,
 }
 
-/// Erase a person, and print a receipt as JSON; see infra/person.md. The same
+/// Erase a person, and print a receipt as JSON; see docs/moving.md. The same
 /// command again finds nothing, and finishes what was interrupted. Of somebody
 /// unknown nothing is gone, and the exit code is 0. It is 1 if something still
 /// names the person, 3 if the table cannot be used

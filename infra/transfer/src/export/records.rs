@@ -1,4 +1,4 @@
-//! The records of stored items. `infra/native.md` documents them.
+//! The records of stored items. `docs/native-format.md` documents them.
 
 use jiff::Timestamp;
 use shared::domain::comment::{Comment, State};

@@ -8,7 +8,7 @@
 //! {"comment":{"source_id":"558","thread":"https://example.org/hello/","created_at":"2020-01-02T03:04:05Z","author":{"name":"Ada"},"body":"Hi","format":"markdown","state":"approved"}}
 //! ```
 //!
-//! Records may come in any order. Attributes that are missing have their default. `infra/native.md` documents all of them.
+//! Records may come in any order. Attributes that are missing have their default. `docs/native-format.md` documents all of them.
 
 use jiff::Timestamp;
 use serde::de::Error;

@@ -15,7 +15,7 @@ use shared::domain::ids::{ThreadId, sha256_hex};
 use super::record::Thread;
 
 /// What is wrong with a type that [`is_type`] refuses.
-pub const NO_TYPE: &str = "records cannot have this type; see SVC_TYPES in infra/settings.md";
+pub const NO_TYPE: &str = "records cannot have this type; see SVC_TYPES in docs/settings.md";
 
 const MAX_ID: usize = 128;
 const CUT: usize = 95;

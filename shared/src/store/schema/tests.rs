@@ -278,7 +278,7 @@ fn printed() -> String {
         };
         writeln!(text, "| {} | `{}` | `{}` | {export} | {} |", kind.name, kind.pk, kind.sk, kind.read_by).unwrap();
     }
-    text += "\n\"Follows\" means that an import derives it from what is exported ([native.md](../../../infra/native.md#what-becomes-of-each-item-of-the-table)).\n\n\
+    text += "\n\"Follows\" means that an import derives it from what is exported ([native-format.md](../../../docs/native-format.md#what-happens-to-each-item-of-the-table)).\n\n\
         ## Indexes\n\n| index | partition | sort | holds |\n|---|---|---|---|\n";
     for index in INDEXES {
         let [partition, sort, holds] = index.described;
@@ -344,7 +344,7 @@ fn the_readme_is_printed_from_the_schema() {
 
 #[test]
 fn the_export_has_a_row_for_every_item() {
-    let table = include_str!("../../../../infra/native.md").split("## What becomes of each item").nth(1).unwrap();
+    let table = include_str!("../../../../docs/native-format.md").split("## What happens to each item").nth(1).unwrap();
     let rows: Vec<Vec<&str>> = table
         .lines()
         .filter(|line| line.starts_with("| "))
