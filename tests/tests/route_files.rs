@@ -11,7 +11,7 @@ use tests::{assert_written, committed};
 
 /// The line above the events of a function. They end before a comment or an empty line.
 const MARK: &str =
-    "        # Written from shared/src/routes.rs by UPDATE_FILES=1 cargo test --workspace --test route_files.\n";
+    "        # Written from shared/domain/src/routes.rs by UPDATE_FILES=1 cargo test --workspace --test route_files.\n";
 
 /// First segments below which one event has all routes. Lambda's resource policy has a statement for each event, and ends at 20 KB.
 const FOLDERS: [&str; 1] = ["moderation"];

@@ -27,8 +27,8 @@ use crate::app::akismet::Akismet;
 use crate::auth::token::{BadToken, KeySettings, Keys};
 use crate::aws::call::Caller;
 use crate::aws::queue::{self, Queue};
-use crate::aws::{self, https};
-use crate::config::{Config, Needs, StartError};
+use crate::aws::{self, https, secrets};
+use crate::config::{Config, Needs};
 use crate::domain::ids::{IdSource, Random, hex, keyed_hash};
 use crate::domain::job::Job;
 use crate::domain::thread::{Thread, VisitorThreadState};
@@ -115,9 +115,9 @@ impl App {
     }
 
     /// Reads the environment and opens the connections.
-    pub async fn from_env(needs: Needs) -> Result<Self, StartError> {
+    pub async fn from_env(needs: Needs) -> Result<Self, secrets::StartError> {
         let sdk = aws::config::sdk_config().await;
-        let config = Config::from_env(needs)?.resolve_secrets(&sdk).await?;
+        let config = secrets::resolve_all(Config::from_env(needs)?, &sdk).await?;
         for unknown in config.unknown_settings() {
             tracing::warn!("{unknown}");
         }

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::aws::call::{Call, CallError, Caller, Operation, Version};
 use crate::aws::https;
-use crate::domain::secret::Secret;
+use crate::config::{Config, ConfigError};
+use crate::domain::secret::{Secret, is_name};
 
 const TIMEOUT: Duration = Duration::from_secs(3);
 /// Pauses before the second and the third attempt. Many instances may start at once, and their reads may be throttled.
@@ -24,10 +25,22 @@ pub enum Error {
     NotText(String),
 }
 
-/// Whether `value` is the name of a secret and not a secret itself.
-#[must_use]
-pub fn is_name(value: &str) -> bool {
-    value.starts_with("arn:")
+/// Why a function does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(transparent)]
+    Secret(#[from] Error),
+}
+
+/// Fetches the settings whose values are names of secrets.
+pub async fn resolve_all(mut config: Config, sdk: &SdkConfig) -> Result<Config, StartError> {
+    for (secret, check) in config.secrets_mut() {
+        *secret = resolve(secret.expose(), sdk).await?;
+        check(secret)?;
+    }
+    Ok(config)
 }
 
 /// The secret that `value` is, or that it names when it is an ARN. An ARN of anything else is an error, because ARNs
@@ -258,5 +271,24 @@ mod tests {
     async fn without_credentials_nothing_is_sent() {
         let error = resolve(MANAGED, &SdkConfig::builder().build()).await.unwrap_err();
         assert!(matches!(error, Error::Call { source: CallError::Credentials(None), .. }), "{error:?}");
+    }
+
+    #[tokio::test]
+    async fn a_secret_of_fewer_than_32_bytes_stops_the_start_when_it_is_fetched_too() {
+        let server = Loopback::start(r#"{"SecretString":"short"}"#).await;
+        let with = |variable: &'static str| {
+            let value = move |name: &str| match name {
+                name if name == variable => Some(MANAGED.to_owned()),
+                "TABLE_NAME" | "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("x".repeat(32)),
+                _ => None,
+            };
+            Config::from_vars(value).unwrap()
+        };
+        for (variable, least) in [("SVC_JWT_SECRET", 32), ("SVC_VISITOR_SALT", 16)] {
+            let error = resolve_all(with(variable), &config(&server)).await.unwrap_err().to_string();
+            assert_eq!(error, format!("{variable}: expected a secret of at least {least} bytes"));
+        }
+        server.set(200, r#"{"SecretString":"a secret of at least thirty-two bytes"}"#);
+        assert!(resolve_all(with("SVC_JWT_SECRET"), &config(&server)).await.is_ok());
     }
 }

@@ -1,4 +1,4 @@
-/** The addresses in a text, which is read once. The service finds the same ones: `shared/src/domain/address.rs`. */
+/** The addresses in a text, which is read once. The service finds the same ones: `shared/domain/src/address.rs`. */
 
 const SCHEME = /\bhttps?:\/\//giu
 /** A scheme; what no address goes on with; brackets that open and close; what belongs to one if more of it follows; all else. */

@@ -1,0 +1,202 @@
+//! The addresses of the web in a text, and where each ends. The widget finds the same ones (`kit/addresses.js`);
+//! `tests/addresses.json` holds both to it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use icu_properties::CodePointMapData;
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
+use url::Url;
+
+use crate::steps;
+
+/// Characters of the longest address. A longer one stays text, since a part of it would lead elsewhere.
+pub const MAX_ADDRESS: usize = 2_048;
+
+/// The addresses in `text`, which is read once.
+#[must_use]
+pub fn find(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(start) = next_start(text, from) {
+        let extent = Extent::of(&text[start..], |c| c);
+        from = start + extent.read;
+        if extent.is_address {
+            found.push(start..start + extent.end);
+        }
+    }
+    found
+}
+
+/// Where the next address may begin at or after `from`: at a scheme that begins a word.
+#[must_use]
+pub fn next_start(text: &str, from: usize) -> Option<usize> {
+    let mut from = from;
+    loop {
+        let colon = from + text.get(from..)?.find("://")?;
+        let start = ["https", "http"].iter().filter_map(|scheme| colon.checked_sub(scheme.len()));
+        let is_start =
+            |start: &usize| *start >= from && begins(&text.as_bytes()[*start..], text[..*start].chars().next_back());
+        if let Some(start) = start.filter(|start| text.is_char_boundary(*start)).find(is_start) {
+            return Some(start);
+        }
+        from = colon + "://".len();
+    }
+}
+
+/// Whether `rest` begins with a scheme that is no part of a longer word.
+fn begins(rest: &[u8], before: Option<char>) -> bool {
+    let is_scheme = |scheme: &[u8]| rest.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
+    (is_scheme(b"http://") || is_scheme(b"https://")) && !before.is_some_and(joins)
+}
+
+/// Whether a scheme that follows `c` is part of a longer word.
+#[must_use]
+pub fn joins(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Whether `c` belongs to no address that it ends, unless it closes a bracket.
+#[must_use]
+pub fn trails(c: char) -> bool {
+    matches!(Kind::of(c), Kind::Trailing | Kind::Closing)
+}
+
+/// What an address means by a character.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// No address goes on with it.
+    End,
+    Opening,
+    Closing,
+    /// Belongs to the address if more of it follows.
+    Trailing,
+    Other,
+}
+
+impl Kind {
+    fn of(c: char) -> Self {
+        match c {
+            '<' | '>' | '"'
+            // Ideographic and full-width punctuation of sentences.
+            | '。' | '、' | '，' | '．' | '！' | '？' | '：' | '；' | '｡' | '､'
+            // The property `Quotation_Mark`.
+            | '«'
+            | '»'
+            | '‚'..='‟'
+            | '‹'
+            | '›'
+            | '⹂'
+            | '「'..='』'
+            | '〝'..='〟'
+            | '﹁'..='﹄'
+            | '＂'
+            | '＇'
+            | '｢'
+            | '｣' => Self::End,
+            '(' | '[' | '{' => Self::Opening,
+            ')' | ']' | '}' => Self::Closing,
+            '.' | ',' | ';' | ':' | '!' | '?' | '\'' | '‘' | '’' => Self::Trailing,
+            '!'..='~' => Self::Other,
+            _ if c.is_whitespace() => Self::End,
+            _ => match CodePointMapData::<GeneralCategory>::new().get(c) {
+                GeneralCategory::Control | GeneralCategory::Format => Self::End,
+                GeneralCategory::OpenPunctuation => Self::Opening,
+                GeneralCategory::ClosePunctuation => Self::Closing,
+                category if GeneralCategoryGroup::Punctuation.contains(category) => Self::Trailing,
+                _ => Self::Other,
+            },
+        }
+    }
+}
+
+/// How far an address goes that may begin where a text does.
+pub struct Extent {
+    /// Bytes of the address.
+    pub end: usize,
+    /// Bytes after which the next address may begin.
+    pub read: usize,
+    pub is_address: bool,
+}
+
+impl Extent {
+    /// `text` begins with a scheme. `meant` says which character each of its characters stands for.
+    #[must_use]
+    pub fn of(text: &str, meant: impl Fn(char) -> char) -> Self {
+        let (mut end, mut read) = (0, text.len());
+        let mut open = BTreeMap::<u32, usize>::new();
+        // How many brackets that are not ASCII are open, and where the address ends if one of them is never closed.
+        let (mut wide, mut before_wide) = (0_usize, 0);
+        let mut before = None;
+        for (at, written) in text.char_indices() {
+            let (c, next) = (meant(written), at + written.len_utf8());
+            let kind = Kind::of(c);
+            if kind == Kind::End || (wide > 0 && begins(&text.as_bytes()[at..], before)) {
+                read = at;
+                break;
+            }
+            match kind {
+                Kind::Opening => {
+                    if !c.is_ascii() {
+                        before_wide = if wide == 0 { end } else { before_wide };
+                        wide += 1;
+                    }
+                    *open.entry(c.into()).or_default() += 1;
+                    end = next;
+                }
+                Kind::Closing => {
+                    // The opening one is one or two code points before it.
+                    let opening = [1, 2].map(|distance| u32::from(c) - distance);
+                    let opened = opening.iter().find(|code| open.get(code).is_some_and(|count| *count > 0));
+                    if let Some(count) = opened.and_then(|code| open.get_mut(code)) {
+                        *count -= 1;
+                        wide -= usize::from(!c.is_ascii());
+                        end = next;
+                    } else if !c.is_ascii() {
+                        read = at;
+                        break;
+                    }
+                }
+                Kind::End | Kind::Trailing => {}
+                Kind::Other => end = next,
+            }
+            before = Some(c);
+        }
+        if wide > 0 {
+            end = before_wide;
+        }
+        steps::take(read);
+        let address: String = text[..end].chars().map(meant).collect();
+        let is_address = address.chars().count() <= MAX_ADDRESS && Url::parse(&address).is_ok();
+        Self { end, read, is_address }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(serde::Deserialize)]
+    struct Sample {
+        text: String,
+        addresses: Vec<String>,
+    }
+
+    #[test]
+    fn addresses_end_where_the_samples_say() {
+        let samples: Vec<Sample> = serde_json::from_str(include_str!("../../../tests/addresses.json")).unwrap();
+        for Sample { text, addresses } in samples {
+            let found: Vec<&str> = find(&text).into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, addresses, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_longest_address_has_2048_characters_and_a_longer_one_is_text() {
+        for (letter, trailing) in [("a", ""), ("字", ""), ("a", "!!!"), ("字", "。")] {
+            let longest = format!("https://a.example/{}", letter.repeat(MAX_ADDRESS - 18));
+            assert_eq!(find(&format!("{longest}{trailing}")), vec![Range { start: 0, end: longest.len() }]);
+            assert_eq!(find(&format!("{longest}{letter}{trailing} https://b.example")).len(), 1);
+        }
+    }
+}

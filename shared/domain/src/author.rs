@@ -1,0 +1,46 @@
+//! Whose comments are listed in the order of time, and rejected together.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::UserId;
+
+/// A user, or the guests of one network, by its keyed hash. As text `u7` or `n` and the hash.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Author {
+    User(UserId),
+    Network(String),
+}
+
+impl From<UserId> for Author {
+    fn from(id: UserId) -> Self {
+        Self::User(id)
+    }
+}
+
+impl fmt::Display for Author {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(id) => write!(f, "u{id}"),
+            Self::Network(hash) => write!(f, "n{hash}"),
+        }
+    }
+}
+
+impl From<Author> for String {
+    fn from(author: Author) -> Self {
+        author.to_string()
+    }
+}
+
+impl TryFrom<String> for Author {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let user = text.strip_prefix('u').and_then(|id| id.parse().ok()).map(Self::User);
+        let network = || text.strip_prefix('n').map(|hash| Self::Network(hash.to_owned()));
+        user.or_else(network).ok_or("no author")
+    }
+}

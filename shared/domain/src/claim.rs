@@ -1,0 +1,52 @@
+//! How one worker at a time has an item: the notification state of a recipient, or a delivery to a webhook. A worker claims
+//! the item before it sends anything. A claim that has expired means that the worker died, and that what became of the sending
+//! is unknown.
+
+use serde::{Deserialize, Serialize};
+
+use crate::time::{Timestamp, stored};
+
+/// A worker is sending.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// A new random id for each claim.
+    #[serde(rename = "o")]
+    owner: String,
+    /// When it expires.
+    #[serde(rename = "u", serialize_with = "stored::time")]
+    pub until: Timestamp,
+    /// Whether an earlier worker died with the same mail.
+    #[serde(rename = "r", default, skip_serializing_if = "is_default")]
+    pub again: bool,
+}
+
+impl Claim {
+    #[must_use]
+    pub fn new(owner: &str, until: Timestamp, again: bool) -> Self {
+        Self { owner: owner.to_owned(), until, again }
+    }
+
+    #[must_use]
+    pub fn is_of(&self, owner: &str) -> bool {
+        self.owner == owner
+    }
+
+    /// When it expires, for any worker but its own. `None` once it has.
+    #[must_use]
+    pub fn blocks(&self, worker: &str, now: Timestamp) -> Option<Timestamp> {
+        (self.until > now && !self.is_of(worker)).then_some(self.until)
+    }
+}
+
+/// What a worker does with an item.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WorkerStep<T> {
+    Nothing,
+    /// The worker waits until this time.
+    Wait(Timestamp),
+    Send(T),
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,331 @@
+//! A comment as it is stored. Its keys are in `store::keys`, its form in answers in `http::resource`.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::author::Author;
+use crate::avatar::Avatar;
+use crate::ids::{CommentId, SourceId, ThreadId, UserId, Visitor, fingerprint};
+use crate::mail_keys::Recipient;
+use crate::notifications::Address;
+use crate::rejection::{Grounds, Rejection};
+use crate::report::{ReportExcerpt, Resolution};
+use crate::time::{Timestamp, stored};
+use crate::verdict::Verdict;
+
+/// The depth of the deepest replies. A top-level comment has depth 0.
+pub const MAX_DEPTH: usize = 10;
+
+/// Attribute names are short because a page reads forty comments and reads are paid by the byte.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Comment {
+    #[serde(rename = "i")]
+    pub id: CommentId,
+    #[serde(rename = "t")]
+    pub thread: ThreadId,
+    /// Ancestors from the top-level comment down to the direct parent; empty for a top-level comment.
+    #[serde(rename = "p", default, skip_serializing_if = "Vec::is_empty")]
+    pub ancestors: Vec<CommentId>,
+    /// `None` for guests.
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<UserId>,
+    /// `None` for users, whose visitor follows from the id.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<Visitor>,
+    /// The keyed hash of a guest's network. `None` for users, for imported comments, and for those from before it was kept.
+    #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<String>,
+    #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    #[serde(rename = "av", default, skip_serializing_if = "is_default")]
+    pub avatar: Avatar,
+    /// The keyed hash of the address that a guest gave, by which the guest can be found:
+    /// [`crate::person::PersonHashes::address`].
+    #[serde(rename = "ah", default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Whether the writer was a moderator at that time.
+    #[serde(rename = "mo", default, skip_serializing_if = "is_default")]
+    pub by_moderator: bool,
+    #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
+    pub body: String,
+    /// Mentioned handles that belonged to a user when the body was written.
+    #[serde(rename = "m", default, skip_serializing_if = "Vec::is_empty")]
+    pub mentions: Vec<String>,
+    #[serde(rename = "e", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub edited_at: Option<Timestamp>,
+    #[serde(rename = "s", default, skip_serializing_if = "is_default")]
+    pub state: State,
+    /// Approved, with an edit that waits for a moderator.
+    #[serde(rename = "rv", default, skip_serializing_if = "is_default")]
+    pub in_review: bool,
+    /// The spam check doubted a text that waited for approval.
+    #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
+    pub suspicious: bool,
+    /// It was shown without a decision while new writers waited, so that it adds nothing to the trust in its writer.
+    #[serde(rename = "bt", default, skip_serializing_if = "is_default")]
+    pub by_trust: bool,
+    /// Why the present text is held, until a moderator approves it. Texts that are not held have none.
+    #[serde(rename = "vd", default, skip_serializing_if = "Vec::is_empty")]
+    pub verdicts: Vec<Verdict>,
+    /// It stands for a deleted comment that has replies. It is approved, and has no writer, text, likes and reports.
+    #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
+    pub is_placeholder: bool,
+    /// The comment of another service from which it was imported.
+    #[serde(rename = "so", default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<SourceId>,
+    /// All likes, imported ones included.
+    #[serde(rename = "lc", default, skip_serializing_if = "is_default")]
+    pub likes: u64,
+    /// Likes that were imported as a number, without voters.
+    #[serde(rename = "il", default, skip_serializing_if = "is_default")]
+    pub imported_likes: u64,
+    /// Approved direct replies.
+    #[serde(rename = "rc", default, skip_serializing_if = "is_default")]
+    pub replies: u64,
+    /// The [`fingerprint()`] of the counted replies, which shows whether an index names all of them. Top-level comments
+    /// only.
+    #[serde(rename = "fp", default, skip_serializing_if = "is_default")]
+    pub fingerprint: i64,
+    /// The inline replies: those that the index `thread` has in the thread's partition, beside this comment. They are
+    /// the oldest replies.
+    #[serde(rename = "ld", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    pub inline: BTreeSet<u64>,
+    /// Whether any reply is or was separate: in this comment's own partition of the index `thread`. Never unset.
+    #[serde(rename = "tr", default, skip_serializing_if = "is_default")]
+    pub has_separate: bool,
+    /// All reports of it, resolved ones included.
+    #[serde(rename = "rp", default, skip_serializing_if = "is_default")]
+    pub reports: u64,
+    /// Whether any report waits for a moderator.
+    #[serde(rename = "ro", default, skip_serializing_if = "is_default")]
+    pub reported: bool,
+    /// The newest reports, newest first.
+    #[serde(rename = "rl", default, skip_serializing_if = "Vec::is_empty")]
+    pub newest_reports: Vec<ReportExcerpt>,
+    /// The decisions of moderators about its reports, oldest first.
+    #[serde(rename = "rs", default, skip_serializing_if = "Vec::is_empty")]
+    pub resolutions: Vec<Resolution>,
+    /// Whether the writer wants to be notified of replies.
+    #[serde(rename = "sb", default, skip_serializing_if = "is_default")]
+    pub subscribed: bool,
+    /// Where the notifications go. Members need none once their notification state has the address.
+    #[serde(rename = "su", default, skip_serializing_if = "Option::is_none")]
+    pub subscription: Option<Box<Subscription>>,
+    /// Whether everyone could see it before a moderator rejected it.
+    #[serde(rename = "ws", default, skip_serializing_if = "is_default")]
+    pub was_shown: bool,
+    /// Only of rejected comments. Those that were imported, or rejected before rejections were kept, have none.
+    #[serde(rename = "rj", default, skip_serializing_if = "Option::is_none")]
+    pub rejection: Option<Box<Rejection>>,
+    /// The latest decision of a moderator: the id of the entry in the log. One that changed nothing has no entry, and counts if
+    /// the writer had been banned since the one before. 0: none.
+    #[serde(rename = "de", default, skip_serializing_if = "is_default")]
+    pub decided: u64,
+    /// Changes with everything that a deletion must notice and that no count shows (`store::deletion`). 0: no reply to it has
+    /// ever been unapproved.
+    #[serde(rename = "dg", default, skip_serializing_if = "is_default")]
+    pub deletion_guard: u64,
+}
+
+/// The recipient and the address of a writer who wants to be notified of replies.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subscription {
+    /// `None` for members.
+    #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
+    pub guest: Option<Recipient>,
+    /// It moves to the notification state once the comment is approved.
+    #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
+    /// The network of who gave the address, as long as that is here: [`crate::mail_keys::MailKeys::network`].
+    #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
+    pub network: String,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    #[default]
+    Approved,
+    /// Waits for a moderator.
+    Pending,
+    Rejected,
+}
+
+/// Why a comment waits for a moderator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldFor {
+    /// Every comment waits, by a setting.
+    Approval,
+    /// The spam check doubted it.
+    Spam,
+    /// An edit of an approved comment: the spam check doubted it, or every text waits, by a setting.
+    Edit,
+}
+
+impl Comment {
+    /// An empty approved comment, to be filled in. The store sets the id.
+    #[must_use]
+    pub fn blank(thread: ThreadId) -> Self {
+        Self {
+            id: CommentId(0),
+            thread,
+            ancestors: Vec::new(),
+            user: None,
+            guest: None,
+            network: None,
+            name: String::new(),
+            avatar: Avatar::Neutral,
+            address: None,
+            by_moderator: false,
+            body: String::new(),
+            mentions: Vec::new(),
+            edited_at: None,
+            state: State::Approved,
+            in_review: false,
+            is_placeholder: false,
+            source: None,
+            suspicious: false,
+            by_trust: false,
+            verdicts: Vec::new(),
+            likes: 0,
+            imported_likes: 0,
+            replies: 0,
+            fingerprint: 0,
+            inline: BTreeSet::new(),
+            has_separate: false,
+            reports: 0,
+            reported: false,
+            newest_reports: Vec::new(),
+            resolutions: Vec::new(),
+            subscribed: false,
+            subscription: None,
+            was_shown: false,
+            rejection: None,
+            decided: 0,
+            deletion_guard: 0,
+        }
+    }
+
+    #[must_use]
+    pub fn parent(&self) -> Option<CommentId> {
+        self.ancestors.last().copied()
+    }
+
+    #[must_use]
+    pub fn is_top_level(&self) -> bool {
+        self.ancestors.is_empty()
+    }
+
+    #[must_use]
+    pub fn is_approved(&self) -> bool {
+        self.state == State::Approved
+    }
+
+    /// Whether it counts in its thread, when nothing above it is hidden.
+    #[must_use]
+    pub fn may_count(&self) -> bool {
+        self.is_approved() && !self.is_placeholder
+    }
+
+    /// Whether it speaks for its writer without a decision: everyone sees it, and it was written when no new writers waited, or
+    /// elsewhere.
+    #[must_use]
+    pub fn earns_trust(&self) -> bool {
+        self.may_count() && !self.by_trust
+    }
+
+    /// Whether its creation and its first approval notify anyone. Those of an imported comment notify no one; its later
+    /// changes do what they do for every comment.
+    #[must_use]
+    pub fn is_announced(&self) -> bool {
+        self.source.is_none()
+    }
+
+    /// The place of the comment and its replies, with nothing left of the comment itself.
+    #[must_use]
+    pub fn into_placeholder(self) -> Self {
+        Self {
+            id: self.id,
+            ancestors: self.ancestors,
+            is_placeholder: true,
+            source: self.source,
+            replies: self.replies,
+            fingerprint: self.fingerprint,
+            inline: self.inline,
+            has_separate: self.has_separate,
+            was_shown: self.was_shown,
+            deletion_guard: self.deletion_guard,
+            ..Self::blank(self.thread)
+        }
+    }
+
+    /// The writer.
+    #[must_use]
+    pub fn visitor(&self) -> Visitor {
+        match (self.user, &self.guest) {
+            (Some(user), _) => user.into(),
+            (None, Some(guest)) => guest.clone(),
+            (None, None) => Visitor::nobody(),
+        }
+    }
+
+    /// The author in whose list the comment is. `None` for guests whose network is not known.
+    #[must_use]
+    pub fn author(&self) -> Option<Author> {
+        self.user.map(Author::User).or_else(|| self.network.clone().map(Author::Network))
+    }
+
+    #[must_use]
+    pub fn is_by(&self, visitor: &Visitor) -> bool {
+        match (self.user, &self.guest) {
+            (Some(user), _) => visitor.user() == Some(user),
+            (None, Some(guest)) => guest == visitor,
+            (None, None) => false,
+        }
+    }
+
+    /// What its writer is told of the rejection.
+    #[must_use]
+    pub fn grounds(&self) -> Grounds {
+        self.rejection.as_ref().map(|rejection| rejection.grounds.clone()).unwrap_or_default()
+    }
+
+    #[must_use]
+    pub fn updated_at(&self) -> Timestamp {
+        self.edited_at.unwrap_or_else(|| self.id.created_at())
+    }
+
+    /// Whether a moderator should look at it: it is queued or reported.
+    #[must_use]
+    pub fn waits_for_moderators(&self) -> bool {
+        self.is_queued() || self.reported
+    }
+
+    /// Names one stay in the queue of the moderators, or that the comment is new. An edit or a report precedes each but the first.
+    #[must_use]
+    pub fn queue_entry(&self) -> u64 {
+        let edited_at = u64::try_from(self.edited_at.unwrap_or_default().0).unwrap_or_default();
+        fingerprint([self.id, CommentId(edited_at), CommentId(self.reports)]).unsigned_abs()
+    }
+
+    /// Whether it waits for a moderator, as a new comment or with an edit.
+    #[must_use]
+    pub fn is_queued(&self) -> bool {
+        self.held_for().is_some()
+    }
+
+    #[must_use]
+    pub fn held_for(&self) -> Option<HeldFor> {
+        match self.state {
+            State::Pending if self.suspicious => Some(HeldFor::Spam),
+            State::Pending => Some(HeldFor::Approval),
+            State::Approved | State::Rejected => self.in_review.then_some(HeldFor::Edit),
+        }
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

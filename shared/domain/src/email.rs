@@ -1,0 +1,156 @@
+//! E-mail addresses: which are valid, and which are the same mailbox.
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+use crate::letters::{is_mark, is_of_word};
+
+const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
+
+/// Characters of an address (RFC 5321).
+pub const MAX_EMAIL: usize = 254;
+
+/// Characters of a domain, and of what is between two of its dots (RFC 1035).
+const MAX_DOMAIN: usize = 253;
+const MAX_LABEL: usize = 63;
+
+/// Whether mail servers take the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
+/// hyphens. Letters are those of any script, with their marks.
+#[must_use]
+pub fn is_email(text: &str) -> bool {
+    let Some((local, domain)) = text.rsplit_once('@') else { return false };
+    let plain = |c: char| is_of_word(c) || is_joiner(c) || "!#$%&'*+/=?^_`{|}~-".contains(c);
+    let begins = |part: &str| !part.starts_with(|c| is_mark(c) || is_joiner(c));
+    let local_ok = local.split('.').all(|part| !part.is_empty() && begins(part) && part.chars().all(plain));
+    // A label that is not ASCII has as many characters at least once it is encoded.
+    let label = |part: &str| {
+        (1..=MAX_LABEL).contains(&part.chars().count())
+            && part.chars().all(|c| is_of_word(c) || is_joiner(c) || c == '-')
+            && begins(part)
+            && !part.starts_with('-')
+            && !part.ends_with('-')
+    };
+    let domain_ok = domain.chars().count() <= MAX_DOMAIN && domain.contains('.') && domain.split('.').all(label);
+    local_ok && local.len() <= 64 && domain_ok
+}
+
+/// Words of Persian and of Indian languages have these.
+fn is_joiner(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// Whether mail can be sent there. Many servers take no addresses outside of ASCII.
+#[must_use]
+pub fn is_mailable(text: &str) -> bool {
+    text.is_ascii() && text.len() <= MAX_EMAIL && is_email(text)
+}
+
+/// The same text for every spelling of one mailbox: in lower case, without the tag after a `+`, and at Gmail, which has two
+/// domains, without dots.
+#[must_use]
+pub fn canonical(address: &str) -> String {
+    let address = exact(address);
+    let Some((local, domain)) = address.rsplit_once('@') else { return address };
+    let local = local.split('+').next().unwrap_or_default();
+    match domain {
+        "gmail.com" | "googlemail.com" => format!("{}@gmail.com", local.replace('.', "")),
+        _ => format!("{local}@{domain}"),
+    }
+}
+
+/// The address by which an account is known: in NFC and lower case. Nothing else is folded, because where `+` is no tag it is
+/// another's mailbox.
+#[must_use]
+pub fn exact(address: &str) -> String {
+    NFC.normalize(address.trim()).to_lowercase()
+}
+
+/// The first letter and the domain, such as `a•••@example.org`.
+#[must_use]
+pub fn masked(address: &str) -> String {
+    let (local, domain) = address.rsplit_once('@').unwrap_or((address, ""));
+    format!("{}•••@{domain}", local.chars().next().unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_email_address_has_a_local_part_and_a_domain() {
+        for good in [
+            "ada@example.org",
+            "a.b+c@sub.example.co",
+            "ø@exämple.org",
+            "संपर्क@डाटामेल.भारत",
+            "ผู้ใช้@ตัวอย่าง.ไทย",
+            "zoe\u{301}@exa\u{308}mple.org",
+            "می\u{200c}خواهم@مثال.ایران",
+            "用户@例子.广告",
+            "அஞ்சல்@எடுத்துக்காட்டு.இந்தியா",
+        ] {
+            assert!(is_email(good), "{good}");
+        }
+        for bad in [
+            "",
+            "ada",
+            "@example.org",
+            "ada@",
+            "ada@localhost",
+            "a b@example.org",
+            "a..b@example.org",
+            "a@b@example.org",
+            "ada@-x.org",
+            "ada@example.org\nBcc: x",
+            "ada@\u{301}x.org",
+            "\u{301}a@x.org",
+            "ada@example.org，",
+            "ada\u{3000}@example.org",
+            "ada\u{202e}@example.org",
+        ] {
+            assert!(!is_email(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn mail_goes_to_addresses_in_ascii() {
+        assert!(is_mailable("ada+notes@example.org"));
+        for bad in ["ø@example.org", "ada@exämple.org", "ada", "ada@example.org\r\nBcc: x@example.org"] {
+            assert!(!is_mailable(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tags_and_capitals_are_one_mailbox() {
+        for same in ["ada@example.org", " Ada@Example.ORG", "ada+news@example.org", "ada+a+b@example.org"] {
+            assert_eq!(canonical(same), "ada@example.org");
+        }
+    }
+
+    #[test]
+    fn dots_are_of_no_account_at_gmail_alone() {
+        for same in ["a.da@gmail.com", "ad.a+x.y@GoogleMail.com", "ada@gmail.com"] {
+            assert_eq!(canonical(same), "ada@gmail.com");
+        }
+        assert_ne!(canonical("a.da@example.org"), canonical("ada@example.org"));
+    }
+
+    #[test]
+    fn an_account_keeps_the_dots_and_tags_of_its_address() {
+        assert_eq!(exact(" A.da+x@Gmail.com"), "a.da+x@gmail.com");
+        assert_eq!(exact("Zoe\u{301}@example.org"), exact("zoé@example.org"));
+    }
+
+    #[test]
+    fn a_domain_is_no_longer_than_names_of_hosts_are() {
+        let (label, parts) = ("x".repeat(63), |part: &str| [part; 3].join("."));
+        assert!(is_email(&format!("ada@{label}.org")) && is_email(&format!("ada@{}.org", parts(&label))));
+        assert!(!is_email(&format!("ada@{label}x.org")));
+        assert!(!is_email(&format!("ada@{}.{}", parts(&label), "x".repeat(62))));
+        assert!(is_email(&format!("ada@{}.{}", parts(&label), "x".repeat(61))));
+    }
+
+    #[test]
+    fn a_masked_address_shows_one_letter_and_the_domain() {
+        assert_eq!(masked("ada@example.org"), "a•••@example.org");
+    }
+}

@@ -1,0 +1,178 @@
+//! Work that walks over many items. It is done by the function `jobs`, a bounded part at a time.
+
+use serde::{Deserialize, Serialize};
+
+use crate::author::Author;
+use crate::ids::{CommentId, ThreadId, UserId};
+use crate::log::LogEntry;
+use crate::time::{Timestamp, stored};
+use crate::user::User;
+
+/// A message of the queue `Jobs`. It may be delivered twice, and late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "snake_case")]
+pub enum Job {
+    /// Removes all replies to a deleted comment, and all other items of it.
+    CleanUp(CleanUp),
+    /// Removes the reports of a comment that has become a placeholder, and its counts of guests.
+    ForgetReactions(ForgetReactions),
+    /// Counts all replies below a comment that was shown, or stops counting them below one that was hidden.
+    CountBelow(CountBelow),
+    /// Writes a user's present name and picture into the user's comments.
+    Rename(Rename),
+    /// Rejects what a banned writer wrote lately.
+    RejectRecent(RejectRecent),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CleanUp {
+    pub comment: CommentId,
+    /// Replies that the comment counted and that have not been removed yet. The index may not list them yet.
+    pub replies: u64,
+    #[serde(serialize_with = "stored::time")]
+    pub deleted_at: Timestamp,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForgetReactions {
+    pub comment: CommentId,
+}
+
+/// The walk is put off when so many comments are incomplete. A message of the queue may have 256 KB.
+pub const MAX_INCOMPLETE: usize = 1_000;
+
+/// Counts everything below a comment that was hidden or shown, depth first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountBelow {
+    pub thread: ThreadId,
+    /// Comments whose replies are left to count; the last one is next. At most 25 a level, and those that were incomplete.
+    pub walks: Vec<CountReplies>,
+    /// Comments of which the index listed fewer replies than they count. At most [`MAX_INCOMPLETE`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<CommentId>,
+    /// Whether the comment is shown for the first time, and so everything below it.
+    #[serde(default)]
+    pub is_first: bool,
+    /// When the comment was hidden or shown.
+    #[serde(serialize_with = "stored::time")]
+    pub changed_at: Timestamp,
+}
+
+/// How far the replies of one comment have been counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CountReplies {
+    pub comment: CommentId,
+    /// Replies up to this one are counted, from the oldest to the newest; `None` at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<CommentId>,
+    /// How many there were.
+    #[serde(default)]
+    pub seen: u64,
+}
+
+impl CountReplies {
+    #[must_use]
+    pub fn of(comment: CommentId) -> Self {
+        Self { comment, after: None, seen: 0 }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rename {
+    pub user: UserId,
+    /// The change of the user's name or picture. The walk ends when another one has followed, which has a walk of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    pub renamed_at: Option<Timestamp>,
+    /// Comments from this one on have been renamed, from the newest to the oldest; `None` at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<CommentId>,
+    /// Whether this is the second walk, over what was written about the time of the change.
+    #[serde(default)]
+    pub again: bool,
+}
+
+impl Rename {
+    /// The rename of all comments of this user.
+    #[must_use]
+    pub fn to(user: &User) -> Self {
+        Self { user: user.id, renamed_at: user.renamed_at, before: None, again: false }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RejectRecent {
+    pub author: Author,
+    /// Who banned the author, and rejects.
+    pub moderator: UserId,
+    pub name: String,
+    /// The id of the ban, and of its entry in the log. A decision of a later entry stands.
+    pub ban: u64,
+    /// Comments from this one on have been looked at, from the newest to the oldest; `None` at the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<CommentId>,
+    /// How many there were.
+    #[serde(default)]
+    pub seen: usize,
+    /// How many of these the ban has rejected.
+    #[serde(default)]
+    pub rejected: usize,
+    /// Whether this is the second walk, over what was written about the time of the ban.
+    #[serde(default)]
+    pub again: bool,
+}
+
+impl RejectRecent {
+    /// What follows from a ban, if its entry in the log says so.
+    #[must_use]
+    pub fn of(entry: &LogEntry) -> Option<Self> {
+        Some(Self {
+            author: entry.rejects.clone()?,
+            moderator: entry.moderator?,
+            name: entry.name.clone(),
+            ban: entry.id,
+            before: None,
+            seen: 0,
+            rejected: 0,
+            again: false,
+        })
+    }
+
+    #[must_use]
+    pub fn banned_at(&self) -> Timestamp {
+        CommentId(self.ban).created_at()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_survives_its_way_through_the_queue() {
+        let (comment, other, time) = (CommentId(12), CommentId(13), Timestamp(1_767_323_045_678));
+        let walks = vec![CountReplies::of(comment), CountReplies { comment: other, after: Some(comment), seen: 3 }];
+        let thread = ThreadId::new("posts", "1").unwrap();
+        let user = User { renamed_at: Some(Timestamp::from_seconds(1_767_323_045)), ..User::named("Ada") };
+        let rename = Rename { before: Some(comment), again: true, ..Rename::to(&user) };
+        let jobs = [
+            Job::CleanUp(CleanUp { comment, replies: 2, deleted_at: time }),
+            Job::ForgetReactions(ForgetReactions { comment }),
+            Job::CountBelow(CountBelow { thread, walks, incomplete: vec![other], is_first: true, changed_at: time }),
+            Job::Rename(rename),
+            Job::RejectRecent(RejectRecent {
+                author: Author::Network("hash".to_owned()),
+                moderator: UserId(1),
+                name: "Mod".to_owned(),
+                ban: 15,
+                before: Some(comment),
+                seen: 3,
+                rejected: 2,
+                again: true,
+            }),
+        ];
+        for job in jobs {
+            let message = serde_json::to_string(&job).unwrap();
+            assert_eq!(serde_json::from_str::<Job>(&message).unwrap(), job, "{message}");
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Parameters of list operations: the sort, and a page or a cursor.
+
+use crate::ids::CommentId;
+
+pub const MAX_PER_PAGE: usize = 50;
+/// Numbered pages reach this many comments into a list. Cursors have no such bound.
+pub const MAX_NUMBERED: usize = 10_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sort {
+    Newest,
+    Oldest,
+    MostLiked,
+    MostReplied,
+}
+
+impl Sort {
+    pub const NAMES: [&str; 4] = ["newest", "oldest", "most_liked", "most_replied"];
+    const ALL: [Self; 4] = [Self::Newest, Self::Oldest, Self::MostLiked, Self::MostReplied];
+
+    #[must_use]
+    pub fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|sort| sort.name() == name)
+    }
+
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Newest => "newest",
+            Self::Oldest => "oldest",
+            Self::MostLiked => "most_liked",
+            Self::MostReplied => "most_replied",
+        }
+    }
+
+    /// Whether it sorts by a count and not by time.
+    #[must_use]
+    pub fn is_ranked(self) -> bool {
+        matches!(self, Self::MostLiked | Self::MostReplied)
+    }
+}
+
+/// The order of a list by id, which is the order of creation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    NewestFirst,
+    OldestFirst,
+}
+
+impl Order {
+    #[must_use]
+    pub fn is_descending(self) -> bool {
+        self == Self::NewestFirst
+    }
+
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        match self {
+            Self::NewestFirst => Self::OldestFirst,
+            Self::OldestFirst => Self::NewestFirst,
+        }
+    }
+}
+
+/// Which page of a list to read, and its size.
+#[derive(Clone, Copy, Debug)]
+pub struct Paging {
+    pub per_page: usize,
+    pub position: PagePosition,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum PagePosition {
+    /// Counted from 1.
+    Page(usize),
+    /// `None` for the first page of a walk.
+    Cursor(Option<Cursor>),
+}
+
+/// Where a walk through a list continues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cursor {
+    pub direction: Direction,
+    /// The page begins after this comment, in the direction of the walk.
+    pub edge: CommentId,
+    /// The comment that was pinned when the walk began.
+    pub pin: Option<CommentId>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    Next,
+    Previous,
+}

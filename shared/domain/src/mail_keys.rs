@@ -1,0 +1,307 @@
+//! Keys of the mails: addresses are stored sealed, guests are named by a keyed hash, and the links of mails are
+//! signed. All keys are derived from the visitor salt (HKDF-SHA256), so another salt makes all of them void.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+
+use ring::hmac;
+use serde::{Deserialize, Serialize};
+
+use crate::email::canonical;
+use crate::ids::{ThreadId, UserId};
+use crate::seal::{DerivedKeys, Seal, tag};
+use crate::secret::Secret;
+use crate::time::{Hour, Timestamp};
+
+/// Characters of a signature in a link: 132 bits.
+const SIGNATURE: usize = 22;
+/// Characters that stand for a thread in a link and among the muted threads: 66 bits.
+const THREAD: usize = 11;
+/// Characters that stand for an address, a domain or a network: 66 bits.
+const ADDRESS: usize = 11;
+/// Hours that a link of a confirmation is valid.
+const CONFIRM_HOURS: i64 = 7 * 24;
+
+/// Whom mail is for: `u` and a user's id, `m` and a keyed hash of a guest's address, `c` and the inbox of a code, or `mods`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Recipient(pub String);
+
+impl Recipient {
+    /// The moderators, who get a digest.
+    #[must_use]
+    pub fn moderators() -> Self {
+        Self("mods".to_owned())
+    }
+
+    /// Who gets codes to sign in. No mail is kept for this one.
+    #[must_use]
+    pub fn of_codes(inbox: &str) -> Self {
+        Self(format!("c{inbox}"))
+    }
+
+    #[must_use]
+    pub fn gets_codes(&self) -> bool {
+        self.0.starts_with('c')
+    }
+
+    #[must_use]
+    pub fn is_guest(&self) -> bool {
+        !self.is_moderators() && self.0.starts_with('m')
+    }
+
+    #[must_use]
+    pub fn is_moderators(&self) -> bool {
+        self.0 == "mods"
+    }
+}
+
+impl From<UserId> for Recipient {
+    fn from(id: UserId) -> Self {
+        Self(format!("u{id}"))
+    }
+}
+
+impl fmt::Display for Recipient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a link of a mail is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub recipient: Recipient,
+    pub purpose: Purpose,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Confirms this asker, [`crate::notifications::Asker`], until the end of this hour. Of a member it is what stands for
+    /// the address, [`MailKeys::address`].
+    Confirm { until: Hour, asker: String },
+    /// Stops all mails, or those of this thread; [`MailKeys::thread`]. Never expires.
+    Stop { thread: Option<String> },
+}
+
+impl Purpose {
+    /// A confirmation that is valid from now on.
+    #[must_use]
+    pub fn confirm(asker: String, now: Timestamp) -> Self {
+        Self::Confirm { until: Hour::of(now).after(CONFIRM_HOURS), asker }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Confirm { until, asker } => format!("c{}-{asker}", until.0),
+            Self::Stop { thread } => format!("s{}", thread.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+impl FromStr for Purpose {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        match text.split_at_checked(1).ok_or(())? {
+            ("c", text) => {
+                let (until, asker) = text.split_once('-').ok_or(())?;
+                Ok(Self::Confirm { until: Hour(until.parse().map_err(drop)?), asker: asker.to_owned() })
+            }
+            ("s", "") => Ok(Self::Stop { thread: None }),
+            ("s", thread) => Ok(Self::Stop { thread: Some(thread.to_owned()) }),
+            _ => Err(()),
+        }
+    }
+}
+
+pub struct MailKeys {
+    seal: Seal,
+    names: hmac::Key,
+    links: hmac::Key,
+}
+
+impl MailKeys {
+    #[must_use]
+    pub fn new(salt: &Secret) -> Self {
+        let keys = DerivedKeys::new(salt);
+        Self { seal: keys.addresses(), names: keys.mac("mail name"), links: keys.mac("mail link") }
+    }
+
+    /// The recipient who has this address. All spellings of one mailbox are the same recipient.
+    #[must_use]
+    pub fn guest(&self, address: &str) -> Recipient {
+        Recipient(format!("m{}", tag(&self.names, &["guest", &canonical(address)], SIGNATURE)))
+    }
+
+    /// What stands for a sealed address in a link. All spellings of one mailbox are the same. `None` when it cannot be opened.
+    #[must_use]
+    pub fn address(&self, sealed: &str) -> Option<String> {
+        Some(self.plain_address(&self.open(sealed)?))
+    }
+
+    /// Like [`Self::address`], of an address that is not sealed.
+    #[must_use]
+    pub fn plain_address(&self, address: &str) -> String {
+        tag(&self.names, &["address", &canonical(address)], ADDRESS)
+    }
+
+    /// What stands for a thread among the muted ones.
+    #[must_use]
+    pub fn thread(&self, thread: &ThreadId) -> String {
+        tag(&self.names, &["thread", &thread.to_string()], THREAD)
+    }
+
+    /// What stands for the network of a caller among those who ask for mails.
+    #[must_use]
+    pub fn network(&self, network: IpAddr) -> String {
+        tag(&self.names, &["network", &network.to_string()], ADDRESS)
+    }
+
+    /// What stands for the domain of a sealed address, by which mails to it are bounded. `None` when it cannot be opened.
+    #[must_use]
+    pub fn domain(&self, sealed: &str) -> Option<String> {
+        let address = canonical(&self.open(sealed)?);
+        Some(tag(&self.names, &["domain", address.rsplit_once('@')?.1], ADDRESS))
+    }
+
+    /// Hash of a member, for the owner of an address that this member claims. It does not reveal who it is.
+    #[must_use]
+    pub fn member(&self, member: &Recipient) -> String {
+        tag(&self.names, &["member", &member.0], SIGNATURE)
+    }
+
+    /// A name for a mail that no other one has; `mail` is [`crate::notifications::NotificationState::mail`].
+    #[must_use]
+    pub fn mail(&self, recipient: &Recipient, mail: &str) -> String {
+        tag(&self.names, &["mail", &recipient.0, mail], SIGNATURE)
+    }
+
+    /// Equal addresses are equal when sealed, so that they can be compared.
+    #[must_use]
+    pub fn seal(&self, address: &str) -> String {
+        self.seal.close(address)
+    }
+
+    /// `None` for what was sealed under another salt, or changed.
+    #[must_use]
+    pub fn open(&self, sealed: &str) -> Option<String> {
+        self.seal.open(sealed)
+    }
+
+    /// Links that stop mails have at most sixty characters. Some relays refold longer ones in headers, which breaks DKIM.
+    #[must_use]
+    pub fn token(&self, link: &Link) -> String {
+        let (purpose, recipient) = (link.purpose.text(), &link.recipient.0);
+        format!("{purpose}.{recipient}.{}", tag(&self.links, &[&purpose, recipient], SIGNATURE))
+    }
+
+    /// The link of a token; `None` when it is forged or has expired.
+    #[must_use]
+    pub fn link(&self, token: &str, now: Timestamp) -> Option<Link> {
+        let (signed, signature) = token.rsplit_once('.')?;
+        let (purpose, recipient) = signed.split_once('.')?;
+        let expected = tag(&self.links, &[purpose, recipient], SIGNATURE);
+        // Compared as hashes, so that the time it takes says nothing about the signature.
+        let hash = |text: &str| hmac::sign(&self.links, text.as_bytes());
+        if hash(&expected).as_ref() != hash(signature).as_ref() {
+            return None;
+        }
+        let purpose: Purpose = purpose.parse().ok()?;
+        let expired = matches!(purpose, Purpose::Confirm { until, .. } if until < Hour::of(now));
+        (!expired).then(|| Link { recipient: Recipient(recipient.to_owned()), purpose })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp(1_800_000_000_000);
+
+    fn keys(salt: &str) -> MailKeys {
+        MailKeys::new(&Secret::from(salt.to_owned()))
+    }
+
+    fn link(purpose: Purpose) -> Link {
+        Link { recipient: keys("a").guest("ada@example.org"), purpose }
+    }
+
+    #[test]
+    fn a_sealed_address_opens_under_the_same_salt_only() {
+        let sealed = keys("a").seal("ada@example.org");
+        assert_eq!(keys("a").open(&sealed).as_deref(), Some("ada@example.org"));
+        assert_eq!(keys("b").open(&sealed), None);
+        assert_eq!(keys("a").open(&sealed[1..]), None);
+        assert_eq!(keys("a").open(""), None);
+    }
+
+    #[test]
+    fn equal_addresses_are_equal_when_sealed_and_hide_what_they_hold() {
+        let sealed = keys("a").seal("ada@example.org");
+        assert_eq!(sealed, keys("a").seal("ada@example.org"));
+        let others = [keys("a").seal("Ada@example.org"), keys("b").seal("ada@example.org")];
+        assert!(others.iter().all(|other| other[..16] != sealed[..16]));
+        let bytes = URL_SAFE_NO_PAD.decode(&sealed).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("example"));
+    }
+
+    #[test]
+    fn all_spellings_of_a_mailbox_are_one_recipient() {
+        let recipient = |address| keys("a").guest(address);
+        assert_eq!(recipient("ada@example.org"), recipient("Ada+x@example.org"));
+        assert_ne!(recipient("ada@example.org"), recipient("eve@example.org"));
+        assert_ne!(recipient("ada@example.org"), keys("b").guest("ada@example.org"));
+    }
+
+    fn confirm(email: &str) -> Purpose {
+        Purpose::confirm(keys("a").address(&keys("a").seal(email)).unwrap(), NOW)
+    }
+
+    #[test]
+    fn a_link_confirms_one_address_however_it_is_spelled() {
+        assert_eq!(confirm("ada@example.org"), confirm("Ada+x@example.org"));
+        assert_ne!(confirm("ada@example.org"), confirm("eve@example.org"));
+        assert_eq!(keys("b").address(&keys("a").seal("ada@example.org")), None);
+    }
+
+    #[test]
+    fn a_token_survives_its_way_through_a_mail_and_fits_in_a_header() {
+        let thread = keys("a").thread(&ThreadId::new("posts", "1").unwrap());
+        let stop = |thread| Purpose::Stop { thread };
+        for (purpose, length) in [(confirm("ada@example.org"), 66), (stop(None), 60), (stop(Some(thread)), 60)] {
+            let token = keys("a").token(&link(purpose.clone()));
+            assert!(token.len() <= length, "{token}");
+            assert!(token.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b)), "{token}");
+            assert_eq!(keys("a").link(&token, NOW), Some(link(purpose)));
+            assert_eq!(keys("b").link(&token, NOW), None);
+        }
+    }
+
+    #[test]
+    fn a_changed_token_is_no_link() {
+        let token = keys("a").token(&link(Purpose::Stop { thread: None }));
+        for place in 0..token.len() {
+            let changed = if token.as_bytes()[place] == b'A' { "B" } else { "A" };
+            let changed = format!("{}{changed}{}", &token[..place], &token[place + 1..]);
+            assert_eq!(keys("a").link(&changed, NOW), None, "{changed}");
+        }
+        for odd in ["", ".", "..", "s", "s.u7.", "é.é.é"] {
+            assert_eq!(keys("a").link(odd, NOW), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_confirmation_expires_after_seven_days_and_stopping_never() {
+        let day: i64 = 24 * 3_600 * 1_000;
+        let (confirm, stop) =
+            (keys("a").token(&link(confirm("ada@example.org"))), link(Purpose::Stop { thread: None }));
+        let after = |token: &str, days| keys("a").link(token, Timestamp(NOW.0 + days * day)).is_some();
+        assert!(after(&confirm, 6) && after(&confirm, 7) && !after(&confirm, 8));
+        assert!(after(&keys("a").token(&stop), 10_000));
+    }
+}

@@ -1,0 +1,458 @@
+//! Renders comment bodies, which are `CommonMark` with mentions, to HTML that is safe to embed. Also extracts what
+//! readers see of a body, for the spam check. The caller says which mentioned handles exist.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Tag, TagEnd, TextMergeWithOffset, html};
+use pulldown_cmark_escape::{escape_href, escape_html, escape_html_body_text};
+
+use crate::mention::{self, Mention, Try};
+pub use crate::source::MAX_NESTING;
+use crate::source::Source;
+use crate::visible;
+
+/// Most bytes of HTML. A body whose HTML would be longer shows as plain text.
+pub const MAX_HTML: usize = 64 * 1024;
+
+/// Mentions of a body that are looked at, each of another text.
+pub const MAX_MENTIONS: usize = 20;
+
+const LINK_SCHEMES: &[&str] = &["http", "https", "mailto"];
+const IMAGE_SCHEMES: &[&str] = &["http", "https"];
+
+/// The mentions of a body: of each the handles that it may mean, the longest first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mentions(Vec<Vec<String>>);
+
+impl Mentions {
+    /// All handles that may be meant, each once.
+    #[must_use]
+    pub fn tries(&self) -> Vec<String> {
+        let mut tries = self.0.concat();
+        let mut seen = HashSet::new();
+        tries.retain(|handle| seen.insert(handle.clone()));
+        tries
+    }
+
+    /// The handles that are meant, each once and in order, when these are those that somebody has.
+    #[must_use]
+    pub fn meant(&self, known: &[String]) -> Vec<String> {
+        let longest = |tries: &Vec<String>| tries.iter().find(|handle| known.contains(handle)).cloned();
+        let mut seen = HashSet::new();
+        self.0.iter().filter_map(longest).filter(|handle| seen.insert(handle.clone())).collect()
+    }
+}
+
+/// The first [`MAX_MENTIONS`] different mentions of `body`.
+#[must_use]
+pub fn mentions(body: &str) -> Mentions {
+    let mut mentions = Mentions::default();
+    safe_events(&Source::of(&without_nul(body)), |tries| {
+        let handles: Vec<String> = tries.iter().map(|each| each.handle.clone()).collect();
+        if mentions.0.len() < MAX_MENTIONS && !mentions.0.contains(&handles) {
+            mentions.0.push(handles);
+        }
+        None
+    });
+    mentions
+}
+
+/// The HTML of `body`, at most [`MAX_HTML`] bytes. `known` are the handles to link, in lower case.
+#[must_use]
+pub fn render(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> String {
+    if body.trim().is_empty() {
+        return String::new();
+    }
+    let body = without_nul(body);
+    to_html(&body, users_route_prefix, known).unwrap_or_else(|| plain(&body).0)
+}
+
+/// Whether [`render`] shows all of `body` when it mentions nobody who is known.
+#[must_use]
+pub fn is_shown_whole(body: &str) -> bool {
+    let body = without_nul(body);
+    to_html(&body, "", &[] as &[&str]).is_some() || plain(&body).1
+}
+
+/// Whether [`render`] may show `body` as plain text: it does when all mentions are known and the HTML is too long.
+#[must_use]
+pub fn may_be_plain(body: &str, users_route_prefix: &str) -> bool {
+    let mentions = mentions(body);
+    to_html(&without_nul(body), users_route_prefix, &mentions.meant(&mentions.tries())).is_none()
+}
+
+/// `None` when it would be longer than [`MAX_HTML`].
+fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> Option<String> {
+    let prefix = users_route_prefix.trim_matches('/');
+    let known = &known[..known.len().min(MAX_MENTIONS)];
+    let source = Source::of(body);
+    let events = safe_events(&source, |tries| {
+        let found = tries.iter().find(|each| known.iter().any(|known| known.as_ref() == each.handle))?;
+        Some((format!("/{prefix}/{}", found.handle), found.end))
+    });
+    let mut html = String::with_capacity(body.len() * 3 / 2);
+    html::push_html(&mut html, events.into_iter().map(link_to_html));
+    (html.len() <= MAX_HTML).then_some(html)
+}
+
+/// What readers see of a body.
+#[derive(Debug, Default)]
+pub struct Shown {
+    /// The text without markup, with entities and escapes resolved. Code and the alternative texts of images are part of it.
+    pub text: String,
+    /// Links and images, in the order in which they begin.
+    pub links: Vec<Link>,
+    has_picture: bool,
+}
+
+/// A link or an image that is shown as one.
+#[derive(Debug)]
+pub struct Link {
+    pub address: String,
+    pub title: String,
+    /// The range of its text in [`Shown::text`].
+    pub text: Range<usize>,
+}
+
+impl Shown {
+    /// The result for a body that shows as plain text.
+    #[must_use]
+    pub fn plain(body: &str) -> Self {
+        Self { text: body.to_owned(), ..Self::default() }
+    }
+
+    /// Whether readers see neither text nor an image nor a horizontal rule.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        !self.has_picture && visible::shows_nothing(&self.text)
+    }
+}
+
+/// What readers see of `body` when it does not show as plain text.
+#[must_use]
+pub fn shown(body: &str) -> Shown {
+    let body = without_nul(body);
+    let source = Source::of(&body);
+    let mut shown = Shown::default();
+    // Indexes into `links`.
+    let mut open = Vec::new();
+    for event in safe_events(&source, |_| None) {
+        shown.has_picture |= is_picture(&event);
+        match event {
+            Event::Text(text) | Event::Code(text) => shown.text.push_str(&text),
+            Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
+                let start = shown.text.len();
+                open.push(shown.links.len());
+                shown.links.push(Link {
+                    address: dest_url.into_string(),
+                    title: title.into_string(),
+                    text: start..start,
+                });
+            }
+            Event::End(TagEnd::Link | TagEnd::Image) => {
+                if let Some(place) = open.pop() {
+                    shown.links[place].text.end = shown.text.len();
+                }
+            }
+            Event::Start(tag) if is_inline(tag.to_end()) => {}
+            Event::End(tag) if is_inline(tag) => {}
+            _ => shown.text.push('\n'),
+        }
+    }
+    shown
+}
+
+/// Whether the event draws something that is no text. An address that is empty, or a fragment, is that of the page itself,
+/// which is no image.
+fn is_picture(event: &Event<'_>) -> bool {
+    match event {
+        Event::Rule => true,
+        Event::Start(Tag::Image { dest_url, .. }) => !dest_url.is_empty() && !dest_url.starts_with('#'),
+        _ => false,
+    }
+}
+
+/// `CommonMark` requires this replacement.
+fn without_nul(body: &str) -> Cow<'_, str> {
+    if body.contains('\0') { body.replace('\0', "\u{fffd}").into() } else { body.into() }
+}
+
+/// The events of a body with everything that is not allowed turned into text, raw HTML included. `link_of` returns the
+/// address of a mention that is to be a link, and where its text ends.
+fn safe_events<'a>(source: &'a Source<'_>, link_of: impl FnMut(&[Try]) -> Option<(String, usize)>) -> Vec<Event<'a>> {
+    let body = source.text();
+    let plain = source.events().map(|(event, range)| (handle_to_text(html_to_text(event), body, &range), range));
+    let events = TextMergeWithOffset::new(plain);
+    let sanitizer = Sanitizer {
+        source,
+        events,
+        link_of,
+        safe: Vec::with_capacity(body.len() / 16),
+        depth: 0,
+        open_links: Vec::new(),
+        in_code_block: false,
+        before: None,
+    };
+    sanitizer.run()
+}
+
+/// Reads the events of a body one by one and keeps the safe ones.
+struct Sanitizer<'a, E, F> {
+    source: &'a Source<'a>,
+    /// Events, with the bytes of `source` that each stands for.
+    events: E,
+    link_of: F,
+    safe: Vec<Event<'a>>,
+    /// Levels of open markup.
+    depth: usize,
+    /// Whether each open link is kept. An autolink may be in the text of a link, and links do not nest in HTML.
+    open_links: Vec<bool>,
+    in_code_block: bool,
+    /// The character that readers see just before the next text.
+    before: Option<char>,
+}
+
+impl<'a, E, F> Sanitizer<'a, E, F>
+where
+    E: Iterator<Item = (Event<'a>, Range<usize>)>,
+    F: FnMut(&[Try]) -> Option<(String, usize)>,
+{
+    fn run(mut self) -> Vec<Event<'a>> {
+        while let Some((event, range)) = self.events.next() {
+            match event {
+                Event::Start(tag) if self.depth == MAX_NESTING && nests(tag.to_end()) => {
+                    self.show_source(tag.to_end(), range);
+                }
+                Event::Start(Tag::Link { link_type: LinkType::Email, dest_url, title, .. }) => {
+                    self.open_link(format!("mailto:{dest_url}").into(), title);
+                }
+                Event::Start(Tag::Link { dest_url, title, .. }) => self.open_link(dest_url, title),
+                Event::End(TagEnd::Link) => self.close_link(),
+                Event::Start(image @ Tag::Image { .. }) => self.image(image),
+                Event::Start(tag) => self.open(tag),
+                Event::End(tag) => self.close(tag),
+                Event::Text(text) => self.text(text),
+                Event::Code(code) => {
+                    self.before = mention::last_seen(&code, self.before);
+                    self.safe.push(Event::Code(code));
+                }
+                other => {
+                    self.before = None;
+                    self.safe.push(other);
+                }
+            }
+        }
+        self.safe
+    }
+
+    /// An element that nests too deep shows as it was typed.
+    fn show_source(&mut self, tag: TagEnd, range: Range<usize>) {
+        skip_element(&mut self.events);
+        let text = Event::Text(self.source.typed(range).trim_end().to_owned().into());
+        if is_inline(tag) {
+            self.safe.push(text);
+        } else {
+            self.safe.extend([Event::Start(Tag::Paragraph), text, Event::End(TagEnd::Paragraph)]);
+        }
+        self.before = None;
+    }
+
+    fn open_link(&mut self, address: CowStr<'a>, title: CowStr<'a>) {
+        self.depth += 1;
+        let keep = !self.open_links.contains(&true) && is_allowed(&address, LINK_SCHEMES);
+        self.open_links.push(keep);
+        if keep {
+            self.safe.push(link_start(address, title));
+        }
+    }
+
+    fn close_link(&mut self) {
+        self.depth -= 1;
+        if self.open_links.pop() == Some(true) {
+            self.safe.push(Event::End(TagEnd::Link));
+        }
+    }
+
+    /// An image whose address is not allowed shows as its text.
+    fn image(&mut self, image: Tag<'a>) {
+        let alt = Event::Text(skip_element(&mut self.events).into());
+        if matches!(&image, Tag::Image { dest_url, .. } if is_allowed(dest_url, IMAGE_SCHEMES)) {
+            self.safe.extend([Event::Start(image), alt, Event::End(TagEnd::Image)]);
+        } else {
+            self.safe.push(alt);
+        }
+        self.before = None;
+    }
+
+    fn open(&mut self, tag: Tag<'a>) {
+        self.in_code_block |= matches!(tag, Tag::CodeBlock(_));
+        self.depth += usize::from(nests(tag.to_end()));
+        if !is_inline(tag.to_end()) {
+            self.before = None;
+        }
+        self.safe.push(Event::Start(with_one_language(tag)));
+    }
+
+    fn close(&mut self, tag: TagEnd) {
+        self.in_code_block &= tag != TagEnd::CodeBlock;
+        self.depth -= usize::from(nests(tag));
+        self.safe.push(Event::End(tag));
+    }
+
+    fn text(&mut self, text: CowStr<'a>) {
+        let last = mention::last_seen(&text, self.before);
+        if self.in_code_block || !self.open_links.is_empty() || !mention::has_sign(&text) {
+            self.safe.push(Event::Text(text));
+        } else {
+            self.link_mentions(text);
+        }
+        self.before = last;
+    }
+
+    fn link_mentions(&mut self, text: CowStr<'a>) {
+        let mut written = 0;
+        for Mention { start, tries } in mention::find(&text, self.before) {
+            if let Some((address, end)) = (self.link_of)(&tries) {
+                self.safe.extend([
+                    Event::Text(text[written..start].to_owned().into()),
+                    link_start(address.into(), "".into()),
+                    Event::Text(text[start..end].to_owned().into()),
+                    Event::End(TagEnd::Link),
+                ]);
+                written = end;
+            }
+        }
+        self.safe.push(match written {
+            0 => Event::Text(text),
+            _ => Event::Text(text[written..].to_owned().into()),
+        });
+    }
+}
+
+/// Raw HTML shows as text: nothing that was typed is lost, and nothing runs.
+fn html_to_text(event: Event<'_>) -> Event<'_> {
+    match event {
+        Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
+        other => other,
+    }
+}
+
+/// The underscores with which a handle begins open no emphasis.
+fn handle_to_text<'a>(event: Event<'a>, body: &str, range: &Range<usize>) -> Event<'a> {
+    let underscores = match event {
+        Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => "_",
+        Event::Start(Tag::Strong) | Event::End(TagEnd::Strong) => "__",
+        other => return other,
+    };
+    if body[range.start..].starts_with('_') && mention::begins_handle(&body[..range.start]) {
+        return Event::Text(underscores.into());
+    }
+    event
+}
+
+/// Paragraphs, headings and code contain no markup that nests. A list item counts with its list.
+fn nests(tag: TagEnd) -> bool {
+    matches!(tag, TagEnd::BlockQuote(_) | TagEnd::List(_)) || is_inline(tag)
+}
+
+fn is_inline(tag: TagEnd) -> bool {
+    matches!(tag, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link)
+}
+
+/// Skips the rest of an element whose start was read, its end included. Returns its text.
+fn skip_element<'a>(events: &mut impl Iterator<Item = (Event<'a>, Range<usize>)>) -> String {
+    let mut text = String::new();
+    let mut open = 1;
+    while open > 0
+        && let Some((event, _)) = events.next()
+    {
+        match event {
+            Event::Start(_) => open += 1,
+            Event::End(_) => open -= 1,
+            Event::Text(part) | Event::Code(part) => text.push_str(&part),
+            Event::SoftBreak | Event::HardBreak => text.push(' '),
+            _ => {}
+        }
+    }
+    text
+}
+
+/// Keeps the first word of the info string, which names the language. `push_html` cuts at spaces only, so a tab would
+/// let a body set several classes.
+fn with_one_language(tag: Tag<'_>) -> Tag<'_> {
+    match tag {
+        Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
+            let language = info.split_whitespace().next().unwrap_or_default();
+            Tag::CodeBlock(CodeBlockKind::Fenced(language.to_owned().into()))
+        }
+        other => other,
+    }
+}
+
+/// An address without a scheme is relative. So is `//host`, which leads to http or https. Browsers ignore some control
+/// characters in a scheme, so an address with any of them is refused.
+fn is_allowed(address: &str, schemes: &[&str]) -> bool {
+    let scheme = match address.find([':', '/', '?', '#']) {
+        Some(end) if address[end..].starts_with(':') => Some(&address[..end]),
+        _ => None,
+    };
+    !address.contains(char::is_control)
+        && scheme.is_none_or(|scheme| schemes.iter().any(|s| s.eq_ignore_ascii_case(scheme)))
+}
+
+fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
+    Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id: "".into() })
+}
+
+/// Writes links here and not in `push_html`, for their `rel`.
+fn link_to_html(event: Event<'_>) -> Event<'_> {
+    let Event::Start(Tag::Link { dest_url, title, .. }) = event else { return event };
+    let mut html = String::from("<a href=\"");
+    // Writing to a `String` does not fail.
+    let _ = escape_href(&mut html, &dest_url);
+    if !title.is_empty() {
+        html.push_str("\" title=\"");
+        let _ = escape_html(&mut html, &title);
+    }
+    html.push_str("\" rel=\"nofollow ugc noopener\">");
+    Event::InlineHtml(html.into())
+}
+
+/// `body` as it was typed, in paragraphs, and whether that is all of it: an ellipsis stands for what [`MAX_HTML`] has no room
+/// for. Bodies of 10,000 characters always fit, since a character takes at most 6 bytes on average: an escape takes at most 5, and
+/// `<br />` with its line feed takes 7 and has at least one character of text before it.
+fn plain(body: &str) -> (String, bool) {
+    const END: &str = "</p>\n";
+    const ELLIPSIS: &str = "…";
+
+    let mut html = String::from("<p>");
+    // An ellipsis fits as well up to here.
+    let mut room = html.len();
+    let mut separator = "";
+    for line in body.lines().map(str::trim) {
+        if line.is_empty() {
+            if !separator.is_empty() {
+                separator = "</p>\n<p>";
+            }
+            continue;
+        }
+        html.push_str(separator);
+        separator = "<br />\n";
+        for character in line.chars() {
+            // Writing to a `String` does not fail.
+            let _ = escape_html_body_text(&mut html, character.encode_utf8(&mut [0; 4]));
+            if html.len() + END.len() > MAX_HTML {
+                html.truncate(room);
+                return (html + ELLIPSIS + END, false);
+            }
+            if html.len() + ELLIPSIS.len() + END.len() <= MAX_HTML {
+                room = html.len();
+            }
+        }
+    }
+    (html + END, true)
+}

@@ -1,0 +1,245 @@
+//! Mentions: the handle by which others may mention a user, and where a text has one.
+
+use std::ops::Range;
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+use crate::address;
+use crate::email::is_email;
+use crate::letters::{Scripts, is_digit, is_format, is_letter, is_mark, is_punctuation, is_symbol};
+
+const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
+
+/// Characters of a handle.
+const MAX_HANDLE: usize = 50;
+
+/// Handles that are looked for at one place of a text.
+const MAX_TRIES: usize = 4;
+
+/// What a mention begins with.
+const SIGNS: [char; 2] = ['@', '＠'];
+
+/// The name in NFC and lower case, with `_` for each run of what is no letter, mark or digit, cut at `MAX_HANDLE`. `None` without
+/// a letter or digit.
+#[must_use]
+pub fn handle(name: &str) -> Option<String> {
+    let mut handle = String::new();
+    for c in normal(name).chars() {
+        if is_letter(c) || is_mark(c) || is_digit(c) {
+            handle.push(c);
+        } else if !handle.ends_with('_') {
+            handle.push('_');
+        }
+    }
+    if let Some((end, _)) = handle.char_indices().nth(MAX_HANDLE) {
+        handle.truncate(end);
+    }
+    names_somebody(&handle).then_some(handle)
+}
+
+/// A handle that a text may mention.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Try {
+    pub handle: String,
+    /// The byte of the text at which it ends.
+    pub end: usize,
+}
+
+/// A place in a text that mentions a user, if one of its handles is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mention {
+    /// The byte of its sign.
+    pub start: usize,
+    /// The longest first.
+    pub tries: Vec<Try>,
+}
+
+/// Whether a text has what a mention begins with.
+#[must_use]
+pub fn has_sign(text: &str) -> bool {
+    SIGNS.iter().any(|sign| text.contains(*sign))
+}
+
+/// The mentions in `text`, none of which is in an address. `before` is the character that readers see in front of `text`.
+pub fn find(text: &str, before: Option<char>) -> impl Iterator<Item = Mention> {
+    let mut addresses = address::find(text).into_iter().peekable();
+    text.match_indices(SIGNS).filter_map(move |(start, _)| {
+        while addresses.next_if(|address| address.end <= start).is_some() {}
+        let end = addresses.peek().map_or(text.len(), |address| address.start);
+        (start < end).then(|| mention_at(text, start..end, before)).flatten()
+    })
+}
+
+/// The last character that readers see in a text, on which marks may follow; else the one before the text.
+#[must_use]
+pub fn last_seen(text: &str, before: Option<char>) -> Option<char> {
+    text.chars().rev().find(|c| !is_mark(*c) && !is_format(*c)).or(before)
+}
+
+/// Whether Markdown is to leave an underscore alone, because it is the first one of a handle. `before` is the text in front of it.
+#[must_use]
+pub fn begins_handle(before: &str) -> bool {
+    before.trim_end_matches('_').ends_with(SIGNS)
+}
+
+/// The mention at the start of `range`, at whose end an address may follow.
+fn mention_at(text: &str, range: Range<usize>, before: Option<char>) -> Option<Mention> {
+    let Range { start, end } = range;
+    let name = after_sign(text, start);
+    let run = &text[name..end][..length(text[name..end].chars(), is_of_run)];
+    let tries: Vec<Try> = tries(run).map(|(handle, end)| Try { handle, end: name + end }).collect();
+    if tries.is_empty() || !last_seen(&text[..start], before).is_none_or(precedes) {
+        return None;
+    }
+    let end = name + run.len();
+    let is_in_email =
+        is_in_email(text, start, before) || text[end..].starts_with(SIGNS) && is_in_email(text, end, before);
+    (!is_in_email).then_some(Mention { start, tries })
+}
+
+fn after_sign(text: &str, start: usize) -> usize {
+    start + text[start..].chars().next().map_or(0, char::len_utf8)
+}
+
+/// Whether a mention may follow the character.
+fn precedes(c: char) -> bool {
+    let parts_words = || (is_punctuation(c) && c != '_' && !SIGNS.contains(&c)) || is_symbol(c) || c == '\u{200b}';
+    c.is_whitespace() || parts_words() || (is_letter(c) && Scripts::of(c).are_unspaced())
+}
+
+fn is_of_run(c: char) -> bool {
+    c == '_' || is_letter(c) || is_mark(c) || is_digit(c)
+}
+
+/// The handles that `run` may begin with, each with the byte at which it ends: all of it, and it up to each change into or out of a
+/// script of [`Scripts`], the longest first.
+fn tries(run: &str) -> impl Iterator<Item = (String, usize)> {
+    let mut ends = Vec::new();
+    let (mut start, mut length) = (0, 0);
+    for end in changes(run).chain([run.len()]) {
+        length += normal(&run[start..end]).chars().count();
+        if length > MAX_HANDLE {
+            break;
+        }
+        ends.push(end);
+        start = end;
+    }
+    let handles = ends.into_iter().rev().map(|end| (normal(&run[..end]), end));
+    handles.filter(|(handle, _)| names_somebody(handle)).take(MAX_TRIES)
+}
+
+/// The bytes of the letters that change the script. Marks, digits and `_` change nothing.
+fn changes(run: &str) -> impl Iterator<Item = usize> {
+    let mut scripts: Option<Scripts> = None;
+    run.char_indices().filter_map(move |(at, c)| {
+        if !is_letter(c) {
+            return None;
+        }
+        let own = Scripts::of(c);
+        let common = scripts.map_or(Some(own), |scripts| scripts.and(own));
+        scripts = Some(common.unwrap_or(own));
+        common.is_none().then_some(at)
+    })
+}
+
+/// Whether the sign at `at` is that of an e-mail address: it joins what is on both sides, or these make an address.
+fn is_in_email(text: &str, at: usize, before: Option<char>) -> bool {
+    let is_of_domain = |c: char| is_of_run(c) && c != '_' || matches!(c, '-' | '.');
+    let is_of_local = |c: char| is_of_run(c) || "!#$%&'*+/=?^`{|}~-.".contains(c);
+    let (local, domain) = (&text[..at], &text[after_sign(text, at)..]);
+    let local = local[local.len() - length(local.chars().rev(), is_of_local)..].trim_start_matches('.');
+    let domain = domain[..length(domain.chars(), is_of_domain)].trim_end_matches(['.', '-']);
+    let joins = || !last_seen(&text[..at], before).is_none_or(precedes);
+    !local.is_empty() && !domain.is_empty() && (joins() || is_email(&format!("{local}@{domain}")))
+}
+
+/// The bytes of the characters up to the first one that is not of a kind.
+fn length(text: impl Iterator<Item = char>, is_of_kind: impl Fn(char) -> bool) -> usize {
+    text.take_while(|c| is_of_kind(*c)).map(char::len_utf8).sum()
+}
+
+fn names_somebody(handle: &str) -> bool {
+    handle.chars().any(|c| is_letter(c) || is_digit(c))
+}
+
+/// In NFC and lower case.
+fn normal(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    NFC.normalize(&NFC.normalize(text).to_lowercase()).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    /// What the widget tries too.
+    #[derive(Deserialize)]
+    struct Samples {
+        handles: Vec<(String, Option<String>)>,
+    }
+
+    fn samples() -> Samples {
+        serde_json::from_str(include_str!("../../../tests/mentions.json")).expect("samples")
+    }
+
+    #[test]
+    fn a_handle_is_the_name_in_lower_case_with_other_runs_as_one_underscore() {
+        for (name, expected) in samples().handles {
+            assert_eq!(handle(&name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_handle_is_cut_at_fifty_characters() {
+        assert_eq!(handle(&"x".repeat(60)), Some("x".repeat(50)));
+        assert_eq!(handle(&"李".repeat(60)), Some("李".repeat(50)));
+        assert_eq!(handle(&"e\u{301}".repeat(60)), Some("é".repeat(50)));
+    }
+
+    #[test]
+    fn every_handle_is_found_whole_where_it_is_mentioned() {
+        for (name, handle) in samples().handles {
+            let Some(handle) = handle else { continue };
+            let found: Vec<Mention> = find(&format!("@{handle} x"), None).collect();
+            assert_eq!(found.first().map(|found| &found.tries[0].handle), Some(&handle), "{name}");
+        }
+    }
+
+    fn tried(run: &str) -> Vec<String> {
+        tries(run).map(|(handle, _)| handle).collect()
+    }
+
+    #[test]
+    fn a_run_is_tried_whole_and_up_to_each_change_of_script() {
+        for (run, expected) in [
+            ("ada_lovelace", &["ada_lovelace"][..]),
+            ("adaさん", &["adaさん", "ada"]),
+            ("李雷你好", &["李雷你好"]),
+            ("田中さんへ", &["田中さんへ", "田中"]),
+            ("김철수Ada", &["김철수ada", "김철수"]),
+            ("サーバーさん", &["サーバーさん", "サーバー"]),
+            ("Ada7李雷", &["ada7李雷", "ada7"]),
+            ("ada_李雷", &["ada_李雷", "ada_"]),
+            ("李1雷_", &["李1雷_"]),
+            ("สมชาย2Ada", &["สมชาย2ada", "สมชาย2"]),
+            ("aあaあaあ", &["aあaあaあ", "aあaあa", "aあaあ", "aあa"]),
+            ("_7李", &["_7李"]),
+            ("__", &[]),
+        ] {
+            assert_eq!(tried(run), expected, "{run}");
+        }
+    }
+
+    #[test]
+    fn no_more_than_fifty_characters_are_tried() {
+        let (fifty, han) = ("a".repeat(50), "李".repeat(50));
+        assert_eq!(tried(&format!("{fifty}b")), [""; 0]);
+        assert_eq!(tried(&format!("{fifty}李")), [fifty]);
+        assert_eq!(tried(&format!("{}b", "e\u{301}".repeat(49))), [format!("{}b", "é".repeat(49))]);
+        assert_eq!(tried(&format!("{han}a李a")), [han]);
+    }
+}

@@ -1,0 +1,350 @@
+//! Names that people choose, and which of them look like another one.
+
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
+use icu_properties::props::GeneralCategory;
+use serde::{Deserialize, Serialize};
+use unicode_security::confusable_detection::skeleton;
+
+use crate::fold::fold;
+use crate::ids::UserId;
+use crate::letters::{category, is_mark, is_punctuation, is_symbol};
+use crate::visible;
+
+const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
+const NFD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::new_nfd();
+const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
+const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::new_nfkd();
+
+/// Marks that a letter of a name may have. More of them reach into the lines around it.
+const MAX_MARKS: usize = 2;
+
+/// Whether a letter has more marks than names may have.
+#[must_use]
+pub fn has_piled_marks(name: &str) -> bool {
+    piled_marks(&NFD.normalize(name)).next().is_some()
+}
+
+/// `name` with no more marks on a letter than names may have.
+#[must_use]
+pub fn without_piled_marks(name: &str) -> String {
+    let apart = NFD.normalize(name);
+    let mut piled = piled_marks(&apart).peekable();
+    if piled.peek().is_none() {
+        return name.to_owned();
+    }
+    let kept = apart.char_indices().filter(|(at, _)| piled.next_if_eq(at).is_none()).map(|(_, c)| c);
+    NFC.normalize(&kept.collect::<String>()).into_owned()
+}
+
+/// The bytes of the marks that are too many. Those that take a place of their own are none, nor are the lower letters of a Tibetan
+/// stack.
+fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
+    let mut marks = 0;
+    apart.char_indices().filter_map(move |(at, c)| {
+        let is_piled = || matches!(category(c), GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark);
+        let is_letter_below = ('\u{f8d}'..='\u{fbc}').contains(&c);
+        if visible::is_unseen(c) {
+            return None;
+        }
+        marks = if !c.is_ascii() && is_piled() && !is_letter_below { marks + 1 } else { 0 };
+        (marks > MAX_MARKS).then_some(at)
+    })
+}
+
+/// How a name looks: its skeleton (UTS 39) without marks, white space and what is not seen. There are three, because folding case
+/// first hides that `I` looks like `l`, folding nothing tells `ADA` from `Ada`, and a name may have both.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    written: Signs,
+    folded: Signs,
+    /// The skeleton of what is written, then folded.
+    both: Signs,
+}
+
+impl Look {
+    #[must_use]
+    pub fn of(name: &str) -> Self {
+        let mut look = Self::default();
+        for c in name.chars().filter(|c| !visible::is_unseen(*c) && !is_mark(*c)) {
+            let is_ornament = is_ornament(c);
+            let letters = NFKD.normalize(c.encode_utf8(&mut [0; 4])).chars().map(letter_of).collect::<String>();
+            let written = seen(&letters);
+            for (signs, text) in [
+                (&mut look.folded, fold(&seen(&fold(&letters)))),
+                (&mut look.both, fold(&written)),
+                (&mut look.written, written),
+            ] {
+                signs.0.extend(text.chars().map(|c| (c, is_ornament)));
+            }
+        }
+        if look.written.0.is_empty() {
+            let whole = NFKC.normalize(name).chars().filter(|c| !c.is_whitespace()).map(|c| (c, false)).collect();
+            look.written = Signs(whole);
+        }
+        look
+    }
+
+    /// Whether readers may take one for the other.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.written.is_like(&other.written) || self.folded.is_like(&other.folded) || self.both.is_like(&other.both)
+    }
+}
+
+/// What readers see of a name one by one, and which of it they may read as an ornament, if not as the letter that it looks like: the
+/// `ⓥ` of `Ada ⓥ` and of `ⓥera`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Signs(Vec<(char, bool)>);
+
+impl Signs {
+    fn is_like(&self, other: &Self) -> bool {
+        self == other && !self.0.is_empty() || self.may_read(other) || other.may_read(self)
+    }
+
+    /// Whether it may be read as the other one, with or without the ornaments of that.
+    fn may_read(&self, other: &Self) -> bool {
+        let bare: Vec<char> = other.0.iter().filter(|(_, is_ornament)| !is_ornament).map(|(c, _)| *c).collect();
+        let whole: Vec<char> = other.0.iter().map(|(c, _)| *c).collect();
+        [bare, whole].iter().any(|text| !text.is_empty() && self.may_be(text))
+    }
+
+    fn may_be(&self, text: &[char]) -> bool {
+        // How much of the text may have been read so far.
+        let mut read = vec![0];
+        for (c, is_ornament) in &self.0 {
+            let passed = read.iter().filter(|at| text.get(**at) == Some(c)).map(|at| at + 1);
+            let passed_over = read.iter().copied().filter(|_| *is_ornament);
+            let mut next: Vec<usize> = passed.chain(passed_over).collect();
+            next.sort_unstable();
+            next.dedup();
+            read = next;
+        }
+        read.contains(&text.len())
+    }
+}
+
+/// What readers see of letters.
+fn seen(letters: &str) -> String {
+    let is_seen = |c: &char| {
+        !is_mark(*c) && !is_punctuation(*c) && !is_symbol(*c) && !c.is_whitespace() && !visible::is_unseen(*c)
+    };
+    let bare: String = NFD.normalize(letters).chars().filter(|c| !is_mark(*c)).collect();
+    skeleton(&bare).map(letter_of).filter(is_seen).collect()
+}
+
+/// Whether the character may be there for its look alone: a symbol, punctuation, a raised or circled letter or digit.
+fn is_ornament(c: char) -> bool {
+    if c.is_ascii_alphanumeric() {
+        return false;
+    }
+    let is_raised = || {
+        let is_modifier = matches!(c, '\u{2b0}'..='\u{2ff}' | '\u{640}');
+        is_modifier || !NFKD.is_normalized(c.encode_utf8(&mut [0; 4]))
+    };
+    match category(c) {
+        GeneralCategory::OtherNumber => true,
+        GeneralCategory::ModifierLetter => is_raised(),
+        _ => is_symbol(c) || is_punctuation(c),
+    }
+}
+
+/// Small capitals and others that look like a capital, in pairs. Neither NFKD nor UTS 39 knows them.
+const CAPITALS: &str = "ᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ";
+
+/// The capital that a character looks like, or itself.
+fn letter_of(c: char) -> char {
+    if c.is_ascii() {
+        return c;
+    }
+    let capital = |first: char| char::from_u32(u32::from('A') + (u32::from(c) - u32::from(first)));
+    let found = match c {
+        // White on a circle, white on a square, and in a dotted square.
+        '\u{1f150}'..='\u{1f169}' => capital('\u{1f150}'),
+        '\u{1f170}'..='\u{1f189}' => capital('\u{1f170}'),
+        '\u{1f1e6}'..='\u{1f1ff}' => capital('\u{1f1e6}'),
+        _ => CAPITALS.chars().skip_while(|small| *small != c).nth(1),
+    };
+    found.unwrap_or(c)
+}
+
+/// Moderators whose names are kept, newest last.
+const MAX_MODERATORS: usize = 100;
+
+/// The names of the moderators. Nobody else may have a name that looks like one of them. They are kept as they are, so that the
+/// functions that keep one need none of the tables by which names are compared.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModeratorNames {
+    #[serde(rename = "vn", default)]
+    pub version: u64,
+    #[serde(rename = "ls", default, skip_serializing_if = "Vec::is_empty")]
+    names: Vec<ModeratorName>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct ModeratorName {
+    #[serde(rename = "u")]
+    id: UserId,
+    #[serde(rename = "n")]
+    name: String,
+}
+
+impl ModeratorNames {
+    /// Whether it has the present name of this moderator.
+    #[must_use]
+    pub fn has(&self, id: UserId, name: &str) -> bool {
+        self.names.iter().any(|known| known.id == id && known.name == name)
+    }
+
+    /// Keeps the name of a moderator in place of an earlier one.
+    pub fn keep(&mut self, id: UserId, name: &str) {
+        self.names.retain(|known| known.id != id);
+        self.names.push(ModeratorName { id, name: name.to_owned() });
+        if self.names.len() > MAX_MODERATORS {
+            self.names.remove(0);
+        }
+    }
+
+    #[must_use]
+    pub fn has_one_of(&self, id: UserId) -> bool {
+        self.names.iter().any(|known| known.id == id)
+    }
+
+    /// Frees the name of a moderator. False when there is none.
+    pub fn forget(&mut self, id: UserId) -> bool {
+        let is_there = self.has_one_of(id);
+        self.names.retain(|known| known.id != id);
+        is_there
+    }
+
+    /// Whether a name looks like that of a moderator who is not `own`.
+    #[must_use]
+    pub fn has_like(&self, look: &Look, own: Option<UserId>) -> bool {
+        self.like(look).any(|(id, _)| Some(id) != own)
+    }
+
+    /// The moderators whose names look like this one.
+    pub fn like<'a>(&'a self, look: &'a Look) -> impl Iterator<Item = (UserId, &'a str)> + 'a {
+        let alike = self.names.iter().filter(|known| Look::of(&known.name).is_like(look));
+        alike.map(|known| (known.id, known.name.as_str()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn are_alike(one: &str, other: &str) -> bool {
+        let (one, other) = (Look::of(one), Look::of(other));
+        assert_eq!(one.is_like(&other), other.is_like(&one));
+        one.is_like(&other)
+    }
+
+    #[test]
+    fn names_are_alike_that_readers_take_for_each_other() {
+        for (one, other) in [
+            ("Ada", "Ada"),
+            ("Ada", "ada"),
+            ("Ada", "АԀА"),
+            ("Ada", "Аdа"),
+            ("Ada", "Ａｄａ"),
+            ("Ada Lovelace", "AdaLovelace"),
+            ("Ada Lovelace", "Ada-Lovelace."),
+            ("Ada", "A\u{200b}da"),
+            ("Ada", "Adá"),
+            ("Ilse", "llse"),
+            ("Ilse Boss", "llse BOSS"),
+            ("Tom", "Torn"),
+            ("O'Neill", "0Neill"),
+            ("paypal", "раураl"),
+            ("Grace Hopper", "Grace Hopper ✓"),
+            ("Grace Hopper", "Grace+Hopper"),
+            ("Grace Hopper", "ɢrace hopper"),
+            ("Grace Hopper", "ɢʀᴀᴄᴇ ʜᴏᴘᴘᴇʀ"),
+            ("Grace Hopper", "ⓖrace Hopper ⓥ"),
+            ("Grace Hopper", "🅶race Hopper"),
+            ("Grace Hopper", "🅖race 🇭opper"),
+            ("Grace Hopper", "🄶🅁🄰🄲🄴 Hopper™"),
+            ("Grace Hopper", "ᴳrace Hopper ᵛᵉʳⁱᶠⁱᵉᵈ"),
+            ("Grace Hopper", "𝕲race 𝐇opper"),
+            ("Grace Hopper", "Grace Hopper 👑"),
+            ("Grace Hopper", "Grace\u{1f3fb} Hopper❤\u{fe0f}"),
+            ("Grace Hopper", "Grace Hopper①"),
+            ("Grace Hopper", "Grace Hopper № ②"),
+            ("Grace Hopper", "|Grace| $Hopper$"),
+            ("Grace Hopper", "G\u{e0061}race Hopperˈ"),
+            ("Ada Lovelace", "Ada |ovelace ✓"),
+            ("Ada ⓥ", "Ada"),
+            ("Ada ⓥ", "Ada v"),
+            ("Tom", "тom"),
+            ("علي", "عـلـي"),
+            ("★★★", "★★★"),
+            ("李雷", "李雷✔"),
+        ] {
+            assert!(are_alike(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn the_name_of_another_moderator_is_taken_and_an_earlier_one_is_free() {
+        let (ada, bob) = (UserId(1), UserId(2));
+        let mut names = ModeratorNames::default();
+        names.keep(ada, "Ada");
+        let is_taken = |names: &ModeratorNames, name: &str, own| names.has_like(&Look::of(name), own);
+        assert!(names.has(ada, "Ada") && !names.has(ada, "Eda") && !names.has(bob, "Ada"));
+        assert!(
+            is_taken(&names, "аda", None) && is_taken(&names, "ADA", Some(bob)) && !is_taken(&names, "Ada", Some(ada))
+        );
+        names.keep(ada, "Eda");
+        assert!(!is_taken(&names, "Ada", None) && is_taken(&names, "Eda", None));
+    }
+
+    #[test]
+    fn names_that_differ_are_not_alike() {
+        for (one, other) in [
+            ("Ada", "Eda"),
+            ("Ada", "Ada L."),
+            ("Ada", "Ada 2"),
+            ("Bob", "Rob"),
+            ("李雷", "李蕾"),
+            ("佐々木", "佐木"),
+            ("…", "!"),
+            ("★", "✓"),
+            ("№", "①"),
+            ("", ""),
+        ] {
+            assert!(!are_alike(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_letter_of_a_name_has_at_most_two_marks() {
+        for name in [
+            "Zo\u{e9}",
+            "e\u{302}\u{301}",
+            "Nguyễn Thị Ánh",
+            "प्रिया",
+            "ख़ाँ",
+            "ज़िंदगी",
+            "น้ำทิพย์",
+            "สมชาย",
+            "སྒྲོལ་མ",
+            "مُحَمَّد",
+            "1\u{fe0f}\u{20e3}",
+            "❤\u{fe0f}",
+        ] {
+            assert!(!has_piled_marks(name), "{name}");
+            assert_eq!(without_piled_marks(name), name);
+        }
+        for (name, bare) in [
+            ("e\u{301}\u{302}\u{303}", "é\u{302}"),
+            ("Z\u{351}\u{36b}\u{343}oe", "Z\u{351}\u{36b}oe"),
+            ("é\u{302}\u{303}x", "é\u{302}x"),
+            ("a\u{301}\u{200d}\u{301}\u{200d}\u{301}", "á\u{200d}\u{301}\u{200d}"),
+            ("ก\u{e47}\u{e47}\u{e47}\u{e47}", "ก\u{e47}\u{e47}"),
+            ("x\u{20dd}\u{20dd}\u{20dd}", "x\u{20dd}\u{20dd}"),
+        ] {
+            assert!(has_piled_marks(name), "{name}");
+            assert_eq!(without_piled_marks(name), bare, "{name}");
+        }
+    }
+}

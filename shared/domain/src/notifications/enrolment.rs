@@ -1,0 +1,440 @@
+//! Which address a recipient has, and what the recipient wants to know. Nobody is notified at an address without the owner's
+//! consent: whoever gives an address without proof is an [`Asker`]. The owner confirms each asker, and what concerns the
+//! others is held.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{DAY, MAX_WAITING, MINUTE, Notified, Reason, WEEK, is_default};
+use crate::ids::{CommentId, Visitor, sha256_hex};
+use crate::time::{Timestamp, stored};
+
+/// Muted threads. The oldest gives way.
+pub(super) const MAX_MUTED: usize = 100;
+/// Confirmations that an address is asked for in a week, and those of them that one network causes.
+const MAX_CONFIRMATIONS: usize = 3;
+const MAX_OF_NETWORK: usize = 2;
+/// Askers whose confirmation has not been sent yet. Others are not heard.
+pub(super) const MAX_ASKING: usize = 10;
+/// Askers who were confirmed. The oldest gives way.
+const MAX_CONFIRMED: usize = 50;
+/// Hexadecimal digits that stand for an asker.
+const ASKER: usize = 16;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// Nobody has asked for mails, or the address was forgotten.
+    #[default]
+    New,
+    /// The address waits for its confirmation.
+    Asked,
+    On,
+    /// Stopped by a link. Only the member can turn it on again.
+    Off,
+    /// The address takes no mails.
+    Bounced,
+}
+
+/// A member's switches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wants {
+    pub replies: bool,
+    pub mentions: bool,
+    pub own_records: bool,
+}
+
+/// An address that somebody gave, sealed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    #[serde(rename = "a")]
+    pub sealed: String,
+    /// The language of mails to it.
+    #[serde(rename = "l")]
+    pub language: String,
+    /// Whether it is known to be the recipient's.
+    #[serde(rename = "c", default, skip_serializing_if = "is_default")]
+    pub confirmed: bool,
+}
+
+/// Somebody who gave an address without proof that it is theirs: in a guest's item a visitor, in a member's the member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asker {
+    /// Hash of the visitor, [`Asker::of`], or of the address that a member claims.
+    #[serde(rename = "v")]
+    pub name: String,
+    #[serde(rename = "ad")]
+    pub address: Address,
+    /// Hash of the network, [`crate::mail_keys::MailKeys::network`]. Empty once the asker is confirmed.
+    #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
+    pub network: String,
+    /// The comment that asked, if it was one.
+    #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<CommentId>,
+    /// When it asked.
+    #[serde(rename = "t", default, serialize_with = "stored::time")]
+    pub(super) at: Timestamp,
+    /// When the confirmation may go.
+    #[serde(rename = "f", default, serialize_with = "stored::time")]
+    pub(super) from: Timestamp,
+    /// When the confirmation went.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub(super) asked_at: Option<Timestamp>,
+    /// Comments that wait for the confirmation.
+    #[serde(rename = "h", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    held: BTreeSet<u64>,
+}
+
+impl Asker {
+    #[must_use]
+    pub fn new(name: String, address: Address, network: String, comment: Option<CommentId>) -> Self {
+        let (at, from) = Default::default();
+        Self { name, address, network, comment, at, from, asked_at: None, held: BTreeSet::new() }
+    }
+
+    /// Hash of a visitor. The visitor's other rows cannot be found by it.
+    #[must_use]
+    pub fn of(visitor: &Visitor) -> String {
+        let mut name = sha256_hex(&format!("asker {visitor}"));
+        name.truncate(ASKER);
+        name
+    }
+
+    /// Names this asking of `who`, for [`Enrolment::book`].
+    #[must_use]
+    pub fn asking_of(&self, who: &str) -> String {
+        format!("{who} {}", self.at.0)
+    }
+
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.address.confirmed
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        !self.is_confirmed() && self.asked_at.is_none()
+    }
+}
+
+/// A confirmation that an address was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Confirmation {
+    #[serde(rename = "a", serialize_with = "stored::time")]
+    at: Timestamp,
+    #[serde(rename = "n")]
+    network: String,
+    /// [`Asker::asking_of`].
+    #[serde(rename = "v")]
+    asking: String,
+}
+
+/// Whether an address may be asked for a confirmation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    Allowed,
+    /// Not before this time.
+    From(Timestamp),
+    /// Its owner wants no mails, or there is no such address.
+    Never,
+}
+
+/// The address of a recipient, who asked for mails to it, and which ones are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enrolment {
+    #[serde(rename = "st", default, skip_serializing_if = "is_default")]
+    pub status: Status,
+    /// It is confirmed, or it bounced.
+    #[serde(rename = "ad", default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<Address>,
+    /// Askers in the order in which they asked. A member is the only one.
+    #[serde(rename = "ak", default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) askers: Vec<Asker>,
+    #[serde(rename = "re", default, skip_serializing_if = "is_default")]
+    replies: bool,
+    #[serde(rename = "me", default, skip_serializing_if = "is_default")]
+    mentions: bool,
+    #[serde(rename = "ow", default, skip_serializing_if = "is_default")]
+    own_records: bool,
+    /// Threads, as `MailKeys::thread` names them.
+    #[serde(rename = "mu", default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) muted: Vec<String>,
+    /// Confirmations that the address was asked for within a week, by guests and by members.
+    #[serde(rename = "cn", default, skip_serializing_if = "Vec::is_empty")]
+    confirmations: Vec<Confirmation>,
+    /// When the mails were last stopped.
+    #[serde(rename = "so", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
+    stopped_at: Timestamp,
+    /// When the member last chose.
+    #[serde(rename = "ch", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
+    chosen_at: Timestamp,
+    /// Hash of a confirmed address that was forgotten because the mails were stopped,
+    /// [`crate::mail_keys::MailKeys::address`]. It needs no other confirmation.
+    #[serde(rename = "pv", default, skip_serializing_if = "Option::is_none")]
+    proven: Option<String>,
+}
+
+impl Enrolment {
+    #[must_use]
+    pub fn wants(&self) -> Wants {
+        Wants { replies: self.replies, mentions: self.mentions, own_records: self.own_records }
+    }
+
+    /// Whether the recipient is to be notified for this reason.
+    #[must_use]
+    pub fn wants_to_know(&self, reason: &Reason) -> bool {
+        match reason {
+            Reason::Reply { subscribed } => *subscribed || self.replies,
+            Reason::ReplyToGuest(guest) => self.asker(&Asker::of(guest)).is_some_and(Asker::is_confirmed),
+            Reason::Mention => self.mentions,
+            Reason::OwnRecord => self.own_records,
+        }
+    }
+
+    pub(super) fn asker(&self, name: &str) -> Option<&Asker> {
+        self.askers.iter().find(|asker| asker.name == name)
+    }
+
+    pub(super) fn asker_mut(&mut self, name: &str) -> Option<&mut Asker> {
+        self.askers.iter_mut().find(|asker| asker.name == name)
+    }
+
+    /// The asker whom the owner has to confirm before the recipient is notified for one of these reasons.
+    fn holder(&mut self, reasons: &[Reason]) -> Option<&mut Asker> {
+        let is_holder = |asker: &Asker, reason: &Reason| match reason {
+            Reason::ReplyToGuest(guest) => asker.name == Asker::of(guest),
+            _ => true,
+        };
+        let askers = self.askers.iter_mut().filter(|asker| !asker.is_confirmed());
+        askers.into_iter().find(|asker| reasons.iter().any(|reason| is_holder(asker, reason)))
+    }
+
+    /// Holds a comment until the owner confirms the asker whom it concerns. `is_wanted`: a switch asks for it.
+    pub(super) fn hold(&mut self, notice: u64, reasons: &[Reason], is_wanted: bool) -> Notified {
+        let is_guest = |reason: &Reason| matches!(reason, Reason::ReplyToGuest(_));
+        match self.holder(reasons).filter(|_| is_wanted || reasons.iter().any(is_guest)) {
+            Some(asker) if asker.held.len() < MAX_WAITING => {
+                asker.held.insert(notice);
+                Notified::Added
+            }
+            _ => Notified::No,
+        }
+    }
+
+    pub(super) fn holds(&self, notice: u64) -> bool {
+        self.askers.iter().any(|asker| asker.held.contains(&notice))
+    }
+
+    /// When the first confirmation that waits may go.
+    pub(super) fn next_confirmation(&self) -> Option<Timestamp> {
+        self.askers.iter().filter(|asker| asker.waits()).map(|asker| asker.from).min()
+    }
+
+    /// The address that mails go to, or the first that was given without proof.
+    #[must_use]
+    pub fn given_address(&self) -> Option<&Address> {
+        self.address.as_ref().or_else(|| self.askers.first().map(|asker| &asker.address))
+    }
+
+    /// All addresses that mails may have gone to.
+    pub fn addresses(&self) -> impl Iterator<Item = &Address> {
+        self.address.iter().chain(self.askers.iter().map(|asker| &asker.address))
+    }
+
+    #[must_use]
+    pub fn is_muted(&self, thread: &str) -> bool {
+        self.muted.iter().any(|muted| muted == thread)
+    }
+
+    pub fn mute(&mut self, thread: &str) {
+        if !self.is_muted(thread) {
+            self.muted.push(thread.to_owned());
+            let surplus = self.muted.len().saturating_sub(MAX_MUTED);
+            self.muted.drain(..surplus);
+        }
+    }
+
+    /// Whether a confirmation of this asking, of a guest or of a member, may go to the address. If so, it is counted. Safe to
+    /// repeat. The bounds end with time, so that nobody can use them up for good, and one network leaves something to the
+    /// others.
+    pub fn book(&mut self, asking: &str, network: &str, now: Timestamp) -> Asking {
+        if matches!(self.status, Status::Off | Status::Bounced) {
+            return Asking::Never;
+        }
+        let recent: Vec<&Confirmation> = self.confirmations.iter().filter(|sent| now.since(sent.at) < WEEK).collect();
+        if recent.iter().any(|sent| sent.asking == asking) {
+            return Asking::Allowed;
+        }
+        let bound = |sent: &[&Confirmation], most: usize, time: Duration| {
+            let first = sent.len().checked_sub(most).map(|first| sent[first].at + time);
+            first.filter(|from| *from > now)
+        };
+        let of_network: Vec<&Confirmation> = recent.iter().copied().filter(|sent| sent.network == network).collect();
+        let bounds =
+            [bound(&recent, 1, DAY), bound(&recent, MAX_CONFIRMATIONS, WEEK), bound(&of_network, MAX_OF_NETWORK, WEEK)];
+        if let Some(from) = bounds.into_iter().flatten().max() {
+            return Asking::From(from);
+        }
+        self.confirmations.retain(|sent| now.since(sent.at) < WEEK);
+        self.confirmations.push(Confirmation { at: now, network: network.to_owned(), asking: asking.to_owned() });
+        Asking::Allowed
+    }
+
+    /// Whether the member has confirmed this address before, as [`crate::mail_keys::MailKeys::address`] names it.
+    #[must_use]
+    pub fn has_proven(&self, address: &str) -> bool {
+        self.proven.as_deref() == Some(address)
+    }
+
+    /// Whether mails to this address of the member were stopped since the member chose. What a member chooses for an address
+    /// without proof does not count. `owner` is the enrolment of the address itself.
+    #[must_use]
+    pub fn is_stopped_by(&self, owner: &Self, address: &Address) -> bool {
+        owner.status == Status::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
+    }
+
+    /// Whether the asker waits for the owner, or was confirmed. Then asking again changes nothing.
+    #[must_use]
+    pub fn has_heard(&self, name: &str, now: Timestamp) -> bool {
+        self.asker(name)
+            .is_some_and(|asker| asker.asked_at.is_none_or(|at| asker.is_confirmed() || now.since(at) < DAY))
+    }
+
+    /// Whether somebody who asks is heard: not where mails were stopped, nor where they bounce.
+    #[must_use]
+    pub fn hears(&self, address: &Address) -> bool {
+        match self.status {
+            Status::Off => false,
+            Status::Bounced => self.address.as_ref().is_none_or(|known| known.sealed != address.sealed),
+            Status::New | Status::Asked | Status::On => true,
+        }
+    }
+
+    /// [`super::NotificationState::ask`]. `confirming` is the asker whose confirmation is being sent.
+    pub(super) fn ask(&mut self, asker: Asker, confirming: Option<&str>, now: Timestamp, wait: Duration) {
+        if self.has_heard(&asker.name, now) {
+            // The newest comment asks as well as the first one, which may be gone when the owner is asked.
+            if let Some(known) = self.asker_mut(&asker.name).filter(|known| known.waits()) {
+                known.comment = asker.comment;
+            }
+            return;
+        }
+        if !self.hears(&asker.address) {
+            return;
+        }
+        self.askers.retain(|known| known.is_confirmed() || known.asked_at.is_none_or(|at| now.since(at) < WEEK));
+        let mut asker = Asker { at: now, from: now + wait, ..asker };
+        let of_name = self.askers.iter().position(|known| known.name == asker.name);
+        let gives_way =
+            |known: &Asker| known.waits() && known.network == asker.network && confirming != Some(known.name.as_str());
+        let of_network = || self.askers.iter().position(gives_way);
+        if let Some(place) = of_name.or_else(of_network) {
+            if self.askers[place].name == asker.name {
+                asker.held = std::mem::take(&mut self.askers[place].held);
+            } else {
+                asker.from = self.askers[place].from;
+            }
+            self.askers[place] = asker;
+        } else if self.askers.iter().filter(|known| known.waits()).count() < MAX_ASKING {
+            self.askers.push(asker);
+        }
+        if matches!(self.status, Status::New | Status::Bounced) {
+            (self.status, self.address) = (Status::Asked, None);
+        }
+    }
+
+    /// [`super::NotificationState::claim_address`]. `confirming` is the asker whose confirmation is being sent.
+    pub(super) fn claim(&mut self, asker: Asker, confirming: Option<&str>, now: Timestamp, wait: Duration) {
+        if self.status == Status::On || self.has_heard(&asker.name, now) {
+            return;
+        }
+        let held = self.askers.drain(..).flat_map(|before| before.held).collect();
+        self.ask(Asker { held, ..asker }, confirming, now, wait);
+    }
+
+    /// Takes an address that is known to be the member's, and returns what was held. `None` when that changes nothing.
+    pub(super) fn enrol(&mut self, address: Address) -> Option<Vec<u64>> {
+        let same = self.address.as_ref().is_some_and(|known| known.sealed == address.sealed);
+        if !self.hears(&address) || (self.status == Status::On && same) {
+            return None;
+        }
+        (self.status, self.address) = (Status::On, Some(address));
+        Some(std::mem::take(&mut self.askers).into_iter().flat_map(|asker| asker.held).collect())
+    }
+
+    /// The owner of the address has confirmed this asker. Returns what was held. `None` when nobody of that name asks.
+    pub(super) fn confirm(&mut self, name: &str) -> Option<BTreeSet<u64>> {
+        let asker = self.asker_mut(name)?;
+        asker.address.confirmed = true;
+        asker.network.clear();
+        let (address, held) = (asker.address.clone(), std::mem::take(&mut asker.held));
+        self.address.get_or_insert(address);
+        let confirmed = self.askers.iter().filter(|asker| asker.is_confirmed()).count();
+        if confirmed > MAX_CONFIRMED
+            && let Some(oldest) = self.askers.iter().position(|asker| asker.is_confirmed() && asker.name != name)
+        {
+            self.askers.remove(oldest);
+        }
+        self.status = Status::On;
+        Some(held)
+    }
+
+    /// Removes an asker who wrote nothing that is still there.
+    pub(super) fn dismiss(&mut self, name: Option<&str>) {
+        self.askers.retain(|asker| Some(asker.name.as_str()) != name);
+        if self.status == Status::Asked && self.askers.is_empty() {
+            self.status = Status::New;
+        }
+    }
+
+    /// Takes any address again where mails were stopped or have bounced, because the member wants to choose.
+    pub fn reopen(&mut self, now: Timestamp) {
+        self.chosen_at = now;
+        if matches!(self.status, Status::Off | Status::Bounced) {
+            self.status = Status::New;
+        }
+    }
+
+    /// A member chooses.
+    pub fn choose(&mut self, wants: Wants, now: Timestamp) {
+        self.reopen(now);
+        (self.replies, self.mentions, self.own_records) = (wants.replies, wants.mentions, wants.own_records);
+    }
+
+    /// Whether the mails were stopped less than a minute ago.
+    pub(super) fn was_just_stopped(&self, now: Timestamp) -> bool {
+        self.status == Status::Off && now.since(self.stopped_at) < MINUTE
+    }
+
+    /// Forgets the address, so that nobody can enrol it again. `proven` is its hash if it was confirmed.
+    pub(super) fn stop(&mut self, now: Timestamp, proven: Option<String>) {
+        let proven = proven.or(self.proven.take());
+        self.clear();
+        // Nobody is asked any more.
+        self.confirmations.clear();
+        (self.status, self.stopped_at, self.proven) = (Status::Off, now, proven);
+    }
+
+    /// The address is kept, to be known again.
+    pub(super) fn bounce(&mut self) {
+        let address = self.given_address().cloned();
+        self.clear();
+        (self.status, self.address) = (Status::Bounced, address);
+    }
+
+    /// Forgets the address, the askers and the switches.
+    pub(super) fn clear(&mut self) {
+        *self = Self {
+            confirmations: std::mem::take(&mut self.confirmations),
+            muted: std::mem::take(&mut self.muted),
+            chosen_at: self.chosen_at,
+            ..Self::default()
+        };
+    }
+
+    /// The refusal of mails alone, where they were stopped.
+    pub(super) fn refusal(&self) -> Option<Self> {
+        let stopped = Self { status: Status::Off, stopped_at: self.stopped_at, ..Self::default() };
+        (self.status == Status::Off).then_some(stopped)
+    }
+}

@@ -1,0 +1,453 @@
+//! What one recipient is notified of, and when. Pure: every step takes the time and changes the state in memory; the store
+//! writes it on condition that nobody else has.
+//!
+//! ```text
+//!           held ──┐ confirmed       ┌── its text waits ──→ aside
+//!            ↑     ↓                 │
+//! notify ────┴→ waiting ── due ──→ in flight ── accepted ──→ notified
+//!                  ↑                 │
+//!                  └──── refused ────┘
+//! ```
+//!
+//! An id is in one set at a time, so that each comment is mailed once, however often its event and the queue's message are
+//! delivered. Exceptions: a worker dies after the server has taken the mail and before it is noted, and the mail is sent again
+//! with the same `Message-ID`. Beyond 100 that wait only a count is kept, and a redelivered event counts twice. The newest 200 to
+//! 400 notified are remembered, and an event that comes again after them is mailed again. What is in flight is `aside` too while
+//! its text was accepted meanwhile.
+//!
+//! [`Enrolment`] is the address and the consent, [`Schedule`] the mails. Both are attributes of one item.
+
+mod enrolment;
+mod notice;
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::enrolment::{Address, Asker, Asking, Enrolment, Status, Wants};
+pub use self::notice::Notice;
+pub use self::schedule::Schedule;
+use crate::claim::{self, Claim};
+use crate::ids::{CommentId, Visitor};
+use crate::time::Timestamp;
+
+/// Comments that one mail names. More are a number.
+pub const MAX_WAITING: usize = 100;
+const MINUTE: Duration = Duration::from_mins(1);
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+/// How long the link of a confirmation is valid.
+const WEEK: Duration = Duration::from_hours(7 * 24);
+/// How long a claim lasts. Longer than sending a mail takes.
+const CLAIM: Duration = Duration::from_mins(2);
+/// An item that is overdue by this has lost its message.
+const OVERDUE: Duration = Duration::from_mins(10);
+
+/// Why somebody is notified of a comment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// It answers a comment of the member, who `subscribed` to the replies to that comment or not; or that comment was rejected.
+    Reply {
+        subscribed: bool,
+    },
+    /// It answers a comment of this guest, who subscribed; or that comment was rejected.
+    ReplyToGuest(Visitor),
+    Mention,
+    /// It is a new top-level comment on a record of the recipient.
+    OwnRecord,
+}
+
+/// What a worker does with the item of a recipient.
+pub type MailStep = claim::WorkerStep<Mail>;
+
+/// The mail that a worker sends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mail {
+    /// The owner of the address is asked to confirm this asker.
+    Confirm(Asker),
+    /// These notices, as numbers, and how many more.
+    Notify(BTreeSet<u64>, u64),
+}
+
+/// What a mail is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Confirmation,
+    Notifications,
+    /// The mail for moderators.
+    Digest,
+}
+
+/// What became of a comment in [`NotificationState::notify`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notified {
+    Added,
+    /// It waits or is in flight. The process that added it may have died before it sent a message.
+    Waiting,
+    /// The recipient was notified before, or does not want to know.
+    No,
+}
+
+/// The set that holds a notice which a mail may have left out.
+enum NoticeSet {
+    InFlight,
+    Aside,
+    Waiting,
+    None,
+}
+
+/// The item of one recipient.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotificationState {
+    /// Counts the changes, for the condition of the next one.
+    #[serde(rename = "vn", default)]
+    pub version: u64,
+    #[serde(flatten)]
+    pub enrolment: Enrolment,
+    #[serde(flatten)]
+    schedule: Schedule,
+}
+
+impl NotificationState {
+    /// Somebody gives an address without proof. Where mails were stopped nobody is heard, and where they bounced nobody
+    /// with the same address. One network waits once: a later asker of it takes the place of the earlier one, unless
+    /// the confirmation of that one is being sent.
+    pub fn ask(&mut self, asker: Asker, now: Timestamp, wait: Duration) {
+        self.enrolment.ask(asker, self.schedule.confirming.as_deref(), now, wait);
+    }
+
+    /// A member claims an address without proof, in place of the one claimed before.
+    pub fn claim_address(&mut self, asker: Asker, now: Timestamp, wait: Duration) {
+        self.enrolment.claim(asker, self.schedule.confirming.as_deref(), now, wait);
+    }
+
+    /// A member gives an address that is known to be the member's.
+    pub fn enrol(&mut self, address: Address, now: Timestamp, wait: Duration) {
+        if let Some(held) = self.enrolment.enrol(address) {
+            self.turn_on(held, now, wait);
+        }
+    }
+
+    /// The owner of the address has confirmed this asker. False when nobody of that name asks.
+    pub fn confirm(&mut self, name: &str, now: Timestamp, wait: Duration) -> bool {
+        let Some(held) = self.enrolment.confirm(name) else { return false };
+        self.turn_on(held, now, wait);
+        true
+    }
+
+    /// The address is known to be the recipient's, and what was held waits for the next mail.
+    fn turn_on(&mut self, held: impl IntoIterator<Item = u64>, now: Timestamp, wait: Duration) {
+        for id in held {
+            self.schedule.add(id);
+        }
+        let is_sending = self.schedule.confirming.is_some();
+        if is_sending && self.confirming().is_none_or(Asker::is_confirmed) {
+            // What becomes of the confirmation that is being sent does not matter any more.
+            (self.schedule.confirming, self.schedule.claim) = (None, None);
+        }
+        self.schedule.schedule_waiting(now, wait);
+    }
+
+    /// The asker whose confirmation is being sent.
+    fn confirming(&self) -> Option<&Asker> {
+        self.schedule.confirming.as_ref().and_then(|name| self.enrolment.asker(name))
+    }
+
+    /// Forgets the address, so that nobody can enrol it again. `proven` is its hash if it was confirmed. Stopping again within
+    /// a minute changes nothing, so that a link that is pressed all the time writes little.
+    pub fn stop(&mut self, now: Timestamp, proven: Option<String>) {
+        if !self.enrolment.was_just_stopped(now) {
+            self.enrolment.stop(now, proven);
+            self.schedule.clear();
+        }
+    }
+
+    /// Forgets the address and the switches. Stopped mails have no address, and stay stopped.
+    pub fn forget(&mut self) {
+        if self.enrolment.status != Status::Off {
+            self.enrolment.clear();
+            self.schedule.clear();
+        }
+    }
+
+    /// What is left when a recipient who stopped the mails is forgotten: that nobody may enrol the address.
+    #[must_use]
+    pub fn refusal(&self) -> Option<Self> {
+        let enrolment = self.enrolment.refusal()?;
+        Some(Self { version: self.version, enrolment, schedule: Schedule::default() })
+    }
+
+    /// The mail server of the address takes no mails for it.
+    pub fn bounce(&mut self) {
+        if matches!(self.enrolment.status, Status::On | Status::Asked) {
+            self.enrolment.bounce();
+            self.schedule.clear();
+        }
+    }
+
+    /// Notifies of a comment, or of a rejection, when it is time. `thread` is what mutes it.
+    pub fn notify(
+        &mut self,
+        notice: impl Into<Notice>,
+        reasons: &[Reason],
+        thread: &str,
+        now: Timestamp,
+        wait: Duration,
+    ) -> Notified {
+        let notice = notice.into().number();
+        if self.has(notice) {
+            return Notified::Waiting;
+        }
+        let (status, schedule) = (self.enrolment.status, &mut self.schedule);
+        let is_open = matches!(status, Status::On | Status::Asked);
+        if schedule.was_notified(notice) || self.enrolment.is_muted(thread) || !is_open {
+            return Notified::No;
+        }
+        let is_wanted = reasons.iter().any(|reason| self.enrolment.wants_to_know(reason));
+        if status == Status::On && is_wanted {
+            schedule.add(notice);
+            schedule.schedule_waiting(now, wait);
+            return Notified::Added;
+        }
+        self.enrolment.hold(notice, reasons, is_wanted)
+    }
+
+    /// Notifies of a comment whose text a moderator has accepted, if a mail left it out before.
+    pub fn notify_accepted(
+        &mut self,
+        id: CommentId,
+        reasons: &[Reason],
+        thread: &str,
+        now: Timestamp,
+        wait: Duration,
+    ) -> Notified {
+        match self.take_back(id.into()) {
+            NoticeSet::InFlight => Notified::Waiting,
+            NoticeSet::Aside | NoticeSet::Waiting => self.notify(id, reasons, thread, now, wait),
+            NoticeSet::None => Notified::No,
+        }
+    }
+
+    /// Notifies the writer that a comment was rejected. A mail may have left out an earlier rejection, because it was undone.
+    pub fn notify_rejected(
+        &mut self,
+        id: CommentId,
+        reasons: &[Reason],
+        thread: &str,
+        now: Timestamp,
+        wait: Duration,
+    ) -> Notified {
+        let rejection = Notice::Rejection(id);
+        match self.take_back(rejection) {
+            NoticeSet::InFlight => Notified::Waiting,
+            NoticeSet::Aside | NoticeSet::Waiting | NoticeSet::None => {
+                self.notify(rejection, reasons, thread, now, wait)
+            }
+        }
+    }
+
+    /// Lets a notice that a mail left out be sent again, and says in which set it was. One in flight may be left out of that mail.
+    fn take_back(&mut self, notice: Notice) -> NoticeSet {
+        let notice = notice.number();
+        if self.schedule.in_flight.contains(&notice) {
+            self.schedule.aside.insert(notice);
+            NoticeSet::InFlight
+        } else if self.schedule.aside.remove(&notice) {
+            NoticeSet::Aside
+        } else if self.has(notice) {
+            NoticeSet::Waiting
+        } else {
+            NoticeSet::None
+        }
+    }
+
+    fn has(&self, notice: u64) -> bool {
+        self.schedule.has(notice) || self.enrolment.holds(notice)
+    }
+
+    /// Notifies the moderators of a comment, at most once an hour, and once for each `entry` of their queue,
+    /// [`crate::comment::Comment::queue_entry`].
+    pub fn alert(&mut self, id: CommentId, entry: u64, now: Timestamp, wait: Duration) -> Notified {
+        let schedule = &mut self.schedule;
+        if schedule.has(id.0) {
+            return Notified::Waiting;
+        }
+        if schedule.was_notified(entry) {
+            return Notified::No;
+        }
+        schedule.remember([entry].into(), now);
+        self.enrolment.status = Status::On;
+        schedule.add(id.0);
+        if schedule.due.is_none() && schedule.claim.is_none() {
+            schedule.schedule_digest(now, wait);
+        }
+        Notified::Added
+    }
+
+    /// When the queue's message about this recipient has work to do.
+    #[must_use]
+    pub fn due(&self) -> Option<Timestamp> {
+        let next = || self.schedule.due.into_iter().chain(self.enrolment.next_confirmation()).min();
+        self.schedule.claim.as_ref().map(|claim| claim.until).or_else(next)
+    }
+
+    /// Whether the message about this recipient must have been lost.
+    #[must_use]
+    pub fn is_overdue(&self, now: Timestamp) -> bool {
+        self.due().is_some_and(|due| now.since(due) > OVERDUE)
+    }
+
+    /// Takes what is due, and claims the item for `worker` when there is something to send.
+    pub fn take(&mut self, now: Timestamp, worker: &str) -> MailStep {
+        let earlier = match self.schedule.claim.take() {
+            // The answer to the write of the claim was lost.
+            Some(claim) if claim.is_of(worker) => {
+                self.schedule.claim = Some(claim);
+                return self.step();
+            }
+            Some(claim) if claim.until > now => {
+                let until = claim.until;
+                self.schedule.claim = Some(claim);
+                return MailStep::Wait(until);
+            }
+            Some(claim) if claim.again => {
+                // Two workers died with it. One of them may have sent it.
+                self.settle(now, Duration::ZERO);
+                self.schedule.due = self.schedule.due.map(|due| due.max(now + MINUTE));
+                return self.wait();
+            }
+            earlier => earlier,
+        };
+        if earlier.is_none() {
+            match self.due() {
+                None => return MailStep::Nothing,
+                Some(due) if due > now => return MailStep::Wait(due),
+                Some(_) => self.begin(now),
+            }
+        }
+        let step = self.step();
+        if step == MailStep::Nothing {
+            return self.wait();
+        }
+        self.schedule.claim = Some(Claim::new(worker, now + CLAIM, earlier.is_some()));
+        step
+    }
+
+    fn wait(&self) -> MailStep {
+        self.due().map_or(MailStep::Nothing, MailStep::Wait)
+    }
+
+    /// Takes one asker, else the comments that wait.
+    fn begin(&mut self, now: Timestamp) {
+        let asking = self.enrolment.askers.iter().find(|asker| asker.waits() && asker.from <= now);
+        self.schedule.confirming = asking.map(|asker| asker.name.clone());
+        if self.schedule.confirming.is_none() {
+            self.schedule.due = None;
+            if self.enrolment.status == Status::On {
+                self.schedule.take();
+            }
+        }
+    }
+
+    fn step(&self) -> MailStep {
+        if self.schedule.confirming.is_some() {
+            return self.confirming().cloned().map_or(MailStep::Nothing, |asker| MailStep::Send(Mail::Confirm(asker)));
+        }
+        let Schedule { in_flight, more_in_flight, .. } = &self.schedule;
+        match self.enrolment.status {
+            Status::On if !in_flight.is_empty() => MailStep::Send(Mail::Notify(in_flight.clone(), *more_in_flight)),
+            _ => MailStep::Nothing,
+        }
+    }
+
+    /// Names the mail that is being sent, unlike all others. The name is the same when the mail is sent again because a worker
+    /// died, so that mail programs show the two as one.
+    #[must_use]
+    pub fn mail(&self) -> String {
+        match self.confirming() {
+            Some(asker) => format!("confirm {} {}", asker.name, asker.at.0),
+            None => self.schedule.mail(),
+        }
+    }
+
+    /// Whether this worker still has the item.
+    #[must_use]
+    pub fn is_claimed_by(&self, worker: &str) -> bool {
+        self.schedule.claim.as_ref().is_some_and(|claim| claim.is_of(worker))
+    }
+
+    /// The mail server has taken the mail.
+    pub fn accepted(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
+        self.schedule.count(now, kind);
+        self.dropped(now, wait, kind);
+    }
+
+    /// There was nothing left to send: what waited is gone by now.
+    pub fn dropped(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
+        if kind == Kind::Digest {
+            // A comment may be reported again. Its queue entry is remembered.
+            self.schedule.in_flight.clear();
+        }
+        self.settle(now, wait);
+        if kind == Kind::Digest && !self.schedule.waiting.is_empty() {
+            self.schedule.schedule_digest(now, wait);
+        }
+    }
+
+    /// These notices are left out of the mail: the text of a comment waits for a moderator, or a rejection was undone. They are
+    /// sent once the text is accepted, or the comment is rejected again; some may be by now.
+    pub fn set_aside(&mut self, ids: &BTreeSet<u64>) {
+        self.schedule.set_aside(ids);
+    }
+
+    /// What is in flight counts as notified, and the asker as asked.
+    fn settle(&mut self, now: Timestamp, wait: Duration) {
+        if let Some(asker) = self.schedule.settle(now).and_then(|name| self.enrolment.asker_mut(&name)) {
+            asker.asked_at = Some(now);
+        }
+        if self.enrolment.status == Status::On {
+            self.schedule.schedule_waiting(now, wait);
+        }
+    }
+
+    /// The confirmation that was to be sent waits until this time.
+    pub fn put_off(&mut self, until: Timestamp) {
+        self.schedule.claim = None;
+        if let Some(asker) = self.schedule.confirming.take().and_then(|name| self.enrolment.asker_mut(&name)) {
+            asker.from = until;
+        }
+    }
+
+    /// What the asker wrote is gone, so that the owner is not asked.
+    pub fn dismiss(&mut self) {
+        self.schedule.claim = None;
+        self.enrolment.dismiss(self.schedule.confirming.take().as_deref());
+    }
+
+    /// The mail server has not taken the mail. It is tried again, for a day.
+    pub fn refused(&mut self, now: Timestamp, wait: Duration) {
+        match self.schedule.refuse(now) {
+            None => self.give_up(now, wait),
+            Some(retry) if self.schedule.confirming.is_some() => self.put_off(now + retry),
+            Some(retry) => self.schedule.put_back(now + retry),
+        }
+    }
+
+    /// What was in flight counts as notified, but for what was written since the first refusal. That has a day of its own.
+    fn give_up(&mut self, now: Timestamp, wait: Duration) {
+        if self.schedule.confirming.is_some() {
+            return self.settle(now, wait);
+        }
+        let newer = self.schedule.split_newer();
+        self.settle(now, wait);
+        self.schedule.retry_newer(newer, now);
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,216 @@
+//! What a recipient is notified of, and when: comments that wait, the mail that is being sent, and what was sent before.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{DAY, HOUR, Kind, MAX_WAITING, MINUTE, Notice, is_default};
+use crate::claim::Claim;
+use crate::time::{Timestamp, stored};
+
+/// Comments that are remembered in each of two sets after they were sent.
+const MAX_NOTIFIED: usize = 200;
+/// Mails in 24 hours.
+pub(super) const MAX_MAILS: usize = 10;
+/// How long notifications gather after the first, second and later mails of 24 hours.
+const WAITS: [Duration; 3] = [Duration::from_mins(15), HOUR, Duration::from_hours(6)];
+/// Pauses before the second and later attempts. The last one repeats for [`GIVE_UP`].
+const RETRIES: [Duration; 5] = [Duration::from_secs(5), MINUTE, Duration::from_mins(5), Duration::from_mins(30), HOUR];
+const GIVE_UP: Duration = DAY;
+
+/// The mails of a recipient. A [`Notice`] is in one set at a time, as a number.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Schedule {
+    #[serde(rename = "wt", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    pub(super) waiting: BTreeSet<u64>,
+    /// How many more wait, beyond [`MAX_WAITING`].
+    #[serde(rename = "wm", default, skip_serializing_if = "is_default")]
+    more: u64,
+    #[serde(rename = "fl", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    pub(super) in_flight: BTreeSet<u64>,
+    #[serde(rename = "fm", default, skip_serializing_if = "is_default")]
+    pub(super) more_in_flight: u64,
+    /// Comments, and for moderators the queue entries, [`crate::comment::Comment::queue_entry`].
+    #[serde(rename = "td", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    notified: BTreeSet<u64>,
+    #[serde(rename = "ty", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    notified_before: BTreeSet<u64>,
+    /// When `notified` became empty.
+    #[serde(rename = "ro", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
+    notified_since: Timestamp,
+    #[serde(rename = "du", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub(super) due: Option<Timestamp>,
+    #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
+    pub(super) claim: Option<Claim>,
+    /// Mails of the last 24 hours.
+    #[serde(rename = "se", default, skip_serializing_if = "Vec::is_empty", serialize_with = "stored::list")]
+    pub(super) sent: Vec<Timestamp>,
+    #[serde(rename = "rf", default, skip_serializing_if = "is_default")]
+    refusals: u32,
+    /// When the mail server began to refuse.
+    #[serde(rename = "rs", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
+    refused_since: Timestamp,
+    /// The asker whose confirmation is being sent.
+    #[serde(rename = "cf", default, skip_serializing_if = "Option::is_none")]
+    pub(super) confirming: Option<String>,
+    /// Notices that were left out of a mail: the text waits for a moderator, or the rejection was undone. In flight, those whose
+    /// text was accepted, or that were rejected again, meanwhile.
+    #[serde(rename = "as", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    pub(super) aside: BTreeSet<u64>,
+}
+
+impl Schedule {
+    /// Whether it waits or is in flight.
+    pub(super) fn has(&self, notice: u64) -> bool {
+        self.waiting.contains(&notice) || self.in_flight.contains(&notice)
+    }
+
+    pub(super) fn was_notified(&self, id: u64) -> bool {
+        self.notified.contains(&id) || self.notified_before.contains(&id)
+    }
+
+    pub(super) fn remember(&mut self, mut ids: BTreeSet<u64>, now: Timestamp) {
+        if now.since(self.notified_since) >= DAY || self.notified.len() + ids.len() > MAX_NOTIFIED {
+            self.notified_before = std::mem::take(&mut self.notified);
+            self.notified_since = now;
+        }
+        self.notified.append(&mut ids);
+    }
+
+    pub(super) fn add(&mut self, id: u64) {
+        if self.waiting.len() < MAX_WAITING {
+            self.waiting.insert(id);
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub(super) fn schedule_waiting(&mut self, now: Timestamp, wait: Duration) {
+        // While a mail about comments is sent, the next one waits for what becomes of it.
+        let is_free = self.claim.is_none() || self.confirming.is_some();
+        if !self.waiting.is_empty() && is_free && self.due.is_none() {
+            self.due = Some(self.next(now, wait));
+        }
+    }
+
+    /// When the next batch is due.
+    pub(super) fn next(&self, now: Timestamp, wait: Duration) -> Timestamp {
+        let recent: Vec<Timestamp> = self.sent.iter().copied().filter(|at| now.since(*at) < DAY).collect();
+        let wait = match recent.len() {
+            0 => wait,
+            mails => WAITS[(mails - 1).min(WAITS.len() - 1)].max(wait),
+        };
+        let full = recent.len().checked_sub(MAX_MAILS).map_or(now, |first| recent[first] + DAY);
+        (now + wait).max(full)
+    }
+
+    pub(super) fn schedule_digest(&mut self, now: Timestamp, wait: Duration) {
+        let next = self.sent.last().map_or(now, |last| *last + HOUR);
+        self.due = Some((now + wait).max(next));
+    }
+
+    /// Takes the comments that wait.
+    pub(super) fn take(&mut self) {
+        self.in_flight = std::mem::take(&mut self.waiting);
+        self.more_in_flight = std::mem::take(&mut self.more);
+    }
+
+    /// Names the mail about the comments in flight.
+    pub(super) fn mail(&self) -> String {
+        format!("{:?} {:?}", self.in_flight, self.sent.last().map(|last| last.0))
+    }
+
+    /// Counts a mail among those of the day. The first mail after a confirmation waits no longer than others.
+    pub(super) fn count(&mut self, now: Timestamp, kind: Kind) {
+        self.sent.retain(|at| now.since(*at) < DAY);
+        if kind != Kind::Confirmation {
+            self.sent.push(now);
+        }
+    }
+
+    /// [`super::NotificationState::set_aside`]
+    pub(super) fn set_aside(&mut self, ids: &BTreeSet<u64>) {
+        for id in ids {
+            if !self.in_flight.remove(id) {
+                continue;
+            }
+            if self.aside.contains(id) {
+                self.add(*id);
+            } else {
+                // The oldest gives way. Those in flight are accepted.
+                let is_full = self.aside.len() >= MAX_WAITING;
+                if is_full && let Some(oldest) = self.aside.iter().copied().find(|id| !self.in_flight.contains(id)) {
+                    self.aside.remove(&oldest);
+                }
+                self.aside.insert(*id);
+            }
+        }
+        self.aside.retain(|id| !self.waiting.contains(id));
+    }
+
+    /// Counts the comments in flight as notified. Returns the asker whose confirmation was in flight.
+    pub(super) fn settle(&mut self, now: Timestamp) -> Option<String> {
+        let notified = std::mem::take(&mut self.in_flight);
+        self.aside.retain(|id| !notified.contains(id));
+        self.remember(notified, now);
+        self.more_in_flight = 0;
+        self.claim = None;
+        self.refusals = 0;
+        self.confirming.take()
+    }
+
+    /// Counts a refusal of the mail server, and returns how long to wait after it. `None` when it has refused for a day.
+    pub(super) fn refuse(&mut self, now: Timestamp) -> Option<Duration> {
+        if self.refusals == 0 {
+            self.refused_since = now;
+        }
+        if now.since(self.refused_since) >= GIVE_UP {
+            return None;
+        }
+        let retry = RETRIES[usize::try_from(self.refusals).unwrap_or(usize::MAX).min(RETRIES.len() - 1)];
+        self.refusals += 1;
+        Some(retry)
+    }
+
+    /// Lets the comments in flight wait again, until `due`.
+    pub(super) fn put_back(&mut self, due: Timestamp) {
+        for id in std::mem::take(&mut self.in_flight) {
+            self.aside.remove(&id);
+            self.add(id);
+        }
+        self.more += std::mem::take(&mut self.more_in_flight);
+        self.claim = None;
+        self.due = Some(due);
+    }
+
+    /// Takes what was written since the first refusal out of flight.
+    pub(super) fn split_newer(&mut self) -> BTreeSet<u64> {
+        let is_newer = |notice: &u64| Notice::of_number(*notice).comment().created_at() > self.refused_since;
+        let (newer, older) = std::mem::take(&mut self.in_flight).into_iter().partition(is_newer);
+        self.in_flight = older;
+        newer
+    }
+
+    /// Lets comments wait whose mail was refused along with older ones. They have a day of their own.
+    pub(super) fn retry_newer(&mut self, newer: BTreeSet<u64>, now: Timestamp) {
+        for id in newer {
+            self.add(id);
+        }
+        if !self.waiting.is_empty() {
+            (self.refusals, self.refused_since) = (1, now);
+            self.due = Some(now + HOUR);
+        }
+    }
+
+    /// Forgets what waits. What was sent stays known.
+    pub(super) fn clear(&mut self) {
+        *self = Self {
+            notified: std::mem::take(&mut self.notified),
+            notified_before: std::mem::take(&mut self.notified_before),
+            notified_since: self.notified_since,
+            sent: std::mem::take(&mut self.sent),
+            ..Self::default()
+        };
+    }
+}

@@ -1,0 +1,265 @@
+//! A person who asks what is known of them, or to be forgotten.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::email;
+use crate::fold::fold_forms;
+use crate::ids::{HASHED_SOURCE, SourceId, UserId, Visitor, keyed_hash, salt_fingerprint, sha256_hex};
+use crate::letters::{Scripts, is_mark, is_of_word};
+use crate::mail_keys::{MailKeys, Recipient};
+use crate::mention::handle;
+use crate::secret::Secret;
+use crate::sign_in::account_of;
+use crate::sign_in::keys::FlowKeys;
+
+/// Characters of a name that is looked for in others' words. A shorter one is a word of its own too often.
+const MIN_NAME: usize = 2;
+
+/// What a person is found by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Who {
+    User(UserId),
+    /// A guest, and who signs in by a code, by hashes of one address. Comments from elsewhere may have the MD5 that Gravatar took
+    /// earlier.
+    Address {
+        sha256: String,
+        md5: String,
+        /// Keyed hashes of these.
+        keyed: [String; 2],
+        /// The recipient of mails to a guest.
+        recipient: Recipient,
+        /// The address, as it is kept.
+        sealed: String,
+        /// The account that the address has or would have.
+        account: UserId,
+        /// The inbox of codes.
+        inbox: String,
+    },
+}
+
+impl Who {
+    /// A person who is found by an address. `md5` is its hash as Gravatar took it earlier.
+    #[must_use]
+    pub fn address(address: &str, md5: String, salt: &Secret) -> Self {
+        let (address, keys) = (email::exact(address), MailKeys::new(salt));
+        let (sha256, hashes) = (sha256_hex(&address), PersonHashes::new(salt));
+        Self::Address {
+            keyed: [hashes.address(&sha256), hashes.address(&md5)],
+            sha256,
+            md5,
+            recipient: keys.guest(&address),
+            sealed: keys.seal(&address),
+            account: account_of(salt, &address).0,
+            inbox: FlowKeys::new(salt).inbox(&address),
+        }
+    }
+}
+
+/// Everything that the table knows a person by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    pub who: Who,
+    pub known: KnownBy,
+}
+
+/// Collected from what the person left.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownBy {
+    /// All names, former ones included.
+    #[serde(rename = "nm", default)]
+    pub names: BTreeSet<String>,
+    /// Gravatar's hashes of addresses.
+    #[serde(rename = "ad", default)]
+    pub addresses: BTreeSet<String>,
+    /// Keyed hashes of the addresses by which a guest is looked for: [`PersonHashes::address`].
+    #[serde(skip)]
+    pub keyed: BTreeSet<String>,
+    #[serde(rename = "vs", default)]
+    pub visitors: BTreeSet<Visitor>,
+    /// Hashes of the subject of a token.
+    #[serde(rename = "sj", default)]
+    pub subjects: BTreeSet<String>,
+    /// Recipients of mails.
+    #[serde(rename = "re", default)]
+    pub recipients: BTreeSet<Recipient>,
+    /// Addresses, as they are kept.
+    #[serde(rename = "se", default)]
+    pub sealed: BTreeSet<String>,
+    /// Inboxes of codes.
+    #[serde(rename = "ib", default)]
+    pub inboxes: BTreeSet<String>,
+    /// The profile has a picture that does not come from an address.
+    #[serde(rename = "pi", default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_picture: bool,
+}
+
+impl KnownBy {
+    pub fn extend(&mut self, other: Self) {
+        self.names.extend(other.names);
+        self.addresses.extend(other.addresses);
+        self.keyed.extend(other.keyed);
+        self.visitors.extend(other.visitors);
+        self.subjects.extend(other.subjects);
+        self.recipients.extend(other.recipients);
+        self.sealed.extend(other.sealed);
+        self.inboxes.extend(other.inboxes);
+        self.has_picture |= other.has_picture;
+    }
+}
+
+impl Person {
+    #[must_use]
+    pub fn new(who: Who) -> Self {
+        let mut known = KnownBy::default();
+        if let Who::Address { sha256, md5, keyed, recipient, sealed, inbox, .. } = &who {
+            known.addresses.extend([sha256.clone(), md5.clone()]);
+            known.keyed.extend(keyed.clone());
+            known.recipients.insert(recipient.clone());
+            known.sealed.insert(sealed.clone());
+            known.inboxes.insert(inbox.clone());
+        }
+        let mut person = Self { who, known };
+        let user = person.user();
+        person.known.visitors.insert(user.into());
+        person.known.recipients.insert(user.into());
+        person
+    }
+
+    /// Nobody may ever have signed in as this user.
+    #[must_use]
+    pub fn user(&self) -> UserId {
+        match self.who {
+            Who::User(id) | Who::Address { account: id, .. } => id,
+        }
+    }
+
+    /// The handles by which others may have mentioned the person. Guests have none.
+    #[must_use]
+    pub fn handles(&self) -> BTreeSet<String> {
+        let is_guest_alone = matches!(self.who, Who::Address { .. }) && self.known.subjects.is_empty();
+        let names = self.known.names.iter().filter(|_| !is_guest_alone);
+        names.filter_map(|name| handle(name)).collect()
+    }
+
+    /// Whether a text contains a name as a word, or a mention.
+    #[must_use]
+    pub fn is_named_in(&self, text: &str) -> bool {
+        let text = fold_forms(text);
+        let names = self.known.names.iter().filter(|name| name.chars().count() >= MIN_NAME).cloned();
+        let mut words = names.chain(self.handles().into_iter().map(|handle| format!("@{handle}")));
+        words.any(|word| contains_word(&text, &fold_forms(&word)))
+    }
+}
+
+/// Whether `word` is in the text, with neither a letter nor a digit beside it, but for those of scripts in which words touch.
+fn contains_word(text: &str, word: &str) -> bool {
+    let joins = |c: &char| *c == '_' || (is_of_word(*c) && !Scripts::of(*c).touch());
+    text.match_indices(word).any(|(start, found)| {
+        let (before, after) = (text[..start].chars().next_back(), text[start + found.len()..].chars().next());
+        !before.is_some_and(|c| joins(&c)) && !after.is_some_and(|c| joins(&c) || is_mark(c))
+    })
+}
+
+/// Keyed hashes that stand for people who were forgotten, and for the sources of their comments.
+#[derive(Clone, Debug)]
+pub struct PersonHashes(Secret);
+
+impl PersonHashes {
+    #[must_use]
+    pub fn new(salt: &Secret) -> Self {
+        Self(salt.clone())
+    }
+
+    #[must_use]
+    pub fn user(&self, id: UserId) -> String {
+        keyed_hash(&self.0, &["person", "user", &id.to_string()])
+    }
+
+    /// `hash` is Gravatar's.
+    #[must_use]
+    pub fn address(&self, hash: &str) -> String {
+        keyed_hash(&self.0, &["person", "address", &hash.to_ascii_lowercase()])
+    }
+
+    #[must_use]
+    pub fn who(&self, who: &Who) -> String {
+        match who {
+            Who::User(id) => self.user(*id),
+            Who::Address { sha256, .. } => self.address(sha256),
+        }
+    }
+
+    /// All that stands for the person.
+    #[must_use]
+    pub fn all(&self, person: &Person) -> BTreeSet<String> {
+        let addresses = person.known.addresses.iter().map(|hash| self.address(hash));
+        addresses.chain([self.user(person.user())]).collect()
+    }
+
+    /// What stands for the source of an erased comment: ids and sites of other systems may be names.
+    #[must_use]
+    pub fn source(&self, source: &SourceId) -> SourceId {
+        let format = source.format();
+        SourceId(format!("{format}:{HASHED_SOURCE}{}", keyed_hash(&self.0, &["person", "source", &source.0])))
+    }
+
+    /// Tells hashes of one salt from those of another.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        salt_fingerprint(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ada() -> Person {
+        let mut ada = Person::new(Who::User(UserId(7)));
+        ada.known.names.extend(["Ada Lovelace".to_owned(), "A".to_owned()]);
+        ada
+    }
+
+    #[test]
+    fn a_name_is_found_as_a_word_and_a_handle_as_a_mention() {
+        for text in ["ADA LOVELACE wrote", "thanks, @ada_lovelace!", "(Ada Lovelace)"] {
+            assert!(ada().is_named_in(text), "{text}");
+        }
+        for text in ["a day", "Ada", "Ada Lovelacewood", "@ada_lovelace_2", "ada_lovelace"] {
+            assert!(!ada().is_named_in(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_found_in_any_script_and_normal_form() {
+        for (name, text) in [
+            ("李雷", "谢谢李雷的回答"),
+            ("김철수", "김철수가 썼다"),
+            ("Zoé", "merci, ZOE\u{301}!"),
+            ("Zoé", "@zoé"),
+            ("प्रिया", "धन्यवाद प्रिया।"),
+            ("Straße", "@straße"),
+        ] {
+            let mut person = Person::new(Who::User(UserId(7)));
+            person.known.names.insert(name.to_owned());
+            assert!(person.is_named_in(text), "{name}: {text}");
+        }
+        let mut ram = Person::new(Who::User(UserId(7)));
+        ram.known.names.insert("राम".to_owned());
+        assert!(!ram.is_named_in("रामू") && !ram.is_named_in("राम्या"));
+    }
+
+    #[test]
+    fn hashes_differ_between_people_and_salts_and_do_not_hold_the_source() {
+        let hashes = |salt: &str| PersonHashes::new(&Secret::from(salt.to_owned()));
+        let (one, other) = (hashes("one"), hashes("other"));
+        assert_ne!(one.user(UserId(7)), one.user(UserId(8)));
+        assert_ne!(one.user(UserId(7)), one.address("7"));
+        assert_ne!(one.user(UserId(7)), other.user(UserId(7)));
+        assert_ne!(one.fingerprint(), other.fingerprint());
+        let source = one.source(&SourceId("disqus:ada-1".to_owned()));
+        assert!(source.is_hashed() && source.0.starts_with("disqus:") && !source.0.contains("ada"), "{source}");
+    }
+}

@@ -1,0 +1,142 @@
+//! What requests count for, the limiters that count them, and a caller's status.
+
+use crate::time::Timestamp;
+
+/// Read units that a read may cost, and write units that a write may cost, before it counts once more.
+const READ_UNITS: f64 = 10.0;
+const WRITE_UNITS: f64 = 20.0;
+
+/// A count of a caller's requests per minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Limiter {
+    Read,
+    Changes,
+    Write,
+    Upload,
+}
+
+impl Limiter {
+    /// Names the limiter in the key of a counter.
+    pub fn scope(self) -> &'static str {
+        match self {
+            Self::Read => "r",
+            Self::Changes => "c",
+            Self::Write => "w",
+            Self::Upload => "u",
+        }
+    }
+}
+
+/// Decides which limiters count a request, and for how many requests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateClass {
+    Read,
+    /// A feed, or a page of comments over the default size. It reserves what it may cost, in read units.
+    LargeRead {
+        units: u32,
+    },
+    /// Reads of `changes`, which pages repeat for as long as they are open.
+    Changes,
+    Write,
+    /// A decision about many comments, which counts as one write.
+    Bulk,
+    Upload,
+    /// A write that makes the service forget the caller.
+    Forget,
+}
+
+impl RateClass {
+    /// Whether it is no write.
+    #[must_use]
+    pub fn is_read(self) -> bool {
+        matches!(self, Self::Read | Self::LargeRead { .. } | Self::Changes)
+    }
+
+    /// Whether read-only mode and bans refuse it. Nobody is kept from being forgotten.
+    #[must_use]
+    pub fn is_restricted(self) -> bool {
+        matches!(self, Self::Write | Self::Bulk | Self::Upload)
+    }
+
+    /// The limiter that counts it for what it costs.
+    #[must_use]
+    pub fn limiter(self) -> Limiter {
+        match self {
+            Self::Read | Self::LargeRead { .. } => Limiter::Read,
+            Self::Changes => Limiter::Changes,
+            Self::Write | Self::Bulk | Self::Upload | Self::Forget => Limiter::Write,
+        }
+    }
+
+    /// The limiter that counts it once besides.
+    #[must_use]
+    pub fn second_limiter(self) -> Option<Limiter> {
+        (self == Self::Upload).then_some(Limiter::Upload)
+    }
+
+    /// How many requests one counts for that cost the table so many units: read units of a read, write units of a write.
+    #[must_use]
+    pub fn worth(self, units: f64) -> u32 {
+        let each = match self {
+            Self::Read | Self::LargeRead { .. } | Self::Changes => READ_UNITS,
+            Self::Write | Self::Upload | Self::Forget => WRITE_UNITS,
+            Self::Bulk => return 1,
+        };
+        let begun = (units / each).ceil();
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole, not negative, and saturating"
+        )]
+        let requests = begun as u32;
+        requests.max(1)
+    }
+
+    /// How many requests one counts for until it is known what it cost.
+    #[must_use]
+    pub fn reserves(self) -> u32 {
+        if let Self::LargeRead { units } = self { self.worth(units.into()) } else { 1 }
+    }
+}
+
+/// The state of a caller's limit in the current minute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimitStatus {
+    pub class: RateClass,
+    pub limiter: Limiter,
+    /// When the request was counted.
+    pub at: Timestamp,
+    /// How many requests it was counted for.
+    pub counted: u32,
+    pub limit: u32,
+    pub remaining: u32,
+    /// Whether this request is still within the limit.
+    pub allowed: bool,
+    /// Seconds until the minute ends, at least 1.
+    pub resets_in: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_counts_for_every_ten_read_units_or_twenty_write_units_begun() {
+        for (units, reads, writes) in [
+            (0.0, 1, 1),
+            (10.0, 1, 1),
+            (10.5, 2, 1),
+            (20.0, 2, 1),
+            (20.5, 3, 2),
+            (127.0, 13, 7),
+            (1e30, u32::MAX, u32::MAX),
+        ] {
+            assert_eq!((RateClass::Read.worth(units), RateClass::Write.worth(units)), (reads, writes), "{units}");
+            assert_eq!(RateClass::Bulk.worth(units), 1, "{units}");
+        }
+        assert_eq!(
+            [RateClass::Read, RateClass::LargeRead { units: 101 }, RateClass::Write].map(RateClass::reserves),
+            [1, 11, 1]
+        );
+    }
+}

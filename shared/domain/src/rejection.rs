@@ -1,0 +1,67 @@
+//! The rejection of a comment: what a moderator says about it, and who it was.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::UserId;
+use crate::time::{Timestamp, stored};
+
+/// Characters of a note.
+pub const MAX_NOTE: usize = 500;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RejectionReason {
+    Spam,
+    OffTopic,
+    Offensive,
+    Illegal,
+    Other,
+}
+
+impl RejectionReason {
+    /// The key of its label.
+    #[must_use]
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Spam => "spam",
+            Self::OffTopic => "off_topic",
+            Self::Offensive => "offensive",
+            Self::Illegal => "illegal",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What a moderator says about a rejection. The writer reads it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grounds {
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<RejectionReason>,
+    #[serde(rename = "n", default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A rejection, as stored with its comment. An approval removes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejection {
+    #[serde(flatten)]
+    pub grounds: Grounds,
+    /// `None` for one who was forgotten.
+    #[serde(rename = "mo", default, skip_serializing_if = "Option::is_none")]
+    pub moderator: Option<UserId>,
+    /// The moderator's name at that time.
+    #[serde(rename = "nm", default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    #[serde(rename = "at", serialize_with = "stored::time")]
+    pub at: Timestamp,
+    /// It follows from a ban: the writer gets no mail of it.
+    #[serde(rename = "q", default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_silent: bool,
+}
+
+impl Rejection {
+    #[must_use]
+    pub fn without_moderator(self) -> Self {
+        Self { moderator: None, name: String::new(), ..self }
+    }
+}

@@ -1,0 +1,62 @@
+//! How many codes are sent and tried, whoever asks, and when they go to addresses with an account only. `inbox` has the bounds
+//! of one address.
+
+use std::time::Duration;
+
+use crate::time::{Hour, Timestamp};
+
+/// Codes that a network may ask for in an hour.
+pub const CODES_OF_NETWORK: u32 = 10;
+/// Codes of a network in a day that go to addresses without an account.
+pub const STRANGERS_OF_NETWORK: u32 = 10;
+/// Wrong codes that a network may try in an hour.
+pub const WRONG_TRIES_OF_NETWORK: u32 = 30;
+/// Codes that go to addresses of one domain in an hour.
+const CODES_OF_DOMAIN: u32 = 150;
+/// Codes that go out at all in an hour.
+const CODES_OF_ALL: u32 = 300;
+/// Addresses that refused a code, bounced or complained in an hour, after which strangers get none until it ends. Mail services
+/// suspend senders for bounces, and addresses that somebody invents bounce.
+pub const MAX_FAILURES: u64 = 5;
+/// How long no code goes to an address that refused one, bounced or complained.
+pub const STOPPED: Duration = Duration::from_hours(30 * 24);
+
+/// How many codes may go to addresses of one domain in an hour, before one to this address.
+#[must_use]
+pub fn codes_of_domain(has_account: bool) -> u32 {
+    without_what_is_kept(CODES_OF_DOMAIN, has_account)
+}
+
+/// How many codes may go out in an hour, before one to this address.
+#[must_use]
+pub fn codes_of_all(has_account: bool) -> u32 {
+    without_what_is_kept(CODES_OF_ALL, has_account)
+}
+
+/// A quarter is kept for addresses with an account.
+fn without_what_is_kept(codes: u32, has_account: bool) -> u32 {
+    if has_account { codes } else { codes * 3 / 4 }
+}
+
+/// Seconds until the next hour begins.
+#[must_use]
+pub fn wait(now: Timestamp) -> u64 {
+    (Hour::of(now).after(1).start().seconds() - now.seconds()).unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quarter_of_the_codes_is_kept_for_addresses_with_an_account() {
+        assert_eq!((codes_of_all(false), codes_of_all(true)), (225, 300));
+        assert_eq!((codes_of_domain(false), codes_of_domain(true)), (112, 150));
+    }
+
+    #[test]
+    fn a_bound_ends_with_its_hour() {
+        let at = |seconds: i64| Timestamp(seconds * 1_000);
+        assert_eq!((wait(at(7_199)), wait(at(7_200))), (1, 3_600));
+    }
+}

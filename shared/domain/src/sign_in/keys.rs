@@ -1,0 +1,373 @@
+//! Codes, the hashes that stand for addresses and networks, and refresh tokens. Codes and hashes follow from the visitor salt
+//! (HKDF-SHA256), so that the function `delivery` can compute a code that is stored nowhere. What signs in follows from the
+//! seed, which the function `sign_in` alone has.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv6Addr};
+use std::str::FromStr;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::hmac;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use serde::{Deserialize, Serialize};
+
+use super::TOKEN_LIFETIME;
+use crate::email::{canonical, exact};
+use crate::ids::{UserId, sha256_hex};
+use crate::seal::{DerivedKeys, Seal, tag};
+use crate::secret::Secret;
+use crate::time::{Timestamp, stored};
+
+/// Digits of a code.
+const DIGITS: usize = 8;
+const CODES: u32 = 100_000_000;
+/// Characters of the hash of an address, and of a nonce: 132 bits.
+const INBOX: usize = 22;
+/// Characters of the hash of a network or a domain: 66 bits.
+const SHORT: usize = 11;
+/// Characters of the signature of a refresh token: 258 bits.
+const SIGNATURE: usize = 43;
+/// Characters of the id of a public key.
+const KEY_ID: usize = 16;
+
+/// What tells a flow from all others. Whoever asked for the code has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct FlowId {
+    /// Keyed hash of the mailbox.
+    pub inbox: String,
+    pub nonce: String,
+}
+
+impl fmt::Display for FlowId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.inbox, self.nonce)
+    }
+}
+
+impl FromStr for FlowId {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_hash =
+            |part: &str| part.len() == INBOX && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+        let parts = text.split_once('.').filter(|(inbox, nonce)| is_hash(inbox) && is_hash(nonce));
+        let (inbox, nonce) = parts.ok_or("no flow")?;
+        Ok(Self { inbox: inbox.to_owned(), nonce: nonce.to_owned() })
+    }
+}
+
+impl TryFrom<String> for FlowId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<FlowId> for String {
+    fn from(flow: FlowId) -> Self {
+        flow.to_string()
+    }
+}
+
+/// A new nonce of a flow.
+#[must_use]
+pub fn nonce(random: [u8; 17]) -> String {
+    let mut text = URL_SAFE_NO_PAD.encode(random);
+    text.truncate(INBOX);
+    text
+}
+
+/// The keys of flows.
+pub struct FlowKeys {
+    seal: Seal,
+    names: hmac::Key,
+    codes: hmac::Key,
+}
+
+impl FlowKeys {
+    #[must_use]
+    pub fn new(salt: &Secret) -> Self {
+        let keys = DerivedKeys::new(salt);
+        Self { seal: keys.addresses(), names: keys.mac("sign-in name"), codes: keys.mac("code") }
+    }
+
+    /// What stands for the mailbox of an address. All spellings of one mailbox are the same.
+    #[must_use]
+    pub fn inbox(&self, address: &str) -> String {
+        tag(&self.names, &["inbox", &canonical(address)], INBOX)
+    }
+
+    /// What stands for one address, by which codes to it are stopped. Nothing but its case is folded: where `+` is no tag, somebody
+    /// could stop another's codes by an address that does not exist.
+    #[must_use]
+    pub fn address(&self, address: &str) -> String {
+        tag(&self.names, &["address", &exact(address)], INBOX)
+    }
+
+    /// What stands for the domain of an address, by which mails to it are bounded.
+    #[must_use]
+    pub fn domain(&self, address: &str) -> String {
+        let address = canonical(address);
+        tag(&self.names, &["domain", address.rsplit_once('@').map_or("", |(_, domain)| domain)], SHORT)
+    }
+
+    /// What stands for the network of a caller. One customer of a provider may have an IPv6 /48.
+    #[must_use]
+    pub fn network(&self, ip: IpAddr) -> String {
+        let network = match ip {
+            IpAddr::V4(ip) => IpAddr::V4(ip),
+            IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 80))),
+        };
+        tag(&self.names, &["network", &network.to_string()], SHORT)
+    }
+
+    #[must_use]
+    pub fn seal(&self, address: &str) -> String {
+        self.seal.close(address)
+    }
+
+    /// `None` when it was sealed under another salt.
+    #[must_use]
+    pub fn open(&self, sealed: &str) -> Option<String> {
+        self.seal.open(sealed)
+    }
+
+    /// The code of a flow. Each is as likely as any other: numbers above the last whole multiple are passed over.
+    #[must_use]
+    pub fn code(&self, flow: &FlowId) -> String {
+        const WHOLE: u32 = u32::MAX - u32::MAX % CODES;
+        let words = (0_u32..).flat_map(|round| {
+            let tag = hmac::sign(&self.codes, format!("{round}.{flow}").as_bytes());
+            let words = tag.as_ref().chunks_exact(4).map(|word| word.iter().fold(0, |sum, b| sum << 8 | u32::from(*b)));
+            words.collect::<Vec<u32>>()
+        });
+        let number = words.into_iter().find(|word| *word < WHOLE).unwrap_or_default();
+        format!("{:0DIGITS$}", number % CODES)
+    }
+
+    /// Whether it is the code of the flow, as somebody typed it. The time that it takes says nothing about the code.
+    #[must_use]
+    pub fn is_code(&self, flow: &FlowId, typed: &str) -> bool {
+        let typed: String = typed.chars().filter(|c| !c.is_whitespace()).collect();
+        let hash = |text: &str| hmac::sign(&self.codes, text.as_bytes());
+        hash(&self.code(flow)).as_ref() == hash(&typed).as_ref()
+    }
+}
+
+/// A token that gets an access token, and a successor of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RefreshToken {
+    pub account: UserId,
+    /// Tells the session from the others of the account.
+    pub nonce: u64,
+    pub generation: u64,
+}
+
+/// What signs in.
+pub struct Seed {
+    signing: [u8; 32],
+    refresh: hmac::Key,
+}
+
+impl Seed {
+    #[must_use]
+    pub fn new(seed: &Secret) -> Self {
+        let keys = DerivedKeys::new(seed);
+        Self { signing: keys.bytes("access token"), refresh: keys.mac("refresh token") }
+    }
+
+    /// The private key of access tokens (Ed25519).
+    #[must_use]
+    pub fn signing(&self) -> &[u8; 32] {
+        &self.signing
+    }
+
+    /// Its public key, in base64url.
+    #[must_use]
+    pub fn public(&self) -> String {
+        let pair = Ed25519KeyPair::from_seed_unchecked(&self.signing).expect("a key has 32 bytes");
+        URL_SAFE_NO_PAD.encode(pair.public_key())
+    }
+
+    /// The same token has the same text, so that two tabs get the same successor.
+    #[must_use]
+    pub fn write(&self, token: &RefreshToken) -> String {
+        let RefreshToken { account, nonce, generation } = token;
+        let signed = format!("{account}.{nonce}.{generation}");
+        format!("{signed}.{}", tag(&self.refresh, &[&signed], SIGNATURE))
+    }
+
+    /// `None` for what this seed has not signed.
+    #[must_use]
+    pub fn read(&self, text: &str) -> Option<RefreshToken> {
+        let mut parts = text.split('.');
+        let account = parts.next()?.parse().ok()?;
+        let token =
+            RefreshToken { account, nonce: parts.next()?.parse().ok()?, generation: parts.next()?.parse().ok()? };
+        // Compared as hashes, so that the time it takes says nothing about the signature.
+        let hash = |text: &str| hmac::sign(&self.refresh, text.as_bytes());
+        (hash(&self.write(&token)).as_ref() == hash(text).as_ref()).then_some(token)
+    }
+}
+
+/// The id of a public key.
+#[must_use]
+pub fn key_id(public: &str) -> String {
+    let mut id = sha256_hex(public);
+    id.truncate(KEY_ID);
+    id
+}
+
+/// The public keys of access tokens. One is replaced when the seed is another.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublicKeys {
+    #[serde(rename = "vn", default)]
+    pub version: u64,
+    #[serde(rename = "k", default)]
+    current: String,
+    /// The one before, whose tokens are valid until they expire.
+    #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
+    previous: Option<String>,
+    /// The second in which `current` replaced it.
+    #[serde(rename = "c", default, with = "stored::seconds")]
+    changed_at: Timestamp,
+}
+
+impl PublicKeys {
+    /// Makes a key the present one.
+    pub fn publish(&mut self, public: &str, now: Timestamp) {
+        if self.current != public {
+            let earlier = std::mem::replace(&mut self.current, public.to_owned());
+            self.previous = Some(earlier).filter(|earlier| !earlier.is_empty());
+            self.changed_at = now.start_of_second();
+        }
+    }
+
+    /// The bytes of the key of this id.
+    #[must_use]
+    pub fn find(&self, id: &str, now: Timestamp) -> Option<Vec<u8>> {
+        let previous = self.previous.iter().filter(|_| now.start_of_second() <= self.changed_at + TOKEN_LIFETIME);
+        let key = previous.chain([&self.current]).find(|key| !key.is_empty() && key_id(key) == id)?;
+        URL_SAFE_NO_PAD.decode(key).ok()
+    }
+
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.current.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn secret(text: &str) -> Secret {
+        Secret::from(text.to_owned())
+    }
+
+    fn keys(salt: &str) -> FlowKeys {
+        FlowKeys::new(&secret(salt))
+    }
+
+    fn flow(n: u8) -> FlowId {
+        FlowId { inbox: keys("a").inbox("ada@example.org"), nonce: nonce([n; 17]) }
+    }
+
+    #[test]
+    fn a_code_has_eight_digits_and_belongs_to_one_flow_under_one_salt() {
+        let codes: HashSet<String> = (0..=255).map(|n| keys("a").code(&flow(n))).collect();
+        assert!(codes.len() > 250);
+        assert!(codes.iter().all(|code| code.len() == 8 && code.bytes().all(|b| b.is_ascii_digit())));
+        assert_eq!(keys("a").code(&flow(1)), keys("a").code(&flow(1)));
+        assert_ne!(keys("a").code(&flow(1)), keys("b").code(&flow(1)));
+    }
+
+    #[test]
+    fn every_digit_of_a_code_is_as_likely_as_any_other() {
+        let inbox = keys("a").inbox("ada@example.org");
+        let mut counts = [[0_u32; 10]; DIGITS];
+        for n in 0..4_000_u32 {
+            let nonce = format!("{n:022}");
+            let code = keys("a").code(&FlowId { inbox: inbox.clone(), nonce });
+            for (place, digit) in code.bytes().enumerate() {
+                counts[place][usize::from(digit - b'0')] += 1;
+            }
+        }
+        // 400 each, and five standard deviations.
+        assert!(counts.iter().flatten().all(|count| (305..=495).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_code_may_be_typed_in_groups() {
+        let (keys, code) = (keys("a"), keys("a").code(&flow(1)));
+        let grouped = format!(" {} {}\n", &code[..4], &code[4..]);
+        assert!(keys.is_code(&flow(1), &code) && keys.is_code(&flow(1), &grouped));
+        for wrong in ["", "00000000", &code[1..], &format!("{code}0"), &keys.code(&flow(2))] {
+            assert!(!keys.is_code(&flow(1), wrong), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_flow_is_read_as_it_was_written_and_nothing_else_is() {
+        assert_eq!(flow(1).to_string().parse(), Ok(flow(1)));
+        let text = flow(1).to_string();
+        for odd in ["", ".", "a.b", &text[1..], &format!("{text}x"), &text.replace('.', "#"), &text.replace('.', "..")]
+        {
+            assert!(odd.parse::<FlowId>().is_err(), "{odd}");
+        }
+    }
+
+    #[test]
+    fn spellings_of_a_mailbox_share_an_inbox_and_a_network_is_a_48() {
+        let keys = keys("a");
+        assert_eq!(keys.inbox("A.da+x@googlemail.com"), keys.inbox("ada@gmail.com"));
+        assert_ne!(keys.inbox("ada@example.org"), keys.inbox("eve@example.org"));
+        assert_eq!(keys.domain("ada@googlemail.com"), keys.domain("eve@GMAIL.com"));
+        assert_eq!(keys.address("Ada@example.org"), keys.address("ada@example.org"));
+        assert_ne!(keys.address("ada+x@example.org"), keys.address("ada@example.org"));
+        let network = |ip: &str| keys.network(ip.parse().unwrap());
+        assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:ffff::2"));
+        assert_ne!(network("2001:db8:1::1"), network("2001:db8:2::1"));
+        assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+    }
+
+    #[test]
+    fn a_refresh_token_is_read_under_its_own_seed_only() {
+        let token = RefreshToken { account: UserId(7), nonce: 8, generation: 9 };
+        let (seed, other) = (Seed::new(&secret("a")), Seed::new(&secret("b")));
+        let text = seed.write(&token);
+        assert_eq!((seed.read(&text), other.read(&text)), (Some(token), None));
+        assert_eq!(text, seed.write(&token));
+        let forged = text.replacen(".9.", ".10.", 1);
+        for odd in ["", "7.8.9", "7.8.9.", &forged, &text[..text.len() - 1], &format!("{text}."), &format!("0{text}")] {
+            assert_eq!(seed.read(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_replaced_key_is_known_until_its_tokens_expire() {
+        let at = |seconds: i64| Timestamp(seconds * 1_000);
+        let (old, new) = (Seed::new(&secret("a")).public(), Seed::new(&secret("b")).public());
+        let mut keys = PublicKeys::default();
+        assert!(keys.is_empty() && keys.find(&key_id(""), at(0)).is_none());
+        keys.publish(&old, at(0));
+        keys.publish(&new, at(1_000));
+        let mut again = keys.clone();
+        again.publish(&new, at(2_000));
+        assert_eq!(again, keys);
+        let finds = |key: &str, seconds| keys.find(&key_id(key), at(seconds)).is_some();
+        assert!(finds(&new, 9_999) && finds(&old, 1_600) && !finds(&old, 1_601));
+    }
+
+    #[test]
+    fn an_address_opens_under_its_own_salt() {
+        let sealed = keys("a").seal("ada@example.org");
+        assert_eq!(keys("a").open(&sealed).as_deref(), Some("ada@example.org"));
+        assert_eq!(keys("b").open(&sealed), None);
+    }
+}

@@ -1,0 +1,84 @@
+//! Sign-in by a code that a mail brings. Whoever asks for a code starts a *flow*; the code ends it, and a *session* of the
+//! account begins. An account is an address.
+//!
+//! | file | what |
+//! |---|---|
+//! | `bounds` | how many codes and tries there are, whoever asks |
+//! | `inbox` | the flows of an address, and the bounds of its codes |
+//! | `keys` | codes, hashes and refresh tokens |
+//! | `session` | the sessions of an account |
+
+pub mod bounds;
+pub mod inbox;
+pub mod keys;
+pub mod session;
+
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::email;
+use crate::ids::UserId;
+use crate::secret::Secret;
+
+/// The `iss` of our own tokens. Nobody else's token may have it.
+pub const ISSUER: &str = "svc-pro:sign-in";
+/// How long a code is valid.
+pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
+/// How long an access token is valid.
+pub const TOKEN_LIFETIME: Duration = Duration::from_mins(10);
+
+const HOUR: Duration = Duration::from_hours(1);
+const DAY: Duration = Duration::from_hours(24);
+
+/// What an item of one write unit may have, without its key and the version's next digits.
+const UNIT: usize = 1_024 - 48;
+
+/// Whether a change of the item costs one write unit.
+fn fits_into_one_unit(item: &impl Serialize) -> bool {
+    serde_json::to_value(item).is_ok_and(|item| size(&item) <= UNIT)
+}
+
+/// The size of a value as `DynamoDB` counts it.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Object(fields) => 3 + fields.iter().map(|(name, value)| name.len() + 1 + size(value)).sum::<usize>(),
+        Value::Array(elements) => 3 + elements.iter().map(|value| 1 + size(value)).sum::<usize>(),
+        Value::String(text) => text.len(),
+        // Two digits a byte, and one byte more.
+        number => number.to_string().len().div_ceil(2) + 1,
+    }
+}
+
+/// An account, as an access token names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Account {
+    pub id: UserId,
+    /// A longer hash of the address than the id.
+    pub subject: String,
+    /// Signing out everywhere gives the account another one, and tokens with an earlier one are void.
+    pub epoch: u64,
+}
+
+/// The id and the subject of the account that has this address. They depend on the address and the salt alone.
+#[must_use]
+pub fn account_of(salt: &Secret, address: &str) -> (UserId, String) {
+    UserId::hashed(salt, ISSUER, &email::exact(address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_an_address_in_lower_case_with_its_dots_and_tags() {
+        let account = |address| account_of(&Secret::from("salt".to_owned()), address);
+        assert_eq!(account("ada@example.org"), account("Ada@Example.ORG"));
+        for other in ["ada+x@example.org", "a.da@example.org", "ada@example.com"] {
+            assert_ne!(account("ada@example.org"), account(other), "{other}");
+        }
+        assert_ne!(account("a.da@gmail.com"), account("ada@gmail.com"));
+        assert!(account("ada@example.org").0.is_hashed());
+    }
+}

@@ -1,0 +1,250 @@
+//! The Markdown of a body, read so that nothing inside an address in its text is markup: `https://a.example/__init__.py` reads
+//! as it was typed. Only delimiters at the end of an address that close what was opened before it are markup.
+//!
+//! The parser has no rule for this. It says which addresses are text, and not in code or links. Their characters that it would
+//! act on are replaced by noncharacters, and put back into what it makes of the result.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
+
+use crate::address::{self, Extent};
+use crate::steps;
+
+/// Levels of nested quotes, lists, emphasis and links. Deeper markup shows as it was typed.
+pub const MAX_NESTING: usize = 16;
+
+const OPTIONS: Options = Options::empty();
+
+/// What is markup inside of a line, and [`SHIELDS`] in its place.
+const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
+
+/// Noncharacters: nobody types them, and the parser takes them for letters.
+const SHIELDS: [char; 8] =
+    ['\u{fdd0}', '\u{fdd1}', '\u{fdd2}', '\u{fdd3}', '\u{fdd4}', '\u{fdd5}', '\u{fdd6}', '\u{fdd7}'];
+
+/// Markup in one address may change which of the others are text, so they are looked for again; so often at most.
+const MAX_PASSES: usize = 4;
+
+/// Markdown that is ready for the parser.
+pub struct Source<'a> {
+    text: Cow<'a, str>,
+    is_shielded: bool,
+}
+
+impl<'a> Source<'a> {
+    #[must_use]
+    pub fn of(body: &'a str) -> Self {
+        let mut source = Self { text: Cow::Borrowed(body), is_shielded: false };
+        if !may_have_markup(body) || body.contains(SHIELDS) {
+            return source;
+        }
+        for _ in 0..MAX_PASSES {
+            let markup = Reader::markup(&source.text);
+            if markup.is_empty() {
+                break;
+            }
+            source = Self { text: Cow::Owned(shielded(&source.text, &markup)), is_shielded: true };
+        }
+        source
+    }
+
+    /// What the parser reads.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The events of the parser, with the bytes of this source that each stands for.
+    pub fn events(&self) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
+        let restore = |event| if self.is_shielded { restored_event(event) } else { event };
+        Parser::new_ext(&self.text, OPTIONS).into_offset_iter().map(move |(event, range)| (restore(event), range))
+    }
+
+    /// A part of the source, as it was typed.
+    #[must_use]
+    pub fn typed(&self, range: Range<usize>) -> CowStr<'_> {
+        let text = CowStr::from(&self.text[range]);
+        if self.is_shielded { restored(text) } else { text }
+    }
+}
+
+/// Whether one of [`MARKUP`] stands in what may be an address.
+fn may_have_markup(body: &str) -> bool {
+    let mut is_inside = false;
+    body.contains("://")
+        && body.char_indices().any(|(at, c)| {
+            is_inside = (is_inside && !c.is_whitespace() && c != '<') || body[at..].starts_with("://");
+            is_inside && MARKUP.contains(&c)
+        })
+}
+
+/// `markup` are the bytes where it stands, in order.
+fn shielded(text: &str, markup: &[usize]) -> String {
+    let mut out = String::with_capacity(text.len() + markup.len() * 2);
+    let mut written = 0;
+    for at in markup {
+        out.push_str(&text[written..*at]);
+        let shield = MARKUP.iter().position(|c| text[*at..].starts_with(*c)).map(|place| SHIELDS[place]);
+        out.extend(shield);
+        written = at + 1;
+    }
+    out.push_str(&text[written..]);
+    out
+}
+
+/// The character that stood where `c` does.
+fn meant(c: char) -> char {
+    SHIELDS.iter().position(|shield| *shield == c).map_or(c, |place| MARKUP[place])
+}
+
+fn restored(text: CowStr<'_>) -> CowStr<'_> {
+    if text.contains(SHIELDS) { text.chars().map(meant).collect::<String>().into() } else { text }
+}
+
+fn restored_event(event: Event<'_>) -> Event<'_> {
+    match event {
+        Event::Text(text) => Event::Text(restored(text)),
+        Event::Code(code) => Event::Code(restored(code)),
+        Event::Html(html) => Event::Html(restored(html)),
+        Event::InlineHtml(html) => Event::InlineHtml(restored(html)),
+        Event::Start(Tag::Link { link_type, dest_url, title, id }) => {
+            Event::Start(Tag::Link { link_type, dest_url: restored(dest_url), title: restored(title), id })
+        }
+        Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
+            Event::Start(Tag::Image { link_type, dest_url: restored(dest_url), title: restored(title), id })
+        }
+        Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
+            Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(restored(info))))
+        }
+        other => other,
+    }
+}
+
+/// Looks for markup in addresses.
+struct Reader<'a> {
+    text: &'a str,
+    /// Where it was found.
+    markup: Vec<usize>,
+    /// The closing delimiters of emphasis that is open.
+    closing: Vec<Range<usize>>,
+    /// How many links, images and code blocks are open.
+    verbatim: usize,
+    /// Where the cell of a table ends that is open.
+    cell_end: usize,
+    /// The character just before the next text, if that is text too.
+    before: Option<char>,
+    /// No address begins before.
+    read: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn markup(text: &'a str) -> Vec<usize> {
+        let mut reader = Reader {
+            text,
+            markup: Vec::new(),
+            closing: Vec::new(),
+            verbatim: 0,
+            cell_end: text.len(),
+            before: None,
+            read: 0,
+        };
+        for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
+            reader.read(&event, range);
+        }
+        steps::take(text.len());
+        reader.markup
+    }
+
+    fn read(&mut self, event: &Event<'_>, range: Range<usize>) {
+        let before = self.before.take();
+        match event {
+            Event::Text(text) => {
+                // An entity is no part of an address.
+                if self.verbatim == 0 && text.len() == range.len() {
+                    self.find(text, range, before);
+                }
+                self.before = text.chars().next_back();
+            }
+            Event::Start(tag) => match tag.to_end() {
+                TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock => self.verbatim += 1,
+                TagEnd::TableCell => self.cell_end = range.end,
+                emphasis => self.closing.extend(delimiter(self.text, emphasis, range.end)),
+            },
+            Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => self.verbatim -= 1,
+            Event::End(TagEnd::TableCell) => self.cell_end = self.text.len(),
+            Event::End(TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough) => drop(self.closing.pop()),
+            _ => {}
+        }
+    }
+
+    /// Looks for addresses that begin in a text.
+    fn find(&mut self, text: &str, range: Range<usize>, before: Option<char>) {
+        let mut from = self.read.saturating_sub(range.start);
+        while let Some(start) = address::next_start(text, from) {
+            if start == 0 && before.is_some_and(address::joins) {
+                from = 1;
+                continue;
+            }
+            self.address(range.start + start);
+            from = self.read - range.start;
+        }
+    }
+
+    fn address(&mut self, start: usize) {
+        let mut extent = Extent::of(&self.text[start..self.cell_end], meant);
+        self.read = start + extent.read;
+        let end = start + extent.end;
+        if let Some(end) = self.ended_by_break(end).or_else(|| self.ended_before_letters(start, end)) {
+            extent = Extent::of(&self.text[start..end], meant);
+            self.read = end;
+        }
+        if !extent.is_address {
+            return;
+        }
+        let end = start + extent.end;
+        let is_open_end = |c| matches!(c, '*' | '_' | '~') || address::trails(c);
+        let sure = start + self.text[start..end].trim_end_matches(is_open_end).len();
+        let count = self.markup.len();
+        self.add(start..sure);
+        if self.markup.len() == count {
+            // What closes is known only once there is no other markup in the address.
+            let closing = self.closing.iter().take(MAX_NESTING).map(|delimiter| delimiter.start);
+            let closing = closing.filter(|at| (sure..end).contains(at)).min();
+            self.add(sure..closing.unwrap_or(end));
+        }
+    }
+
+    /// A backslash at the end of a line breaks it.
+    fn ended_by_break(&self, end: usize) -> Option<usize> {
+        let is_break = self.text[end..].starts_with(['\n', '\r']) && self.text[..end].ends_with('\\');
+        is_break.then(|| end - 1)
+    }
+
+    /// Scripts without spaces go on after a delimiter: `**https://a.example**へ`.
+    fn ended_before_letters(&self, start: usize, end: usize) -> Option<usize> {
+        let ends = |delimiter: &&Range<usize>| {
+            start < delimiter.start
+                && delimiter.end < end
+                && self.text[delimiter.end..].starts_with(|c: char| !c.is_ascii() && c.is_alphabetic())
+        };
+        self.closing.iter().take(MAX_NESTING).filter(ends).map(|delimiter| delimiter.start).min()
+    }
+
+    fn add(&mut self, range: Range<usize>) {
+        let found = self.text[range.clone()].match_indices(MARKUP).map(|(at, _)| range.start + at);
+        self.markup.extend(found);
+    }
+}
+
+/// The delimiter that closes an element, if it has one.
+fn delimiter(text: &str, tag: TagEnd, end: usize) -> Option<Range<usize>> {
+    let length = match tag {
+        TagEnd::Emphasis => 1,
+        TagEnd::Strong => 2,
+        TagEnd::Strikethrough => 1 + usize::from(text[..end].ends_with("~~")),
+        _ => return None,
+    };
+    Some(end - length..end)
+}

@@ -1,0 +1,100 @@
+//! The configured rules of the spam check. `app::akismet` asks Akismet, and `policy` decides what follows from what is found.
+
+use crate::comparable::Comparable;
+use crate::markdown::{Link, Shown};
+use crate::verdict::Verdict;
+
+/// What becomes of a text in which a check has found something. Ordered, so that `max` is the worse of two actions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Action {
+    /// A moderator should look at it first.
+    Review,
+    /// It must not be stored.
+    Deny,
+}
+
+/// What a check has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    pub action: Action,
+    pub verdict: Verdict,
+}
+
+impl Finding {
+    #[must_use]
+    pub fn new(action: Action, verdict: Verdict) -> Self {
+        Self { action, verdict }
+    }
+}
+
+/// Phrases are searched in the text that readers see and in the addresses and titles of links, in the form of [`Comparable`].
+/// A limit is reached with this many links; 0 means no limit.
+#[derive(Clone, Debug, Default)]
+pub struct Rules {
+    pub deny: Vec<String>,
+    pub review: Vec<String>,
+    pub review_links: usize,
+    pub deny_links: usize,
+}
+
+impl Rules {
+    /// What the rules find in a body, which readers may see in any of these forms. A phrase is found once.
+    #[must_use]
+    pub fn judge(&self, forms: &[Shown]) -> Vec<Finding> {
+        let forms: Vec<Form<'_>> = forms.iter().map(Form::of).collect();
+        let texts: Vec<&Comparable<'_>> = forms.iter().flat_map(|form| &form.texts).collect();
+        let holding = |phrases: &[String], action| -> Vec<Finding> {
+            let words = phrases.iter().filter_map(|phrase| first(&texts, phrase));
+            words.map(|words| Finding::new(action, Verdict::phrase(words))).collect()
+        };
+        let links = forms.iter().map(|form| form.links).max().unwrap_or_default();
+        let reaching = |limit: usize, action| {
+            (limit > 0 && links >= limit).then(|| Finding::new(action, Verdict::links(links, limit)))
+        };
+        let mut found = [holding(&self.deny, Action::Deny), holding(&self.review, Action::Review)].concat();
+        found.extend(reaching(self.deny_links, Action::Deny));
+        found.extend(reaching(self.review_links, Action::Review));
+        found
+    }
+}
+
+/// One of the forms in which readers may see a body.
+struct Form<'a> {
+    /// Its text first, then the addresses and titles of its links.
+    texts: Vec<Comparable<'a>>,
+    links: usize,
+}
+
+impl<'a> Form<'a> {
+    fn of(shown: &'a Shown) -> Self {
+        let text = Comparable::of(&shown.text);
+        let links = count_links(shown, &text);
+        let of_links =
+            shown.links.iter().flat_map(|link| [Comparable::of_address(&link.address), Comparable::of(&link.title)]);
+        Self { texts: std::iter::once(text).chain(of_links).collect(), links }
+    }
+}
+
+/// The words that a phrase matches first.
+fn first<'a>(texts: &[&Comparable<'a>], phrase: &str) -> Option<&'a str> {
+    let phrase = Comparable::of(phrase);
+    texts.iter().find_map(|text| text.find(&phrase))
+}
+
+/// Counts the absolute addresses in the text, and the links and images that lead to one. A link whose text contains an
+/// address is not counted again.
+fn count_links(shown: &Shown, text: &Comparable<'_>) -> usize {
+    let mut addresses: Vec<usize> = ["http://", "https://"].iter().flat_map(|start| text.places_of(start)).collect();
+    addresses.sort_unstable();
+    let is_unnamed = |link: &&Link| {
+        let first = addresses.partition_point(|at| *at < link.text.start);
+        is_absolute(&link.address) && addresses.get(first).is_none_or(|at| *at >= link.text.end)
+    };
+    addresses.len() + shown.links.iter().filter(is_unnamed).count()
+}
+
+/// Whether it leads to a named host. `//host` does in browsers, and `http:host` does on a page with another scheme.
+fn is_absolute(address: &str) -> bool {
+    let address = address.to_ascii_lowercase();
+    ["//", "http:", "https:"].iter().any(|start| address.starts_with(start))
+}

@@ -1,0 +1,214 @@
+//! Threads, and the state of a visitor in a thread.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use url::Url;
+
+use crate::ids::{CommentId, UserId};
+use crate::time::{Timestamp, stored};
+use crate::visible;
+
+/// Characters of a record's title.
+pub const MAX_TITLE: usize = 300;
+/// Characters of a record's address.
+pub const MAX_ADDRESS: usize = 2_048;
+
+/// The default is a thread that the table has no item for: without comments, and without data about its record.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Thread {
+    /// Approved top-level comments.
+    #[serde(rename = "n", default, deserialize_with = "count")]
+    pub parents: u64,
+    #[serde(rename = "pin", default, skip_serializing_if = "Option::is_none")]
+    pub pin: Option<Pin>,
+    /// The author of the commented record.
+    #[serde(rename = "au", default, skip_serializing_if = "Option::is_none")]
+    pub author: Option<UserId>,
+    #[serde(rename = "ti", default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(rename = "url", default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Whether a moderator closed it, or opened it. Otherwise its age decides.
+    #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<bool>,
+    /// When the top-level comment was written that everyone saw first. The age begins with it.
+    #[serde(rename = "op", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub opened_at: Option<Timestamp>,
+}
+
+impl Thread {
+    /// `age` closes a thread that no moderator closed or opened; `None` means never.
+    #[must_use]
+    pub fn is_closed(&self, age: Option<Duration>, now: Timestamp) -> bool {
+        let is_old = |age| self.opened_at.is_some_and(|at| now.since(at) >= age);
+        self.closed.unwrap_or_else(|| age.is_some_and(is_old))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    #[serde(rename = "c")]
+    pub comment: CommentId,
+    #[serde(rename = "at", serialize_with = "stored::time")]
+    pub at: Timestamp,
+}
+
+/// A visitor's likes and reports in a thread, and the counts of their own unapproved comments.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct VisitorThreadState {
+    #[serde(rename = "lk", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    pub liked: BTreeSet<u64>,
+    #[serde(rename = "rd", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    pub reported: BTreeSet<u64>,
+    /// Whether further likes and reports go to overflow items. Never unset, so that none is in two items.
+    #[serde(rename = "fl", default)]
+    pub full: bool,
+    /// Own top-level comments that are not approved.
+    #[serde(rename = "up", default, deserialize_with = "count")]
+    pub hidden_parents: u64,
+    /// Own replies that are not approved.
+    #[serde(rename = "ur", default, deserialize_with = "count")]
+    pub hidden_replies: u64,
+    /// Whether any of these replies is or was separate. Never unset.
+    #[serde(rename = "ut", default)]
+    pub hidden_separate: bool,
+}
+
+/// Whether this may be the address of a record: of a web page, without user and password. Links lead to it.
+#[must_use]
+pub fn is_address(text: &str) -> bool {
+    let is_web = |uri: http::Uri| {
+        let host = uri.authority().filter(|authority| !authority.as_str().contains('@'));
+        matches!(uri.scheme_str(), Some("http" | "https")) && host.is_some_and(|host| !host.host().is_empty())
+    };
+    text.chars().count() <= MAX_ADDRESS && visible::is_plain_line(text) && text.parse().is_ok_and(is_web)
+}
+
+/// The address of a record as another system has it. `None` when it is none, even in the normal form of the URL standard and
+/// without user and password.
+#[must_use]
+pub fn imported_address(text: &str) -> Option<String> {
+    if is_address(text) {
+        return Some(text.to_owned());
+    }
+    let mut url = Url::parse(text).ok()?;
+    url.set_username("").ok()?;
+    url.set_password(None).ok()?;
+    Some(String::from(url)).filter(|text| is_address(text))
+}
+
+/// The title of a record as another system has it, made plain and cut. `None` when nothing of it shows.
+#[must_use]
+pub fn imported_title(text: &str) -> Option<String> {
+    let title: String = visible::plain_line(text).chars().take(MAX_TITLE).collect();
+    (!visible::shows_nothing(&title)).then_some(title)
+}
+
+/// A stored count as it is used. It is below zero while an import has written comments, and has not added them to the
+/// counts, and some of them are deleted.
+#[must_use]
+pub fn from_stored(count: i64) -> u64 {
+    u64::try_from(count).unwrap_or_default()
+}
+
+fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    i64::deserialize(deserializer).map(from_stored)
+}
+
+impl VisitorThreadState {
+    /// These likes and reports, with the unapproved comments of another visitor.
+    #[must_use]
+    pub fn with_comments_of(self, other: &Self) -> Self {
+        Self { liked: self.liked, reported: self.reported, full: self.full, ..*other }
+    }
+
+    pub fn has_hidden(&self) -> bool {
+        self.hidden_parents + self.hidden_replies > 0
+    }
+
+    /// Whether the visitor sees the thread as everyone does.
+    pub fn is_plain(&self) -> bool {
+        self.liked.is_empty() && self.reported.is_empty() && !self.full && !self.has_hidden()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_closed_by_its_age_unless_a_moderator_closed_or_opened_it() {
+        let month = Duration::from_hours(30 * 24);
+        let at = |days: i64| Timestamp(days * 24 * 60 * 60 * 1000);
+        for (closed, opened_at, age, expected) in [
+            (None, Some(0), None, false),
+            (None, None, Some(month), false),
+            (None, Some(0), Some(month), true),
+            (None, Some(1), Some(month), false),
+            (Some(false), Some(0), Some(month), false),
+            (Some(true), None, None, true),
+        ] {
+            let thread = Thread { closed, opened_at: opened_at.map(Timestamp), ..Thread::default() };
+            assert_eq!(thread.is_closed(age, at(30)), expected, "{thread:?} {age:?}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_that_of_a_web_page_and_names_nobody() {
+        for good in
+            ["https://example.org", "http://localhost:8080/a?b#c", "HTTPS://example.org/é/@ada", "https://[::1]/"]
+        {
+            assert!(is_address(good), "{good}");
+        }
+        for bad in [
+            "",
+            "example.org",
+            "//example.org/",
+            "ftp://example.org/",
+            "javascript:alert(1)",
+            "https:///a",
+            "https://ada@example.org/",
+            "https://ada:secret@example.org/",
+            "https://@example.org/",
+            "https://example.org/\u{202e}gnp.exe",
+            "https://example.org/a\u{2029}b",
+            "https://example.org/a\u{85}b",
+            "https://example.org/a\tb",
+            &format!("https://example.org/{}", "a".repeat(MAX_ADDRESS)),
+        ] {
+            assert!(!is_address(bad), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn imported_addresses_stay_as_they_are_or_become_plain_or_go() {
+        for (given, kept) in [
+            ("https://Example.org", Some("https://Example.org")),
+            (" https://example.org/a\n", Some("https://example.org/a")),
+            ("https://ada:secret@example.org/a", Some("https://example.org/a")),
+            ("https://example.org/a b", Some("https://example.org/a%20b")),
+            ("https://example.org/\u{202e}b", Some("https://example.org/%E2%80%AEb")),
+            ("https://bücher.example/a", Some("https://xn--bcher-kva.example/a")),
+            ("/a", None),
+            ("javascript:alert(1)", None),
+            ("mailto:ada@example.org", None),
+        ] {
+            assert_eq!(imported_address(given).as_deref(), kept, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn imported_titles_become_one_line_of_so_many_characters() {
+        for (given, kept) in [
+            ("Hello  \u{2067}עדה\u{2069}", Some("Hello  \u{2067}עדה\u{2069}")),
+            ("a\u{202e}b\nc\u{2028}d\u{0}e", Some("ab c d e")),
+            (" \t\u{202e}", None),
+            ("", None),
+        ] {
+            assert_eq!(imported_title(given).as_deref(), kept, "{given:?}");
+        }
+        assert_eq!(imported_title(&"é".repeat(301)).map(|title| title.chars().count()), Some(MAX_TITLE));
+    }
+}

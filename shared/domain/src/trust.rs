@@ -1,0 +1,126 @@
+//! Trust in a writer, where the comments of new writers wait (`SVC_REQUIRE_APPROVAL=new`): what moderators have decided about
+//! comments of the writer. Sets of ids, so that a decision counts once, whatever is decided when, and whatever is deleted.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::CommentId;
+use crate::time::Timestamp;
+use crate::verdict::Verdict;
+
+/// Ids that each set has.
+pub const MOST: usize = 20;
+/// How long after it was written a rejected comment speaks against its writer.
+const COUNTED: Duration = Duration::from_hours(30 * 24);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trust {
+    /// Comments whose latest decision is an approval.
+    #[serde(rename = "ap", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    approved: BTreeSet<u64>,
+    /// The newest comments whose latest decision is a rejection.
+    #[serde(rename = "np", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
+    rejected: BTreeSet<u64>,
+    /// Up to here, the writer's comments were looked at for one that earns trust, and none was found.
+    #[serde(rename = "lb", default, skip_serializing_if = "Option::is_none")]
+    pub looked_at: Option<CommentId>,
+}
+
+/// A moderator's decision about a comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Decided {
+    Approved,
+    Rejected,
+}
+
+impl Trust {
+    /// The trust after a decision. Of more approved comments than there is room for, the first ones count.
+    #[must_use]
+    pub fn after(&self, comment: CommentId, decided: Decided) -> Self {
+        let mut after = self.clone();
+        after.approved.remove(&comment.0);
+        after.rejected.remove(&comment.0);
+        match decided {
+            Decided::Approved if after.approved.len() < MOST => drop(after.approved.insert(comment.0)),
+            Decided::Approved => {}
+            Decided::Rejected => drop(after.rejected.insert(comment.0)),
+        }
+        if after.rejected.len() > MOST {
+            after.rejected.pop_first();
+        }
+        after
+    }
+
+    #[must_use]
+    pub fn approved(&self) -> &BTreeSet<u64> {
+        &self.approved
+    }
+
+    #[must_use]
+    pub fn rejected(&self) -> &BTreeSet<u64> {
+        &self.rejected
+    }
+
+    /// How many rejected comments speak against the writer.
+    #[must_use]
+    pub fn recently_rejected(&self, now: Timestamp) -> usize {
+        let counts = |id: &&u64| now.since(CommentId(**id).created_at()) < COUNTED;
+        self.rejected.iter().filter(counts).count()
+    }
+
+    /// Why the writer's comments wait; nothing when the writer is trusted.
+    #[must_use]
+    pub fn doubts(&self, now: Timestamp) -> Vec<Verdict> {
+        let rejected = self.recently_rejected(now);
+        let first = self.approved.is_empty().then(Verdict::first_comment);
+        let rejections = (rejected > 0).then(|| Verdict::rejections(rejected));
+        first.into_iter().chain(rejections).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DAY: Duration = Duration::from_hours(24);
+
+    fn written_on(day: u32) -> CommentId {
+        CommentId::slots(Timestamp(1_700_000_000_000) + day * DAY, 0).unwrap().next().unwrap()
+    }
+
+    fn after(decisions: &[(u32, Decided)]) -> Trust {
+        decisions.iter().fold(Trust::default(), |trust, (day, decided)| trust.after(written_on(*day), *decided))
+    }
+
+    /// The names of the rules that hold a comment on this day.
+    fn doubts(trust: &Trust, day: u32) -> Vec<&'static str> {
+        trust.doubts(written_on(day).created_at()).into_iter().map(|verdict| verdict.rule.name()).collect()
+    }
+
+    #[test]
+    fn a_writer_is_trusted_after_an_approval_unless_a_comment_of_the_last_30_days_stands_rejected() {
+        use Decided::{Approved, Rejected};
+        for (decisions, day, expected) in [
+            (&[][..], 0, vec!["first_comment"]),
+            (&[(0, Approved)], 1, vec![]),
+            (&[(0, Rejected)], 1, vec!["first_comment", "rejections"]),
+            (&[(0, Rejected)], 30, vec!["first_comment"]),
+            (&[(0, Approved), (1, Rejected)], 30, vec!["rejections"]),
+            (&[(0, Approved), (1, Rejected)], 31, vec![]),
+            (&[(0, Approved), (0, Rejected)], 1, vec!["first_comment", "rejections"]),
+            (&[(0, Rejected), (0, Approved)], 1, vec![]),
+        ] {
+            assert_eq!(doubts(&after(decisions), day), expected, "{decisions:?} on day {day}");
+        }
+    }
+
+    #[test]
+    fn a_set_has_twenty_ids_and_of_the_rejected_comments_the_newest() {
+        let both = |decided| after(&(0..30).rev().map(|day| (day, decided)).collect::<Vec<_>>());
+        assert_eq!(both(Decided::Approved).approved.len(), 20);
+        let newest: BTreeSet<u64> = (10..30).map(|day| written_on(day).0).collect();
+        assert_eq!(both(Decided::Rejected).rejected, newest);
+    }
+}

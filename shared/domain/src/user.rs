@@ -1,0 +1,370 @@
+//! Users, and the claims of their tokens.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::avatar::Avatar;
+use crate::email;
+use crate::ids::{CommentId, ThreadId, UserId, sha256_hex};
+use crate::mention;
+use crate::name::without_piled_marks;
+use crate::secret::Secret;
+use crate::sign_in::Account;
+use crate::time::{Timestamp, stored};
+use crate::trust::Trust;
+use crate::visible;
+
+/// The time between two names that comments take: names that change back and forth are then written once.
+pub const RENAME_PAUSE: Duration = Duration::from_mins(1);
+
+/// The time between two changes of the name of an account.
+const NAME_PAUSE: Duration = Duration::from_hours(24);
+
+/// Characters. Longer names are cut.
+pub const MAX_NAME: usize = 100;
+const MAX_PICTURE: usize = 1024;
+/// Seconds by which the clock of who signs tokens may be ahead of ours.
+const MAX_AHEAD: i64 = 60;
+
+/// The claims of a verified token. An optional claim of another type than expected is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Claims {
+    /// 1 to 255 characters.
+    pub sub: String,
+    pub issuer: Option<String>,
+    pub name: Option<String>,
+    pub picture: Option<String>,
+    pub email: Option<String>,
+    /// Whether the issuer says that the address is not known to be the user's.
+    pub email_unverified: bool,
+    pub moderator: bool,
+    /// Unix seconds, as the issuer gives them: any number. Of two tokens, the one with the larger value is newer.
+    pub issued_at: Option<i64>,
+    /// The account, in a token that this service signed.
+    pub account: Option<Box<Account>>,
+}
+
+/// The user of a verified token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    pub id: UserId,
+    /// A keyed hash of the `sub`, which differs between subjects with the same id. `None` when the `sub` is the id.
+    pub subject: Option<String>,
+    pub claims: Claims,
+}
+
+impl Identity {
+    /// The holder of an account of our own.
+    #[must_use]
+    pub fn of_account(account: Account) -> Self {
+        let claims = Claims { account: Some(Box::new(account.clone())), ..Claims::default() };
+        Self { id: account.id, subject: Some(account.subject), claims }
+    }
+
+    #[must_use]
+    pub fn new(claims: Claims, salt: &Secret) -> Self {
+        let (id, subject) = match (&claims.account, UserId::of_sub(&claims.sub)) {
+            (Some(account), _) => (account.id, Some(account.subject.clone())),
+            (None, Some(id)) => (id, None),
+            (None, None) => {
+                let issuer = claims.issuer.as_deref().unwrap_or_default();
+                let (id, hash) = UserId::hashed(salt, issuer, &claims.sub);
+                (id, Some(hash))
+            }
+        };
+        Self { id, subject, claims }
+    }
+
+    /// The `iat` of the token.
+    pub fn issued_at(&self, now: Timestamp) -> Option<i64> {
+        unless_ahead(self.claims.issued_at, now)
+    }
+}
+
+/// An `iat` that is too far ahead counts as absent, so that it does not keep every later name away: a wrong clock, milliseconds.
+fn unless_ahead(issued_at: Option<i64>, now: Timestamp) -> Option<i64> {
+    issued_at.filter(|at| at.saturating_sub(now.seconds()) <= MAX_AHEAD)
+}
+
+/// A signed-in user.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct User {
+    #[serde(rename = "u")]
+    pub id: UserId,
+    #[serde(rename = "n", default)]
+    pub name: String,
+    #[serde(rename = "av", default)]
+    pub avatar: Avatar,
+    /// The newest `iat` of the tokens with this name and picture, in Unix seconds.
+    #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
+    pub token_issued_at: Option<i64>,
+    /// The second in which this was read from a token.
+    #[serde(rename = "la", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    pub learned_at: Option<Timestamp>,
+    /// The second in which the name or the picture last changed; `None` since the first sign-in. No two changes have the same.
+    #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    pub renamed_at: Option<Timestamp>,
+    /// The second in which old comments took this name and picture, or the earliest in which they may.
+    #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    pub comments_at: Option<Timestamp>,
+    /// [`Identity::subject`], which tells whether a user with the same id is the same user.
+    #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// The `iss` of the tokens, where the id is a hash of it and the `sub`.
+    #[serde(rename = "ir", default, skip_serializing_if = "Option::is_none")]
+    pub issuer: Option<String>,
+    #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
+    pub ban: Option<Ban>,
+    /// The id of the ban, in order of time: the key of its row among those banned.
+    #[serde(rename = "bi", default, skip_serializing_if = "Option::is_none")]
+    pub ban_id: Option<u64>,
+    /// What an account of our own has besides.
+    #[serde(rename = "ac", default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<OwnAccount>,
+    #[serde(flatten)]
+    pub trust: Trust,
+}
+
+/// The account of a user who signs in by a code.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnAccount {
+    /// [`Account::epoch`]
+    #[serde(rename = "ep")]
+    pub epoch: u64,
+    /// The address, sealed.
+    #[serde(rename = "ad")]
+    pub address: String,
+    /// Keyed hash of the mailbox.
+    #[serde(rename = "ib")]
+    pub inbox: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ban {
+    /// `None` means forever.
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
+    pub until: Option<Timestamp>,
+    #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The ban of a network, for its guests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NetworkBan {
+    /// Keyed hash.
+    pub network: String,
+    /// Orders bans by time, those of users and of networks together.
+    pub id: u64,
+    pub ban: Ban,
+    /// The comment of a guest of the network, by which it was banned.
+    pub comment: CommentId,
+    pub thread: ThreadId,
+}
+
+impl Ban {
+    #[must_use]
+    pub fn holds(&self, now: Timestamp) -> bool {
+        self.until.is_none_or(|until| now < until)
+    }
+}
+
+impl User {
+    /// The user that a token describes. What the token leaves out stays as it is stored.
+    pub fn from_token(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
+        let id = identity.id;
+        let renamed = known.filter(|known| !known.name.is_empty());
+        let kept = || renamed.map(|known| known.name.clone());
+        let now = now.start_of_second();
+        Self {
+            id,
+            name: name(&identity.claims).or_else(kept).unwrap_or_else(|| placeholder(id)),
+            avatar: picture(&identity.claims),
+            token_issued_at: identity.issued_at(now).or(known.and_then(|known| known.issued_at(now))),
+            learned_at: Some(now),
+            renamed_at: renamed.map(|known| change_after(known.renamed_at, now)),
+            comments_at: renamed.map(|known| known.comments_from(now)),
+            subject: identity.subject.clone(),
+            issuer: identity.subject.as_ref().and(identity.claims.issuer.clone()),
+            ban: known.and_then(|known| known.ban.clone()),
+            ban_id: known.and_then(|known| known.ban_id),
+            account: known.and_then(|known| known.account.clone()),
+            trust: known.map(|known| known.trust.clone()).unwrap_or_default(),
+        }
+    }
+
+    /// A user of whom no more than the id is known.
+    pub fn unnamed(id: UserId) -> Self {
+        Self {
+            id,
+            name: String::new(),
+            avatar: Avatar::Neutral,
+            token_issued_at: None,
+            learned_at: None,
+            renamed_at: None,
+            comments_at: None,
+            subject: None,
+            issuer: None,
+            ban: None,
+            ban_id: None,
+            account: None,
+            trust: Trust::default(),
+        }
+    }
+
+    /// User 7, with this name and nothing else.
+    #[cfg(test)]
+    pub(crate) fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::unnamed(UserId(7)) }
+    }
+
+    /// By which others mention the user; `None` when nobody can.
+    #[must_use]
+    pub fn handle(&self) -> Option<String> {
+        mention::handle(&self.name)
+    }
+
+    /// [`Self::token_issued_at`], unless it was stored before those that are too far ahead counted as absent.
+    pub fn issued_at(&self, now: Timestamp) -> Option<i64> {
+        unless_ahead(self.token_issued_at, now)
+    }
+
+    /// Whether a token of ours is of this user, and not signed out.
+    #[must_use]
+    pub fn is_signed_in(&self, account: &Account) -> bool {
+        self.subject.as_ref() == Some(&account.subject)
+            && self.account.as_ref().is_some_and(|own| own.epoch == account.epoch)
+    }
+
+    /// The user under a name that they chose. The first name is no change.
+    #[must_use]
+    pub fn renamed(&self, name: &str, now: Timestamp) -> Self {
+        let is_first = self.name.is_empty();
+        let now = now.start_of_second();
+        Self {
+            name: name.to_owned(),
+            renamed_at: (!is_first).then(|| change_after(self.renamed_at, now)),
+            comments_at: (!is_first).then(|| self.comments_from(now)),
+            ..self.clone()
+        }
+    }
+
+    /// When the user may choose another name.
+    #[must_use]
+    pub fn renames_from(&self) -> Option<Timestamp> {
+        self.renamed_at.map(|then| then + NAME_PAUSE)
+    }
+
+    /// When comments take a name that is new now.
+    fn comments_from(&self, now: Timestamp) -> Timestamp {
+        match self.comments_at {
+            Some(at) if at <= now => now.max(at + RENAME_PAUSE),
+            // Comments wait for it already.
+            Some(at) => at,
+            None => now,
+        }
+    }
+
+    /// Whether it is no more than an id, and what moderators have decided about comments.
+    #[must_use]
+    pub fn is_unknown(&self) -> bool {
+        self.name.is_empty() && self.ban.is_none()
+    }
+
+    /// The ban, unless it has ended.
+    #[must_use]
+    pub fn present_ban(&self, now: Timestamp) -> Option<&Ban> {
+        self.ban.as_ref().filter(|ban| ban.holds(now))
+    }
+
+    /// The name; that of a user who was banned before the first sign-in is made of the id.
+    #[must_use]
+    pub fn shown_name(&self) -> String {
+        if self.name.is_empty() { placeholder(self.id) } else { self.name.clone() }
+    }
+
+    pub fn looks_like(&self, other: &Self) -> bool {
+        self.name == other.name && self.avatar == other.avatar
+    }
+}
+
+/// The second of a change, which no earlier one has.
+fn change_after(earlier: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    earlier.map_or(now, |then| now.max(then + Duration::from_secs(1)))
+}
+
+/// The name of a user whose tokens have none.
+fn placeholder(id: UserId) -> String {
+    format!("User {id}")
+}
+
+/// The name in a token, if any of its characters is visible.
+fn name(claims: &Claims) -> Option<String> {
+    let name = without_piled_marks(&visible::without_bidi_overrides(claims.name.as_deref()?));
+    let name: String = name.trim().chars().filter(|c| !visible::breaks_names(*c)).take(MAX_NAME).collect();
+    (!visible::shows_nothing(&name)).then_some(name)
+}
+
+fn picture(claims: &Claims) -> Avatar {
+    let safe = |url: &&String| {
+        let web = url.starts_with("https://") || url.starts_with("http://");
+        web && url.len() <= MAX_PICTURE && !url.chars().any(|c| c.is_control() || c.is_whitespace())
+    };
+    match (claims.picture.as_ref().filter(safe), &claims.email) {
+        (Some(url), _) => url.clone().into(),
+        (None, Some(email)) => gravatar(email),
+        (None, None) => Avatar::Neutral,
+    }
+}
+
+/// Keeps only the hash of the address.
+#[must_use]
+pub fn gravatar(email: &str) -> Avatar {
+    Avatar::Gravatar(sha256_hex(&email::exact(email)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_identity_is_the_subject_or_a_hash_of_issuer_and_subject() {
+        let salt = Secret::from("salt".to_owned());
+        let identity = |sub: &str, issuer: Option<&str>| {
+            let claims = Claims { sub: sub.to_owned(), issuer: issuer.map(str::to_owned), ..Claims::default() };
+            Identity::new(claims, &salt)
+        };
+        for issuer in [None, Some("https://a.test")] {
+            let seven = identity("7", issuer);
+            assert_eq!((seven.id, seven.subject), (UserId(7), None));
+        }
+        let (ada, issued) = (identity("ada", None), identity("ada", Some("https://a.test")));
+        assert!(ada.id != issued.id && ada.subject != issued.subject);
+        assert!(ada.subject.is_some() && ada == identity("ada", None));
+        let numeric = identity(&ada.id.to_string(), None);
+        assert!(numeric.id != ada.id && numeric.subject.is_some());
+    }
+
+    #[test]
+    fn an_account_is_who_its_token_says_in_the_present_epoch() {
+        let account = |subject: &str, epoch| Account { id: UserId(9), subject: subject.to_owned(), epoch };
+        let claims = Claims { sub: "7".to_owned(), account: Some(Box::new(account("ada", 1))), ..Claims::default() };
+        let identity = Identity::new(claims, &Secret::from("salt".to_owned()));
+        assert_eq!((identity.id, identity.subject.as_deref()), (UserId(9), Some("ada")));
+        let own = OwnAccount { epoch: 1, address: String::new(), inbox: String::new() };
+        let ada = User { subject: Some("ada".to_owned()), account: Some(own), ..User::named("") };
+        assert!(ada.is_signed_in(&account("ada", 1)));
+        assert!(!ada.is_signed_in(&account("ada", 2)) && !ada.is_signed_in(&account("eve", 1)));
+        assert!(!User { account: None, ..ada }.is_signed_in(&account("ada", 1)));
+    }
+
+    #[test]
+    fn the_first_name_is_no_change_and_the_next_one_waits_a_day_after_a_change() {
+        let at = |seconds: i64| Timestamp(seconds * 1_000);
+        let first = User::named("").renamed("Ada", at(100));
+        assert_eq!((first.renamed_at, first.comments_at, first.renames_from()), (None, None, None));
+        let second = first.renamed("Ada L.", at(110));
+        assert_eq!((second.renamed_at, second.comments_at), (Some(at(110)), Some(at(110))));
+        assert_eq!(second.renames_from(), Some(at(110 + 24 * 3_600)));
+    }
+}

@@ -1,0 +1,52 @@
+//! The sender of a request, from its token and the stored user. `policy` decides what a viewer may do.
+
+use crate::ids::{UserId, Visitor};
+use crate::user::User;
+
+pub struct Viewer {
+    pub owners: Owners,
+    /// `None` for guests.
+    pub user: Option<User>,
+    /// The token's claim or `SVC_MODERATORS` gives the role.
+    pub has_role: bool,
+    /// Whether a ban of the user applies, or one of the network of a guest who writes.
+    pub banned: bool,
+}
+
+/// Whom a caller's items belong to. Both are the same, except for a guest with a `Comment-Key`.
+#[derive(Clone, Debug)]
+pub struct Owners {
+    /// The writer of comments, and the sender of requests that may be repeated: a guest by the key.
+    pub comments: Visitor,
+    /// Who likes, reports, and repeats a text: a guest by network and user agent.
+    pub reactions: Visitor,
+}
+
+impl From<Visitor> for Owners {
+    fn from(visitor: Visitor) -> Self {
+        Self { comments: visitor.clone(), reactions: visitor }
+    }
+}
+
+impl From<UserId> for Owners {
+    fn from(user: UserId) -> Self {
+        Visitor::from(user).into()
+    }
+}
+
+impl Viewer {
+    /// A viewer without identity, for answers that are the same for everyone.
+    #[must_use]
+    pub fn nobody() -> Self {
+        Self { owners: Visitor::nobody().into(), user: None, has_role: false, banned: false }
+    }
+
+    /// A banned moderator is none.
+    pub fn is_moderator(&self) -> bool {
+        self.has_role && !self.banned
+    }
+
+    pub fn user_id(&self) -> Option<UserId> {
+        self.user.as_ref().map(|user| user.id)
+    }
+}
