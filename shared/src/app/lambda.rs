@@ -2,14 +2,17 @@
 //! panics, are errors in the log, so that no log level hides them.
 
 use std::borrow::Cow;
+use std::future::ready;
 use std::panic::{self, PanicHookInfo};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use lambda_http::request::LambdaRequest;
 use lambda_http::tower::ServiceExt;
-use lambda_http::tower::util::MapRequest;
-use lambda_http::{Adapter, Body, Error, LambdaEvent, Request, Response, Service, lambda_runtime, service_fn};
+use lambda_http::tower::util::{MapRequest, MapResponse};
+use lambda_http::{
+    Adapter, Body, BoxFuture, Error, IntoResponse, LambdaEvent, Request, Response, Service, lambda_runtime, service_fn,
+};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 use tracing::{Level, Subscriber};
 use tracing_subscriber::filter::Targets;
@@ -64,7 +67,19 @@ async fn serve(needs: Needs, handler: impl Handler) -> Result<(), Error> {
 }
 
 type Event = LambdaEvent<LambdaRequest>;
-type EventService<S> = MapRequest<Adapter<'static, Response<Body>, S>, fn(Event) -> Event>;
+type EventService<S> =
+    MapRequest<Adapter<'static, Encoded, MapResponse<S, fn(Response<Body>) -> Encoded>>, fn(Event) -> Event>;
+
+/// A response whose body is text or binary already. `lambda_http` decides that by the content type of a [`Response`]: it copies the
+/// body and decodes it from any charset, whose tables are a thirtieth of the program.
+#[derive(Debug)]
+pub struct Encoded(Response<Body>);
+
+impl IntoResponse for Encoded {
+    fn into_response(self) -> BoxFuture<'static, Response<Body>> {
+        Box::pin(ready(self.0))
+    }
+}
 
 /// Answers events of API Gateway by a service of requests. `lambda_http` alone panics where `http::Uri` refuses the query.
 pub fn adapter<S>(service: S) -> EventService<S>
@@ -72,7 +87,7 @@ where
     S: Service<Request, Response = Response<Body>, Error = Error>,
     S::Future: Send + 'static,
 {
-    Adapter::from(service).map_request(with_valid_query)
+    Adapter::from(service.map_response(Encoded as fn(_) -> _)).map_request(with_valid_query)
 }
 
 /// API Gateway passes on what the client sent.
