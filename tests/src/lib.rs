@@ -11,6 +11,7 @@ mod remote;
 mod replica;
 mod response;
 mod rounds;
+pub mod seed;
 mod service;
 mod settings;
 mod stage;

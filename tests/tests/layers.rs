@@ -72,7 +72,7 @@ const CRATES: [Crate; 4] = [
         apart: &[],
         external: &[("aws_", &["store"]), ("html5ever", &["import"]), ("media", &["person"])],
     },
-    Crate { folder: "infra/cli", rows: &[&["bench"], &["commands"]], apart: &[], external: &[("clap", &["commands"])] },
+    Crate { folder: "infra/cli", rows: &[&["commands"]], apart: &[], external: &[("clap", &["commands"])] },
 ];
 
 impl Crate {

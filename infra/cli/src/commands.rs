@@ -1,6 +1,5 @@
 //! The command line of `cargo local`: the words, and a module for each command.
 
-mod bench;
 mod check;
 mod demo;
 mod deployed;
@@ -73,7 +72,6 @@ enum Command {
     Token(token::Options),
     Moderate(moderate::Options),
     Check(check::Options),
-    Bench(bench::Options),
     Import(Box<import::Options>),
     Export(export::Options),
     #[command(subcommand, flatten_help = true)]
@@ -87,7 +85,6 @@ impl CommandLine {
             Some(Command::Serve(options)) => Ok(options.run().await),
             Some(Command::Token(options)) => or_unusable(options.run()),
             Some(Command::Moderate(options)) => or_unusable(options.run().await),
-            Some(Command::Bench(options)) => options.run().await.map(|()| ExitCode::SUCCESS),
             Some(Command::Check(options)) => options.run().await,
             Some(Command::Import(options)) => options.run().await,
             Some(Command::Export(options)) => options.run().await,

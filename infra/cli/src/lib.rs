@@ -1,4 +1,3 @@
 //! The command line of `cargo local`. The binary is `local`.
 
-pub mod bench;
 pub mod commands;

@@ -15,7 +15,6 @@ use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use dynoxide::types::KeySchemaElement;
 use dynoxide::{Database, DynoxideError, TableMetadata};
@@ -77,8 +76,6 @@ struct Shared {
     changed: Notify,
     /// The other requests wait for these without a thread, each of which would keep memory of its own.
     turns: Semaphore,
-    /// Nanoseconds.
-    cpu_time: AtomicU64,
 }
 
 /// The two connections to the file.
@@ -141,8 +138,8 @@ impl Engine {
         let database = Database::new(file)?;
         let stream = Stream::open(Connection::open(file)?)?;
         let connections = Mutex::new(Connections { database, stream });
-        let (changed, turns, cpu_time) = (Notify::new(), Semaphore::new(AT_ONCE), AtomicU64::new(0));
-        Ok(Self { shared: Arc::new(Shared { connections, changed, turns, cpu_time }) })
+        let (changed, turns) = (Notify::new(), Semaphore::new(AT_ONCE));
+        Ok(Self { shared: Arc::new(Shared { connections, changed, turns }) })
     }
 
     /// Removes the items of a table whose TTL expired before `now`, in Unix seconds, and returns their number. Their removal is in
@@ -207,12 +204,6 @@ impl Engine {
     pub fn answer_here(&self, operation: &str, body: &[u8]) -> (u16, Vec<u8>) {
         self.shared.answer(operation, body)
     }
-
-    /// The CPU time of all answers and of the stream so far; zero on systems that do not measure it by thread.
-    #[must_use]
-    pub fn cpu_time(&self) -> Duration {
-        Duration::from_nanos(self.shared.cpu_time.load(Ordering::Relaxed))
-    }
 }
 
 impl Shared {
@@ -222,14 +213,7 @@ impl Shared {
         work: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Result<T, JoinError> {
         let shared = Arc::clone(self);
-        tokio::task::spawn_blocking(move || {
-            let before = thread_time();
-            let result = work(&shared);
-            let elapsed = thread_time().saturating_sub(before);
-            shared.cpu_time.fetch_add(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX), Ordering::Relaxed);
-            result
-        })
-        .await
+        tokio::task::spawn_blocking(move || work(&shared)).await
     }
 
     fn connections(&self) -> MutexGuard<'_, Connections> {
@@ -287,16 +271,4 @@ fn is_damaged(path: &Path) -> bool {
 /// Parses a part of a stored table's definition.
 fn parse_stored<T: DeserializeOwned>(json: &str) -> Result<T, DynoxideError> {
     serde_json::from_str(json).map_err(|error| DynoxideError::InternalServerError(error.to_string()))
-}
-
-/// The CPU time of the current thread.
-#[cfg(unix)]
-fn thread_time() -> Duration {
-    use rustix::time::{ClockId, clock_gettime};
-    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
-}
-
-#[cfg(not(unix))]
-fn thread_time() -> Duration {
-    Duration::ZERO
 }

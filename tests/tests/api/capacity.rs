@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use cli::bench::seed::{self, Models, prose};
 use futures_util::future::join_all;
 use http::header::{ACCEPT_ENCODING, ORIGIN};
 use serde_json::json;
@@ -13,6 +12,7 @@ use shared::domain::time::Timestamp;
 use shared::error::Fault;
 use shared::store::counts::RecountTrigger;
 use shared::store::{Reading, Store, meter};
+use tests::seed::{self, Models, prose};
 use tests::{
     Actor, Receiver, SIGN_IN, START, Setup, TABLE, TestResponse, WEBHOOKS, World, by_guest, code, webhook_message,
 };
@@ -35,7 +35,7 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let parent = author.comment("posts/model", &prose(0)).await;
     let reply = author.reply("posts/model", parent, &prose(1)).await;
     let store = world.store();
-    let models = Models::read(&store, parent, reply).await.unwrap();
+    let models = Models::read(&store, parent, reply).await;
     let comments = (0..count).map(|place| {
         let from_top = count - place;
         let id = id_before_start(i64::try_from(from_top).unwrap());
@@ -43,7 +43,7 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
         (id, if is_read { REPLIES } else { 0 })
     });
     let comments: Vec<_> = comments.collect();
-    seed::write_thread(&store, &models, "big", &comments, |_| ()).await.unwrap();
+    seed::write_thread(&store, &models, "big", &comments).await;
     comments.into_iter().map(|(id, _)| id).collect()
 }
 

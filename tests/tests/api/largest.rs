@@ -1,10 +1,9 @@
 //! Pages of the largest comments. Reading stops when the answer is full.
 
-use cli::bench::seed;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, fingerprint};
 use shared::domain::thread::Thread;
-use tests::{TestResponse, World};
+use tests::{TestResponse, World, seed};
 use transfer::store::fixtures::{Fixture, put_fixtures};
 
 use crate::capacity::id_before_start;
@@ -29,7 +28,7 @@ pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline:
     let ada = world.user(7, "Ada");
     let store = world.store();
     let model = ada.comment("posts/model", "x").await;
-    let model = seed::comment(&store, model).await.unwrap();
+    let model = seed::comment(&store, model).await;
     let thread = ThreadId::new("posts", "1").unwrap();
     let model = Comment { thread: thread.clone(), body: body(), ..model };
     let first = id_before_start(1000);

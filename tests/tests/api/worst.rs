@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use cli::bench::seed::{self, prose};
 use serde_json::json;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, Visitor};
 use shared::domain::thread::VisitorThreadState;
 use shared::store::queue::QueueState;
 use tests::World;
+use tests::seed::{self, prose};
 use transfer::store::fixtures::{Fixture, put_fixtures};
 
 use crate::capacity::{self, Table};
 
 async fn stored(world: &World, id: u64) -> Comment {
-    seed::comment(&world.store(), id).await.unwrap()
+    seed::comment(&world.store(), id).await
 }
 
 async fn put_all(world: &World, fixtures: impl IntoIterator<Item = Fixture>) {

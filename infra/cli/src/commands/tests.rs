@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::CommandFactory;
 use jiff::SignedDuration;
@@ -44,15 +44,6 @@ fn a_service_in_production_listens_to_this_machine_and_keeps_its_data_where_serv
     let Command::Serve(open) = command("serve --listen [::]:80 --trusted-proxies 10.0.0.0/8,::1") else { panic!() };
     assert_eq!(open.listen.to_string(), "[::]:80");
     assert_eq!(open.trusted_proxies, Some("10.0.0.0/8,::1".parse().unwrap()));
-}
-
-#[test]
-fn a_bench_may_compare_with_isso_and_waline() {
-    let Command::Bench(default) = command("bench") else { panic!() };
-    assert_eq!((default.seconds, default.isso, default.waline), (2, None, None));
-    let Command::Bench(compared) = command("bench --seconds 5 --isso bin/isso --waline package") else { panic!() };
-    let (isso, waline) = (Some(PathBuf::from("bin/isso")), Some(PathBuf::from("package")));
-    assert_eq!((compared.seconds, compared.isso, compared.waline), (5, isso, waline));
 }
 
 #[test]
@@ -131,7 +122,6 @@ fn help_fits_80_columns_and_shows_defaults() {
         "token --help",
         "moderate --help",
         "check --help",
-        "bench --help",
         "import --help",
         "export --help",
         "person erase --help",
@@ -146,7 +136,7 @@ fn help_fits_80_columns_and_shows_defaults() {
 #[test]
 fn help_lists_the_options_of_every_command() {
     let help = parsed("--help").unwrap_err();
-    for command in ["serve", "token", "moderate", "check", "bench", "import", "export", "person export", "person erase"]
+    for command in ["serve", "token", "moderate", "check", "import", "export", "person export", "person erase"]
     {
         let own = parsed(&format!("{command} --help")).unwrap_err();
         let options: Vec<&str> = own.lines().filter(|line| line.trim_start().starts_with("--")).collect();
@@ -169,7 +159,6 @@ fn a_usage_error_names_the_mistake_and_mentions_help() {
         ("serve --trusted-proxies caddy", "--trusted-proxies"),
         ("serve --ephemeral", "--ephemeral"),
         ("--ephemeral --data-dir x", "--data-dir"),
-        ("bench --port 1", "--port"),
         ("token --name Ada", "--id"),
         ("token --id 7", "--name"),
         ("token --id 7 --name Ada --expires soon", "--expires"),

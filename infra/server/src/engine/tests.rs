@@ -1,4 +1,5 @@
 use std::collections::HashMap;
+use std::time::Duration;
 
 use aws_lambda_events::event::dynamodb::Event;
 use aws_sdk_dynamodb::Client;

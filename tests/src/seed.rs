@@ -6,10 +6,6 @@ use shared::domain::thread::Thread;
 use shared::store::{Reading, Store};
 use transfer::store::fixtures::{Fixture, put_fixtures};
 
-use super::Failure;
-
-/// Items written at once.
-const BATCH: usize = 25;
 /// Bytes.
 const BODY: usize = 330;
 
@@ -21,8 +17,8 @@ pub struct Models {
 
 impl Models {
     /// Reads a top-level comment and a reply to it, by their ids.
-    pub async fn read(store: &Store, parent: u64, reply: u64) -> Result<Self, Failure> {
-        Ok(Self { parent: comment(store, parent).await?, reply: comment(store, reply).await? })
+    pub async fn read(store: &Store, parent: u64, reply: u64) -> Self {
+        Self { parent: comment(store, parent).await, reply: comment(store, reply).await }
     }
 
     /// A copy with these inline replies, and prose of its own.
@@ -50,40 +46,27 @@ impl Models {
 }
 
 /// A comment that exists.
-pub async fn comment(store: &Store, id: u64) -> Result<Comment, Failure> {
-    let found = store.find(CommentId(id), Reading::Consistent).await.map_err(|fault| fault.chain())?;
-    Ok(found.ok_or_else(|| format!("there is no comment {id}"))?.comment)
+pub async fn comment(store: &Store, id: u64) -> Comment {
+    let found = store.find(CommentId(id), Reading::Consistent).await.expect("the table answers");
+    found.expect("the comment exists").comment
 }
 
 /// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with a number of replies, whose ids follow
-/// their parent's. `progress` is called with the number of parents written.
-pub async fn write_thread(
-    store: &Store,
-    models: &Models,
-    record: &str,
-    comments: &[(u64, usize)],
-    mut progress: impl FnMut(usize),
-) -> Result<(), Failure> {
-    let thread = ThreadId::new("posts", record).ok_or("this cannot be the id of a record")?;
+/// their parent's.
+pub async fn write_thread(store: &Store, models: &Models, record: &str, comments: &[(u64, usize)]) {
+    let thread = ThreadId::new("posts", record).expect("the id of a record");
     let mut fixtures = Vec::new();
-    for (place, (id, replies)) in comments.iter().enumerate() {
+    for (id, replies) in comments {
         let replies: Vec<u64> = (1..=*replies as u64).map(|n| id + n).collect();
         fixtures.push(Fixture::Comment { comment: models.parent(&thread, *id, &replies), is_inline: false });
         fixtures.extend(replies.iter().map(|reply| {
             let comment = models.reply(&thread, *id, *reply);
             Fixture::Comment { comment, is_inline: true }
         }));
-        if fixtures.len() >= BATCH || place + 1 == comments.len() {
-            put(store, std::mem::take(&mut fixtures)).await?;
-            progress(place + 1);
-        }
     }
     let count = Thread { parents: comments.len() as u64, ..Thread::default() };
-    put(store, [Fixture::Thread(thread, count)]).await
-}
-
-async fn put(store: &Store, fixtures: impl IntoIterator<Item = Fixture>) -> Result<(), Failure> {
-    put_fixtures(store, fixtures).await.map_err(|fault| fault.chain().into())
+    fixtures.push(Fixture::Thread(thread, count));
+    put_fixtures(store, fixtures).await.expect("the table answers");
 }
 
 /// 330 bytes of prose, different for each seed.
