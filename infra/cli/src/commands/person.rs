@@ -37,8 +37,8 @@ pub(super) enum Command {
 }
 
 /// Write what a person left: profile, comments, likes, reports, as records of
-/// the native format; see docs/native-format.md. The exit code is 3 if the table cannot
-/// be used
+/// the native format; see docs/native-format.md. The exit code is 3 if the
+/// table cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Export {
