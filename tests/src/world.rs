@@ -28,6 +28,7 @@ use shared::domain::job::Job;
 use shared::domain::mail_keys::{Link, MailKeys, Purpose};
 use shared::domain::secret::Secret;
 use shared::domain::time::{Clock, Timestamp};
+use shared::policy;
 use shared::store::{Reading, Store};
 use tokio::net::TcpListener;
 use transfer::store::recount;
@@ -438,7 +439,8 @@ impl World {
 
     /// The table, without faults. Three replies of each parent are inline, as by default.
     pub fn store(&self) -> Store {
-        Store::new(self.client(), TABLE.to_owned(), Random::system()).embedding(3)
+        let store = Store::new(self.client(), TABLE.to_owned(), Random::system()).embedding(3);
+        store.asking_for_trust(policy::shows_by_trust(&self.config))
     }
 
     /// The same with these faults on the connection.
@@ -459,6 +461,15 @@ impl World {
         self.wait_until_idle().await;
         let findings = recount::check(&self.store(), self.now()).await.expect("the table answers");
         findings.iter().map(ToString::to_string).collect()
+    }
+
+    /// Repairs what a recount finds, as `check --repair` does.
+    pub async fn repair(&self) {
+        self.wait_until_idle().await;
+        let store = self.store();
+        for finding in recount::check(&store, self.now()).await.expect("the table answers") {
+            assert!(recount::repair(&store, &finding).await.expect("the table answers"), "{finding}");
+        }
     }
 
     /// The hash of a user's `sub`, as stored.

@@ -23,9 +23,6 @@ pub struct Trust {
     /// The newest comments whose latest decision is a rejection.
     #[serde(rename = "np", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     rejected: BTreeSet<u64>,
-    /// Up to here, the writer's comments were looked at for one that earns trust, and none was found.
-    #[serde(rename = "lb", default, skip_serializing_if = "Option::is_none")]
-    pub looked_at: Option<CommentId>,
 }
 
 /// A moderator's decision about a comment.
@@ -61,6 +58,14 @@ impl Trust {
     #[must_use]
     pub fn rejected(&self) -> &BTreeSet<u64> {
         &self.rejected
+    }
+
+    /// The oldest of these comments that were not decided about, as far as there is room for them among the approved ones.
+    #[must_use]
+    pub fn without_decision(&self, comments: &BTreeSet<u64>) -> BTreeSet<u64> {
+        let room = MOST.saturating_sub(self.approved.len());
+        let decided = |id: &&u64| self.approved.contains(id) || self.rejected.contains(id);
+        comments.iter().filter(|id| !decided(id)).take(room).copied().collect()
     }
 
     /// How many rejected comments speak against the writer.

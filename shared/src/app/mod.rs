@@ -92,6 +92,7 @@ impl App {
         let store =
             Store::new(table, config.table_name.clone(), random.clone()).embedding(config.lists.replies_per_parent);
         let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
+        let store = store.asking_for_trust(policy::shows_by_trust(&config));
         let keys = KeySettings {
             secret: auth.secret.clone(),
             jwks_url: auth.jwks_url.clone(),

@@ -5,7 +5,6 @@ use http::header;
 
 use crate::app::App;
 use crate::app::akismet::Submission;
-use crate::domain::author::Author;
 use crate::domain::ids::{hex, sha256_hex};
 use crate::domain::markdown::{self, Shown};
 use crate::domain::spam::{Action, Finding};
@@ -38,7 +37,7 @@ impl App {
 
     /// What is to be said of a text that the viewer writes. Refuses spam.
     pub async fn judge(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Judgment> {
-        let (found, trust) = tokio::try_join!(self.check_for_spam(call, viewer, draft), self.trust(call, viewer))?;
+        let (found, trust) = tokio::try_join!(self.check_for_spam(call, viewer, draft), self.trust(viewer))?;
         let now = self.clock.now();
         let approval = if draft.edit {
             policy::edit_needs_approval(&self.config, viewer, &trust, now)
@@ -49,16 +48,14 @@ impl App {
     }
 
     /// The trust in the viewer. Nothing is read where it does not matter.
-    async fn trust(&self, call: &Call, viewer: &Viewer) -> Result<Trust> {
+    async fn trust(&self, viewer: &Viewer) -> Result<Trust> {
         if !policy::depends_on_trust(&self.config, viewer) {
             return Ok(Trust::default());
         }
-        let writer = &viewer.owners.comments;
-        let (trust, author) = match &viewer.user {
-            Some(user) => (user.trust.clone(), Author::User(user.id)),
-            None => (self.store.trust_in_guest(writer).await?, Author::Network(self.network(call))),
-        };
-        Ok(if trust.approved().is_empty() { self.store.look_back(writer, &author, trust).await? } else { trust })
+        match &viewer.user {
+            Some(user) => Ok(user.trust.clone()),
+            None => Ok(self.store.trust_in_guest(&viewer.owners.comments).await?),
+        }
     }
 
     /// What the spam check finds. Refuses spam.

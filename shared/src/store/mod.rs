@@ -64,6 +64,8 @@ pub struct Store {
     /// Replies embedded in lists: how many of a parent's replies are inline.
     embedded: usize,
     addresses: Option<Addresses>,
+    /// Whether the comments of new writers wait.
+    asks_for_trust: bool,
     counts: std::sync::Arc<Counts>,
 }
 
@@ -79,7 +81,15 @@ impl Store {
     /// `client` as [`client::build`] makes it. No reply is inline; see [`Self::embedding`].
     #[must_use]
     pub fn new(client: Client, table: String, random: Random) -> Self {
-        Self { client, table, random, embedded: 0, addresses: None, counts: std::sync::Arc::default() }
+        Self {
+            client,
+            table,
+            random,
+            embedded: 0,
+            addresses: None,
+            asks_for_trust: false,
+            counts: std::sync::Arc::default(),
+        }
     }
 
     /// Keeps so many replies of a parent inline, to be embedded in lists. The setting is `SVC_REPLIES_PER_PARENT`.
@@ -92,6 +102,12 @@ impl Store {
     #[must_use]
     pub fn keeping(self, addresses: Addresses) -> Self {
         Self { addresses: Some(addresses), ..self }
+    }
+
+    /// What was shown before the comments of new writers waited should count as approved. The setting is `SVC_REQUIRE_APPROVAL`.
+    #[must_use]
+    pub fn asking_for_trust(self, asks_for_trust: bool) -> Self {
+        Self { asks_for_trust, ..self }
     }
 
     /// Opens two connections before the first request needs them: most requests read twice at once.
@@ -208,6 +224,11 @@ impl Store {
     /// How many replies of a parent are inline.
     pub fn embedded(&self) -> usize {
         self.embedded
+    }
+
+    /// Whether the comments of new writers wait.
+    pub fn asks_for_trust(&self) -> bool {
+        self.asks_for_trust
     }
 
     /// Which addresses may be kept.

@@ -301,7 +301,6 @@ items! {
             IMPORTED_BAN   "ib"  N                        "id of a ban that was imported, which is not imported again";
             APPROVED       "ap"  NS                       "at most 20 comments whose latest decision is an approval";
             REJECTED       "np"  NS                       "the newest 20 comments whose latest decision is a rejection";
-            LOOKED_AT      "lb"  N                        "up to this comment, none was found that was shown before trust was asked for";
             ACCOUNT        "ac"  M(account) names Hash    "account of who signs in by a code";
         }
     }

@@ -11,6 +11,7 @@ use server::template::{DEPLOYED, Template};
 use shared::aws::secrets;
 use shared::domain::ids::Random;
 use shared::domain::secret::Secret;
+use shared::policy;
 use shared::store::addresses::Addresses;
 use shared::store::{Store, client};
 use tempfile::TempDir;
@@ -83,6 +84,7 @@ impl Table {
         let store = Store::new(client, name.to_owned(), Random::system());
         let store = store.embedding(config.lists.replies_per_parent);
         let store = store.keeping(Addresses::new(salt.as_ref(), config.guests.show_gravatar));
+        let store = store.asking_for_trust(policy::shows_by_trust(&config));
         Ok(Self { store, salt, temp_dir: env::temp_dir(), kept: None, _copy: None })
     }
 
@@ -92,9 +94,10 @@ impl Table {
         let engine = open_table(Some(&data_dir))?;
         let config = settings::load(Some(&data_dir), None)?;
         engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
-        let store = Store::new(client::build(engine.client_builder()), config.table_name, Random::system());
+        let store = Store::new(client::build(engine.client_builder()), config.table_name.clone(), Random::system());
         let store = store.embedding(config.lists.replies_per_parent);
         let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
+        let store = store.asking_for_trust(policy::shows_by_trust(&config));
         let kept = Some(Kept { data_dir, engine, lock });
         Ok(Self { store, salt: Some(config.visitor_salt), temp_dir: path.to_owned(), kept, _copy: None })
     }

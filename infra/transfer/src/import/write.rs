@@ -6,7 +6,7 @@
 mod exported;
 mod throttle;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::mem;
 use std::slice;
 use std::time::Duration;
@@ -30,6 +30,7 @@ use crate::store::import::{
     Attached, Imported, ImportedOne, ThreadTotals, Unfinished, WriteMode, begin_import, describe_thread, end_import,
     finish_import, forget_imports, import_batch, import_one, pin_imported, profiles, unfinished_imports,
 };
+use crate::store::recount::trust::note_shown;
 use crate::store::recount::{self, Finding, check_unfinished};
 
 /// Comments between two writes.
@@ -104,7 +105,7 @@ impl Importer<'_> {
     pub(super) async fn write(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
         let total = self.staging.count_new()?;
         let throttle = Throttle::new(self.table.rate);
-        let mut run = Run { throttle, written: 0, total, looked_at: BTreeSet::new(), progress };
+        let mut run = Run { throttle, written: 0, total, progress };
         write_around(self.staging, self.store, self.other_salt.as_deref(), &mut run.throttle).await?;
         for Target { name, thread, gains } in self.staging.targets()? {
             if !gains && self.unfinished(slice::from_ref(&thread)).await?.is_empty() {
@@ -124,9 +125,6 @@ impl Importer<'_> {
                     end_import(self.store, &thread, opened_at).await?;
                 }
                 WriteMode::Unsettled => return Err(WriteError::Unsettled(name)),
-            }
-            for user in mem::take(&mut run.looked_at) {
-                self.store.look_again(user).await?;
             }
         }
         Ok(run.throttle.units)
@@ -206,13 +204,25 @@ impl Importer<'_> {
     }
 
     /// The next comments of a thread. Those that are new have the present names of their users, but for those of an export,
-    /// which stay as they were.
+    /// which stay as they were. Those that everyone sees count as approved for their writers.
     async fn page(&self, target: &str, page: &mut Page, run: &mut Run<'_>) -> Result<Vec<Placed>, WriteError> {
         let mut all = self.staging.page(target, page, self.users)?;
         let is_named_here = |placed: &Placed| !placed.is_there && placed.staged.kept.is_none();
         let users: BTreeSet<UserId> = all.iter().filter_map(|placed| placed.staged.writer.user).collect();
         let profiles = profiles(self.store, users).await?;
-        run.looked_at.extend(profiles.values().filter(|user| user.trust.looked_at.is_some()).map(|user| user.id));
+        let mut earning: BTreeMap<UserId, BTreeSet<u64>> = BTreeMap::new();
+        for placed in all.iter().filter(|placed| !placed.is_there) {
+            let comment = self.comment(placed);
+            if let Some(user) = comment.user.filter(|_| comment.earns_trust()) {
+                earning.entry(user).or_default().insert(comment.id.0);
+            }
+        }
+        for (user, comments) in earning {
+            let known = profiles.get(&user).map(|user| user.trust.clone()).unwrap_or_default();
+            let (noted, cost) = measure(note_shown(self.store, user, &known, &comments)).await;
+            noted?;
+            run.throttle.spend(cost.write_units).await;
+        }
         for Placed { staged, .. } in all.iter_mut().filter(|placed| is_named_here(placed)) {
             if let Some(profile) = staged.writer.user.and_then(|user| profiles.get(&user)) {
                 staged.writer.take_profile(profile);
@@ -366,8 +376,6 @@ struct Run<'a> {
     throttle: Throttle,
     written: u64,
     total: u64,
-    /// Writers whose earlier comments were looked at, which the import adds to.
-    looked_at: BTreeSet<UserId>,
     progress: &'a mut dyn FnMut(Progress<'_>),
 }
 

@@ -1,4 +1,4 @@
-//! Items as the API stores them, written directly: for tests and benchmarks that need large threads.
+//! Items as the API stores them, written directly: for tests that need large threads.
 
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use shared::domain::comment::Comment;

@@ -453,7 +453,7 @@ async fn erase_report_of(store: &Store, reported_in: &Key, visitor: &Visitor, id
 
 /// Deletes the user, except for the id and the end of a ban that holds.
 async fn erase_profile(store: &Store, id: UserId, now: Timestamp) -> Result<bool, Fault> {
-    const PROFILE: [&str; 12] = [
+    const PROFILE: [&str; 11] = [
         user::NAME,
         user::AVATAR,
         user::TOKEN_ISSUED_AT,
@@ -464,7 +464,6 @@ async fn erase_profile(store: &Store, id: UserId, now: Timestamp) -> Result<bool
         user::ISSUER,
         user::APPROVED,
         user::REJECTED,
-        user::LOOKED_AT,
         user::ACCOUNT,
     ];
     let mut attempts = store.attempts("erasing a user");

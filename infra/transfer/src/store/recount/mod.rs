@@ -39,6 +39,7 @@
 //! | `queues`     | moderation queues |
 //! | `directory`  | handles and name fragments |
 //! | `bans`       | rows of those banned |
+//! | `trust`      | comments that count as approved, where those of new writers wait |
 //! | `addresses`  | hashes of addresses, where no Gravatars are shown |
 //! | `repair`     | writes that hold only while what was read is unchanged |
 
@@ -53,6 +54,7 @@ mod queues;
 mod repair;
 mod snapshot;
 mod threads;
+pub mod trust;
 mod visitors;
 
 use std::fmt;
@@ -104,6 +106,9 @@ pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault>
         let hidden = store.addresses().filter(|addresses| !addresses.has_gravatars());
         let mut findings = recount(&snapshot, now);
         findings.extend(hidden.map(|addresses| addresses::check(&snapshot, addresses)).unwrap_or_default());
+        if store.asks_for_trust() {
+            findings.extend(trust::check(&snapshot));
+        }
         return Ok(findings);
     }
     // Replies are written before their parents, and counts last. A repair would take them for damage.

@@ -7,6 +7,7 @@ use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, Visitor};
 use shared::domain::log::LogEntry;
 use shared::domain::report::Report;
 use shared::domain::thread::{Thread, VisitorThreadState};
+use shared::domain::trust::Trust;
 use shared::domain::user::{NetworkBan, User};
 use shared::error::Fault;
 use shared::store::bans::network;
@@ -62,6 +63,8 @@ pub(super) struct Snapshot {
     pub(super) counts: BTreeMap<String, Item>,
     pub(super) visitor_states: Vec<StoredVisitorState>,
     pub(super) users: BTreeMap<UserId, User>,
+    /// Guests with a key.
+    pub(super) guests: BTreeMap<Visitor, Trust>,
     /// Rows by the id of the ban.
     pub(super) banned: BTreeMap<u64, Item>,
     pub(super) network_bans: Vec<NetworkBan>,
@@ -117,6 +120,9 @@ impl Snapshot {
             }
             ItemKind::User(id) => {
                 self.users.insert(id, read(item)?);
+            }
+            ItemKind::Guest(visitor) => {
+                self.guests.insert(visitor, read(item)?);
             }
             ItemKind::Handle(_) | ItemKind::NameFragment(_) => {
                 self.directory.insert((key.pk, key.sk), item);
