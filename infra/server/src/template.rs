@@ -1,10 +1,6 @@
 //! The deployment template: its routes, functions, policies and table. Intrinsic functions that concern parameters are
 //! resolved; the others remain, because nothing here reads them.
 
-#[cfg(test)]
-mod deployed;
-#[cfg(test)]
-mod parameters;
 mod policies;
 mod yaml;
 
@@ -50,11 +46,16 @@ pub struct Template {
 /// The name of a function, what it is invoked for, and the queue of events that it gives up.
 pub type EventTarget<'a, T> = (&'a str, T, Option<&'a str>);
 
+/// A template as it is written: nothing is resolved.
+pub fn document(yaml: &str) -> Result<Value, TemplateError> {
+    let documents = Yaml::load_from_str(yaml)?;
+    yaml::to_json(documents.first().ok_or(TemplateError::Empty)?)
+}
+
 impl Template {
     /// `parameters` replace the defaults of the template.
     pub fn parse(yaml: &str, parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
-        let documents = Yaml::load_from_str(yaml)?;
-        let template = yaml::to_json(documents.first().ok_or(TemplateError::Empty)?)?;
+        let template = document(yaml)?;
         let values = parameter_values(&template["Parameters"], parameters)?;
         match yaml::resolve(&template["Resources"], &values) {
             Value::Object(resources) => Ok(Self { resources }),

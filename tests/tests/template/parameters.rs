@@ -1,13 +1,13 @@
 //! Tests of the parameters: `CloudFormation` refuses what the functions would not start with.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fancy_regex::Regex;
+use serde_json::Value;
 use shared::config::{Config, ConfigError};
 use shared::routes::ROUTES;
 
-use super::deployed::{entries, referred, template};
-use super::*;
+use crate::deployed::{entries, referred, template};
 
 /// They may hold any text.
 const FREE: [&str; 4] = ["JwtAudience", "JwtIssuer", "SpamDeny", "SpamReview"];

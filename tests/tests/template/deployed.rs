@@ -2,28 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use saphyr::{LoadableYamlNode, Yaml};
 use serde_json::{Map, Value, json};
+use server::template::{DEPLOYED, Template, document};
 use shared::config::{Config, Needs};
 use shared::http::cors;
 use shared::routes::ROUTES;
 
-use super::yaml::to_json;
-use super::{DEPLOYED, Template};
-
-const PSEUDO: [&str; 7] = [
-    "AWS::AccountId",
-    "AWS::NoValue",
-    "AWS::Partition",
-    "AWS::Region",
-    "AWS::StackId",
-    "AWS::StackName",
-    "AWS::URLSuffix",
-];
-
 pub(super) fn template() -> Value {
-    let documents = Yaml::load_from_str(DEPLOYED).unwrap();
-    to_json(&documents[0]).unwrap()
+    document(DEPLOYED).unwrap()
 }
 
 pub(super) fn entries(section: &Value) -> &Map<String, Value> {
@@ -95,32 +81,6 @@ fn conditions(value: &Value) -> BTreeSet<String> {
     names
 }
 
-#[test]
-fn every_reference_is_to_a_parameter_or_a_resource_of_the_template() {
-    // AWS::LanguageExtensions runs before SAM generates resources, and rejects references to those.
-    let template = template();
-    let mut known = entries_of(&template["Parameters"]);
-    known.extend(entries_of(&template["Resources"]));
-    known.extend(PSEUDO.map(str::to_owned));
-    for section in ["Globals", "Conditions", "Resources", "Outputs"] {
-        for (name, entry) in entries(&template[section]) {
-            let unknown: Vec<_> = referred(entry).into_iter().filter(|name| !known.contains(name)).collect();
-            assert!(unknown.is_empty(), "{section}, {name} refers to {unknown:?}");
-        }
-    }
-}
-
-#[test]
-fn every_condition_that_is_used_is_defined_and_the_other_way_round() {
-    let template = template();
-    let known = entries_of(&template["Conditions"]);
-    let used: BTreeSet<_> = ["Globals", "Conditions", "Resources", "Outputs"]
-        .iter()
-        .flat_map(|section| conditions(&template[section]))
-        .collect();
-    assert_eq!(used, known);
-}
-
 /// The parameters that a value compares with `true`.
 fn switches(value: &Value) -> BTreeSet<String> {
     if let Some([Value::Object(parameter), Value::String(text)]) = value["Fn::Equals"].as_array().map(Vec::as_slice)
@@ -165,43 +125,6 @@ fn what_mails_and_webhooks_need_is_created_only_with_them() {
     );
     assert!(referred(&template["Conditions"]["HasMail"]).contains("MailFrom"));
     assert!(referred(&template["Conditions"]["HasWebhooks"]).contains("Webhooks"));
-}
-
-/// The resources that each resource depends on. SAM adds dependencies for the events of functions: an API or a bucket
-/// depends on the functions that it invokes.
-fn dependencies(template: &Value) -> BTreeMap<String, BTreeSet<String>> {
-    let resources = entries(&template["Resources"]);
-    let globals = referred(&template["Globals"]["Function"]);
-    let mut dependencies: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (name, resource) in resources {
-        let mut resource = resource.clone();
-        let events = resource["Properties"].as_object_mut().and_then(|properties| properties.remove("Events"));
-        let mut needed = referred(&resource);
-        if resource["Type"] == "AWS::Serverless::Function" {
-            needed.extend(globals.clone());
-        }
-        dependencies.entry(name.clone()).or_default().extend(needed);
-        for event in events.iter().flat_map(|events| entries(events).values()) {
-            let caller = match event["Type"].as_str().unwrap() {
-                "HttpApi" => &event["Properties"]["ApiId"]["Ref"],
-                "S3" => &event["Properties"]["Bucket"]["Ref"],
-                _ => continue,
-            };
-            dependencies.entry(caller.as_str().unwrap().to_owned()).or_default().insert(name.clone());
-        }
-    }
-    dependencies.retain(|name, _| resources.contains_key(name));
-    dependencies
-}
-
-#[test]
-fn no_resource_depends_on_itself() {
-    let mut dependencies = dependencies(&template());
-    while !dependencies.is_empty() {
-        let left: BTreeSet<String> = dependencies.keys().cloned().collect();
-        dependencies.retain(|_, needed| !needed.is_disjoint(&left));
-        assert!(dependencies.len() < left.len(), "circular dependencies: {:?}", dependencies.keys());
-    }
 }
 
 #[test]
