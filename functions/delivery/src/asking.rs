@@ -1,5 +1,5 @@
-//! Whether the address that somebody gave may be asked for a confirmation now, within the bounds that protect its owner, its
-//! mail server and this service. What waits for a bound is put off, and goes unless the comment that asked is gone by then.
+//! Whether a confirmation may be sent to an address now, within the limits that protect its owner, its mail server and this
+//! service. A confirmation beyond a limit is postponed, and sent later unless the comment that caused it is gone.
 
 use shared::domain::mail_keys::Recipient;
 use shared::domain::notifications::{Asker, Asking, NotificationState};
@@ -9,7 +9,7 @@ use shared::store::Reading;
 
 use crate::{Content, Sent, Worker, content};
 
-/// Addresses that are asked in an hour, whoever asks.
+/// Confirmations sent in an hour, in all.
 const MAX_OF_ALL: usize = 200;
 /// Addresses of one domain among these. It is half, because most readers have an address at one of few providers. Twenty
 /// networks that use it up with addresses of such a provider put off its other users, and leave the other half to the rest.
@@ -30,7 +30,7 @@ impl Worker<'_> {
         match self.ask(recipient, &owner, asker).await? {
             Asking::Allowed => Ok(Content::of(content::confirmation(self, recipient, state, asker)?)),
             Asking::From(time) => Ok(Content { sent: Sent::PutOff(time), ..Content::default() }),
-            // As if it had been sent: nobody learns that the address takes no mails.
+            // Treated as sent, so that nobody learns that the address is undeliverable.
             Asking::Never => Ok(Content { sent: Sent::Accepted, ..Content::default() }),
         }
     }

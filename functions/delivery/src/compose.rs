@@ -61,7 +61,7 @@ pub(crate) struct Notification {
     pub(crate) body: String,
     /// What follows the body, such as why it was rejected.
     pub(crate) details: Vec<String>,
-    /// Whether it tells of a rejection, and not of a new comment.
+    /// Whether it is about a rejection instead of a new comment.
     pub(crate) is_rejection: bool,
     pub(crate) url: String,
 }
@@ -159,7 +159,7 @@ pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Re
     letter.compose(texts.webhook_subject(), &text, &html)
 }
 
-/// What stands before the address of the moderators' page. The colon is of the same language.
+/// The text before the address of the moderation page, with a colon of the same language.
 fn to_page(texts: ModeratorMails) -> String {
     Mails::of(texts.language()).colon(texts.moderate())
 }
@@ -285,7 +285,7 @@ fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
 }
 
-/// A text as the value of a header. What looks like an encoded word is encoded once more, so that it shows as it was written.
+/// A text as the value of a header. Text that looks like an encoded word is encoded again, so that it shows as written.
 fn encoded(name: &str, text: &str) -> Result<String, Fault> {
     let mut value = String::new();
     let mut writer = EmailWriter::new(&mut value, name.len() + ": ".len(), 0, false);
@@ -296,14 +296,14 @@ fn encoded(name: &str, text: &str) -> Result<String, Fault> {
     Ok(value)
 }
 
-/// What somebody wrote, without empty paragraphs.
+/// A comment's text without empty paragraphs.
 pub(crate) fn whole(body: &str) -> String {
     let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     let body = paragraphs.collect::<Vec<_>>().join("\n\n");
     body.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
 }
 
-/// The beginning of what somebody wrote. An address that has no room is left out: a part of it would lead elsewhere.
+/// The beginning of a comment's text. An address that doesn't fit is left out, because a part of it would lead elsewhere.
 pub(crate) fn excerpt(body: &str) -> String {
     let body = whole(body);
     let Some((cut, _)) = body.char_indices().nth(EXCERPT) else { return body };

@@ -40,7 +40,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whoever is rejected gets back all that they wrote. A text that waits is read on the moderators' page.
+    /// A rejection returns the whole text to its writer. Pending texts are read on the moderation page.
     fn text(&self) -> String {
         let text = || markdown::shown(&self.comment.body).text;
         match self.rejection {
@@ -51,7 +51,7 @@ impl Entry {
     }
 }
 
-/// What becomes of a notice when its mail is written.
+/// What happens to a notice when its email is written.
 enum Fate {
     Mailed(Box<(Thread, Entry)>),
     /// It is left out of this mail, and may be sent later.
@@ -144,8 +144,8 @@ impl Worker<'_> {
     }
 }
 
-/// A mail that asks the owner of an address to confirm who gave it. An address that was confirmed before is asked in that
-/// spelling: another one may be somebody else's.
+/// An email that asks the owner of an address to confirm a request. An address that was confirmed before is asked in that
+/// spelling, because another spelling may belong to someone else.
 pub(crate) fn confirmation(
     worker: &Worker<'_>,
     recipient: &Recipient,
@@ -157,7 +157,7 @@ pub(crate) fn confirmation(
     let Some(letter) = worker.letter_to(recipient, state, &address) else { return Ok(Vec::new()) };
     let Some(owner) = worker.app.owner(&address) else { return Ok(Vec::new()) };
     let url = worker.link(recipient, Purpose::confirm(asker.name.clone(), worker.app.clock.now()));
-    // It stops mails to the address, whoever claims it.
+    // It unsubscribes the address from everything, whoever claimed it.
     let letter = Letter { stop_url: Some(worker.link(&owner, Purpose::Stop { thread: None })), ..letter };
     Ok(vec![compose::confirmation(&letter, &url)?])
 }
@@ -253,7 +253,7 @@ async fn notification(
     let Some(found) = found else { return Ok(Fate::Dropped) };
     let thread = app.store.thread(&found.comment.thread, Reading::Eventual).await?;
     let mut mentioned = app.store.users_of_handles(&found.comment.mentions).await?;
-    // Of those who share a handle, who is to be told was chosen before.
+    // If several users share a handle, the recipients were chosen before.
     mentioned.retain(|user| Recipient::from(*user) == *recipient);
     let (comment, parent) = (&found.comment, found.ancestors.last());
     let concerned =

@@ -19,7 +19,7 @@ pub(crate) async fn follow(app: &App, text: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let kind = event["eventType"].as_str();
-    // Others pass, and SES tries again by itself.
+    // Others are temporary, and SES retries automatically.
     let is_bounce = kind == Some("Bounce") && event["bounce"]["bounceType"] == "Permanent";
     let destination = mail["destination"][0].as_str();
     if let Some(address) = destination.filter(|_| is_bounce || kind == Some("Complaint")) {

@@ -48,7 +48,7 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(9),
 ];
 
-/// What becomes of a message.
+/// What happens to a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disposition {
     Done,
@@ -178,8 +178,8 @@ impl<'a> Worker<'a> {
         Ok(Disposition::Done)
     }
 
-    /// What became of mails that say the same. They count as accepted when one is, so that nobody gets one twice. `None` when
-    /// it is not known.
+    /// The result of sending identical emails. They count as accepted if one was, so that nobody gets one twice. `None` if
+    /// unknown.
     async fn send(&self, mails: &[RawMail]) -> Option<Sent> {
         // All at once, since the claim is only a little longer than it takes to send one.
         let sent = join_all(mails.iter().map(|mail| self.mailer.send(mail))).await;

@@ -38,7 +38,7 @@ struct CommentData {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ThreadResource,
-    /// Why it is held, for whoever judges it. Events that bring no text have none.
+    /// Why it is held, for programs that moderate. Events without a text have none.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictResource>>,
 }

@@ -14,14 +14,14 @@ use shared::error::Fault;
 use shared::policy::{self, Notification};
 use shared::store::Reading;
 
-/// Mentions by one member that notify somebody in an hour.
+/// Notifications that one member's mentions may cause in an hour.
 const MAX_MENTIONS: usize = 50;
 /// The scope of their count, which the table has in its keys.
 const MENTIONS: &str = "told";
 
 /// Notifies of a comment, as it is now, that everyone may see. Safe to repeat.
 pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault> {
-    // Everyone sees the badge from now on, so moderators are told of guests with the name.
+    // Everyone sees the badge from now on, so moderators are warned about guests with a similar name.
     if let (true, Some(writer)) = (comment.by_moderator, comment.user) {
         app.store.keep_moderator_name(writer, &comment.name).await?;
     }
@@ -73,8 +73,8 @@ async fn again(app: &App, comment: &Comment) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Notifies the writer of a rejected comment, unless it is rejected no longer or gone. Nobody is asked for a confirmation because of
-/// it. Safe to repeat.
+/// Notifies the writer of a rejected comment, unless the rejection was undone or the comment is gone. It never causes a
+/// confirmation. Safe to repeat.
 pub(crate) async fn of_rejected(app: &App, id: CommentId) -> Result<(), Fault> {
     let Some(mail) = mail(app) else { return Ok(()) };
     let Some(comment) = app.store.comment(id, Reading::Consistent).await? else { return Ok(()) };
@@ -95,7 +95,7 @@ fn mail(app: &App) -> Option<&Mail> {
     app.config.mail.as_ref().filter(|_| app.config.features.subscriptions)
 }
 
-/// Whom the comment concerns, and why.
+/// The recipients of a notification about the comment, and why.
 async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, Vec<Reason>>, Fault> {
     let parent = match comment.parent() {
         Some(parent) => app.store.comment(parent, Reading::Eventual).await?,
@@ -130,7 +130,7 @@ pub(crate) async fn moderators_if_waiting(app: &App, id: CommentId) -> Result<()
     }
 }
 
-/// The members whom the comment mentions, as far as its writer may mention more in this hour: the thread's writers first.
+/// The members that the comment mentions, up to its writer's limit for this hour: the thread's writers first.
 async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     if comment.mentions.is_empty() || comment.user.is_none() {
         return Ok(Vec::new());

@@ -1,4 +1,4 @@
-//! Processes images one at a time, so that memory stays bounded, and on a thread of its own, so that other requests do not
+//! Processes images one at a time, so that memory stays bounded, and on a separate thread, so that other requests don't
 //! wait.
 
 use std::sync::Arc;
@@ -37,10 +37,10 @@ mod tests {
     #[tokio::test]
     async fn one_image_is_worked_on_at_a_time_even_when_callers_go() {
         static NOW: AtomicUsize = AtomicUsize::new(0);
-        static MOST: AtomicUsize = AtomicUsize::new(0);
+        static PEAK: AtomicUsize = AtomicUsize::new(0);
         let worker = Worker::default();
         let work = || {
-            MOST.fetch_max(NOW.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            PEAK.fetch_max(NOW.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             std::thread::sleep(Duration::from_millis(20));
             NOW.fetch_sub(1, Ordering::SeqCst);
         };
@@ -48,7 +48,7 @@ mod tests {
         assert!(gone.is_err());
         let (first, second) = tokio::join!(worker.run(work), worker.run(work));
         assert!(first.is_ok() && second.is_ok());
-        assert_eq!(MOST.load(Ordering::SeqCst), 1);
+        assert_eq!(PEAK.load(Ordering::SeqCst), 1);
     }
 
     #[tokio::test]

@@ -66,8 +66,8 @@ pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> 
     Ok(Answer::ok(&json!({ "data": { "user_id": id, "banned_until": until, "reason": reason } })))
 }
 
-/// Refuses to ban the caller and whom the settings name. The row of a user whose id is a hash tells the issuer; before the
-/// first sign-in it may be that of the caller.
+/// Refuses to ban the caller and moderators named in the settings. For a user whose id is a hash, the user's item has the
+/// issuer; before the first sign-in it may be the caller's.
 async fn may_ban(app: &App, call: &Call, viewer: &Viewer, user: UserId) -> Result<()> {
     let known = if user.is_hashed() { app.store.user(user, Reading::Eventual).await? } else { None };
     let of_user = known.as_ref().and_then(|known| known.issuer.as_deref());
@@ -124,7 +124,7 @@ pub(crate) async fn unban_network(app: &App, call: &Call, network: &str) -> Resu
     Ok(Answer::no_content())
 }
 
-/// The caller, who may moderate, and the user whom the path names.
+/// The caller, who may moderate, and the user named in the path.
 async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, UserId)> {
     let id = path_id::<UserId>(id);
     let viewer = app.admit(call, RateClass::Write, exists(&id), AuthRequirement::Moderator).await?;

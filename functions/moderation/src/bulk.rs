@@ -1,5 +1,5 @@
-//! POST `moderation/comments`: one decision about many comments. Each is a transaction of its own, so that one may fail and
-//! the others are decided.
+//! POST `moderation/comments`: one decision about many comments. Each is a separate transaction, so that one may fail while
+//! the others succeed.
 
 use std::collections::{BTreeSet, HashMap};
 

@@ -65,7 +65,7 @@ async fn judge(app: &App, call: &Call, id: &str, verdict: impl FnOnce(&mut Input
     present(app, call, &viewer, &comment).await
 }
 
-/// What the moderator says about a rejection. A note that shows nothing is none.
+/// The moderator's reason and note. A note without a visible character counts as missing.
 pub(crate) fn grounds(input: &mut Input) -> Grounds {
     let reason = input.value("reason").map(|reason| RejectionReason::deserialize(reason).ok());
     if reason == Some(None) {

@@ -9,7 +9,7 @@ use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
 
-/// POST `{type}/{id}/close` and `{type}/{id}/open`. Nobody need have written to the thread.
+/// POST `{type}/{id}/close` and `{type}/{id}/open`. The thread may be empty.
 pub(crate) async fn set_closed(app: &App, call: &Call, kind: &str, record: &str, closed: bool) -> Result<Answer> {
     let thread = policy::thread(&app.config, kind, record);
     let viewer = app.admit(call, RateClass::Write, exists(&thread), AuthRequirement::Moderator).await?;

@@ -21,7 +21,7 @@ use shared::store::lists::CommentWithReplies;
 use crate::html::{STYLE, Section, document};
 
 /// The parameters that links to other pages keep.
-const KEPT: [&str; 4] = ["lang", "sort", "per_page", "parent"];
+const LINK_PARAMETERS: [&str; 4] = ["lang", "sort", "per_page", "parent"];
 
 /// What was deleted, edited, rejected or erased may be read for five minutes more.
 const SHARING: Sharing = Sharing::Public { fresh: 60, stale: 240, failing: 86_400 };
@@ -53,7 +53,7 @@ async fn thread<'a>(app: &'a App, call: &Call, kind: &str, record: &str) -> Resu
     let request = ThreadRequest::new(app, call, kind, record).walking();
     let viewer = Viewer::nobody();
     let read = app.admit_everyone(call, request.class(), request.exists(), request.read(&viewer.owners)).await?;
-    let address = ListAddress::of(call).keeping(&KEPT);
+    let address = ListAddress::of(call).keeping(&LINK_PARAMETERS);
     let neighbours = request.neighbours(&address, &read);
     let is_first = neighbours.prev.is_none();
     Ok(Section {
@@ -88,7 +88,7 @@ async fn replies<'a>(app: &'a App, call: &Call, kind: &str, record: &str, parent
         Ok((comment, signer, page))
     };
     let (comment, signer, page) = app.admit_everyone(call, class, is_known, read).await?;
-    let address = ListAddress::of(call).keeping(&KEPT);
+    let address = ListAddress::of(call).keeping(&LINK_PARAMETERS);
     let neighbours = Neighbours::in_walk(&address, &signer, page.cursors);
     Ok(Section {
         config,

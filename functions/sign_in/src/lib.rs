@@ -74,7 +74,7 @@ impl SignIn {
     }
 }
 
-/// A number that tells a session or an epoch from the others.
+/// A random number that identifies a session or an epoch.
 fn number(random: &Random) -> u64 {
     u64::from_be_bytes(random.bytes()) % ID_BOUND
 }

@@ -1,5 +1,5 @@
-//! POST `sign_in`. The answer is the same for every address, and so are the calls of the table and the queue, so that neither the
-//! answer nor its time tells who has an account.
+//! POST `sign_in`. The response and the calls to table and queue are the same for every address, so that neither the
+//! response nor its time reveals who has an account.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub(crate) async fn start(app: &App, call: &Call) -> Result<Answer> {
     let id = FlowId { inbox: keys.inbox(&email), nonce: nonce(app.random.bytes()) };
     let flow = Flow::new(id.nonce.clone(), &host(app, call), call.language().tag().to_owned(), keys.seal(&email), now);
     begin(app, &keys, &id, &email, network, &flow).await?;
-    // Of a flow that did not begin, nothing is sent.
+    // Nothing is sent for a flow that didn't begin.
     app.deliveries()?.send(&Message::Code { flow: id.clone() }, Duration::ZERO).await?;
     Ok(Answer::created(&json!({ "data": { "flow": id.to_string(), "expires_in": CODE_LIFETIME.as_secs() } })))
 }

@@ -70,9 +70,9 @@ fn question(call: &Call, status: StatusCode, link: &Link) -> Answer {
     page(call, status, asks, &Action::offered(&link.purpose))
 }
 
-/// No limiter counts it: nobody is kept from stopping mails by what else a network does, nor by read-only mode. A token that
-/// is not ours costs a hash. One of ours costs a few reads each time, and writes where it changes something; stopping again
-/// does so once a minute.
+/// No limiter counts it, so that neither other traffic from a network nor read-only mode can keep anyone from
+/// unsubscribing. A foreign token costs a hash. One of ours costs a few reads each time, and writes if it changes
+/// something, which unsubscribing again does once a minute.
 pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     let texts = Pages::of(call.language());
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
@@ -89,11 +89,11 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
             texts.muted()
         }
         (_, purpose) => {
-            let got_mail_at = match purpose {
+            let confirmed_address_hash = match purpose {
                 Purpose::Confirm { asker, .. } => Some(asker.as_str()),
                 Purpose::Stop { .. } => None,
             };
-            app.stop_mails(&link.recipient, got_mail_at).await?;
+            app.stop_mails(&link.recipient, confirmed_address_hash).await?;
             texts.stopped()
         }
     };

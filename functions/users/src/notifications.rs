@@ -43,7 +43,7 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let address = address(app, call, &viewer, &enrolment).or_else(|| enrolment.given_address().cloned());
     let address = address.ok_or_else(unknown)?;
     let network = app.mail_keys().network(call.network);
-    // Whoever claims an address learns nothing of it: only the network is counted before the answer.
+    // The response reveals nothing about a claimed address: only the network is counted before it.
     if !address.confirmed && enrolment.status != Status::On && !app.count_asking(&network, &address).await? {
         return Err(Refusal::RateLimited(app.until(app.next_hour()).as_secs()).into());
     }
@@ -63,7 +63,7 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::ok(&resource(app, &state.enrolment)))
 }
 
-/// DELETE `me/notifications`. Nobody is kept from being forgotten: not in read-only mode, no banned member, and none after
+/// DELETE `me/notifications`. Deleting one's address always works: in read-only mode, for banned members, and after
 /// subscriptions were turned off.
 pub(crate) async fn destroy(app: &App, call: &Call) -> Result<Answer> {
     let viewer = app.admit(call, RateClass::Forget, Ok(()), AuthRequirement::User).await?;

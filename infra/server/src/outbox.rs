@@ -84,7 +84,7 @@ pub struct Outbox(Arc<Shared>);
 struct Shared {
     folder: PathBuf,
     queues: Queues,
-    /// The queue that hears of bounces and complaints.
+    /// The queue that receives bounces and complaints.
     feedback: String,
     clock: Clock,
     written: AtomicU64,

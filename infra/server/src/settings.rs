@@ -76,7 +76,7 @@ pub fn load_with(
     if data_dir.is_some() || address.is_some() {
         check_here(&config)?;
     }
-    // Here nobody pays for the reads that the edge would have taken.
+    // On this machine, reads that the edge would have served cost nothing.
     Ok(Config { at_edge: true, ..config })
 }
 

@@ -126,7 +126,7 @@ impl Stack {
         }
     }
 
-    /// While the table cannot say it, nobody knows that everything is handled.
+    /// If the table can't be queried, it is unknown whether everything was handled.
     fn last_change(&self) -> Option<i64> {
         let last = self.engine.last_change();
         last.inspect_err(|error| tracing::error!("reading the table's stream failed: {error}")).ok()

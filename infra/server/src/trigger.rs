@@ -69,7 +69,7 @@ impl Source for Subscription {
 pub struct Target {
     pub name: String,
     pub function: EventFunction,
-    /// The queue that hears of records that are given up.
+    /// The queue that receives records that were given up.
     pub dead_letters: Option<(Queues, String)>,
 }
 

@@ -32,7 +32,7 @@ use http::header;
 
 pub use crate::domain::rate_limit::RateClass;
 
-/// Whom a route admits.
+/// Who may call a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthRequirement {
     /// Everyone. A bad token counts as none.
@@ -79,8 +79,8 @@ impl App {
         self.admit_viewer(call, class, exists, auth, work)
     }
 
-    /// Like [`Self::admit_with`], with `reads` that return the caller's row too: with its key among those of a batch, it
-    /// needs no request of its own.
+    /// Like [`Self::admit_with`], with `reads` that return the caller's item too: with its key in a batch, it needs no
+    /// separate request.
     pub fn admit_with_user<'a, T: 'a>(
         &'a self,
         call: &'a Call,
@@ -339,7 +339,7 @@ impl App {
         }
     }
 
-    /// What stands for the network of a guest. It cannot be turned back into an address.
+    /// A keyed hash of a guest's network, which can't be turned back into an address.
     #[must_use]
     pub fn network(&self, call: &Call) -> String {
         keyed_hash(&self.config.visitor_salt, &["network", &call.network.to_string()])

@@ -21,8 +21,8 @@ impl App {
         MailKeys::new(&self.config.visitor_salt)
     }
 
-    /// Where a member gets mail: at the address of the account, which a code has proven, or at that of the token. `None` when there
-    /// is none that mail can go to.
+    /// A member's email address: the account's, which a code has proven, or the token's. `None` if no email can be sent to
+    /// it.
     #[must_use]
     pub fn member_address(&self, call: &Call, member: &User) -> Option<Address> {
         let language = call.language().tag().to_owned();
@@ -92,17 +92,17 @@ impl App {
         }
     }
 
-    /// Stops all mails to a recipient and to the address, whoever else has it. An address that is merely claimed is stopped by
-    /// who has got a mail there: `got_mail_at` is what stands for that one, [`MailKeys::address`].
+    /// Unsubscribes a recipient and the address, whoever else has it, from everything. An address that is merely claimed is
+    /// unsubscribed only with proof of an email there: `confirmed_address_hash` is its [`MailKeys::address`].
     ///
     /// # Errors
     ///
     /// When the table fails.
-    pub async fn stop_mails(&self, recipient: &Recipient, got_mail_at: Option<&str>) -> Result<(), Fault> {
+    pub async fn stop_mails(&self, recipient: &Recipient, confirmed_address_hash: Option<&str>) -> Result<(), Fault> {
         let keys = self.mail_keys();
         let is_theirs = |address: &Address| {
             address.confirmed
-                || got_mail_at.is_some_and(|known| keys.address(&address.sealed).as_deref() == Some(known))
+                || confirmed_address_hash.is_some_and(|known| keys.address(&address.sealed).as_deref() == Some(known))
         };
         let enrolment = self.store.notification_state(recipient).await?.enrolment;
         let address = enrolment.addresses().find(|address| is_theirs(address));
@@ -128,7 +128,7 @@ impl App {
         self.store.change_notification_state(recipient, stop).await.map(drop)
     }
 
-    /// The start of the next hour, when bounds begin anew.
+    /// The start of the next hour, when limits reset.
     #[must_use]
     pub fn next_hour(&self) -> Timestamp {
         Hour::of(self.clock.now()).after(1).start()

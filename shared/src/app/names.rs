@@ -1,6 +1,6 @@
-//! Names that look like those of the site and of its moderators, which nobody else may have while sign-in is on. Those whom the
-//! settings name are moderators as soon as the table knows them, others once they act as such. An instance knows the moderators'
-//! names for a minute.
+//! Names that look like the site's or a moderator's, which nobody else may use while sign-in is on. Users named in the
+//! settings are moderators as soon as the table has them, others once they act as moderators. An instance caches
+//! moderators' names for a minute.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl App {
         Ok(())
     }
 
-    /// Asks for the names again, once a moderator whom the settings name was seen under another one.
+    /// Reloads the names once a moderator named in the settings was seen under another name.
     pub(super) fn note_moderator(&self, moderator: &User) {
         let mut known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_other = |names: &ModeratorNames| !moderator.name.is_empty() && !names.has(moderator.id, &moderator.name);
@@ -73,7 +73,7 @@ impl App {
         Ok(names)
     }
 
-    /// The names of the moderators whom the settings name, and of those who have acted as such.
+    /// The names of moderators named in the settings, and of those who have acted as moderators.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A page of a thread: what a request asks for, what is read, and the list in the answer. `comments.index` shows it to the
-//! caller, and the routes that are the same for everyone to nobody.
+//! A page of a thread: the request's parameters, the reads, and the list in the response. `comments.index` shows it as the
+//! caller sees it, public routes as everyone does.
 
 use crate::app::App;
 use crate::app::admission::{self, RateClass};

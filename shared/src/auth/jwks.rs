@@ -104,7 +104,7 @@ impl Jwks {
                 Err(error) => tracing::warn!(?error, "the token keys could not be fetched"),
             }
         });
-        // A task of its own goes on when the caller's request is cancelled.
+        // A separate task continues when the caller's request is cancelled.
         if let Err(error) = task.await {
             tracing::error!(%error, "the task that fetches the token keys failed");
         }

@@ -1,4 +1,4 @@
-//! JSON Web Tokens: what is refused of all of them, whoever signed.
+//! JSON Web Tokens: the checks that apply whoever signed them.
 
 use jsonwebtoken::{Algorithm, Header, Validation};
 
@@ -53,7 +53,7 @@ pub(super) fn peek(token: &str) -> Result<Header, BadToken> {
     Ok(header)
 }
 
-/// The claims are checked by whoever chose the key, because the library would use the system's clock.
+/// The caller that chose the key checks the claims, because the library would use the system's clock.
 pub(super) fn signature_only(algorithm: Algorithm) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.required_spec_claims.clear();

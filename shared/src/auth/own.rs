@@ -29,7 +29,7 @@ pub trait KeySource: Send + Sync {
     fn public_keys(&self) -> BoxFuture<'_, Result<PublicKeys, Fault>>;
 }
 
-/// What an access token says: who somebody is, and neither name nor address.
+/// The content of an access token: the account, without name or address.
 #[derive(Serialize, Deserialize)]
 struct Payload {
     iss: String,

@@ -28,7 +28,7 @@ pub struct Call<'a> {
     pub input: Value,
 }
 
-/// How a service is told what to do.
+/// The protocol of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// The header `X-Amz-Target` names it: the service's protocol name and the operation. The body is JSON in this version of AWS's
@@ -165,7 +165,7 @@ impl Caller {
         Ok(self.transport.send(request).await?)
     }
 
-    /// The output of the operation; `null` when the answer is not JSON.
+    /// The output of the operation; `null` if the response isn't JSON.
     pub(super) async fn call(&self, call: &Call<'_>) -> Result<Value, CallError> {
         let answer = self.send(call).await?;
         let body: Value = serde_json::from_slice(answer.body()).unwrap_or_default();

@@ -63,8 +63,7 @@ impl Outbound {
         Self { resolver: Resolver { lookup, private }, timeout: TIMEOUT, pool: Arc::default() }
     }
 
-    /// Sends a request, and answers with the status of its answer. The body of the answer is not read, and redirects are not
-    /// followed.
+    /// Sends a request and returns the response's status. The body isn't read, and redirects aren't followed.
     ///
     /// # Errors
     ///

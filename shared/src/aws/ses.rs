@@ -22,7 +22,7 @@ pub struct RawMail {
     pub to: String,
     /// Its headers and body (RFC 5322).
     pub raw: Vec<u8>,
-    /// Whom it is for, without an address.
+    /// The recipient, without an address.
     pub recipient: String,
 }
 

@@ -43,7 +43,7 @@ impl CommentList {
         envelope.meta.count = self.count;
         envelope.meta.closed = self.closed;
         let mut answer = Answer::ok(&envelope);
-        // Escaped once more as a string, the body at most doubles.
+        // Escaped again as a string, the body at most doubles.
         if answer.size() * 2 > MAX_ANSWER {
             fit(&mut envelope.data)?;
             answer = Answer::ok(&envelope);

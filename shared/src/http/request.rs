@@ -35,7 +35,7 @@ pub enum Credential {
     User(Identity),
 }
 
-/// The header by which a guest is told apart.
+/// The header that identifies a guest.
 const COMMENT_KEY: &str = "comment-key";
 
 pub struct Call {
@@ -164,7 +164,7 @@ impl Call {
         self.headers.contains_key(COMMENT_KEY)
     }
 
-    /// The `Comment-Key` of a guest: 32 bytes in base64url. `None` for users, whom the token tells apart.
+    /// A guest's `Comment-Key`: 32 bytes in base64url. `None` for users, who have a token.
     pub fn comment_key(&self) -> Result<Option<&str>, Refusal> {
         let key = match &self.credential {
             Credential::User(_) => None,
@@ -204,8 +204,8 @@ impl Call {
         quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)
     }
 
-    /// Whether the caller asks for an answer of its own: by `mine=1`, or as a guest with a key. It has the guest's own
-    /// comments, likes and reports, so no cache may share it.
+    /// Whether the caller wants a private response: by `mine=1`, or as a guest with a key. It has the guest's own comments,
+    /// likes and reports, so no cache may share it.
     pub(super) fn is_for_the_caller_alone(&self) -> bool {
         let is_marked = self.method == Method::GET && self.parameter("mine") == Some("1");
         is_marked || matches!(self.comment_key(), Ok(Some(_)))

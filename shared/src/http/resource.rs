@@ -112,7 +112,7 @@ struct Can {
     pin: bool,
 }
 
-/// A thread as it stands beside its comments.
+/// A thread as shown beside its comments.
 #[derive(Debug, Serialize)]
 pub struct ThreadResource {
     #[serde(rename = "type")]

@@ -32,7 +32,7 @@ pub fn check(data: &[impl Serialize]) -> Result<(), Refusal> {
     ))
 }
 
-/// Bytes of a resource in Lambda's answer: quotes and backslashes are escaped once more.
+/// Bytes of a resource in Lambda's response, where quotes and backslashes are escaped again.
 fn payload(resource: &impl Serialize) -> usize {
     let json = serde_json::to_vec(resource).unwrap_or_default();
     json.len() + json.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count() + 1

@@ -1,5 +1,5 @@
-//! Bans. That of a user is on the user's item, which is read with every request of the user; that of a network is an item of its
-//! own, which guests' writes read. A row of its own, which is written in the same transaction, lists who is banned.
+//! Bans. A user's ban is on the user's item, which every request of the user reads. A network's ban is a separate item,
+//! which guests' writes read. The list of bans has another item for each, written in the same transaction.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub(super) struct NetworkItem {
     expires: Option<Timestamp>,
 }
 
-/// Somebody who is banned.
+/// A banned user or network.
 #[derive(Clone, Debug)]
 pub enum Banned {
     User(Box<User>),
@@ -82,8 +82,8 @@ pub fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
 }
 
 impl Store {
-    /// Bans a user, in place of any earlier ban, or lifts the ban. The user need not have signed in before. When that changes
-    /// nothing, it is not logged, unless what the user wrote lately is to be rejected.
+    /// Bans a user, replacing any earlier ban, or lifts the ban. The user need not have signed in before. It isn't logged
+    /// if nothing changes, unless recent comments are to be rejected.
     pub async fn set_ban(&self, id: UserId, ban: Option<Ban>, rejects: bool, by: Moderator<'_>) -> Result<(), Fault> {
         let mut attempts = self.attempts("banning a user");
         loop {
@@ -119,7 +119,7 @@ impl Store {
         Ok(ban.filter(|found| found.ban.holds(now)))
     }
 
-    /// Bans the network of a guest's comment, in place of any earlier ban, as [`Self::set_ban`] does.
+    /// Bans the network of a guest's comment, replacing any earlier ban, like [`Self::set_ban`].
     pub async fn ban_network(
         &self,
         name: &str,
@@ -200,7 +200,7 @@ impl Store {
         Ok((self.banned_by(rows, now).await?, cursors))
     }
 
-    /// Whom these rows are of, as far as the ban of the row is theirs and holds.
+    /// Users and networks whose ban is still in force.
     async fn banned_by(&self, rows: Vec<(CommentId, Row)>, now: Timestamp) -> Result<Vec<Banned>, Fault> {
         let users = rows.iter().filter_map(|(_, row)| row.user).map(keys::user);
         let networks = rows.iter().filter_map(|(_, row)| row.network.as_deref()).map(keys::network_ban);

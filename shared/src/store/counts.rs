@@ -1,10 +1,9 @@
 //! How many comments of a thread count: those that are approved, with nothing hidden above them. Placeholders do not count,
 //! replies to them do.
 //!
-//! Each counted comment has a row of its own, and row and count change in one transaction, on condition that the row was
-//! missing or there. So a comment is counted once, however often and late its events arrive. The decision comes from the
-//! comment as it is now and never from an event. The transaction checks that the comment which decided has not changed since
-//! it was read.
+//! Each counted comment has an item that changes in one transaction with the count, on condition that the item was missing
+//! or there. So a comment is counted once, however often and late its events arrive. The decision comes from the comment as
+//! it is now, never from an event, and the transaction checks that this comment is unchanged since it was read.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 

@@ -142,7 +142,7 @@ impl<'a> Record<'a> {
         Ok(Self { id, at, change })
     }
 
-    /// The comment that a moderator has rejected, or rejected once more on other grounds.
+    /// The comment that a moderator has rejected, or rejected again on other grounds.
     #[must_use]
     pub fn rejected(&self) -> Option<&Comment> {
         let Change::Comment(images) = &self.change else { return None };
@@ -183,7 +183,7 @@ pub enum Event<'a> {
     CommentChanged(&'a Comment, Option<Queueing>),
     /// A comment above this reply is shown for the first time.
     ReplyShown(CommentId),
-    /// Somebody was banned, and what they wrote lately is to be rejected.
+    /// A user or network was banned, and its recent comments are to be rejected.
     RecentRejected(RejectRecent),
     /// A user's name or picture changed: the user before and after.
     UserRenamed(&'a User, &'a User),

@@ -14,7 +14,7 @@ use crate::domain::time::{Timestamp, stored};
 use crate::error::Fault;
 
 /// How long a result is kept.
-const KEPT: Duration = Duration::from_hours(24);
+const ANSWER_TTL: Duration = Duration::from_hours(24);
 
 /// A request that its sender may send again.
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl IdempotencyRequest {
     /// Keeps the result. Belongs into the transaction that carries out the request; its condition fails when the request
     /// was carried out before.
     pub(super) fn write(&self, answer: impl Serialize) -> Result<Write, Fault> {
-        let row = Row { expires: self.now.start_of_second() + KEPT, request: self.request.clone(), answer };
+        let row = Row { expires: self.now.start_of_second() + ANSWER_TTL, request: self.request.clone(), answer };
         let put = Write::put(write(&keys::idempotency(&self.visitor, &self.key), &row)?);
         // DynamoDB removes expired results late.
         let free = format!("attribute_not_exists({PK}) OR {} <= :now", idempotency::EXPIRES);

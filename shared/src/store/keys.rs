@@ -145,7 +145,7 @@ pub fn guest(visitor: &Visitor) -> Key {
     Key::new(format!("G#{visitor}"), "G")
 }
 
-/// The row that has the trust in a writer. Nobody is trusted who may be several people.
+/// The item with a writer's trust. A visitor who may be several people has none.
 pub fn trust(writer: &Visitor) -> Option<Key> {
     match writer.user() {
         Some(id) => Some(user(id)),

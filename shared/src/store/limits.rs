@@ -35,11 +35,11 @@ const MAX_CALLERS: usize = 10_000;
 /// The time within which the same text by the same visitor is a repeat.
 const REPEAT: Duration = Duration::from_mins(1);
 /// How long a counter outlives its minute.
-const KEPT: Duration = Duration::from_mins(2);
+const COUNTER_TTL: Duration = Duration::from_mins(2);
 
 type Turn = tokio::sync::Mutex<()>;
 
-/// What is counted, for whom, and the limit per minute.
+/// What is counted, for which caller, and the limit per minute.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<'a> {
     pub class: RateClass,
@@ -153,7 +153,7 @@ impl Window {
         self.asking = self.asking.saturating_sub(count);
     }
 
-    /// Counts a read that was let through for what it cost, in place of what it had reserved.
+    /// Counts a read for what it cost, instead of what it had reserved.
     fn settle(&mut self, reserved: u32, cost: u32) {
         self.used = self.used.saturating_add(cost).saturating_sub(reserved);
     }
@@ -304,8 +304,7 @@ impl Store {
         }
     }
 
-    /// Counts a read that was let through for what it cost, in place of the `reserved` ones. A surplus is booked with the next
-    /// block.
+    /// Counts a read for what it cost, instead of the `reserved` ones. A surplus is booked with the next block.
     pub async fn settle_read(&self, counter: Counter<'_>, reserved: u32, cost: u32) -> RateLimitStatus {
         self.counts.window(counter, |window| window.settle(reserved, cost));
         if reserved > 1 {
@@ -372,7 +371,7 @@ impl Store {
         let end = Timestamp::from_seconds((minute + 1) * 60);
         let update = Write::update(keys::limiter(counter.limiter.scope(), counter.caller, minute))
             .add(limiter::COUNT, number(count))
-            .set(limiter::EXPIRES, number((end + KEPT).seconds()));
+            .set(limiter::EXPIRES, number((end + COUNTER_TTL).seconds()));
         let row = self.update(doing, update).await?;
         let counted: Option<i64> = row.as_ref().and_then(|row| row.get(limiter::COUNT)?.as_n().ok()?.parse().ok());
         let counted = counted.ok_or_else(|| Fault::new(doing, "no count came back"))?;

@@ -1,5 +1,5 @@
-//! The log of what moderators did. An entry is part of the transaction that it tells of, so that there is one for each act
-//! that took effect, and none for others.
+//! The moderators' log. An entry is written in the transaction that it describes, so that exactly the acts that took effect
+//! have one.
 
 use super::keys;
 use super::lists::PageCursors;

@@ -46,7 +46,7 @@ impl Verdict {
         }
     }
 
-    /// What becomes of the reports so far.
+    /// The new status of the existing reports.
     fn resolves(&self) -> ReportStatus {
         match self {
             Self::Approve | Self::Reject(_) => ReportStatus::Reviewed,
@@ -81,7 +81,7 @@ pub struct HostRecord {
 }
 
 impl Store {
-    /// Pins an approved top-level comment in place of any other. False when it no longer exists, is not approved or is a
+    /// Pins an approved top-level comment instead of any other. False if it no longer exists, isn't approved or is a
     /// placeholder.
     pub async fn pin(&self, comment: &Comment, by: Moderator<'_>) -> Result<bool, Fault> {
         let at = by.clock.now().0;
@@ -190,7 +190,7 @@ impl Store {
         if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision).await }
     }
 
-    /// The same grounds once more change nothing.
+    /// The same grounds again change nothing.
     pub(super) async fn reject(
         &self,
         comment: Comment,

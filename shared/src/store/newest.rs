@@ -85,7 +85,8 @@ impl Store {
         Ok(NewestComments { thread, comments })
     }
 
-    /// The approved ones of these comments. What an eventual read misses, or has as hidden, is read consistently once more.
+    /// The approved ones of these comments. Comments that an eventual read misses or shows as hidden are read again
+    /// consistently.
     async fn approved(&self, mut ids: Vec<CommentId>) -> Result<BTreeMap<CommentId, Comment>, Fault> {
         let mut approved = BTreeMap::new();
         for reading in [Reading::Eventual, Reading::Consistent] {

@@ -1,5 +1,5 @@
-//! The notification state of each recipient. Its changes are decided in memory (`domain::notifications`) and written on
-//! condition that nobody else has changed it.
+//! The notification state of each recipient. Changes are decided in memory (`domain::notifications`) and written on
+//! condition that the stored state is unchanged.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::try_join_all;
@@ -16,11 +16,11 @@ use crate::domain::notifications::NotificationState;
 use crate::domain::time::{Hour, Timestamp};
 use crate::error::Fault;
 
-/// Users with one handle among whom those are chosen who are notified of a mention.
+/// How many users with one handle are considered for the notification of a mention.
 const MAX_NAMESAKES: usize = 100;
 
 impl Store {
-    /// An empty one when there is none.
+    /// An empty one if it is missing.
     pub async fn notification_state(&self, recipient: &Recipient) -> Result<NotificationState, Fault> {
         Ok(self.get(&keys::notification_state(recipient), Reading::Consistent).await?.unwrap_or_default())
     }

@@ -71,7 +71,7 @@ impl NewReport<'_> {
         (self.report.id, self.report.created_at) = (id.0, id.created_at());
     }
 
-    /// Requires that nobody has reported the comment or decided about its reports since it was read.
+    /// Requires that the comment's reports and their decisions are unchanged since it was read.
     fn writes(&self) -> Result<Vec<Write>, Fault> {
         let (id, report) = (self.comment.id, &self.report);
         let slot = VisitorSlot::next(&self.visitor_state, &report.visitor, &self.comment);

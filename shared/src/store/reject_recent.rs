@@ -149,8 +149,8 @@ impl Store {
     }
 }
 
-/// Whether the ban rejects the comment: nobody has rejected it or decided about it since, and it was written before the ban, or by
-/// a request that had begun before it.
+/// Whether the ban rejects the comment: it has no decision since, and was written before the ban, or by a request that
+/// began before it.
 fn is_recent(comment: &Comment, job: &RejectRecent, ban: &Ban) -> bool {
     let (banned_at, written) = (job.banned_at(), comment.id.created_at());
     let is_new = written.since(banned_at) > LATE || ban.until.is_some_and(|until| written >= until);

@@ -115,8 +115,8 @@ impl Store {
         }
     }
 
-    /// Takes as long as [`start_flow`](Self::start_flow), so that the time of an answer does not tell who has an account. It
-    /// counts only for `network`, so that those who are refused keep nobody waiting.
+    /// Takes as long as [`start_flow`](Self::start_flow), so that response times don't reveal who has an account. It counts
+    /// only for `network`, so that refused callers don't block others.
     pub async fn refuse_flow(&self, network: &str, now: Timestamp) -> Result<(), Fault> {
         let counters = ["refused codes", "refused codes 2", "refused codes 3"];
         let counters = counters.map(|scope| Bound::counter(scope, network).write(now));
@@ -271,13 +271,13 @@ impl Store {
         Ok(names.map(read).transpose()?.unwrap_or_default())
     }
 
-    /// Keeps the name of a moderator, which nobody else may have from now on.
+    /// Reserves a moderator's name.
     pub async fn keep_moderator_name(&self, id: UserId, name: &str) -> Result<ModeratorNames, Fault> {
         let keep = |names: &mut ModeratorNames| names.keep(id, name);
         Ok(self.change_versioned("keeping a moderator's name", &keys::moderator_names(), keep).await?.0)
     }
 
-    /// Frees the name of a moderator who is forgotten. False when there is none.
+    /// Releases an erased moderator's name. False if there is none.
     pub async fn forget_moderator_name(&self, id: UserId) -> Result<bool, Fault> {
         let forget = |names: &mut ModeratorNames| names.forget(id);
         Ok(self.change_versioned("freeing a moderator's name", &keys::moderator_names(), forget).await?.1)
@@ -307,7 +307,7 @@ fn stopped_codes(address: &str) -> keys::Key {
     keys::limiter("stopped codes", address, 0)
 }
 
-/// The user of an account that nobody has signed in to before.
+/// The user of a new account.
 fn new_user(code: &RightCode<'_>) -> User {
     User { avatar: code.avatar.clone(), ..User::unnamed(code.account.id) }
 }

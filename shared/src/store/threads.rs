@@ -24,7 +24,7 @@ pub const MAX_ENTRIES: usize = 100;
 pub struct ThreadForVisitor {
     pub thread: Thread,
     pub visitor_state: VisitorThreadState,
-    /// The visitor's own row. `None` for guests, and for users whom the table does not know.
+    /// The visitor's own item. `None` for guests, and for users who aren't in the table.
     pub user: Option<User>,
     /// How many of its comments everyone may see, where that was asked for.
     pub count: Option<u64>,
@@ -79,7 +79,7 @@ impl Store {
         Ok((thread, visitor_state))
     }
 
-    /// Reads the thread in one request. `user` and `count` are the items to read besides. Nobody has no state.
+    /// Reads the thread in one request, with the items of `user` and `count`. An anonymous visitor has no state.
     pub(super) async fn read_thread(
         &self,
         thread: &ThreadId,

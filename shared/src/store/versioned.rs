@@ -63,8 +63,8 @@ impl Versioned for ModeratorNames {
 }
 
 impl Store {
-    /// Changes an item, an empty one when there is none, and returns it with what `change` says. When another change was
-    /// first, `change` is called again with the new item. Nothing is written when it changes nothing.
+    /// Changes an item, an empty one if it is missing, and returns it with the result of `change`. If another change came
+    /// first, `change` is called again with the new item. Nothing is written if nothing changes.
     pub(super) async fn change_versioned<I: Versioned + Default + DeserializeOwned, T>(
         &self,
         doing: &'static str,
@@ -98,7 +98,7 @@ impl Store {
     }
 }
 
-/// Writes `after` in place of `before`, if that is still what is stored.
+/// Replaces `before` by `after`, if that is still what is stored.
 pub(super) fn next_version<I: Versioned>(key: &Key, mut before: I, after: &mut I) -> Result<Write, Fault> {
     let version = *before.version();
     *after.version() = version + 1;

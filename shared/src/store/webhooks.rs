@@ -1,5 +1,5 @@
-//! Webhooks: endpoints, and what was sent to each. Their changes are decided in memory (`domain::webhook`) and
-//! written on condition that nobody else has changed them.
+//! Webhooks: endpoints and their deliveries. Changes are decided in memory (`domain::webhook`) and written on condition
+//! that the stored item is unchanged.
 
 use serde::de::DeserializeOwned;
 
@@ -87,7 +87,8 @@ impl Store {
         Ok(self.transact_logged(writes, by, Action::RemoveWebhook, Subject::Webhook).await? == Outcome::Done)
     }
 
-    /// Changes an endpoint, and returns it with what `change` says; `None` when there is none. When another change was first,
+    /// Changes an endpoint, and returns it with the result of `change`; `None` if it is missing. If another change came
+    /// first,
     /// `change` is called again.
     pub async fn change_endpoint<T>(
         &self,

@@ -574,7 +574,7 @@ fn ten_metrics_of_alarms_watch_the_answers_the_stream_the_queues_and_the_bounces
         .iter()
         .map(|(_, _, event)| referred(&event["Properties"]["Queue"]).pop_first().unwrap())
         .collect();
-    // A thumbnail that failed harms nobody else.
+    // A failed thumbnail affects nothing else.
     for (name, _) in of_type(&template, "AWS::SQS::Queue").filter(|(name, _)| *name != "ThumbnailsFailed") {
         let metric =
             if polled.contains(name) { "ApproximateAgeOfOldestMessage" } else { "ApproximateNumberOfMessagesVisible" };

@@ -4,7 +4,7 @@ const SCHEME = /\bhttps?:\/\//giu
 /** A scheme; what no address goes on with; brackets that open and close; what belongs to one if more of it follows; all else. */
 const SIGN = /(\bhttps?:\/\/)|([\s\p{Cc}\p{Cf}<>。、，．！？：；｡､]|(?!['‘’])\p{Quotation_Mark})|(\p{Ps})|(\p{Pe})|[.,;:!?']|(?![!-~])\p{P}|(.)/gisuy
 
-/** The parts of a text, of which every second one is an address. @param {string} text */
+/** Splits a text; every second part is an address. @param {string} text */
 export function parts(text) {
   const found = /** @type {string[]} */ ([])
   let written = 0
@@ -21,7 +21,7 @@ export function parts(text) {
   return [...found, text.slice(written)]
 }
 
-/** Where the address ends whose scheme begins here, where the next one may begin, and whether it is one. @param {string} text */
+/** Where the address that begins here ends, where the next one may begin, and whether it is an address. @param {string} text */
 export function extent(text, start) {
   let read = start
   let end = start

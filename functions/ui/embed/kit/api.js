@@ -43,7 +43,7 @@ export class Client {
     this.#token = undefined
   }
 
-  /** The token of whoever the page names, else of whose session it is. One that cannot be had now is an error where it is needed. */
+  /** The page's token, else the session's. A token that can't be fetched is an error where it is needed. */
   token(isNeeded = false) {
     const auth = this.#auth
     if (ownSession()) return this.#ownToken().catch((error) => (isNeeded ? Promise.reject(error) : null))

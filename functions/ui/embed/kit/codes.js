@@ -1,5 +1,5 @@
 /**
- * The form that signs somebody in by a code from a mail. It asks for the address, for the code, and once for a name, in one place.
+ * The form for sign-in by an emailed code: the address, the code, and once a name, in one place.
  * @import { Entrance } from '../types.d.ts'
  */
 

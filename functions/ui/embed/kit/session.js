@@ -16,7 +16,7 @@ export const hostDecides = (decides) => (isHosted = decides)
 /** The session, where it counts. */
 export const ownSession = () => (isHosted ? null : JSON.parse(device.get(KEY) || 'null'))
 
-/** Keeps a session as the API answers it. Without one it forgets the present one. @param {any} [session] */
+/** Stores the API's session, or removes the stored one. @param {any} [session] */
 export function keepSession(session) {
   device.set(KEY, session ? JSON.stringify({ ...session, until: Date.now() + session.expires_in * 1000 }) : '')
 }

@@ -1,5 +1,5 @@
 /**
- * The language of an element, what is said before the first answer, and forms of labels.
+ * The language of an element, texts before the first response, and plural forms of labels.
  */
 
 export function languageOf(element) {

@@ -70,10 +70,10 @@ export class App {
     root.append(this.frame)
   }
 
-  /** Takes the texts of an answer. @param {Record<string, string>} labels */
+  /** Takes the texts from a response. @param {Record<string, string>} labels */
   speak(labels) {
     const texts = ownTexts(labels)
-    // An older version answers so during an upgrade.
+    // An older version responds this way during an upgrade.
     if (!texts.language) throw new ApiError(500)
     this.labels = labels
     this.language = texts.language
@@ -124,7 +124,7 @@ export class App {
     if (this.#wanted) this.showComment(this.#wanted)
   }
 
-  /** Shows a comment at the side, as soon as somebody has signed in. @param {number} id */
+  /** Shows a comment in the side panel once a moderator has signed in. @param {number} id */
   showComment(id) {
     this.#wanted = this.isOpen ? null : id
     if (this.isOpen) this.side.showComment(id)

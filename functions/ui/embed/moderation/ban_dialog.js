@@ -22,7 +22,7 @@ const apiTime = (time) => new Date(time).toISOString().replace(/\.\d+Z$/, '+00:0
 /** The day so many days from now, as a field has it. @param {number} days */
 const dayIn = (days) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10)
 
-/** One of several, of which the chosen one is on. @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */
+/** A radio button, on if it is the chosen one. @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */
 function radio(name, value, label, chosen) {
   const input = h('input', { type: 'radio', name, value: `${value}` })
   input.checked = value === chosen
@@ -62,7 +62,7 @@ function endOf(data) {
 }
 
 /**
- * The dialog of a ban. `submit` sends it; what it refuses is told in the dialog, which stays open.
+ * The dialog of a ban. `submit` sends it. The dialog shows a refusal and stays open.
  * @param {App} app
  * @param {Author[]} authors
  * @param {{ comments: number, rejects: Rejects }} offer how many comments may be rejected besides, and what is chosen at first

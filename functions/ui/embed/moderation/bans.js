@@ -17,7 +17,7 @@ const LATELY = 7 * 86_400_000
 /** Milliseconds that the service takes for that at most. */
 const SWEEP = 120_000
 
-/** What tells writers apart; nothing for guests whose network is not known. @param {Author} author */
+/** The key of a writer; undefined for guests without a known network. @param {Author} author */
 const keyOf = ({ id, network }) => id ?? network ?? null
 
 /** @param {Item} item @returns {Author} */

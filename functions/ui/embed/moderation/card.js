@@ -130,7 +130,7 @@ export class Card {
       this.#text('quoted', parent, parent.is_approved))
   }
 
-  /** What a comment says. Its links open elsewhere: one to `#token=` would sign out whoever follows it. Images load at once if it is approved, else by a button each. What checks have found is marked. @param {string} name of a class @param {Comment} comment @param {boolean} approved @param {Check[]} [checks] */
+  /** The comment's text, with the findings of checks marked. Links open in a new tab, because one to `#token=` would sign the moderator out. Images of unapproved comments load by a button. @param {string} name of a class @param {Comment} comment @param {boolean} approved @param {Check[]} [checks] */
   #text(name, { html, body }, approved, checks = []) {
     const text = inert.adoptNode(h('div', { class: name, dir: 'auto' }))
     showHtml(text, html, body)
@@ -146,7 +146,7 @@ export class Card {
     const { alt: name } = image
     const button = h('button', { type: 'button', class: 'load', title: image.getAttribute('src') }, icon('image'), name ? t('load_image_of', { name }) : t('load_image'))
     button.addEventListener('click', (event) => {
-      // It may stand in a link.
+      // It may be inside a link.
       event.preventDefault()
       button.replaceWith(image)
       this.element.focus({ preventScroll: true })

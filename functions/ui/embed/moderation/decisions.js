@@ -15,7 +15,7 @@ import { applies, belongs, decided } from './verdicts.js'
 /** Milliseconds of a pause that ends by signing in. */
 const UNTIL_SIGNED_IN = 2 ** 31 - 1
 
-/** Milliseconds for which lists may still show a comment whose decision has been stored. */
+/** Milliseconds for which lists may still show a comment after its decision was stored. */
 const LAG = 60_000
 
 /** Whether a request would be refused again. @param {unknown} error */

@@ -54,7 +54,7 @@ class CommentModeration extends HTMLElement {
     }
   }
 
-  /** A token, or a function that answers one. Setting it again signs in anew. @returns {Auth} */
+  /** A token, or a function that returns one. Setting it again signs in again. @returns {Auth} */
   get auth() {
     return this.#auth ?? null
   }

@@ -28,5 +28,5 @@ export function icon(name) {
 /** A key as a hint. Screen readers have the help for that. @param {string} letter */
 export const key = (letter) => h('kbd', { 'aria-hidden': 'true' }, letter)
 
-/** An icon, in whose place the current card shows a key. @param {keyof typeof ICONS} name @param {string} letter */
+/** An icon. The current card shows a key instead. @param {keyof typeof ICONS} name @param {string} letter */
 export const sign = (name, letter) => h('span', { class: 'sign', 'aria-hidden': 'true' }, icon(name), h('kbd', {}, letter))

@@ -2,10 +2,10 @@
 
 import { h } from '../kit/dom.js'
 
-/** Elements between whose text and that around them no white space is. */
+/** Elements that add no white space around their text. */
 const INLINE = 'a, em, strong, code'
 
-/** Marks every place where these words stand. @param {HTMLElement} element @param {string[]} matches */
+/** Marks every occurrence of these words. @param {HTMLElement} element @param {string[]} matches */
 export function mark(element, matches) {
   for (const match of matches) {
     const words = match.trim().replace(/\s+/g, ' ')

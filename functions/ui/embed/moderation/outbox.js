@@ -25,7 +25,7 @@ export class Outbox {
   #deliver
 
   /**
-   * @param {(due: Decision[]) => Promise<{ again: Decision[], after: number }>} deliver answers what has to be sent again,
+   * @param {(due: Decision[]) => Promise<{ again: Decision[], after: number }>} deliver returns what has to be sent again,
    *   and after how many milliseconds
    */
   constructor(deliver) {
@@ -47,7 +47,7 @@ export class Outbox {
     return decision
   }
 
-  /** Holds the newest decision while something is asked about it. It waits anew then. @param {Decision} decision @param {() => Promise<void>} ask */
+  /** Holds the newest decision while a question is open, then restarts its wait. @param {Decision} decision @param {() => Promise<void>} ask */
   async hold(decision, ask) {
     decision.at = Infinity
     this.#schedule()
@@ -85,7 +85,7 @@ export class Outbox {
     this.#delivering = true
     this.#sending = due
     const { again, after } = await this.#deliver(due)
-    // Unless they were taken meanwhile.
+    // Unless they were undone meanwhile.
     if (this.#sending === due) this.waiting.unshift(...again)
     this.#sending = []
     this.#delivering = false

@@ -11,7 +11,7 @@ import { Selection } from './selection.js'
 import { actionOf, applies } from './verdicts.js'
 
 
-/** Comments one below the other, of which one is current. It has the focus while the keyboard is used. */
+/** A list of comments. The current one has the focus while the keyboard is used. */
 export class CardList {
   /** The cards, in the order of the page. @type {Card[]} */
   cards = []
@@ -89,7 +89,7 @@ export class CardList {
     this.#loading ??= this.#fetch(this.#cursor).finally(() => {
       if (turn !== this.#turn) return
       this.#loading = null
-      // Observing anew tells whether the end is still near.
+      // A new observation reports whether the end is still near.
       this.#nearEnd.unobserve(this.#end)
       if (this.#cursor != null && this.cards.length) this.#nearEnd.observe(this.#end)
     })

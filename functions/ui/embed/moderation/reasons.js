@@ -16,7 +16,7 @@ const NOTE = `${REASONS.length + 1}`
 const MAX_NOTE = 500
 
 /**
- * A switch for each reason, of which one is on at most, and one that asks for a note.
+ * A switch for each reason, at most one of them on, and one for a note.
  * @param {App} app @param {Grounds} grounds @param {{ changed: () => void, askNote: () => void }} actions
  * @returns {Switch[]}
  */
@@ -32,7 +32,7 @@ export function reasonSwitches({ t, labels }, grounds, { changed, askNote }) {
   return [...switches, { label: t('note'), key: NOTE, isOn: () => !!grounds.note, act: askNote }]
 }
 
-/** Asks what to tell the writer. @param {App} app @param {Grounds} grounds */
+/** Asks for a note to the writer. @param {App} app @param {Grounds} grounds */
 export async function askNote(app, grounds) {
   const { t } = app
   const field = h('textarea', { rows: '4', maxlength: `${MAX_NOTE}`, dir: 'auto', 'aria-describedby': 'note-hint', autofocus: true })

@@ -58,7 +58,7 @@ export class Selection {
     return chosen.length > 0
   }
 
-  /** Forgets what was selected. The buttons are made anew when it is shown next. */
+  /** Clears the selection. The buttons are created again when it is next shown. */
   reset() {
     this.#anchor = null
     this.element.dataset.mode = ''

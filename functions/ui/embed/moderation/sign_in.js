@@ -1,5 +1,5 @@
 /**
- * Signs moderators in, and tells others why they are not.
+ * Signs moderators in, and explains to other users why they can't be.
  * @import { Auth, Entrance, Ui } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -15,16 +15,16 @@ import { icon } from './icons.js'
 /** What a moderator has pasted: a token, with or without `Bearer` or the address around it. @param {string} text */
 const tokenIn = (text) => /token=([^&\s]+)/.exec(text)?.[1] ?? text.trim().replace(/^Bearer\s+/i, '')
 
-/** A session that has ended is none; one that stays tells what failed. @param {unknown} error */
+/** Whether the session has ended; otherwise reports what failed. @param {unknown} error */
 const unlessEnded = (error) => (ownSession() ? Promise.reject(error) : null)
 
 export class SignIn {
   /** @type {HTMLDialogElement | null} */
   #expired = null
   #wrong = h('p')
-  /** Tells an answer that came too late from the present one. */
+  /** Identifies the current attempt, so that late responses are ignored. */
   #run = 0
-  /** The address by which somebody has signed in, until the page is left. @type {string | undefined} */
+  /** The address of this sign-in, until the page is left. @type {string | undefined} */
   #address
   #offersCodes = false
 
@@ -78,14 +78,14 @@ export class SignIn {
 
   /** @param {Auth | undefined} auth what the page says; undefined leaves it to the session that began here */
   async use(auth) {
-    // What waits goes under the name of whoever decided it.
+    // Pending decisions are sent under the name of the moderator who made them.
     if (!this.#expired) this.app.decisions.flush()
     this.app.client.auth = auth
     if (!this.#expired) return this.start()
     try {
       const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
       if (!authenticated) return this.#showWrong(this.app.t('bad_token'))
-      // Somebody else begins anew.
+      // Another moderator starts from the beginning.
       if (!moderator || banned || user?.id !== this.app.me?.id) {
         this.app.decisions.drop()
         return this.start()
@@ -111,7 +111,7 @@ export class SignIn {
     this.use(undefined)
   }
 
-  /** What somebody does with the account: another name, and out everywhere. */
+  /** Account actions: change the name, sign out everywhere. */
   async showAccount() {
     const { app } = this
     const { labels, t } = app

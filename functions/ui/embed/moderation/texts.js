@@ -5,7 +5,7 @@
 
 import { FIRST_WORDS, formOf } from '../kit/words.js'
 
-/** What is said before the first answer, which has the texts. */
+/** Texts until the first response, which contains all of them. */
 export const FIRST_TEXTS = { ...FIRST_WORDS, error_offline: FIRST_WORDS.offline }
 
 /** The texts of this page among the labels. @param {Record<string, string>} labels */

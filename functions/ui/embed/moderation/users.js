@@ -16,7 +16,7 @@ export class UsersPanel {
   #end = h('div', { class: 'after' })
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
-  /** Cancels the request whose answer is no longer wanted. */
+  /** Cancels the previous request. */
   #request = new AbortController()
 
   /** @param {App} app */

@@ -3,7 +3,7 @@
  * @import { Action, Item, Rejection, State, Verdict } from '../types.d.ts'
  */
 
-/** Where a comment stands. @param {Item} item */
+/** The state of a comment. @param {Item} item */
 export const standing = (item) => (item.held_for ? 'waiting' : item.is_approved ? 'visible' : 'rejected')
 
 /**

@@ -8,7 +8,7 @@ import { ApiError } from '../kit/api.js'
 import { h } from '../kit/dom.js'
 
 /**
- * The dialog of a webhook. `submit` sends it and answers with its secret when it is new.
+ * The dialog of a webhook. `submit` sends it and returns the secret of a new one.
  * @param {App} app
  * @param {Webhook | null} webhook
  * @param {(fields: { url: string, events: string[] }) => Promise<string | undefined>} submit

@@ -68,7 +68,7 @@ export class WebhooksPanel {
   }
 
   /**
-   * Sends a change, tells what became of it and shows the list anew.
+   * Sends a change, reports the result and refreshes the list.
    * @param {string} method @param {string} path @param {object} [body] @param {string} [done] key of a text
    */
   async #send(method, path, body, done = 'saved') {

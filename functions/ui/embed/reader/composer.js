@@ -72,7 +72,7 @@ export function composer(thread, purpose) {
   const box = h('div', { class: 'editor', part: 'editor' }, text)
   const events = { pointerenter: ahead.pointerenter, focusin: enhance, keydown, submit }
   const element = h('form', { class: 'composer', ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
-  // What somebody has typed as a guest becomes the draft of whoever signs in.
+  // A guest's text becomes the draft of the member who signs in.
   if (kept !== left && typed.delete(left)) {
     keep(device.get(left))
     device.set(left, '')

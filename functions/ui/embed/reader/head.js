@@ -1,4 +1,4 @@
-/** What stands above a thread: its heading, the sort, and what readers do about themselves. */
+/** The head of a thread: its heading, the sort, and the reader's own settings. */
 
 import { button, h } from '../kit/dom.js'
 import { offersCodes } from '../kit/session.js'

@@ -5,7 +5,7 @@
 /** @type {Promise<Writer> | undefined} */
 let loading
 
-/** The writer. A load that fails is tried again by whoever comes next. */
+/** The writer. A failed load is retried at the next use. */
 export function writer() {
   loading ??= import('../writer/index.js').catch((error) => {
     loading = undefined
@@ -16,5 +16,5 @@ export function writer() {
 
 const come = () => void writer().catch(() => {})
 
-/** Attributes of what leads to the writer: it is fetched when somebody comes there with the pointer or the focus. */
+/** Attributes of elements that lead to the writer: pointer or focus on them fetches it. */
 export const ahead = { pointerenter: come, focus: come }

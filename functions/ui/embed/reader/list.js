@@ -9,7 +9,7 @@ import { ownSession } from '../kit/session.js'
 /** The address of a thread, below that of the API. */
 export const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
 
-/** A page of this visitor's list, or of the one that everybody gets. The browser may not answer for it without asking. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
+/** A page of this visitor's list or of the public one. The browser must revalidate its copy. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
 export async function readPage({ api, path, sort, language: lang, fresh }, query, signal) {
   const list = `${path}/comments`
   const asked = { sort: sort || null, ...query }
@@ -18,7 +18,7 @@ export async function readPage({ api, path, sort, language: lang, fresh }, query
     : anonymous.get(`public/${list}`, { ...asked, lang, newest: fresh.newest }, signal, 'no-cache')
 }
 
-/** The first page, by which the thread is shown. It tells whether the session has ended. @param {any} thread @param {AbortSignal} signal */
+/** The first page, which the thread is built from. It shows whether the session has ended. @param {any} thread @param {AbortSignal} signal */
 export async function readFirst(thread, signal) {
   const { api } = thread
   const ask = () => readPage(thread, { include: 'ui', cursor: '' }, signal)

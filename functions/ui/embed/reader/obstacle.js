@@ -6,7 +6,7 @@ import { notice } from './states.js'
 
 const LOCK = 'M4 7h8v6H4zM6 7V5a2 2 0 0 1 4 0v2'
 
-/** The notice that stands in place of the composer, or above it. @param {any} thread */
+/** The notice that replaces the composer, or is above it. @param {any} thread */
 export function obstacle({ say, ui, closed, ended, signIn }) {
   const { features, auth } = ui
   const label = features.read_only ? 'read_only' : auth.banned ? 'banned' : closed && 'thread_closed'

@@ -1,4 +1,4 @@
-/** What stands in place of comments or of the composer: the wait, a failure, a notice. */
+/** What replaces comments or the composer: loading, a failure, a notice. */
 
 import { API } from '../kit/address.js'
 import { button, h } from '../kit/dom.js'

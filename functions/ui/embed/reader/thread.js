@@ -77,7 +77,7 @@ export class Thread {
     return this.ui.auth.can_comment ? this.later(({ reply }) => reply(view)) : this.signIn(undefined, view)
   }
 
-  /** Sends what the visitor writes. A member whose token is refused writes nothing, and not as a guest either. */
+  /** Sends a write. A member with a refused token writes nothing, not even as a guest. */
   async write(method, path, options) {
     const { authenticated } = this.ui.auth
     if (authenticated && !(await this.api.token(true))) throw new ApiError(401, { code: 'unauthenticated' })
@@ -86,7 +86,7 @@ export class Thread {
     return answer
   }
 
-  /** Tells why it failed, unless the thread was left meanwhile. @param {() => any} act @param {() => void} [undo] */
+  /** Shows why it failed, unless another thread is shown by now. @param {() => any} act @param {() => void} [undo] */
   async attempt(act, undo) {
     this.toast.announce('')
     try {
@@ -97,7 +97,7 @@ export class Thread {
     }
   }
 
-  /** Tells why something failed. A refused token ends the session instead. What is being written stays. @param {(sentence: string) => void} tell */
+  /** Shows why something failed. A refused token ends the session instead. Drafts stay. @param {(sentence: string) => void} tell */
   async fail(error, tell) {
     if (!this.isOver(error)) return tell(this.explain(error))
     this.ended = this.ui.auth.user ?? {}
@@ -173,7 +173,7 @@ export class Thread {
     if (open.length) this.later(({ reopen }) => reopen(open))
   }
 
-  /** The composer, and what stands above it or in its place. */
+  /** The composer, and what is above it or replaces it. */
   #writing({ meta }) {
     this.closed = meta.closed && !this.ui.auth.moderator
     const notice = obstacle(this)
@@ -246,7 +246,7 @@ export class Thread {
     this.#showSkeleton()
   }
 
-  /** Until the first list, what the host has put into the element stands here. */
+  /** Shows the host's content of the element until the first list. */
   #showSkeleton() {
     const isFilled = this.#isFirst && this.host.textContent.trim()
     this.section.replaceChildren(...(isFilled ? [h('slot')] : skeleton()))

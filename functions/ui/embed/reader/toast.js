@@ -22,7 +22,7 @@ export class Toast {
     this.element.textContent = text
   }
 
-  /** Shows it until its animation ends, which stands still under the pointer and the focus. */
+  /** Shows it until its animation ends, which pauses under pointer and focus. */
   show(text, isProblem = false) {
     this.announce(text)
     this.element.className = `toast ${this.theme} ${isProblem ? 'error' : ''}`

@@ -1,4 +1,4 @@
-/** Arrow keys, Home and End move the focus among the buttons of a menu or of a grid, of which Tab reaches one. */
+/** Arrow keys, Home and End move the focus among the buttons of a menu or grid; Tab reaches one of them. */
 
 const STEPS = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: Infinity, ArrowUp: -Infinity }
 

@@ -3,7 +3,7 @@
 import { json } from '../kit/json.js'
 import { post } from './post.js'
 
-/** Opens a composer below a comment, and answers what closes it. */
+/** Opens a composer below a comment, and returns a function that closes it. */
 function write(view, purpose) {
   const { thread, slot, body } = view
   const cancel = () => {
@@ -53,7 +53,7 @@ export function edit(view) {
   body.hidden = true
 }
 
-/** Opens again what was open before the thread was shown anew, where its visitor may write there. */
+/** Reopens composers after the thread was rendered again, if the visitor may write there. */
 export function reopen(views) {
   for (const { thread, comment, body } of views) {
     const view = thread.views.get(comment.id)

@@ -3,11 +3,11 @@
 import { button, h, primary } from '../kit/dom.js'
 import { dress } from './style.js'
 
-/** Why something failed where the thread does not tell it. */
+/** Why something failed, if the thread doesn't show it. */
 export const why = ({ say, explain, isOver }, error) => (isOver(error) ? say('session_ended') : explain(error))
 
 /**
- * Asks something. The focus goes to what `act` answers, else back to where it was.
+ * Shows a dialog. The focus goes to what `act` returns, or back to where it was.
  * Without an action it can only be closed. What was written stays when the session ends, until it is closed.
  * @param {any} thread @param {string} title @param {Node[]} fields @param {string} [action]
  * @param {(chosen: FormData) => Promise<any>} [act]

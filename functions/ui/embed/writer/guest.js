@@ -1,5 +1,5 @@
 /**
- * Who writes: the fields of guests, what somebody with a session does with it, and the box that subscribes to replies.
+ * Who writes: a guest's fields, a member's session, and the box that subscribes to replies.
  * @import { Editor } from '../types.d.ts'
  */
 

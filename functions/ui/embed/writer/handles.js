@@ -17,14 +17,14 @@ const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
 const CLOSED =
   /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^\]]*\]\([^)\n]*\)|(\bhttps?:\/\/)/gim
 
-/** The handle of a name; empty where nobody can mention it. @param {string} name */
+/** The handle of a name; empty if it can't be mentioned. @param {string} name */
 export function handleOf(name) {
   const normal = name.normalize().toLowerCase().normalize()
   const handle = [...normal.replace(/[^\p{L}\p{M}\p{Nd}]+/gu, '_')].slice(0, MOST).join('')
   return namesSomebody(handle) ? handle : ''
 }
 
-/** What of a mention stands before the caret, if the service would take it for one. @param {string} text @param {number} caret */
+/** The mention before the caret, if the service would accept it as one. @param {string} text @param {number} caret */
 export function typedAt(text, caret) {
   const [sign, typed] = TYPED.exec(text.slice(0, caret)) ?? []
   if (!sign || !namesSomebody(typed) || [...typed].length > MOST) return

@@ -1,4 +1,4 @@
-/** What the reader calls once somebody writes. */
+/** What the reader calls once a visitor writes. */
 
 export { edit, reopen, reply } from './below.js'
 export { enhance } from './editor.js'

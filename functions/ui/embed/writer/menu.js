@@ -1,4 +1,4 @@
-/** The menu of a comment: what one can do with it besides liking and answering. */
+/** The menu of a comment: its actions besides like and reply. */
 
 import { API } from '../kit/address.js'
 import { button, drawing, h } from '../kit/dom.js'

@@ -1,4 +1,4 @@
-/** Where popovers stand. A sheet holds the place of the one that is open, since elements have no styles of their own here. */
+/** Positions popovers, by a style sheet, because elements have no inline styles here. */
 
 import { sheet } from '../kit/sheet.js'
 

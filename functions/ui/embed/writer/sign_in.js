@@ -1,4 +1,4 @@
-/** Lets somebody sign in whom the host has not led: by a code, at the host's address, or by a word. Lets the same person sign out. */
+/** Signs a visitor in, unless the host does: by a code, at the host's address, or with a hint. Signs the visitor out. */
 
 import { anonymous } from '../kit/api.js'
 import { codeForm, nameForm } from '../kit/codes.js'
@@ -9,7 +9,7 @@ import { dress } from './style.js'
 
 let isWarned = false
 
-/** @param {any} thread @param {string} label what is said where nobody offers anything @param {any} [view] the comment that is answered */
+/** @param {any} thread @param {string} label the hint if there is no way to sign in @param {any} [view] the comment being replied to */
 export function leadToSignIn(thread, label, view) {
   const { host, say, toast, ui } = thread
   if (offersCodes(ui)) return enter(thread, codeForm, view)
@@ -20,7 +20,7 @@ export function leadToSignIn(thread, label, view) {
   isWarned = true
 }
 
-/** Shows a form, below the composer or below a comment, and the thread anew after it. */
+/** Shows a form below the composer or a comment, and reloads the thread after it. */
 function enter(thread, form, view) {
   const { api, say, root, notice } = thread
   const explain = (error) => why(thread, error)
@@ -31,7 +31,7 @@ function enter(thread, form, view) {
     before?.focus()
   }
   const done = async () => {
-    // What stands in the slot of a comment becomes a reply.
+    // A composer in a comment's slot becomes a reply.
     if (!view) place.replaceChildren()
     await showAnew(thread, !view)
   }

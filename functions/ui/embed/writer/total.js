@@ -1,4 +1,4 @@
-/** Numbers that change with what somebody does. */
+/** Updates the numbers of comments and replies. */
 
 /** Changes the number of comments that the heading shows, where it is known. @param {any} thread @param {number} change */
 export function addToTotal(thread, change) {

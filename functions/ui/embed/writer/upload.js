@@ -1,4 +1,4 @@
-/** Sends as `fetch` does, and tells how much of it has gone: `fetch` does not. */
+/** Like `fetch`, but reports progress. */
 
 /** @param {(share: number) => void} progress */
 export const sendWith = (progress) => (/** @type {URL} */ url, /** @type {any} */ { method, headers, body, signal }) =>

@@ -95,7 +95,7 @@ function show(method, path, shared, operation) {
     content.push(el('h3', {}, 'Body'), fields(media.schema), ...samples(media));
   }
   content.push(el('h3', {}, 'Try it'), sample(curl(method, path, operation, body)));
-  content.push(el('h3', {}, 'Answers'), el('dl', {}, Object.entries(operation.responses).flatMap(([status, response]) => {
+  content.push(el('h3', {}, 'Responses'), el('dl', {}, Object.entries(operation.responses).flatMap(([status, response]) => {
     const answer = follow(response);
     const media = Object.values(answer.content || {})[0];
     const schema = media && follow(media.schema);
@@ -125,7 +125,7 @@ document.body.append(el('main', {},
     ...prose(tag.description, 'dim'),
     ...operations.filter(one => one.tag === tag.name).map(one => one.node),
   ]),
-  el('h2', { id: 'schemas' }, 'Shapes'),
+  el('h2', { id: 'schemas' }, 'Schemas'),
   ...Object.entries(api.components.schemas).filter(([, schema]) => schema.type === 'object').map(([name, schema]) =>
     el('details', { className: 'operation', id: 'schema-' + name },
       el('summary', {}, el('code', {}, name)), el('div', { className: 'content' }, ...prose(schema.description), fields(schema))))));

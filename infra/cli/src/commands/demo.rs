@@ -1,4 +1,4 @@
-//! The page at `/`: a post with the widget, for whoever tries the service on this machine.
+//! The page at `/`: a post with the widget, for trying the service on this machine.
 
 mod conversation;
 mod filling;

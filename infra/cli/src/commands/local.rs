@@ -104,7 +104,7 @@ impl Options {
             recover(&stack, &engine, &config, &bucket, since, GRACE, &mut io::stderr()).await?;
         }
 
-        // Whoever reads the first line may send the signal at once.
+        // A signal may arrive as soon as the first line is printed.
         let stopped = stop_signal()?;
         let mut stdout = anstream::stdout();
         write!(stdout, "{}", greeting(&config, address)?)?;

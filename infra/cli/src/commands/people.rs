@@ -1,5 +1,4 @@
-//! The people whom `cargo local` knows. Ada and Grace have tokens to try the service with; all of them wrote on the page of
-//! the demonstration.
+//! The people of the demonstration. Ada and Grace have tokens to try the service with; all of them commented on its page.
 
 use server::token::Token;
 

@@ -73,7 +73,7 @@ pub struct Follower {
 }
 
 impl Stream {
-    /// No change is recorded until somebody follows: imports and repairs follow up on their changes themselves.
+    /// Changes are recorded only once there is a follower: imports and repairs do their own follow-up work.
     pub(super) fn open(connection: Connection) -> rusqlite::Result<Self> {
         connection.execute_batch(SCHEMA)?;
         Ok(Self { connection, positions: Vec::new(), removed: 0, given_up: BTreeSet::new() })
@@ -214,7 +214,7 @@ impl Engine {
         Ok(Follower { shared: Arc::clone(&self.shared), table: table.to_owned(), key, filter, position })
     }
 
-    /// The number of the last change since somebody follows, and of those that an earlier process left; zero when there is none.
+    /// The number of the last recorded change, those of an earlier process included; zero without one.
     pub fn last_change(&self) -> Result<i64, EngineError> {
         Ok(self.shared.connections().stream.last()?)
     }

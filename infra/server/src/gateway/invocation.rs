@@ -26,8 +26,8 @@ where
     Arc::new(move |request| Box::pin(handler(request)))
 }
 
-/// Returns the answer's JSON, as Lambda would, or why there is none. The extensions of the response, which JSON cannot
-/// hold, are returned beside it, for meters and logs in this process.
+/// Returns the response's JSON, as Lambda would, or the failure. The response's extensions, which JSON can't hold, are
+/// returned beside it, for meters and logs in this process.
 pub(super) async fn invoke(function: Function, event: &str, request_id: &str) -> Result<(String, Extensions), String> {
     let payload: LambdaRequest = serde_json::from_str(event).map_err(|error| error.to_string())?;
     let mut context = Context::default();

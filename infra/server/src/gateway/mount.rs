@@ -18,7 +18,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// A page for whoever sits at this machine. A site whose name leads here must not read it.
+    /// A page for the person at this machine. A site whose name resolves to it must not read it.
     #[must_use]
     pub fn for_this_machine<A>(prefix: &str, page: impl Fn(Request<Bytes>) -> A + Send + Sync + 'static) -> Self
     where

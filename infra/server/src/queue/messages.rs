@@ -90,8 +90,8 @@ impl Queue {
     }
 }
 
-/// The files of messages in the folder of a queue. One without this ending was being written when the process died: its sender was
-/// told of a failure.
+/// The files of messages in a queue's folder. A file without this ending was being written when the process died, and its
+/// sender got an error.
 pub(super) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));

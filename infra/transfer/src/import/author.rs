@@ -1,4 +1,4 @@
-//! Who wrote a comment: a guest with a name and a Gravatar, or a user whom `--users` names.
+//! Who wrote a comment: a guest with a name and a Gravatar, or a user from `--users`.
 
 use std::collections::HashMap;
 

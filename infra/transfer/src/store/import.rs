@@ -45,7 +45,7 @@ pub struct Occupant {
     pub thread: ThreadId,
     /// Ancestors from the top-level comment down to the direct parent.
     pub ancestors: Vec<CommentId>,
-    /// The writer; nobody for placeholders.
+    /// The writer; `None` for placeholders.
     pub visitor: Visitor,
     pub is_placeholder: bool,
 }

@@ -1,7 +1,7 @@
 //! Writes what only an export of a table holds: users with their bans, likes, reports, tombstones.
 //!
-//! Likes and reports are entered in the items of their visitors before their comment is written. Until then nobody can like
-//! or report it, so that its counts are right from the beginning. Everything here is safe to repeat.
+//! Likes and reports are written to the items of their visitors before their comment. Until then it can't be liked or
+//! reported, so that its counts are right from the start. Everything here is safe to repeat.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

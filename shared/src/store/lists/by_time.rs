@@ -99,7 +99,7 @@ impl Store {
     ) -> Result<ThreadPage, Fault> {
         let walk = Walk::new(order, Some(cursor));
         let pin = cursor.pin;
-        // One more, because the pin is left out where it stands by time.
+        // One more, because the pin is left out of its place by time.
         let window = walk.window(per_page + usize::from(pin.is_some()));
         let (mut page, mut more) = self.first_window(list, window).await?;
         page.parents.retain(|parent| Some(parent.comment.id) != pin);

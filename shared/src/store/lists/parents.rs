@@ -18,7 +18,7 @@ use crate::error::Fault;
 use crate::store::keys::{self, Scope, Span};
 use crate::store::{Index, Query, Reading, Store, placement, read};
 
-/// Comments that are read at once where each parent is read by itself.
+/// Comments read at once if each parent is read separately.
 const AT_ONCE: usize = 64;
 
 /// The parents of a window, in its order.

@@ -38,7 +38,7 @@ impl Filling {
         Self { store, config, url, has_begun: Mutex::new(false) }
     }
 
-    /// Fills the thread if it never had a comment. What was begun goes on when nobody waits for it any more.
+    /// Fills the thread if it never had a comment, to the end even if the request is cancelled.
     pub(super) async fn ensure(self: Arc<Self>) {
         let filled = spawn_blocking(move || {
             let mut has_begun = self.has_begun.lock().unwrap_or_else(PoisonError::into_inner);

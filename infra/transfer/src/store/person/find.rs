@@ -56,13 +56,13 @@ pub(super) enum MatchKind {
     Notifications(Key),
     /// Codes or sessions of an account.
     SignIn(Key),
-    /// The name of a moderator, which nobody else may have.
+    /// A moderator's reserved name.
     ModeratorName,
     /// A handle or a name fragment.
     Directory(Key),
     /// A ban that has ended.
     Ban(u64),
-    /// A comment of somebody else that names the person: by a handle, or as the moderator who rejected it.
+    /// Another writer's comment that names the person: by a handle, or as the moderator who rejected it.
     Named(CommentId),
 }
 
@@ -139,7 +139,7 @@ pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Resu
     })
     .await?;
     result?;
-    // A network and a browser may be shared. Then nobody knows whose the likes are.
+    // A network and a browser may be shared. Then the owner of the likes is unknown.
     identified.known.visitors.retain(|visitor| !identified.others.contains(visitor));
     person.known.extend(identified.known);
     Ok((!identified.is_importing).then_some(person))
@@ -369,7 +369,7 @@ pub(super) struct Search<'a> {
 enum Naming {
     No,
     Directly,
-    /// The hash of an address names the person, and somebody else has the address too.
+    /// The hash of an address identifies the person, and another user has the address too.
     ByAddress,
     InWords,
 }
@@ -424,7 +424,7 @@ impl<'a> Search<'a> {
         let addresses = || known.addresses.iter().chain(&known.sealed);
         let has_address = |text: &&str| addresses().any(|hash| text.contains(hash.as_str()));
         if texts(item).iter().any(has_address) {
-            // Whoever is erased by an address is not a user whose token has it, and the other way round.
+            // A guest erased by an address isn't the user whose token has it, and vice versa.
             let is_other = matches!(self.person.who, Who::User(_)) || user_of(kind, item).is_some();
             return if is_other { Naming::ByAddress } else { Naming::Directly };
         }
@@ -511,7 +511,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The user whom the item is of; `None` for guests.
+/// The user that the item belongs to; `None` for guests.
 fn user_of(kind: &ItemKind, item: &Item) -> Option<UserId> {
     match kind {
         ItemKind::NotificationState(recipient) => recipient.0.strip_prefix('u')?.parse().ok(),

@@ -1,4 +1,4 @@
-//! What one machine keeps of a person beside the table: changes that nobody has followed up on yet, and messages of queues.
+//! What one machine stores about a person besides the table: changes without follow-up yet, and queue messages.
 
 use std::collections::BTreeSet;
 

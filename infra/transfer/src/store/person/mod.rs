@@ -1,4 +1,4 @@
-//! What the table knows of one person: finds it and erases it. The schema says which attributes may name somebody.
+//! Finds and erases everything about one person in the table. The schema says which attributes may identify a person.
 //!
 //! | file        | what |
 //! |-------------|------|
@@ -7,8 +7,8 @@
 //! | `forgotten` | remembers who was forgotten, so that no import brings them back |
 //! | `leftovers` | finds the person in changes that nobody has followed up on, and in messages of queues |
 //!
-//! An erasure runs beside the service. It begins with an item that says whom it is about, and removes that item at its end. So
-//! an erasure that was killed is finished by the next one, although half of what led to the person is gone.
+//! An erasure runs beside the service. It begins by storing whom it is about, and removes that item at its end. So the next
+//! erasure finishes a killed one, although half of what identified the person is gone.
 
 pub mod erase;
 pub mod find;

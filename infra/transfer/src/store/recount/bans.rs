@@ -1,4 +1,4 @@
-//! Who should be listed as banned: the users and the networks with a ban, and nobody else. The row of a ban that has ended expires, so it may be
+//! The list of bans should have exactly the users and networks with a ban. The item of an ended ban expires, so it may be
 //! missing.
 
 use shared::domain::ids::UserId;

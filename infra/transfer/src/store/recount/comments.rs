@@ -19,8 +19,8 @@ use super::Finding;
 use super::repair::{Wanted, absent, correct};
 use super::snapshot::{Orphans, Snapshot, StoredComment};
 
-/// Comments below one that is gone. Nobody sees them. An import that ended early leaves replies whose parent it has not
-/// written: they were not deleted, so they leave no tombstone.
+/// Invisible comments below one that is gone. An import that stopped early leaves replies whose parent it hasn't written:
+/// they weren't deleted, so they leave no tombstone.
 pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let orphans = orphans.iter().map(|(id, missing)| {
         let comment = &snapshot.comments[id].comment;
@@ -128,14 +128,14 @@ impl<'a> Recount<'a> {
             (comment::REPLIES_RANK, rank(count)),
             (comment::FINGERPRINT, comment.is_top_level().then(|| number(marks))),
             (comment::INLINE, number_set(inline)),
-            // Never unset, so the separate reply it stands for may be gone.
+            // Never unset, so the separate reply it refers to may be gone.
             (comment::HAS_SEPARATE, Some(AttributeValue::Bool(comment.has_separate || count > inline.len() as u64))),
             // Edits of unapproved comments are not reviewed.
             (comment::IN_REVIEW, Some(AttributeValue::Bool(comment.in_review && comment.is_approved()))),
             (comment::REPORTS, Some(number(reports.map_or(0, BTreeMap::len)))),
             (comment::NEWEST_REPORTS, newest_reports(reports)),
             (comment::REPORTED, Some(AttributeValue::Bool(reported))),
-            // Never unset, so the unapproved reply it stands for may be gone.
+            // Never unset, so the unapproved reply it refers to may be gone.
             (
                 comment::DELETION_GUARD,
                 Some(number(comment.deletion_guard.max(u64::from(self.has_hidden.contains(&id))))),

@@ -23,7 +23,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     for (source, ids) in &imported {
         match ids.as_slice() {
             [id] => findings.extend(check_row(snapshot, source, *id)),
-            // Nobody knows which of them has the replies and likes to keep.
+            // It is unknown which of them has the replies and likes to keep.
             [first, others @ ..] => findings.extend(others.iter().map(|other| {
                 Finding::of_comment(*other, format_args!("{source} was imported as {first} too"), Vec::new())
             })),
