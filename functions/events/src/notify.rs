@@ -169,7 +169,7 @@ async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let is_admitted = if address.confirmed {
         !app.is_stopped_at(recipient, &enrolment, address).await?
     } else {
-        let counts = enrolment.hears(address) && !enrolment.has_heard(&name, now);
+        let counts = enrolment.receives(address) && !enrolment.has_heard(&name, now);
         !counts || app.count_asking(&subscription.network, address).await?
     };
     if is_admitted {

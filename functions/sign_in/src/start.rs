@@ -81,7 +81,7 @@ async fn begin(
         store.counted_towards(of_all(true), now),
     )?;
     let has_account = sessions.is_some();
-    let is_known = sessions.is_some_and(|sessions| sessions.knows(&network));
+    let is_known = sessions.is_some_and(|sessions| sessions.contains(&network));
     let asker = Asker { network, is_known };
     let (all, domain) = (of_all(has_account), of_domain(has_account));
     let domain = if is_known { Bound::counter("codes of known networks", &asker.network) } else { domain };

@@ -1,4 +1,4 @@
-//! Files of texts, one a language: what they hold, what is wrong with them, and the Rust that stands for them.
+//! Files of texts, one per language: their content, their mistakes, and the Rust generated from them.
 //!
 //! A file has sections, a section has texts by key. A text with a number is a plural: an object with a form for each category
 //! of the language in CLDR, as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in; the form of

@@ -68,7 +68,7 @@ pub struct Comment {
     /// Why the present text is held, until a moderator approves it. Texts that are not held have none.
     #[serde(rename = "vd", default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
-    /// It stands for a deleted comment that has replies. It is approved, and has no writer, text, likes and reports.
+    /// A placeholder for a deleted comment with replies. It is approved, and has no writer, text, likes or reports.
     #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
     pub is_placeholder: bool,
     /// The comment of another service from which it was imported.
@@ -286,7 +286,7 @@ impl Comment {
         }
     }
 
-    /// What its writer is told of the rejection.
+    /// The reason and note that its writer sees.
     #[must_use]
     pub fn grounds(&self) -> Grounds {
         self.rejection.as_ref().map(|rejection| rejection.grounds.clone()).unwrap_or_default()

@@ -54,7 +54,7 @@ impl<'a> Comparable<'a> {
         &self.text
     }
 
-    /// The first place where `phrase` stands, as it stands in the source. An empty phrase stands nowhere.
+    /// The first occurrence of `phrase`, as it is written in the source. An empty phrase has none.
     #[must_use]
     pub fn find(&self, phrase: &Comparable<'_>) -> Option<&'a str> {
         let before = &self.text[..self.text.find(&phrase.text)?];
@@ -66,7 +66,7 @@ impl<'a> Comparable<'a> {
         Some(&self.source[start..end])
     }
 
-    /// Where `phrase` stands, as the bytes of the source at which it begins.
+    /// The byte offsets in the source where `phrase` begins.
     pub fn places_of(&self, phrase: &str) -> impl Iterator<Item = usize> {
         let mut counted = (0, 0);
         self.text.match_indices(phrase).map(move |(at, _)| {
@@ -125,7 +125,7 @@ fn decomposed(chars: Vec<Placed>) -> Vec<Classed> {
     out
 }
 
-/// Puts together what has a character of its own (UAX 15, section 1.3).
+/// Composes what has a precomposed character (UAX 15, section 1.3).
 fn composed(chars: Vec<Classed>) -> Vec<Placed> {
     let mut out: Vec<Placed> = Vec::with_capacity(chars.len());
     // The last character that is no mark, and the class of what follows it.

@@ -33,7 +33,7 @@ const MIN_SEED: usize = 32;
 const MIN_SECRET: usize = 32;
 /// Bytes of the salt, which keys hashes of addresses. Under a shorter one these can be guessed.
 const MIN_SALT: usize = 16;
-/// Addresses of `SVC_MODERATION_MAIL`. Each gets a mail of its own.
+/// Addresses of `SVC_MODERATION_MAIL`. Each gets a separate email.
 const MAX_DIGESTS: usize = 50;
 /// What `SVC_THEME` accepts. The first one follows the page.
 const THEMES: [&str; 3] = ["auto", "light", "dark"];
@@ -837,7 +837,7 @@ impl<'a> Vars<'a> {
         Ok(self.base_url("SVC_PUBLIC_URL")?.map(|url| without_prefix(&url, &prefix).to_owned()))
     }
 
-    /// Refuses values that are no UTF-8, of which U+FFFD tells.
+    /// Refuses values that aren't UTF-8, which U+FFFD reveals.
     fn check_encoding(&self) -> Result<(), ConfigError> {
         let asked = self.asked.borrow().clone();
         let broken = asked.into_iter().find(|name| self.text(name).is_some_and(|value| value.contains('\u{FFFD}')));

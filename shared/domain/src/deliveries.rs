@@ -12,7 +12,7 @@ use crate::webhook::{EndpointId, Event, MessageId};
 pub enum Message {
     /// A mail to this recipient may be due.
     Mail { recipient: Recipient },
-    /// Somebody asked for a code to sign in.
+    /// A code for sign-in was requested.
     Code { flow: FlowId },
     /// A call of a webhook may be due.
     Webhook(DueWebhook),

@@ -72,7 +72,7 @@ impl CommentId {
         let slots = 1 << bits;
         let first = u64::try_from(time).ok()?.checked_mul(slots).filter(|first| *first < ID_BOUND)?;
         let ids = (0..slots).map(move |n| Self(first | (tie.wrapping_add(n) % slots)));
-        // The first id of 1970 would be 0, which is none.
+        // The first id of 1970 would be 0, which isn't an id.
         Some(ids.filter(|id| id.0 > 0))
     }
 }
@@ -121,8 +121,8 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// What tells a comment from one of another site that has the same source: short hashes of the page and of the writer's account
-/// or name there. Whoever knows the name can check it. The address is hashed only when there is neither.
+/// Distinguishes a comment from one of another site with the same source: short hashes of the page and of the writer's
+/// account or name there. Anyone who knows the name can verify it. The address is hashed only if both are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -267,7 +267,7 @@ impl Visitor {
         self.0.strip_prefix('u')?.parse().ok()
     }
 
-    /// Owns nothing. Answers that are the same for everyone are made for nobody.
+    /// A viewer who owns nothing, for responses that are the same for everyone.
     #[must_use]
     pub fn nobody() -> Self {
         Self(String::new())

@@ -80,7 +80,7 @@ impl CountReplies {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rename {
     pub user: UserId,
-    /// The change of the user's name or picture. The walk ends when another one has followed, which has a walk of its own.
+    /// The change of the user's name or picture. The walk ends once there is a later change, which has its own walk.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub renamed_at: Option<Timestamp>,
     /// Comments from this one on have been renamed, from the newest to the oldest; `None` at the start.

@@ -1,4 +1,4 @@
-//! What a character is to somebody who reads: a letter, a mark on one, a digit, punctuation, in any script.
+//! What a character is to a reader: a letter, a mark, a digit, punctuation, in any script.
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup as Group, Script};
@@ -90,8 +90,7 @@ pub fn is_of_word(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() } else { of_word(category(c)) }
 }
 
-/// Whether it is a sign for the program that shows the text, such as a joiner, and nothing that is read. U+200B is none of these: it
-/// parts words where no space does.
+/// Whether it only controls the display, such as a joiner. U+200B doesn't: it separates words.
 #[must_use]
 pub fn is_format(c: char) -> bool {
     !c.is_ascii() && c != '\u{200b}' && category(c) == GeneralCategory::Format

@@ -23,7 +23,8 @@ const ADDRESS: usize = 11;
 /// Hours that a link of a confirmation is valid.
 const CONFIRM_HOURS: i64 = 7 * 24;
 
-/// Whom mail is for: `u` and a user's id, `m` and a keyed hash of a guest's address, `c` and the inbox of a code, or `mods`.
+/// The recipient of an email: `u` and a user's id, `m` and a keyed hash of a guest's address, `c` and the inbox of a code,
+/// or `mods`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Recipient(pub String);
@@ -135,7 +136,8 @@ impl MailKeys {
         Recipient(format!("m{}", tag(&self.names, &["guest", &canonical(address)], SIGNATURE)))
     }
 
-    /// What stands for a sealed address in a link. All spellings of one mailbox are the same. `None` when it cannot be opened.
+    /// A keyed hash of a sealed address, for links. All spellings of one mailbox have the same hash. `None` if it can't be
+    /// opened.
     #[must_use]
     pub fn address(&self, sealed: &str) -> Option<String> {
         Some(self.plain_address(&self.open(sealed)?))
@@ -147,19 +149,19 @@ impl MailKeys {
         tag(&self.names, &["address", &canonical(address)], ADDRESS)
     }
 
-    /// What stands for a thread among the muted ones.
+    /// A keyed hash of a thread, for the set of muted ones.
     #[must_use]
     pub fn thread(&self, thread: &ThreadId) -> String {
         tag(&self.names, &["thread", &thread.to_string()], THREAD)
     }
 
-    /// What stands for the network of a caller among those who ask for mails.
+    /// A keyed hash of a caller's network, for the limits on confirmations.
     #[must_use]
     pub fn network(&self, network: IpAddr) -> String {
         tag(&self.names, &["network", &network.to_string()], ADDRESS)
     }
 
-    /// What stands for the domain of a sealed address, by which mails to it are bounded. `None` when it cannot be opened.
+    /// A keyed hash of a sealed address's domain, for the limits on emails to it. `None` if it can't be opened.
     #[must_use]
     pub fn domain(&self, sealed: &str) -> Option<String> {
         let address = canonical(&self.open(sealed)?);

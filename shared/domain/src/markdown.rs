@@ -36,7 +36,7 @@ impl Mentions {
         tries
     }
 
-    /// The handles that are meant, each once and in order, when these are those that somebody has.
+    /// The handles that the text mentions, each once and in order, given those that exist.
     #[must_use]
     pub fn meant(&self, known: &[String]) -> Vec<String> {
         let longest = |tries: &Vec<String>| tries.iter().find(|handle| known.contains(handle)).cloned();
@@ -69,7 +69,7 @@ pub fn render(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -
     to_html(&body, users_route_prefix, known).unwrap_or_else(|| plain(&body).0)
 }
 
-/// Whether [`render`] shows all of `body` when it mentions nobody who is known.
+/// Whether [`render`] shows all of `body`, if it mentions no known handle.
 #[must_use]
 pub fn is_shown_whole(body: &str) -> bool {
     let body = without_nul(body);

@@ -195,7 +195,7 @@ impl ModeratorNames {
         self.names.iter().any(|known| known.id == id && known.name == name)
     }
 
-    /// Keeps the name of a moderator in place of an earlier one.
+    /// Replaces a moderator's earlier name.
     pub fn keep(&mut self, id: UserId, name: &str) {
         self.names.retain(|known| known.id != id);
         self.names.push(ModeratorName { id, name: name.to_owned() });
@@ -209,7 +209,7 @@ impl ModeratorNames {
         self.names.iter().any(|known| known.id == id)
     }
 
-    /// Frees the name of a moderator. False when there is none.
+    /// Releases a moderator's name. False if there is none.
     pub fn forget(&mut self, id: UserId) -> bool {
         let is_there = self.has_one_of(id);
         self.names.retain(|known| known.id != id);

@@ -14,7 +14,7 @@ use crate::secret::Secret;
 use crate::sign_in::account_of;
 use crate::sign_in::keys::FlowKeys;
 
-/// Characters of a name that is looked for in others' words. A shorter one is a word of its own too often.
+/// The shortest name that is searched for in others' texts. Shorter ones are too often ordinary words.
 const MIN_NAME: usize = 2;
 
 /// What a person is found by.
@@ -127,7 +127,7 @@ impl Person {
         person
     }
 
-    /// Nobody may ever have signed in as this user.
+    /// This user may never have signed in.
     #[must_use]
     pub fn user(&self) -> UserId {
         match self.who {
@@ -191,14 +191,14 @@ impl PersonHashes {
         }
     }
 
-    /// All that stands for the person.
+    /// Everything that identifies the person.
     #[must_use]
     pub fn all(&self, person: &Person) -> BTreeSet<String> {
         let addresses = person.known.addresses.iter().map(|hash| self.address(hash));
         addresses.chain([self.user(person.user())]).collect()
     }
 
-    /// What stands for the source of an erased comment: ids and sites of other systems may be names.
+    /// A hash of an erased comment's source, because ids and sites of other systems may be names.
     #[must_use]
     pub fn source(&self, source: &SourceId) -> SourceId {
         let format = source.format();

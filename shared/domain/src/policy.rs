@@ -70,7 +70,7 @@ pub fn sign_in(config: &Config, is_from_elsewhere: bool) -> Result<(), Refusal> 
     if is_from_elsewhere { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
-/// What accounts of our own may do, and users whom the host signed may not.
+/// What accounts of sign-in by email may do, and users with the host's tokens may not.
 pub fn own_account(identity: &Identity) -> Result<&Account, Refusal> {
     identity.claims.account.as_deref().ok_or(Refusal::Forbidden)
 }
@@ -131,7 +131,7 @@ pub fn edit_needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now
     needs_approval(config, viewer, writer, now).filter(|_| !viewer.is_moderator())
 }
 
-/// Whether what nobody has decided about is shown by trust in its writer alone.
+/// Whether a comment without a decision is public only because its writer is trusted.
 pub fn shows_by_trust(config: &Config) -> bool {
     config.require_approval == RequireApproval::OfNewWriters
 }
@@ -141,8 +141,7 @@ pub fn depends_on_trust(config: &Config, viewer: &Viewer) -> bool {
     shows_by_trust(config) && !viewer.is_moderator() && viewer.owners.comments.is_one_person()
 }
 
-/// Whether a comment is there, for every use but listing it and its replies. A placeholder only stands for a comment that no
-/// longer exists.
+/// Whether a comment exists, for every use but listing it and its replies. A placeholder doesn't.
 pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
 }
@@ -164,8 +163,8 @@ pub fn delete(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), 
     own(viewer, comment, now)
 }
 
-/// Members own what they wrote, and guests for a while what they wrote with their key. Guests without a key own nothing:
-/// whoever shares their network and browser would own it too.
+/// Members own their comments, and guests those written with their key, for a while. Guests without a key own nothing,
+/// because others with the same network and browser would own it too.
 fn own(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal> {
     let writer = &viewer.owners.comments;
     if !writer.is_one_person() || !comment.is_by(writer) {
@@ -187,14 +186,15 @@ pub fn moderate(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.is_moderator() { Ok(()) } else { Err(Refusal::Forbidden) }
 }
 
-/// Banning this user: never oneself, nor whom `SVC_MODERATORS` names. `issuers` are those whose token the user may have.
+/// Whether this user may be banned: never oneself, nor a user named in `SVC_MODERATORS`. `issuers` are those that the
+/// user's token may come from.
 pub fn ban(config: &Config, viewer: &Viewer, issuers: &[&str], user: UserId) -> Result<(), Refusal> {
     moderate(viewer)?;
     let is_spared = viewer.user_id() == Some(user) || config.named_moderators(issuers).any(|named| named == user);
     if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
-/// Whoever is banned for this comment: the user who wrote it, or the network of the guest.
+/// Who is banned for this comment: the user who wrote it, or the guest's network.
 pub fn banned_for(comment: &Comment) -> Result<Author, Refusal> {
     let author = comment.author().filter(|_| comment.is_announced());
     author.ok_or_else(|| FieldErrors::one("comment", "The author of this comment is unknown."))
@@ -229,8 +229,8 @@ pub fn is_author(thread: &Thread, comment: &Comment) -> bool {
     comment.user.is_some() && comment.user == thread.author
 }
 
-/// Seeing one comment by its id, to change, like or report it. Moderators see all comments and writers their own. Everyone
-/// else sees an approved comment unless one above it is hidden from them. Nobody sees a placeholder.
+/// Who may see one comment by its id, to change, like or report it. Moderators see all comments and writers their own.
+/// Everyone else sees an approved comment unless one above it is hidden from them. Placeholders are never seen.
 pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
     exists(comment)?;
     let seen = viewer.is_moderator()
@@ -299,8 +299,8 @@ pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Rea
 #[must_use]
 pub fn rejection_recipient(comment: &Comment) -> Option<(Recipient, Reason)> {
     let is_silent = comment.rejection.as_ref().is_some_and(|rejection| rejection.is_silent);
-    let is_told = comment.state == State::Rejected && comment.grounds().reason != Some(RejectionReason::Spam);
-    if is_told && !is_silent && comment.is_announced() { writer(comment) } else { None }
+    let is_notified = comment.state == State::Rejected && comment.grounds().reason != Some(RejectionReason::Spam);
+    if is_notified && !is_silent && comment.is_announced() { writer(comment) } else { None }
 }
 
 /// The writer of a comment, who may want to know of replies to it.

@@ -107,7 +107,7 @@ fn push_linked(shown: &mut String, line: &str) {
     let _ = escape_html_body_text(shown, &text[written..]);
 }
 
-/// The text that escaped html stands for.
+/// The text of escaped HTML.
 fn unescaped(html: &str) -> String {
     html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }

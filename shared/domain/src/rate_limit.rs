@@ -2,7 +2,7 @@
 
 use crate::time::Timestamp;
 
-/// Read units that a read may cost, and write units that a write may cost, before it counts once more.
+/// Read units that a read may cost, and write units that a write may cost, for each request it counts as.
 const READ_UNITS: f64 = 10.0;
 const WRITE_UNITS: f64 = 20.0;
 
@@ -52,7 +52,7 @@ impl RateClass {
         matches!(self, Self::Read | Self::LargeRead { .. } | Self::Changes)
     }
 
-    /// Whether read-only mode and bans refuse it. Nobody is kept from being forgotten.
+    /// Whether read-only mode and bans refuse it. Deleting one's address is always possible.
     #[must_use]
     pub fn is_restricted(self) -> bool {
         matches!(self, Self::Write | Self::Bulk | Self::Upload)

@@ -121,7 +121,7 @@ pub(crate) fn is_reserved(name: &str) -> bool {
     reserved_types().any(|reserved| reserved == name)
 }
 
-/// The methods of the routes at this path, each once; empty when there is none.
+/// The methods of the routes at this path, each once; empty if there is no route.
 pub fn methods(segments: &[&str]) -> Vec<Method> {
     let fitting = ROUTES.iter().filter(|route| route.fits(segments));
     let methods = fitting.flat_map(Route::methods).filter_map(|method| Method::from_bytes(method.as_bytes()).ok());

@@ -1,5 +1,5 @@
-//! Keeps what is stored and must be read again from whoever reads the table: AES-256-GCM under a key that is derived from
-//! the visitor salt (HKDF-SHA256), so another salt makes all of it void.
+//! Encrypts stored values that must be readable again: AES-256-GCM under a key derived from the visitor salt (HKDF-SHA256).
+//! Another salt makes all of them unreadable.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use crate::secret::Secret;
 
 const NONCE: usize = aead::NONCE_LEN;
 
-/// The keys that are derived from a secret, each by a label of its own.
+/// The keys derived from a secret, each by its own label.
 pub(super) struct DerivedKeys(hkdf::Prk);
 
 impl DerivedKeys {

@@ -20,7 +20,7 @@ const OPTIONS: Options = Options::empty();
 /// What is markup inside of a line, and [`SHIELDS`] in its place.
 const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
 
-/// Noncharacters: nobody types them, and the parser takes them for letters.
+/// Noncharacters, which are never typed and which the parser takes for letters.
 const SHIELDS: [char; 8] =
     ['\u{fdd0}', '\u{fdd1}', '\u{fdd2}', '\u{fdd3}', '\u{fdd4}', '\u{fdd5}', '\u{fdd6}', '\u{fdd7}'];
 
@@ -70,7 +70,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether one of [`MARKUP`] stands in what may be an address.
+/// Whether one of [`MARKUP`] is in what may be an address.
 fn may_have_markup(body: &str) -> bool {
     let mut is_inside = false;
     body.contains("://")

@@ -4,7 +4,7 @@ use crate::comparable::Comparable;
 use crate::markdown::{Link, Shown};
 use crate::verdict::Verdict;
 
-/// What becomes of a text in which a check has found something. Ordered, so that `max` is the worse of two actions.
+/// What happens to a text with a finding. Ordered, so that `max` is the stricter of two actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// A moderator should look at it first.

@@ -35,7 +35,7 @@ impl Labels {
         LABELS.iter().chain(self.more).map(move |row| (row[0], row[column]))
     }
 
-    /// The label of this key, which is empty where there is none.
+    /// The label of this key; empty if it is missing.
     #[must_use]
     pub fn text(self, key: &str) -> &'static str {
         self.all().find(|(known, _)| *known == key).map_or("", |(_, text)| text)

@@ -86,8 +86,8 @@ pub fn is_address(text: &str) -> bool {
     text.chars().count() <= MAX_ADDRESS && visible::is_plain_line(text) && text.parse().is_ok_and(is_web)
 }
 
-/// The address of a record as another system has it. `None` when it is none, even in the normal form of the URL standard and
-/// without user and password.
+/// A record's address from another system, normalized by the URL standard and without user and password. `None` if it isn't
+/// an address.
 #[must_use]
 pub fn imported_address(text: &str) -> Option<String> {
     if is_address(text) {

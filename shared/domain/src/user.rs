@@ -108,7 +108,7 @@ pub struct User {
     /// The second in which old comments took this name and picture, or the earliest in which they may.
     #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub comments_at: Option<Timestamp>,
-    /// [`Identity::subject`], which tells whether a user with the same id is the same user.
+    /// [`Identity::subject`], which shows whether a user with the same id is the same user.
     #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The `iss` of the tokens, where the id is a hash of it and the `sub`.
@@ -193,7 +193,7 @@ impl User {
         }
     }
 
-    /// A user of whom no more than the id is known.
+    /// A user with nothing but an id.
     pub fn unnamed(id: UserId) -> Self {
         Self {
             id,
@@ -218,7 +218,7 @@ impl User {
         Self { name: name.to_owned(), ..Self::unnamed(UserId(7)) }
     }
 
-    /// By which others mention the user; `None` when nobody can.
+    /// The user's handle for mentions; `None` without one.
     #[must_use]
     pub fn handle(&self) -> Option<String> {
         mention::handle(&self.name)

@@ -13,7 +13,7 @@ pub struct Viewer {
     pub banned: bool,
 }
 
-/// Whom a caller's items belong to. Both are the same, except for a guest with a `Comment-Key`.
+/// The owners of a caller's items. Both are the same, except for a guest with a `Comment-Key`.
 #[derive(Clone, Debug)]
 pub struct Owners {
     /// The writer of comments, and the sender of requests that may be repeated: a guest by the key.
@@ -41,7 +41,7 @@ impl Viewer {
         Self { owners: Visitor::nobody().into(), user: None, has_role: false, banned: false }
     }
 
-    /// A banned moderator is none.
+    /// A ban suspends moderator rights.
     pub fn is_moderator(&self) -> bool {
         self.has_role && !self.banned
     }

@@ -1,6 +1,6 @@
-//! Webhooks, as Standard Webhooks has them (<https://www.standardwebhooks.com>): endpoints that are notified of events, the
-//! deliveries to them with their attempts, and signatures. Decisions are made here in memory; `store::webhooks` writes them
-//! on condition that nobody else was first.
+//! Webhooks by the Standard Webhooks specification (<https://www.standardwebhooks.com>): endpoints that are notified of
+//! events, deliveries with their attempts, and signatures. Decisions are made here in memory; `store::webhooks` writes them
+//! on condition that the stored item is unchanged.
 //!
 //! Signatures are made by hand: it is one HMAC, and the crate `standardwebhooks` would bring a second crypto library into
 //! the functions. It verifies them in tests.
@@ -38,7 +38,7 @@ const MAX_FAILING: Duration = Duration::from_hours(5 * 24);
 /// An attempt has ended within this time, or its worker has died.
 const LEASE: Duration = Duration::from_mins(1);
 /// How long a delivery is listed, and can be sent again.
-const KEPT: Duration = Duration::from_hours(30 * 24);
+const DELIVERY_TTL: Duration = Duration::from_hours(30 * 24);
 /// Attempts of a delivery that are kept, the newest ones.
 const MAX_ATTEMPTS: usize = 20;
 /// Bytes of a secret before it is encoded.
@@ -166,7 +166,7 @@ impl MessageId {
         let mut hash = sha256_hex(&format!("{endpoint} {} {cause}", event.name()));
         hash.truncate(32);
         let tie = u64::from_str_radix(&hash[..8], 16).unwrap_or_default();
-        // The stream tells seconds, so the milliseconds are free to tell the messages of one second apart.
+        // The stream's times are in seconds, so the milliseconds can distinguish the messages of one second.
         let at = Timestamp(at.seconds() * 1_000 + i64::try_from(tie % 1_000).unwrap_or_default());
         let slot = CommentId::slots(at, tie / 1_000).and_then(|mut slots| slots.next());
         let number = slot.map_or(1, |slot| slot.0);
@@ -276,7 +276,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What follows from the status of the answer; `None` when there is none. A redirect is a failure.
+    /// The result of a delivery by the response's status; `None` without a response. A redirect is a failure.
     #[must_use]
     pub fn of(status: Option<u16>) -> Self {
         match status {
@@ -380,11 +380,11 @@ impl Delivery {
             round: 0,
             due: now,
             claim: None,
-            expires: (now + KEPT).start_of_second(),
+            expires: (now + DELIVERY_TTL).start_of_second(),
         }
     }
 
-    /// When the next attempt is due; `None` when there is none.
+    /// When the next attempt is due; `None` if there is none left.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         (self.status == Status::Pending).then_some(self.due)

@@ -1,4 +1,4 @@
-//! Profiles: defaults for kinds of sites, in place of those that `config.rs` names. A variable that is set comes before them.
+//! Profiles: defaults for kinds of sites, replacing those in `config.rs`. A variable that is set takes precedence.
 
 pub type Defaults = &'static [(&'static str, &'static str)];
 

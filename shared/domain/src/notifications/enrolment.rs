@@ -1,6 +1,5 @@
-//! Which address a recipient has, and what the recipient wants to know. Nobody is notified at an address without the owner's
-//! consent: whoever gives an address without proof is an [`Asker`]. The owner confirms each asker, and what concerns the
-//! others is held.
+//! A recipient's address and choices. Nothing is sent to an address without its owner's consent: a visitor who gives an
+//! address without proof is an [`Asker`], whom the owner has to confirm. Notifications of unconfirmed askers are held.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -26,7 +25,7 @@ const ASKER: usize = 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// Nobody has asked for mails, or the address was forgotten.
+    /// Not subscribed, or the address was deleted.
     #[default]
     New,
     /// The address waits for its confirmation.
@@ -46,7 +45,7 @@ pub struct Wants {
     pub own_records: bool,
 }
 
-/// An address that somebody gave, sealed.
+/// An address as given, sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
     #[serde(rename = "a")]
@@ -59,7 +58,7 @@ pub struct Address {
     pub confirmed: bool,
 }
 
-/// Somebody who gave an address without proof that it is theirs: in a guest's item a visitor, in a member's the member.
+/// A visitor who gave an address without proof of owning it: in a guest's item a guest, in a member's item the member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asker {
     /// Hash of the visitor, [`Asker::of`], or of the address that a member claims.
@@ -199,7 +198,7 @@ impl Enrolment {
         self.askers.iter_mut().find(|asker| asker.name == name)
     }
 
-    /// The asker whom the owner has to confirm before the recipient is notified for one of these reasons.
+    /// The asker that the owner has to confirm before the recipient is notified for one of these reasons.
     fn holder(&mut self, reasons: &[Reason]) -> Option<&mut Asker> {
         let is_holder = |asker: &Asker, reason: &Reason| match reason {
             Reason::ReplyToGuest(guest) => asker.name == Asker::of(guest),
@@ -209,7 +208,7 @@ impl Enrolment {
         askers.into_iter().find(|asker| reasons.iter().any(|reason| is_holder(asker, reason)))
     }
 
-    /// Holds a comment until the owner confirms the asker whom it concerns. `is_wanted`: a switch asks for it.
+    /// Holds a comment until the owner confirms its asker. `is_wanted`: a switch asks for it.
     pub(super) fn hold(&mut self, notice: u64, reasons: &[Reason], is_wanted: bool) -> Notified {
         let is_guest = |reason: &Reason| matches!(reason, Reason::ReplyToGuest(_));
         match self.holder(reasons).filter(|_| is_wanted || reasons.iter().any(is_guest)) {
@@ -254,9 +253,8 @@ impl Enrolment {
         }
     }
 
-    /// Whether a confirmation of this asking, of a guest or of a member, may go to the address. If so, it is counted. Safe to
-    /// repeat. The bounds end with time, so that nobody can use them up for good, and one network leaves something to the
-    /// others.
+    /// Whether a confirmation of this request, by a guest or a member, may be sent to the address. If so, it is counted.
+    /// Safe to repeat. The limits expire, so that nobody can use them up forever, and one network can't use them up alone.
     pub fn book(&mut self, asking: &str, network: &str, now: Timestamp) -> Asking {
         if matches!(self.status, Status::Off | Status::Bounced) {
             return Asking::Never;
@@ -300,9 +298,9 @@ impl Enrolment {
             .is_some_and(|asker| asker.asked_at.is_none_or(|at| asker.is_confirmed() || now.since(at) < DAY))
     }
 
-    /// Whether somebody who asks is heard: not where mails were stopped, nor where they bounce.
+    /// Whether a request for this address is accepted: not after an unsubscribe, nor after a bounce.
     #[must_use]
-    pub fn hears(&self, address: &Address) -> bool {
+    pub fn receives(&self, address: &Address) -> bool {
         match self.status {
             Status::Off => false,
             Status::Bounced => self.address.as_ref().is_none_or(|known| known.sealed != address.sealed),
@@ -319,7 +317,7 @@ impl Enrolment {
             }
             return;
         }
-        if !self.hears(&asker.address) {
+        if !self.receives(&asker.address) {
             return;
         }
         self.askers.retain(|known| known.is_confirmed() || known.asked_at.is_none_or(|at| now.since(at) < WEEK));
@@ -355,14 +353,14 @@ impl Enrolment {
     /// Takes an address that is known to be the member's, and returns what was held. `None` when that changes nothing.
     pub(super) fn enrol(&mut self, address: Address) -> Option<Vec<u64>> {
         let same = self.address.as_ref().is_some_and(|known| known.sealed == address.sealed);
-        if !self.hears(&address) || (self.status == Status::On && same) {
+        if !self.receives(&address) || (self.status == Status::On && same) {
             return None;
         }
         (self.status, self.address) = (Status::On, Some(address));
         Some(std::mem::take(&mut self.askers).into_iter().flat_map(|asker| asker.held).collect())
     }
 
-    /// The owner of the address has confirmed this asker. Returns what was held. `None` when nobody of that name asks.
+    /// Records that the owner confirmed this asker, and returns what was held. `None` if there is no such asker.
     pub(super) fn confirm(&mut self, name: &str) -> Option<BTreeSet<u64>> {
         let asker = self.asker_mut(name)?;
         asker.address.confirmed = true;
@@ -406,11 +404,11 @@ impl Enrolment {
         self.status == Status::Off && now.since(self.stopped_at) < MINUTE
     }
 
-    /// Forgets the address, so that nobody can enrol it again. `proven` is its hash if it was confirmed.
+    /// Deletes the address in such a way that nobody can enroll it again. `proven` is its hash if it was confirmed.
     pub(super) fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         let proven = proven.or(self.proven.take());
         self.clear();
-        // Nobody is asked any more.
+        // No confirmation is pending.
         self.confirmations.clear();
         (self.status, self.stopped_at, self.proven) = (Status::Off, now, proven);
     }

@@ -1,5 +1,5 @@
 //! What one recipient is notified of, and when. Pure: every step takes the time and changes the state in memory; the store
-//! writes it on condition that nobody else has.
+//! writes it on condition that it is unchanged.
 //!
 //! ```text
 //!           held ──┐ confirmed       ┌── its text waits ──→ aside
@@ -47,7 +47,7 @@ const CLAIM: Duration = Duration::from_mins(2);
 /// An item that is overdue by this has lost its message.
 const OVERDUE: Duration = Duration::from_mins(10);
 
-/// Why somebody is notified of a comment.
+/// Why a recipient is notified of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// It answers a comment of the member, who `subscribed` to the replies to that comment or not; or that comment was rejected.
@@ -113,14 +113,13 @@ pub struct NotificationState {
 }
 
 impl NotificationState {
-    /// Somebody gives an address without proof. Where mails were stopped nobody is heard, and where they bounced nobody
-    /// with the same address. One network waits once: a later asker of it takes the place of the earlier one, unless
-    /// the confirmation of that one is being sent.
+    /// Records an address given without proof. Ignored after an unsubscribe, and after a bounce for the same address. A
+    /// network has one pending asker: a later one replaces it, unless its confirmation is being sent.
     pub fn ask(&mut self, asker: Asker, now: Timestamp, wait: Duration) {
         self.enrolment.ask(asker, self.schedule.confirming.as_deref(), now, wait);
     }
 
-    /// A member claims an address without proof, in place of the one claimed before.
+    /// A member claims an address without proof, replacing the one claimed before.
     pub fn claim_address(&mut self, asker: Asker, now: Timestamp, wait: Duration) {
         self.enrolment.claim(asker, self.schedule.confirming.as_deref(), now, wait);
     }
@@ -132,7 +131,7 @@ impl NotificationState {
         }
     }
 
-    /// The owner of the address has confirmed this asker. False when nobody of that name asks.
+    /// Records that the owner confirmed this asker. False if there is no such asker.
     pub fn confirm(&mut self, name: &str, now: Timestamp, wait: Duration) -> bool {
         let Some(held) = self.enrolment.confirm(name) else { return false };
         self.turn_on(held, now, wait);
@@ -146,7 +145,7 @@ impl NotificationState {
         }
         let is_sending = self.schedule.confirming.is_some();
         if is_sending && self.confirming().is_none_or(Asker::is_confirmed) {
-            // What becomes of the confirmation that is being sent does not matter any more.
+            // The result of the confirmation that is being sent no longer matters.
             (self.schedule.confirming, self.schedule.claim) = (None, None);
         }
         self.schedule.schedule_waiting(now, wait);
@@ -157,8 +156,8 @@ impl NotificationState {
         self.schedule.confirming.as_ref().and_then(|name| self.enrolment.asker(name))
     }
 
-    /// Forgets the address, so that nobody can enrol it again. `proven` is its hash if it was confirmed. Stopping again within
-    /// a minute changes nothing, so that a link that is pressed all the time writes little.
+    /// Deletes the address in such a way that nobody can enroll it again. `proven` is its hash if it was confirmed.
+    /// Unsubscribing again within a minute changes nothing, so that a link pressed repeatedly writes little.
     pub fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         if !self.enrolment.was_just_stopped(now) {
             self.enrolment.stop(now, proven);
@@ -174,7 +173,7 @@ impl NotificationState {
         }
     }
 
-    /// What is left when a recipient who stopped the mails is forgotten: that nobody may enrol the address.
+    /// What stays when an unsubscribed recipient is erased: that nobody may enroll the address.
     #[must_use]
     pub fn refusal(&self) -> Option<Self> {
         let enrolment = self.enrolment.refusal()?;
@@ -437,7 +436,7 @@ impl NotificationState {
         }
     }
 
-    /// What was in flight counts as notified, but for what was written since the first refusal. That has a day of its own.
+    /// What was in flight counts as notified, except for comments since the first refusal, which get another day.
     fn give_up(&mut self, now: Timestamp, wait: Duration) {
         if self.schedule.confirming.is_some() {
             return self.settle(now, wait);

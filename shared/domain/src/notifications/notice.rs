@@ -1,4 +1,4 @@
-//! What a mail tells of. The sets of a schedule hold notices as numbers.
+//! The subject of an email. A schedule's sets store notices as numbers.
 
 use crate::ids::CommentId;
 

@@ -87,7 +87,7 @@ impl Schedule {
     }
 
     pub(super) fn schedule_waiting(&mut self, now: Timestamp, wait: Duration) {
-        // While a mail about comments is sent, the next one waits for what becomes of it.
+        // While an email about comments is being sent, the next one waits for its result.
         let is_free = self.claim.is_none() || self.confirming.is_some();
         if !self.waiting.is_empty() && is_free && self.due.is_none() {
             self.due = Some(self.next(now, wait));

@@ -1,5 +1,5 @@
-//! How many codes are sent and tried, whoever asks, and when they go to addresses with an account only. `inbox` has the bounds
-//! of one address.
+//! Limits on codes and tries across addresses, and when only addresses with an account get codes. `inbox` has the limits of
+//! one address.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ pub const WRONG_TRIES_OF_NETWORK: u32 = 30;
 const CODES_OF_DOMAIN: u32 = 150;
 /// Codes that go out at all in an hour.
 const CODES_OF_ALL: u32 = 300;
-/// Addresses that refused a code, bounced or complained in an hour, after which strangers get none until it ends. Mail services
-/// suspend senders for bounces, and addresses that somebody invents bounce.
+/// Refusals, bounces and complaints in an hour, after which strangers get no codes until it ends. Mail services suspend
+/// senders for bounces, and invented addresses bounce.
 pub const MAX_FAILURES: u64 = 5;
 /// How long no code goes to an address that refused one, bounced or complained.
 pub const STOPPED: Duration = Duration::from_hours(30 * 24);

@@ -15,7 +15,7 @@ const MAX_TRIES: u32 = 5;
 /// Unused codes of an hour and of a day: for the address, and for each network that it has signed in from.
 const UNUSED_OF_HOUR: usize = 3;
 const UNUSED_OF_DAY: usize = 6;
-/// Those that one unknown network may cause in a day, so that nobody alone keeps the owner from getting one.
+/// Codes that one unknown network may cause in a day, so that it can't keep the owner from getting one.
 const UNUSED_OF_NETWORK: usize = 2;
 /// Known networks with unused codes. An account remembers no more.
 const MAX_KNOWN: usize = MAX_NETWORKS;
@@ -28,7 +28,7 @@ const MAX_HOST: usize = 96;
 pub struct Inbox {
     pub version: u64,
     flows: Vec<Flow>,
-    /// Codes of the last day that nobody has used.
+    /// Unused codes of the last day.
     codes: Vec<UnusedCode>,
     /// The second in which the item expires.
     expires: Timestamp,

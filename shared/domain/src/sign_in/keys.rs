@@ -31,7 +31,7 @@ const SIGNATURE: usize = 43;
 /// Characters of the id of a public key.
 const KEY_ID: usize = 16;
 
-/// What tells a flow from all others. Whoever asked for the code has it.
+/// Identifies a flow. The browser that requested the code has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FlowId {
@@ -94,27 +94,27 @@ impl FlowKeys {
         Self { seal: keys.addresses(), names: keys.mac("sign-in name"), codes: keys.mac("code") }
     }
 
-    /// What stands for the mailbox of an address. All spellings of one mailbox are the same.
+    /// A keyed hash of an address's mailbox, the same for all of its spellings.
     #[must_use]
     pub fn inbox(&self, address: &str) -> String {
         tag(&self.names, &["inbox", &canonical(address)], INBOX)
     }
 
-    /// What stands for one address, by which codes to it are stopped. Nothing but its case is folded: where `+` is no tag, somebody
-    /// could stop another's codes by an address that does not exist.
+    /// A keyed hash of one address, for stopping codes to it. Only case is folded: where `+` isn't a tag, a stranger could
+    /// otherwise stop another's codes by an address that doesn't exist.
     #[must_use]
     pub fn address(&self, address: &str) -> String {
         tag(&self.names, &["address", &exact(address)], INBOX)
     }
 
-    /// What stands for the domain of an address, by which mails to it are bounded.
+    /// A keyed hash of an address's domain, for the limits on emails to it.
     #[must_use]
     pub fn domain(&self, address: &str) -> String {
         let address = canonical(address);
         tag(&self.names, &["domain", address.rsplit_once('@').map_or("", |(_, domain)| domain)], SHORT)
     }
 
-    /// What stands for the network of a caller. One customer of a provider may have an IPv6 /48.
+    /// A keyed hash of a caller's network. One customer of a provider may have an IPv6 /48.
     #[must_use]
     pub fn network(&self, ip: IpAddr) -> String {
         let network = match ip {
@@ -148,7 +148,7 @@ impl FlowKeys {
         format!("{:0DIGITS$}", number % CODES)
     }
 
-    /// Whether it is the code of the flow, as somebody typed it. The time that it takes says nothing about the code.
+    /// Whether the typed text is the flow's code. Takes the same time for every text.
     #[must_use]
     pub fn is_code(&self, flow: &FlowId, typed: &str) -> bool {
         let typed: String = typed.chars().filter(|c| !c.is_whitespace()).collect();
@@ -157,7 +157,7 @@ impl FlowKeys {
     }
 }
 
-/// A token that gets an access token, and a successor of its own.
+/// A token that buys an access token and its own successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefreshToken {
     pub account: UserId,

@@ -1,5 +1,5 @@
-//! Sign-in by a code that a mail brings. Whoever asks for a code starts a *flow*; the code ends it, and a *session* of the
-//! account begins. An account is an address.
+//! Sign-in by an emailed code. Requesting a code starts a *flow*; the code ends it and begins a *session* of the account.
+//! An account is an address.
 //!
 //! | file | what |
 //! |---|---|
@@ -22,7 +22,7 @@ use crate::email;
 use crate::ids::UserId;
 use crate::secret::Secret;
 
-/// The `iss` of our own tokens. Nobody else's token may have it.
+/// The `iss` of our own tokens. No other token may have it.
 pub const ISSUER: &str = "svc-pro:sign-in";
 /// How long a code is valid.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);

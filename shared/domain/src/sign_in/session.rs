@@ -59,11 +59,11 @@ impl Session {
 
 impl Sessions {
     #[must_use]
-    pub fn knows(&self, network: &str) -> bool {
+    pub fn contains(&self, network: &str) -> bool {
         self.networks.iter().any(|known| known == network)
     }
 
-    /// Begins a session. `nonce` tells it from the others.
+    /// Begins a session, which `nonce` identifies.
     pub fn begin(&mut self, epoch: u64, nonce: u64, network: &str, now: Timestamp) {
         if self.epoch != epoch {
             self.live.clear();
@@ -82,7 +82,7 @@ impl Sessions {
         }
     }
 
-    /// The successor of a token. `None` when there is none; a token that was copied has ended its session then.
+    /// The successor of a token. `None` if it has none; a copied token has ended its session then.
     pub fn refresh(&mut self, token: &RefreshToken, epoch: u64, now: Timestamp) -> Option<RefreshToken> {
         if self.epoch != epoch {
             return None;
@@ -213,8 +213,8 @@ mod tests {
         }
         sessions.begin(EPOCH, 9, "1", at(1));
         sessions.begin(EPOCH, 10, "9", at(2));
-        assert!(!sessions.knows("0") && !sessions.knows("2"));
-        assert!(["1", "3", "8", "9"].iter().all(|network| sessions.knows(network)));
+        assert!(!sessions.contains("0") && !sessions.contains("2"));
+        assert!(["1", "3", "8", "9"].iter().all(|network| sessions.contains(network)));
     }
 
     #[test]
