@@ -11,9 +11,9 @@ use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
 /// Ids that each set has.
-pub const MOST: usize = 20;
+pub const MAX_TRUSTED_IDS: usize = 20;
 /// How long after it was written a rejected comment speaks against its writer.
-const COUNTED: Duration = Duration::from_hours(30 * 24);
+const REJECTION_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trust {
@@ -40,11 +40,11 @@ impl Trust {
         after.approved.remove(&comment.0);
         after.rejected.remove(&comment.0);
         match decided {
-            Decided::Approved if after.approved.len() < MOST => drop(after.approved.insert(comment.0)),
+            Decided::Approved if after.approved.len() < MAX_TRUSTED_IDS => drop(after.approved.insert(comment.0)),
             Decided::Approved => {}
             Decided::Rejected => drop(after.rejected.insert(comment.0)),
         }
-        if after.rejected.len() > MOST {
+        if after.rejected.len() > MAX_TRUSTED_IDS {
             after.rejected.pop_first();
         }
         after
@@ -63,7 +63,7 @@ impl Trust {
     /// The oldest of these comments that were not decided about, as far as there is room for them among the approved ones.
     #[must_use]
     pub fn without_decision(&self, comments: &BTreeSet<u64>) -> BTreeSet<u64> {
-        let room = MOST.saturating_sub(self.approved.len());
+        let room = MAX_TRUSTED_IDS.saturating_sub(self.approved.len());
         let decided = |id: &&u64| self.approved.contains(id) || self.rejected.contains(id);
         comments.iter().filter(|id| !decided(id)).take(room).copied().collect()
     }
@@ -71,7 +71,7 @@ impl Trust {
     /// How many rejected comments speak against the writer.
     #[must_use]
     pub fn recently_rejected(&self, now: Timestamp) -> usize {
-        let counts = |id: &&u64| now.since(CommentId(**id).created_at()) < COUNTED;
+        let counts = |id: &&u64| now.since(CommentId(**id).created_at()) < REJECTION_WINDOW;
         self.rejected.iter().filter(counts).count()
     }
 

@@ -9,7 +9,7 @@ use super::transaction::Write;
 use super::{Reading, Store, id_set, number, number_set, read};
 use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, UserId, Visitor};
-use crate::domain::trust::{Decided, MOST, Trust};
+use crate::domain::trust::{Decided, MAX_TRUSTED_IDS, Trust};
 use crate::error::Fault;
 
 impl Store {
@@ -66,9 +66,9 @@ fn enter(update: Write, before: &Trust, id: CommentId, decided: Decided) -> Writ
         Decided::Rejected => (guest::REJECTED, guest::APPROVED, before.rejected()),
     };
     let update = update.subtract(left, id_set(id));
-    if members.len() < MOST {
+    if members.len() < MAX_TRUSTED_IDS {
         let has_room = format!("attribute_not_exists({joined}) OR size({joined}) < :most");
-        return update.add(joined, id_set(id)).when(has_room).with(":most", number(MOST));
+        return update.add(joined, id_set(id)).when(has_room).with(":most", number(MAX_TRUSTED_IDS));
     }
     match decided {
         Decided::Approved => update,

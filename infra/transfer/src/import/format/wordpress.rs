@@ -36,7 +36,7 @@ fn skip(xml: &mut Xml, tag: Tag) -> Result<(), ReadError> {
 /// The comments of an item come after its other elements.
 fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut item = Item::default();
-    let mut is_told = false;
+    let mut is_thread_sent = false;
     while let XmlEvent::Start(tag) = xml.next_event()? {
         let element = xml.element(tag)?;
         let text = || Some(element.own_text()).filter(|text| !text.is_empty());
@@ -49,9 +49,9 @@ fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadE
             "link" => item.link = text(),
             "post_id" => item.post = text(),
             "comment" => {
-                if !is_told {
+                if !is_thread_sent {
                     sink(Record::Thread(item.thread()))?;
-                    is_told = true;
+                    is_thread_sent = true;
                 }
                 sink(comment_record(comment(&element, &item, zone), element.is_oversized))?;
             }
