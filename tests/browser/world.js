@@ -3,7 +3,6 @@
 import { spawn } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { readFile } from 'node:fs/promises'
 import { Agent, createServer, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { after, before } from 'node:test'
@@ -160,24 +159,17 @@ const STYLE = `
   footer { margin-block: 2rem }
 `
 
-/** What the scripts of the service are joined from. */
-const ENTRIES = { 'embed.js': 'reader/element.js', 'moderation.js': 'moderation/element.js' }
-
 /**
- * Serves the modules as they are in the working tree, without a build, where `EMBED_FROM_DISK` asks for that.
+ * Serves the scripts as they are in the working tree, where `EMBED_FROM_DISK` asks for that.
  * @param {import('playwright-core').BrowserContext} context @param {string} api
  */
 export async function fromDisk(context, api) {
   if (!process.env.EMBED_FROM_DISK) return
-  /** @param {import('playwright-core').Route} route @param {string} body */
-  const fulfill = (route, body) => route.fulfill({ contentType: 'text/javascript', headers: { 'access-control-allow-origin': '*' }, body })
-  for (const [name, entry] of Object.entries(ENTRIES)) await context.route(`${api}/${name}`, (route) => fulfill(route, `import './${entry}'`))
-  await context.route(new RegExp(`^${api}/(kit|reader|writer|moderation)/\\w+\\.js$`), async (route) => {
-    const path = route.request().url().slice(api.length + 1)
-    const source = await readFile(new URL(`../../functions/ui/embed/${path}`, import.meta.url), 'utf8')
-    // A module lies one folder deeper than the script.
-    await fulfill(route, source.replace("new URL('.', import.meta.url)", "new URL('..', import.meta.url)"))
-  })
+  for (const [address, name] of [['embed.js', 'embed.js'], ['embed/writer.*.js', 'writer.js'], ['moderation.js', 'moderation.js']]) {
+    const path = new URL(`../../functions/ui/dist/${name}`, import.meta.url).pathname
+    const headers = { 'access-control-allow-origin': '*' }
+    await context.route(`${api}/${address}`, (route) => route.fulfill({ path, contentType: 'text/javascript', headers }))
+  }
 }
 
 /**

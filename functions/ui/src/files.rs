@@ -7,24 +7,24 @@ use http::{HeaderValue, header};
 use shared::error::{Refusal, Result};
 use shared::http::response::{Answer, Sharing, StaticFile};
 
-/// A file that the build has joined and compressed.
-macro_rules! built {
-    ($name:literal, $content_type:expr) => {
+/// A file, and what the build has compressed it to.
+macro_rules! file {
+    ($folder:literal, $name:literal, $content_type:expr) => {
         StaticFile {
             content_type: $content_type,
-            content: include_str!(concat!(env!("OUT_DIR"), "/", $name)),
+            content: include_str!(concat!("../", $folder, "/", $name)),
             gzip: include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz")),
         }
     };
 }
 
-const EMBED: StaticFile = built!("embed.js", SCRIPT);
-const WRITER: StaticFile = built!("writer.js", SCRIPT);
-const MODERATION: StaticFile = built!("moderation.js", SCRIPT);
-const MODERATE: StaticFile = built!("moderate.html", PAGE);
+const EMBED: StaticFile = file!("dist", "embed.js", SCRIPT);
+const WRITER: StaticFile = file!("dist", "writer.js", SCRIPT);
+const MODERATION: StaticFile = file!("dist", "moderation.js", SCRIPT);
+const MODERATE: StaticFile = file!("embed", "moderate.html", PAGE);
 
 /// The name of the present writer, such as `writer.0123456789abcdef.js`.
-const WRITER_NAME: &str = include_str!(concat!(env!("OUT_DIR"), "/writer.name"));
+const WRITER_NAME: &str = include_str!("../dist/writer.name");
 
 /// Sheets are constructed by script, so the page needs no source of styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' https:; \

@@ -78,12 +78,3 @@ fn draft(call: &Call) -> Result<String, Refusal> {
     input.finish()?;
     Ok(body)
 }
-
-/// What the build does to scripts, for its tests.
-#[cfg(test)]
-#[path = "../build"]
-mod build {
-    mod join;
-    mod shorten;
-    mod squeeze;
-}

@@ -10,11 +10,14 @@
 import { formStyles } from '../kit/forms.js'
 import { sheet, styles } from '../kit/sheet.js'
 import { App } from './app.js'
-import { moderationStyles } from './style.js'
+import css from './moderation.css'
+import { UNDO } from './outbox.js'
+import pageCss from './page.css'
 
+const moderationStyles = sheet(`${css}.countdown{animation-duration:${UNDO}ms}`)
 
-/** The page around a standalone element. */
-const page = sheet('body { margin: 0 } html { color-scheme: light dark; font-family: system-ui, sans-serif }')
+/** Styles of the page around a standalone element. */
+const page = sheet(pageCss)
 
 // The element
 

@@ -1,0 +1,83 @@
+/**
+ * Builds the scripts in `dist/` from the modules and style sheets in `embed/`.
+ *
+ * usage: npm ci && node build.js
+ */
+
+import { createHash } from 'node:crypto'
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build, transform } from 'esbuild'
+import { minify } from 'terser'
+
+const EMBED = fileURLToPath(new URL('embed', import.meta.url))
+const DIST = new URL('dist/', import.meta.url)
+
+/** A style sheet that a module imports is its text, minified. @type {import('esbuild').Plugin} */
+const styles = {
+  name: 'styles',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\.css$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true })
+      return { contents: code.trim(), loader: 'text' }
+    }),
+}
+
+/** Scripts that esbuild has already made are modules by their names. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
+const made = (scripts) => ({
+  name: 'made',
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /./ }, ({ path }) => (path in scripts ? { path, namespace: 'made' } : { path, external: true }))
+    onLoad({ filter: /./, namespace: 'made' }, ({ path }) => ({ contents: scripts[path] }))
+  },
+})
+
+/** @param {string} entry @param {import('esbuild').BuildOptions} options */
+const bundle = (entry, options) =>
+  build({ absWorkingDir: EMBED, entryPoints: [entry], bundle: true, format: 'esm', charset: 'utf8', metafile: true, write: false, outdir: '.', ...options })
+
+/** Fails when a module or a style sheet is in no script. @param {{ metafile?: import('esbuild').Metafile }[]} bundles */
+async function checkAllUsed(bundles) {
+  const used = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile?.inputs ?? {})))
+  const files = (await readdir(EMBED, { recursive: true })).map((path) => path.replaceAll('\\', '/'))
+  const unused = files.filter((path) => /\/.*\.(css|js)$/.test(path) && !used.has(path))
+  if (unused.length) throw Error(`No script contains ${unused.join(', ')}.`)
+}
+
+/** @param {string} script */
+async function small(script) {
+  const { code } = await minify(script, { module: true, ecma: 2020, compress: { passes: 3, unsafe_arrows: true }, format: { quote_style: 1 } })
+  return `${code}\n`
+}
+
+// esbuild splits the widget into three: the reader, the writer, which the reader imports when a visitor begins to write, and what both import.
+const split = await bundle('reader/element.js', { splitting: true, plugins: [styles] })
+const [reader, writer, shared] = split.outputFiles.map(({ path, text }) => ({ name: `./${basename(path)}`, text }))
+const moderation = await bundle('moderation/element.js', { plugins: [styles] })
+await checkAllUsed([split, moderation])
+
+// A shared script would be another request. So the reader holds what both import and passes it to the writer, which becomes a
+// function. Where the page has loaded an older reader, some of that may be missing.
+const [statement, imported] = /^import \{([^}]*)\} from .*;\n/.exec(writer.text) ?? ['', '']
+const names = imported.split(',').map((name) => name.trim().split(' as '))
+const body = writer.text.replace(statement, '').replace(/^export (?=\{[^}]*\};\s*$)/m, 'return ')
+const part = await small(`
+  export default ({ ${names.map(([name, local = name]) => `${name}: ${local}`)} }) => {
+    if ([${names.map(([name, local = name]) => local)}].includes(undefined)) throw Error('The page has another version.')
+    ${body}
+  }`)
+
+const partName = `writer.${createHash('sha256').update(part).digest('hex').slice(0, 16)}.js`
+const loading = `import('./embed/${partName}').then((part) => part.default({ ${names.map(([name]) => `${name}: given.${name}`)} }))`
+const whole = `import * as given from '${shared.name}'\n${reader.text.replace(`import("${writer.name}")`, loading)}`
+const embed = await bundle('reader', { plugins: [made({ reader: whole, [shared.name]: shared.text })] })
+
+await mkdir(DIST, { recursive: true })
+const scripts = {
+  'embed.js': await small(embed.outputFiles[0].text),
+  'writer.js': part,
+  'writer.name': partName,
+  'moderation.js': await small(moderation.outputFiles[0].text),
+}
+for (const [name, text] of Object.entries(scripts)) await writeFile(new URL(name, DIST), text)
