@@ -1,70 +1,14 @@
-/** What the API answers and what hosts give, for the type checker. Browsers never load this file. */
+/** The API's types by short names, and what several modules share, for the type checker alone. */
 
-export interface User {
-  id: number | null
-  name: string
-  avatar: string
-}
+import type { components } from './schema.d.ts'
 
+type Schemas = components['schemas']
+
+export type User = Schemas['User']
 /** The visitor. */
-export interface OwnUser {
-  id: number
-  /** Null for an account that has not chosen one. */
-  name: string | null
-  avatar: string
-}
-
-export interface Comment {
-  id: number
-  body: string
-  html: string
-  parent_id: number | null
-  is_approved: boolean
-  user: User
-  likes_count: number
-  liked: boolean
-  reported: boolean
-  replies_count: number
-  replies: Comment[]
-  can: { update: boolean; delete: boolean; pin: boolean }
-  /** Present on one's own comments that are not approved. */
-  review?: { state: 'pending' | 'rejected'; reason: string | null; note: string | null }
-  is_author: boolean
-  is_moderator: boolean
-  is_guest: boolean
-  /** Present on placeholders alone: comments that are gone while their replies stay. */
-  is_deleted?: true
-  pinned: boolean
-  pinned_at: string | null
-  created_at: string
-  relative_created_at: string
-  updated_at: string
-}
-
-export interface Ui {
-  labels: Record<string, string>
-  features: Record<string, boolean>
-  feeds: boolean
-  /** Whether the service signs people in by codes. */
-  sign_in: boolean
-  report_reasons: string[]
-  /** Of the moderators' page alone. An older version has none. */
-  webhook_events?: string[]
-  theme: string
-  default_sort: string
-  per_page: number
-  users_route_prefix: string
-  guest: { require_email: boolean; show_gravatar: boolean; likes: boolean }
-  auth: { authenticated: boolean; banned: boolean; can_comment: boolean; moderator: boolean; user: OwnUser | null }
-  limits: { body: number; report_details: number; media_bytes: number }
-}
-
-/** A page of comments. Walks by cursor have cursors, pages by number have numbers. */
-export interface Page {
-  data: Comment[]
-  meta: { total: number; count?: number; closed?: boolean; next_cursor?: string | null; current_page?: number; last_page?: number }
-  ui?: Ui
-}
+export type OwnUser = Schemas['OwnUser']
+export type Comment = Schemas['Comment']
+export type Ui = Schemas['Ui']
 
 /** A token, or a function that answers one; null stands for a guest. */
 export type Auth = string | null | (() => string | null | Promise<string | null>)
@@ -146,53 +90,19 @@ export interface Entrance {
 
 // The moderators' page
 
-export interface RecordThread {
-  type: string
-  id: string
-  title: string | null
-  url: string | null
-  closed: boolean
-}
-
-export type HeldFor = 'approval' | 'spam' | 'edit' | null
-
 /** A comment in a queue. */
-export interface Item extends Comment {
-  reports_count: number
-  thread: RecordThread
-  /** The hash of a guest's network, as far as it is known. */
-  network: string | null
-  parent: Comment | null
-  held_for: HeldFor
-  verdicts: Check[]
-  /** How moderators have decided about the writer; null for guests without a key. */
-  writer: { approved: number; rejected: number } | null
-  /** The moderator or the author of the record whose name that of a guest looks like. */
-  looks_like: { id: number; name: string } | null
-  rejection: Rejection | null
-  reports: { reason: string; created_at: string }[]
-}
-
+export type Item = Schemas['ModeratedComment']
+export type RecordThread = Item['thread']
 /** What a check says of a text that it holds. */
-export interface Check {
-  rule: 'phrase' | 'links' | 'repeat' | 'akismet' | 'first_comment' | 'rejections'
-  match: string | null
-  detail: { count?: number; limit?: number; failure?: string; rejected?: number } | null
-}
-
-export type Reason = 'spam' | 'off_topic' | 'offensive' | 'illegal' | 'other'
-
+export type Check = Schemas['Verdict']
+export type Rejection = NonNullable<Item['rejection']>
 /** What a moderator says about a rejection. */
-export interface Grounds {
-  reason: Reason | null
-  note: string | null
-}
-
-export interface Rejection extends Grounds {
-  /** Without an id and a name for one who was forgotten. */
-  moderator: { id: number | null; name: string | null }
-  created_at: string
-}
+export type Grounds = Pick<Rejection, 'reason' | 'note'>
+export type Reason = NonNullable<Schemas['RejectionReason']>
+export type LogEntry = Schemas['LogEntry']
+export type Webhook = Schemas['Webhook']
+export type Delivery = Schemas['Delivery']
+export type Ban = Pick<Schemas['ModeratedUser'], 'banned' | 'banned_until' | 'reason'>
 
 /** A page of a list, and the cursor of the next one. */
 export interface ListPage {
@@ -225,12 +135,6 @@ export interface Batch {
   grounds: Grounds
 }
 
-export interface Ban {
-  banned: boolean
-  banned_until: string | null
-  reason: string | null
-}
-
 /** A user, or the guests of a network with the name of the one who wrote the comment. */
 export interface Author extends User {
   network?: string | null
@@ -239,31 +143,6 @@ export interface Author extends User {
 
 /** What becomes of a banned writer's comments: of none, of those that the ban began with, or of all that were written lately. */
 export type Rejects = 'none' | 'these' | 'recent'
-
-export interface LogEntry {
-  id: number | string
-  created_at: string
-  moderator: { id: number | null; name: string }
-  action: string
-  comment_id: number | null
-  user_id: number | null
-  thread: string | null
-}
-
-export interface Webhook {
-  id: number
-  url: string
-  events: string[]
-  enabled: boolean
-}
-
-export interface Delivery {
-  id: string
-  event: string
-  comment_id: number | null
-  status: 'pending' | 'delivered' | 'failed'
-  attempts: { at: string; status: number | null; ms: number }[]
-}
 
 export type Translate = (key: string, values?: Record<string, string | number>) => string
 

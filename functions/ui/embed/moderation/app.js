@@ -1,6 +1,6 @@
 /**
  * The app of the moderators' page shows one tab at a time, and holds together those who sign in, decide, ban and take keys.
- * @import { Comment, Offer, OwnUser, State, User } from '../types.d.ts'
+ * @import { Comment, Offer, OwnUser, State, User, Webhook } from '../types.d.ts'
  */
 
 import { ApiError, Client } from '../kit/api.js'
@@ -37,7 +37,7 @@ export class App {
   t = translator(FIRST_TEXTS)
   /** @type {Record<string, string>} */
   labels = {}
-  /** The events that a webhook can have. @type {string[]} */
+  /** The events that a webhook can have. @type {Webhook['events']} */
   webhookEvents = []
   /** @type {OwnUser | null} */
   me = null

@@ -62,7 +62,8 @@ export class Decisions {
    * @param {{ item: Item, action: Action }[]} choices @param {Grounds} grounds @param {CardList} [made]
    */
   #show(choices, grounds, made) {
-    const rejection = { ...grounds, moderator: { id: null, name: '', ...this.app.me }, created_at: new Date().toISOString() }
+    const { id = null, name } = this.app.me ?? {}
+    const rejection = { ...grounds, moderator: { id, name: name ?? '' }, created_at: new Date().toISOString() }
     for (const list of this.app.lists) {
       const cards = choices.flatMap(({ item }) => list.find(item.id) ?? [])
       if (!list.keeps && list !== made && cards.length) list.drop(cards, false)
