@@ -98,13 +98,25 @@ fn push_linked(shown: &mut String, line: &str) {
     for Range { start, end } in address::find(&text) {
         let _ = escape_html_body_text(&mut *shown, &text[written..start]);
         shown.push_str("<a href=\"");
-        let _ = escape_href(&mut *shown, &text[start..end]);
+        push_href(shown, &text[start..end]);
         shown.push_str("\" rel=\"nofollow ugc noopener\">");
         let _ = escape_html_body_text(&mut *shown, &text[start..end]);
         shown.push_str("</a>");
         written = end;
     }
     let _ = escape_html_body_text(shown, &text[written..]);
+}
+
+/// Pushes an address for an attribute. Brackets around a host and backslashes stay as they were typed: percent-encoded, they would
+/// lead elsewhere or nowhere.
+fn push_href(shown: &mut String, address: &str) {
+    const KEPT: [char; 3] = ['[', ']', '\\'];
+    for part in address.split_inclusive(KEPT) {
+        let encoded = part.trim_end_matches(KEPT);
+        // Writing to a `String` does not fail.
+        let _ = escape_href(&mut *shown, encoded);
+        shown.push_str(&part[encoded.len()..]);
+    }
 }
 
 /// The text of escaped HTML.
@@ -183,6 +195,14 @@ mod tests {
     fn no_link_leaves_its_attribute() {
         let html = typed("https://a.example/'onclick='alert(1)");
         assert!(html.contains("href=\"https://a.example/&#x27;onclick=&#x27;alert(1)\""), "{html}");
+    }
+
+    #[test]
+    fn a_link_leads_where_its_address_does() {
+        for address in ["http://[::1]:3000/x", "https://a.example\\b", "https://a.example/?q[]=1&r[0]=["] {
+            let href = address.replace('&', "&amp;");
+            assert!(typed(&format!("See {address}")).contains(&format!("<a href=\"{href}\"")), "{}", typed(address));
+        }
     }
 
     #[test]
