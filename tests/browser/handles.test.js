@@ -20,3 +20,16 @@ test('a mention is offered where the service accepts it', () => {
     assert.equal(typedAt(typed.slice(0, caret) + typed.slice(caret + 1), caret) ?? null, query, typed)
   }
 })
+
+test('where a mention is typed is found in time that grows as the text does', () => {
+  const length = 10_000
+  for (const unit of ['\u200b', 'e\u0301', '\u0301', '[', '[a](', '[a](b', '![', '(', '`', '`a``', '@', '@a', 'a@', 'http://', '~~~\n', '<!', '@李', '_']) {
+    for (const start of ['', 'http://a', '[', '> ', '@', '`']) {
+      const text = `${start}${unit.repeat(length / unit.length)}\n\n@a`
+      const begun = process.cpuUsage().user
+      typedAt(text, text.length)
+      // Half a second where each character is looked at again for each, a few milliseconds where it is not.
+      assert.ok(process.cpuUsage().user - begun < 250_000, `${JSON.stringify(start + unit)}: ${process.cpuUsage().user - begun} µs`)
+    }
+  }
+})

@@ -79,7 +79,8 @@ pub fn last_seen(text: &str, before: Option<char>) -> Option<char> {
 /// Whether Markdown is to leave an underscore alone, because it is the first one of a handle. `before` is the text in front of it.
 #[must_use]
 pub fn begins_handle(before: &str) -> bool {
-    before.trim_end_matches('_').ends_with(SIGNS)
+    let underscores = before.bytes().rev().take(MAX_HANDLE).take_while(|byte| *byte == b'_').count();
+    before[..before.len() - underscores].ends_with(SIGNS)
 }
 
 /// The mention at the start of `range`, at whose end an address may follow.
@@ -198,6 +199,20 @@ mod tests {
         assert_eq!(handle(&"x".repeat(60)), Some("x".repeat(50)));
         assert_eq!(handle(&"李".repeat(60)), Some("李".repeat(50)));
         assert_eq!(handle(&"e\u{301}".repeat(60)), Some("é".repeat(50)));
+    }
+
+    #[test]
+    fn only_underscores_that_a_handle_may_begin_with_are_looked_back_over() {
+        let before = |underscores| format!("@{}", "_".repeat(underscores));
+        for underscores in [0, 1, MAX_HANDLE - 1, MAX_HANDLE] {
+            assert!(begins_handle(&before(underscores)), "{underscores}");
+        }
+        assert!(
+            !begins_handle(&before(MAX_HANDLE + 1))
+                && !begins_handle("a_")
+                && !begins_handle("_")
+                && begins_handle("李＠_")
+        );
     }
 
     #[test]

@@ -8,14 +8,16 @@ import { extent } from '../kit/addresses.js'
 const MOST = 50
 
 /** What a mention may follow. */
-const BEFORE =
-  /(?:^|[\p{White_Space}\p{S}\u200b]|(?![_@＠])\p{P}|(?=\p{L})[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}])[\p{M}\p{Cf}]*$/u
+const PRECEDES =
+  /[\p{White_Space}\p{S}\u200b]|(?![_@＠])\p{P}|(?=\p{L})[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u
+/** What readers see nothing of, or see on the character before it. */
+const UNSEEN = /(?!\u200b)[\p{M}\p{Cf}]/u
 const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]+)$/u
 const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u
 const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
 /** Code, links and schemes: blocks between fences, which may have no end, and what is between backticks of a paragraph. */
 const CLOSED =
-  /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^\]]*\]\([^)\n]*\)|(\bhttps?:\/\/)/gim
+  /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^[\]]*\]\((?:[^()\n]|\([^()\n]*\))*\)|(\bhttps?:\/\/)/gim
 
 /** The handle of a name; empty if it can't be mentioned. @param {string} name */
 export function handleOf(name) {
@@ -29,7 +31,7 @@ export function typedAt(text, caret) {
   const [sign, typed] = TYPED.exec(text.slice(0, caret)) ?? []
   if (!sign || !namesSomebody(typed) || [...typed].length > MOST) return
   const at = caret - sign.length
-  if (BEFORE.test(text.slice(0, at)) && !isClosed(text, at, caret) && !isInEmail(text, at) && !(/[@＠]/.test(text[caret]) && isInEmail(text, caret))) return typed
+  if (mayFollow(text.slice(0, at)) && !isClosed(text, at, caret) && !isInEmail(text, at) && !(/[@＠]/.test(text[caret]) && isInEmail(text, caret))) return typed
 }
 
 /** Whether a part of this is code or belongs to a link or an address, or to one that is too long. */
@@ -47,7 +49,13 @@ function isClosed(text, start, end) {
 function isInEmail(text, at) {
   const before = text.slice(0, at)
   const [domain, end] = DOMAIN.exec(text.slice(at + 1)) ?? []
-  return LOCAL.test(before) && domain && (end || !BEFORE.test(before))
+  return LOCAL.test(before) && domain && (end || !mayFollow(before))
+}
+
+/** Whether a mention may follow this text: the start, or what readers see last. */
+function mayFollow(text) {
+  const seen = [...text].findLast((sign) => !UNSEEN.test(sign))
+  return !seen || PRECEDES.test(seen)
 }
 
 const namesSomebody = (handle) => /[\p{L}\p{Nd}]/u.test(handle)
