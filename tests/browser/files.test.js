@@ -14,12 +14,19 @@ const TEXTS = {
   'a paragraph of a word processor': { plain: 'Dear all,', html: '<p class="MsoNormal"><span>Dear all,</span></p><img src="file:///clip_image001.png">' },
   'an address in a cell': { plain: 'https://example.org/', html: '<table><tr><td><a href="https://example.org/">https://example.org/</a></table>' },
   'text alone': { plain: 'Words.' },
+  'a picture with its caption': { html: '<figure><img src="https://example.org/cat.png"><figcaption>A cat</figcaption></figure>' },
+  'words that are HTML alone': { html: '<o:p><span style="color: red">Dear all,</span></o:p>' },
 }
 /** @type {Record<string, Content>} */
 const PICTURES = {
   'a picture alone': {},
   'a picture copied from a page': { html: '<meta charset="utf-8"><!--StartFragment--><img src="https://example.org/cat.png" alt="A cat"><!--EndFragment-->' },
   'a picture dragged from a page, with its address': { plain: 'https://example.org/cat.png?size=2', html: '<a href="https://example.org/"><img src="https://example.org/cat.png?size=2"></a>' },
+  'a picture whose description has a sign of comparison': { html: '<img src="https://example.org/cat.png" alt="cats > dogs" title="2 < 3">' },
+  'a picture in empty paragraphs': { html: '<p>&#160;\u200b</p><img src="https://example.org/cat.png"><p>&#xa0;</p>' },
+  'a picture beside a script and styles': { html: '<STYLE>p { color: red }</STYLE><script>let a = 1</script><!--[if mso]>Words<![endif]--><img src="x">' },
+  'a picture and its place in a text': { plain: '\ufffc', html: '<img src="webkit-fake-url://1/image.png">' },
+  'a picture that is its own address': { plain: 'data:image/png;base64,AAAA', html: '<img src="data:image/png;base64,AAAA">' },
   'a file with its name': { plain: 'My cat.png', name: 'My cat.png' },
   'a file with its address': { plain: 'file:///home/ada/My%20cat.png\r\n', name: 'My cat.png' },
 }

@@ -24,17 +24,21 @@ export function showHtml(target, html, text) {
 }
 
 function parse(html) {
+  const body = inertBody(html)
+  if (body) clean(body)
+  return body
+}
+
+/** The body of a document that does nothing; nothing where the page forbids that. */
+export function inertBody(html) {
   /** @type {any} */
-  let body = document.implementation.createHTMLDocument().body
+  const { body } = document.implementation.createHTMLDocument()
   if (body.setHTML) {
     body.setHTML(html, { sanitizer: {} })
-  } else {
-    const trusted = trust(`<!doctype html><body>${html}`)
-    if (trusted == null) return null
-    body = new DOMParser().parseFromString(trusted, 'text/html').body
+    return body
   }
-  clean(body)
-  return body
+  const trusted = trust(`<!doctype html><body>${html}`)
+  return trusted == null ? null : new DOMParser().parseFromString(trusted, 'text/html').body
 }
 
 /** @type {any} */

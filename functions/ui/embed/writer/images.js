@@ -6,6 +6,7 @@
 
 import { ApiError } from '../kit/api.js'
 import { button, drawing, h } from '../kit/dom.js'
+import { inertBody } from '../kit/html.js'
 import { newKey } from './key.js'
 import { sendWith } from './upload.js'
 
@@ -25,6 +26,9 @@ function thumbnail(file) {
   return canvas
 }
 
+/** Characters that show nothing, and the place of a picture in text. */
+const BLANK = /[\s\p{Cf}\ufffc]+/gu
+
 /**
  * Whether words come with pictures, as from word processors and spreadsheets. HTML that only shows a picture has none, and neither
  * has text that is its address, the address of a file, or the name of one of these files.
@@ -32,9 +36,11 @@ function thumbnail(file) {
  */
 function hasWords(source, files) {
   const html = source.getData('text/html')
-  const words = html.replace(/<(style|title)[^]*?<\/\1>|<!--[^]*?-->|<[^>]*>|&nbsp;/gi, '').trim()
-  const isName = (line) => /^file:\S+$/.test(line) || (html && /^https?:\S+$/.test(line)) || files.some(({ name }) => line.endsWith(name))
-  return !!words || source.getData('text/plain').split(/[\r\n]+/).some((line) => line.trim() && !isName(line.trim()))
+  const body = html && inertBody(html)
+  if (body) for (const hidden of body.querySelectorAll('style, script, title')) hidden.remove()
+  const isName = (line) => /^(file|data|blob):\S+$/.test(line) || (html && /^https?:\S+$/.test(line)) || files.some(({ name }) => line.endsWith(name))
+  const isWords = (line) => line.replace(BLANK, '') && !isName(line.trim())
+  return (body && body.textContent.replace(BLANK, '')) || source.getData('text/plain').split(/[\r\n]+/).some(isWords)
 }
 
 /** @param {Editor} editor */
