@@ -26,6 +26,8 @@ const TABLE: &str = "table.db";
 pub enum DataDirError {
     #[error("another process uses {0}; stop it, or choose another --data-dir")]
     InUse(PathBuf),
+    #[error("{0} is a file; choose a directory with --data-dir")]
+    IsFile(PathBuf),
     #[error("{path}: {cause}")]
     File { path: PathBuf, cause: io::Error },
     #[error(
@@ -79,6 +81,9 @@ impl Lock {
 impl DataDir {
     /// Creates the directory when it is missing. Only its owner can read it then.
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
+        if path.is_file() {
+            return Err(DataDirError::IsFile(path.to_owned()));
+        }
         if !path.exists() {
             files::make_folder(path).map_err(|cause| DataDirError::File { path: path.to_owned(), cause })?;
         }
@@ -200,6 +205,13 @@ pub fn random_secret() -> Result<String, DataDirError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_no_directory() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let error = DataDir::open(file.path()).unwrap_err().to_string();
+        assert_eq!(error, format!("{} is a file; choose a directory with --data-dir", file.path().display()));
+    }
 
     #[test]
     fn a_secret_is_generated_once_and_only_its_owner_can_read_it() {

@@ -8,14 +8,15 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::env::VarError;
 use std::fmt;
-use std::net::Ipv6Addr;
 use std::str::FromStr;
 use std::time::Duration;
+
+use url::Url;
 
 use crate::email::{self, is_mailable};
 use crate::ids::{ThreadId, UserId};
 use crate::list::Sort;
-use crate::origin::{Origins, is_loopback};
+use crate::origin::{self, Origins, is_loopback};
 use crate::routes::{is_reserved, reserved_types};
 use crate::secret::{self, Secret};
 use crate::sign_in::account_of;
@@ -304,15 +305,15 @@ fn check_seed(seed: &Secret) -> Result<(), ConfigError> {
 fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let accepted = "smtp:// or smtps:// with a host, and user and password where the server wants them; @, :, /, ? and # in \
                     them as %40, %3A, %2F, %3F and %23";
-    let uri: Option<http::Uri> = url.expose().parse().ok();
+    let read = Url::parse(url.expose()).ok();
     // Mails and passwords go to other machines by TLS alone.
     let is_secure = |query: &str| query.split('&').all(|pair| pair == "tls=required" || !pair.starts_with("tls="));
-    let fits = |uri: &http::Uri| {
-        let is_smtp = matches!(uri.scheme_str(), Some("smtp" | "smtps"));
-        is_smtp && uri.host().is_some() && uri.query().is_none_or(is_secure)
+    let fits = |url: &Url| {
+        let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
+        is_smtp && url.host_str().is_some_and(|host| !host.is_empty()) && url.query().is_none_or(is_secure)
     };
     // A fragment means that a password holds a #, and ends there.
-    if uri.as_ref().is_some_and(fits) && !url.expose().contains('#') {
+    if read.as_ref().is_some_and(fits) && !url.expose().contains('#') {
         return Ok(());
     }
     Err(ConfigError { variable: "SVC_SMTP_URL", held: None, accepted: accepted.to_owned() })
@@ -858,16 +859,11 @@ pub fn without_prefix<'a>(url: &'a str, prefix: &str) -> &'a str {
 /// An http or https address of a host, without user and fragment.
 fn web_address(text: &str) -> Option<http::Uri> {
     let uri: http::Uri = text.parse().ok()?;
-    let authority = uri.authority()?;
-    let host = authority.host();
-    let is_ipv6 =
-        host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).is_some_and(|ip| ip.parse::<Ipv6Addr>().is_ok());
-    let is_name = !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
-    let has_port =
-        || authority.as_str().strip_prefix(host).and_then(|rest| rest.strip_prefix(':')?.parse::<u16>().ok()).is_some();
+    let authority = origin::authority(uri.authority()?.as_str())?;
+    let is_name = |host: &str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
+    let is_host = authority.host().starts_with('[') || is_name(authority.host());
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
-    let fits = is_web && (is_ipv6 || is_name) && (authority.as_str() == host || has_port()) && !text.contains('#');
-    fits.then_some(uri)
+    (is_web && is_host && !text.contains('#')).then_some(uri)
 }
 
 /// An address with values in place of its placeholders.
@@ -1217,6 +1213,8 @@ mod tests {
             ("SVC_SMTP_URL", "https://user:hush@example.org"),
             ("SVC_SMTP_URL", "smtp://user:hush#hush@example.org"),
             ("SVC_SMTP_URL", "smtp://user:hush@example.org?tls=opportunistic"),
+            ("SVC_SMTP_URL", "smtp://user:hush@example.org:99999"),
+            ("SVC_SMTP_URL", "smtp://user:hush@"),
         ] {
             let settings: Vec<_> =
                 MAIL.into_iter().filter(|(other, _)| *other != name).chain([(name, value)]).collect();

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use jiff::{SignedDuration, Span, SpanRelativeTo};
 use server::data_dir::DataDir;
 use server::settings;
@@ -18,10 +19,10 @@ use super::{Failure, data_dir};
 #[command(args_override_self = true)]
 pub(super) struct Options {
     /// Id of the user
-    #[arg(long)]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     pub(super) id: String,
     /// Name of the user
-    #[arg(long, allow_hyphen_values = true)]
+    #[arg(long, allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     pub(super) name: String,
     /// The token has the role of a moderator
     #[arg(long)]
