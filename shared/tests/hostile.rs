@@ -41,7 +41,7 @@ impl Hostile {
     }
 }
 
-/// All that the service does with a body: it shows it, judges it, and puts it into feeds, pages and mails.
+/// All that the service does with a body: it shows it, judges it, and puts it into feeds, pages and emails.
 fn process(body: &str) {
     let html = render(body, "users", &["ada", "a"]);
     assert!(html.len() <= MAX_HTML, "{}", html.len());

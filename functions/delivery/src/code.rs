@@ -1,4 +1,4 @@
-//! Mails with the codes by which people sign in. A code is computed when its mail is written, and stored nowhere.
+//! Emails with the codes by which people sign in. A code is computed when its email is written, and stored nowhere.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Composes mails, as text and as HTML. Everything that people wrote is escaped in HTML, and has no line breaks in headers.
+//! Composes emails, as text and as HTML. Everything that people wrote is escaped in HTML, and has no line breaks in
+//! headers.
 
 use std::fmt::Write;
 
@@ -17,9 +18,9 @@ use shared::domain::texts::{Mails, ModeratorMails};
 use shared::domain::visible::one_line;
 use shared::error::Fault;
 
-/// Characters of a comment in a mail.
+/// Characters of a comment in an email.
 const EXCERPT: usize = 300;
-/// Characters of a line of a mail (RFC 5322).
+/// Characters of a line of an email (RFC 5322).
 const MAX_LINE: usize = 998;
 
 const STYLE: &str = "body{margin:0 auto;max-width:640px;padding:24px;overflow-wrap:anywhere;font:16px/1.5 system-ui,sans-serif;color:#1b1f24;background:#fff}\
@@ -30,22 +31,22 @@ blockquote{margin:8px 0;padding:0 0 0 12px;border-left:3px solid #d0d7de}\
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}a{color:#79b8ff}blockquote{border-color:#30363d}\
 .small{color:#9198a1}.button{background:#1f6feb;color:#fff}}";
 
-/// The parts of a mail that are the same for every kind.
+/// The parts of an email that are the same for every kind.
 pub(crate) struct Letter<'a> {
     pub(crate) site: &'a str,
     pub(crate) from: &'a str,
     pub(crate) to: String,
     pub(crate) recipient: &'a Recipient,
     pub(crate) texts: Mails,
-    /// Link that stops the mails. Moderators have none.
+    /// Link that stops the emails. Moderators have none.
     pub(crate) stop_url: Option<String>,
-    /// Names of the threads that the mail is about.
+    /// Names of the threads that the email is about.
     pub(crate) threads: Vec<String>,
-    /// Names this mail alone. A mail that is sent again has the same.
+    /// Names this email alone. An email that is sent again has the same.
     pub(crate) id: String,
 }
 
-/// The part of a mail about one thread.
+/// The part of an email about one thread.
 pub(crate) struct Section {
     pub(crate) title: String,
     pub(crate) url: String,
@@ -53,9 +54,9 @@ pub(crate) struct Section {
     pub(crate) notifications: Vec<Notification>,
 }
 
-/// The part of a mail about one comment.
+/// The part of an email about one comment.
 pub(crate) struct Notification {
-    /// One line, in the language of the mail.
+    /// One line, in the language of the email.
     pub(crate) headline: String,
     /// Empty where the text is left out.
     pub(crate) body: String,
@@ -66,7 +67,7 @@ pub(crate) struct Notification {
     pub(crate) url: String,
 }
 
-/// A mail that asks the owner of an address for permission. It has no word that anybody has written here.
+/// An email that asks the owner of an address for permission. It has no word that anybody has written here.
 pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<RawMail, Fault> {
     let texts = letter.texts;
     let asked = texts.confirm(letter.site);
@@ -81,8 +82,8 @@ pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<Raw
     letter.compose(texts.confirm_subject(), &text, &html)
 }
 
-/// A mail with a code for the site, which was asked for on a page of `host`. It has no link, and no word that a stranger has
-/// written.
+/// An email with a code for the site, which was asked for on a page of `host`. It has no link, and no word that a stranger
+/// has written.
 pub(crate) fn code(letter: &Letter<'_>, code: &str, host: &str) -> Result<RawMail, Fault> {
     let texts = letter.texts;
     let (asked, warning) = (texts.code(host, letter.site), texts.code_warning(host));
@@ -96,7 +97,7 @@ pub(crate) fn code(letter: &Letter<'_>, code: &str, host: &str) -> Result<RawMai
     letter.compose(&texts.code_subject(letter.site), &text, &html)
 }
 
-/// A mail about comments; `more` are not named.
+/// An email about comments; `more` are not named.
 pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64) -> Result<RawMail, Fault> {
     let texts = letter.texts;
     let named: Vec<&Notification> = sections.iter().flat_map(|section| &section.notifications).collect();
@@ -122,7 +123,7 @@ pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64
     letter.compose(&subject, &text, &html)
 }
 
-/// A mail to the moderators about what waits for them, or `has_all` comments.
+/// An email to the moderators about what waits for them, or `has_all` comments.
 pub(crate) fn digest(
     letter: &Letter<'_>,
     sections: &[Section],
@@ -147,7 +148,7 @@ pub(crate) fn digest(
     letter.compose(&subject, &text, &html)
 }
 
-/// A mail to the moderators about a webhook that was disabled.
+/// An email to the moderators about a webhook that was disabled.
 pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Result<RawMail, Fault> {
     let texts = ModeratorMails::of(letter.texts.language());
     let intro = texts.webhook_disabled(url);

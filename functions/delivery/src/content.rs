@@ -1,4 +1,4 @@
-//! The comments of a mail, as they are now. What is gone, hidden, muted or no longer wanted is left out.
+//! The comments of an email, as they are now. What is gone, hidden, muted or no longer wanted is left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,13 +25,13 @@ use crate::{Content, Worker};
 /// Comments read concurrently.
 const AT_ONCE: usize = 25;
 
-/// What a mail says of one thread.
+/// What an email says of one thread.
 struct Listed {
     thread: Thread,
     entries: Vec<Entry>,
 }
 
-/// What a mail says of one comment.
+/// What an email says of one comment.
 struct Entry {
     comment: Comment,
     headline: String,
@@ -54,7 +54,7 @@ impl Entry {
 /// What happens to a notice when its email is written.
 enum Fate {
     Mailed(Box<(Thread, Entry)>),
-    /// It is left out of this mail, and may be sent later.
+    /// It is left out of this email, and may be sent later.
     Aside,
     /// The comment is gone, or of no concern to the recipient any more.
     Dropped,
@@ -63,7 +63,7 @@ enum Fate {
 type Threads = BTreeMap<String, (ThreadId, Listed)>;
 
 impl Worker<'_> {
-    /// The address of a page of ours about the recipient's mails.
+    /// The address of a page of ours about the recipient's emails.
     fn link(&self, recipient: &Recipient, purpose: Purpose) -> String {
         let token = self.app.mail_keys().token(&Link { recipient: recipient.clone(), purpose });
         format!("{}/{}/mail/{token}", self.mail.public_url, self.app.config.api_prefix)
@@ -89,7 +89,7 @@ impl Worker<'_> {
         }
     }
 
-    /// One mail to each moderator, so that they do not see each other's addresses. One rejected address does not block the
+    /// One email to each moderator, so that they do not see each other's addresses. One rejected address does not block the
     /// rest.
     pub(crate) fn to_moderators(
         &self,
@@ -162,7 +162,7 @@ pub(crate) fn confirmation(
     Ok(vec![compose::confirmation(&letter, &url)?])
 }
 
-/// What a moderator says about a rejection, in the language of the mail.
+/// What a moderator says about a rejection, in the language of the email.
 fn details(texts: Mails, grounds: &Grounds) -> Vec<String> {
     let labels = Labels::of_widget(texts.language());
     let reason = grounds.reason.map(|reason| (texts.reason(), labels.text(reason.label()).to_owned()));
@@ -171,7 +171,7 @@ fn details(texts: Mails, grounds: &Grounds) -> Vec<String> {
     details.map(|(what, text)| format!("{} {text}", texts.colon(what))).collect()
 }
 
-/// A mail about these notices, and how many more.
+/// An email about these notices, and how many more.
 pub(crate) async fn notifications(
     worker: &Worker<'_>,
     recipient: &Recipient,
@@ -284,8 +284,8 @@ fn anchor(page: &str, comment: &Comment) -> String {
     format!("{}#comment-{}", page.split('#').next().unwrap_or_default(), comment.id)
 }
 
-/// Mails to the moderators about those of these comments that still wait for them, and about those that everyone sees where the
-/// digest has all.
+/// Emails to the moderators about those of these comments that still wait for them, and about those that everyone sees
+/// where the digest has all.
 pub(crate) async fn digest(
     worker: &Worker<'_>,
     state: &NotificationState,

@@ -1,5 +1,6 @@
-//! Bounces and complaints, which SES reports through SNS, perhaps days later. The tag of the mail names the recipient. A
-//! report about an address that the recipient no longer has changes nothing there. No codes to sign in go to the address for a while.
+//! Bounces and complaints, which SES reports through SNS, perhaps days later. The tag of the email names the recipient. A
+//! report about an address that the recipient no longer has changes nothing there. No codes to sign in go to the address
+//! for a while.
 
 use serde_json::Value;
 use shared::app::App;

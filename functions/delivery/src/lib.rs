@@ -1,7 +1,7 @@
-//! Sends mails (notifications of comments, confirmations of addresses, the moderators' digest, codes to sign in) and calls webhooks. The
-//! messages come from the queue `Deliveries`, and name a recipient or a delivery that is due; some come from SES, about mails
-//! that bounced. Every message may come twice, and late. A mail is sent twice only if the worker dies before it notes the
-//! first time; both have the same `Message-ID`.
+//! Sends emails (notifications of comments, confirmations of addresses, the moderators' digest, codes to sign in) and calls
+//! webhooks. The messages come from the queue `Deliveries`, and name a recipient or a delivery that is due; some come from
+//! SES, about emails that bounced. Every message may come twice, and late. An email is sent twice only if the worker dies
+//! before it notes the first time; both have the same `Message-ID`.
 //!
 //! | file | what |
 //! |---|---|
@@ -63,7 +63,7 @@ pub struct Senders {
     pub outbound: Outbound,
 }
 
-/// What became of a mail.
+/// What became of an email.
 enum Sent {
     Accepted,
     Refused,
@@ -73,7 +73,7 @@ enum Sent {
     PutOff(Timestamp),
 }
 
-/// The mails to send. When there are none, `sent` is the outcome to note.
+/// The emails to send. When there are none, `sent` is the outcome to note.
 struct Content {
     mails: Vec<RawMail>,
     /// Comments that are left out because their text waits for a moderator.
@@ -112,7 +112,7 @@ async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposi
     let receipt = message["receiptHandle"].as_str().unwrap_or_default();
     match body.map_err(|error| Fault::new("reading a message of the queue Deliveries", error))? {
         Message::Webhook(due) => webhook::deliver(app, senders, &due, receipt).await,
-        // Without a mailer, mails were turned off while it waited.
+        // Without a mailer, emails were turned off while it waited.
         Message::Mail { recipient } => match app.config.mail.as_ref().zip(senders.mailer.as_ref()) {
             Some((mail, mailer)) => Worker::new(app, mailer, mail).deliver(&recipient, receipt).await,
             None => Ok(Disposition::Done),

@@ -1,4 +1,4 @@
-//! Hands composed mails to a mail server: Amazon SES, or any server that speaks SMTP.
+//! Hands composed emails to a mail server: Amazon SES, or any server that speaks SMTP.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,7 +44,7 @@ pub struct Smtp {
 struct Bounds {
     /// Bound of the connection with TLS and the login.
     connecting: Duration,
-    /// Bound of handing over one mail.
+    /// Bound of handing over one email.
     sending: Duration,
 }
 
@@ -74,7 +74,7 @@ impl Mailer {
 
     /// # Errors
     ///
-    /// When the server does not say that it has taken the mail.
+    /// When the server does not say that it has taken the email.
     pub async fn send(&self, mail: &RawMail) -> Result<(), NotSent> {
         match self {
             Self::Ses(ses) => ses.send(mail).await,
@@ -101,7 +101,7 @@ impl Smtp {
         let (transport, raw) = (self.transport.clone(), mail.raw.clone());
         let sending = async move { transport.send_raw(&envelope, &raw).await };
         match within(self.bounds.sending, sending).await {
-            // What the server says of one mail, not of the connection or the login.
+            // What the server says of one email, not of the connection or the login.
             Some(sent) => sent.map(drop).map_err(|error| {
                 let permanent = error.is_permanent();
                 NotSent { permanent, of_recipient: permanent, ..not_sent(&error) }
@@ -177,7 +177,7 @@ mod tests {
         SaysNothing,
     }
 
-    /// Speaks SMTP until a command, where the greeting is `GREETING` and the end of a mail is `.`; then it fails.
+    /// Speaks SMTP until a command, where the greeting is `GREETING` and the end of an email is `.`; then it fails.
     async fn converse(stream: TcpStream, fails_at: &str, failure: Failure) {
         let mut stream = BufReader::new(stream);
         let (mut line, mut in_mail) = ("GREETING".to_owned(), false);

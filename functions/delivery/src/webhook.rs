@@ -195,7 +195,7 @@ fn request(app: &App, endpoint: &Endpoint, due: &DueWebhook, body: String) -> Op
     request.body(body).ok()
 }
 
-/// Warns the moderators by mail of an endpoint that was disabled because it failed. Once, unless the mail is refused.
+/// Warns the moderators by mail of an endpoint that was disabled because it failed. Once, unless the email is refused.
 async fn warn(app: &App, senders: &Senders, endpoint: &Endpoint) -> Result<Disposition, Fault> {
     let claim = |endpoint: &mut Endpoint| std::mem::take(&mut endpoint.warning_due);
     let Some((endpoint, true)) = app.store.change_endpoint(endpoint.id, claim).await? else {

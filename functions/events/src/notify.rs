@@ -1,5 +1,5 @@
-//! Notifies the recipients of a comment: its id goes into the notification state of each. The function `delivery` writes the
-//! mails.
+//! Notifies the recipients of a comment: its id goes into the notification state of each. The function `delivery` writes
+//! the emails.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +61,7 @@ pub(crate) async fn of_accepted(app: &App, id: CommentId) -> Result<(), Fault> {
     }
 }
 
-/// Notifies of a comment where a mail left it out because its text waited.
+/// Notifies of a comment where an email left it out because its text waited.
 async fn again(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = mail(app) else { return Ok(()) };
     let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now());

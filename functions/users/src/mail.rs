@@ -1,5 +1,5 @@
-//! GET and POST `mail/{token}`: the pages that the links of mails lead to. GET only says what the link would do, because mail
-//! servers follow links. The buttons of the page do it.
+//! GET and POST `mail/{token}`: the pages that the links of emails lead to. GET only says what the link would do, because
+//! mail servers follow links. The buttons of the page do it.
 
 use std::convert::Infallible;
 
@@ -125,7 +125,7 @@ async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> 
         (is_done, is_done && (*state != before || state.is_overdue(now)))
     };
     let (state, (is_done, needs_message)) = app.store.change_notification_state(recipient, change).await?;
-    // Links outlive the setting: nothing is sent while mails are turned off.
+    // Links outlive the setting: nothing is sent while emails are turned off.
     if needs_message && app.config.mail.is_some() {
         app.start_delivery(recipient, &state).await?;
     }

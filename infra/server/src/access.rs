@@ -1,4 +1,4 @@
-//! IAM: the permissions of each function on the table, the bucket, the queues and mails. They are checked at each call, so
+//! IAM: the permissions of each function on the table, the bucket, the queues and emails. They are checked at each call, so
 //! that a function is denied locally what AWS would deny it.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,8 @@ tokio::task_local! {
 }
 
 /// An action and the part of the resource it is granted on: the name of an index, the beginning of partition keys and `*`,
-/// a prefix of object keys, the logical id of a queue, or the sender of mails. The part is empty for the whole table or bucket.
+/// a prefix of object keys, the logical id of a queue, or the sender of emails. The part is empty for the whole table or
+/// bucket.
 pub type Grant = (String, String);
 
 /// The permissions of one function.
@@ -99,7 +100,8 @@ pub(crate) fn check_queue(operation: &str, queue: &str) -> Result<(), String> {
     caller.check(&format!("sqs:{operation}"), queue, |part| part == queue)
 }
 
-/// Checks a mail by this sender, as [`check_table`] does. SES asks for this permission where a mail is composed by its sender.
+/// Checks an email by this sender, as [`check_table`] does. SES asks for this permission where an email is composed by its
+/// sender.
 pub(crate) fn check_mail(from: &str) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
     caller.check("ses:SendRawEmail", from, |part| part == from)

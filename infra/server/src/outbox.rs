@@ -1,4 +1,5 @@
-//! SES on one machine: its operation `SendEmail` writes mails into a folder, and `/_mail` shows them. Mails to `bounce@` and
+//! SES on one machine: its operation `SendEmail` writes emails into a folder, and `/_mail` shows them. Emails to `bounce@`
+//! and
 //! `complaint@` any domain come back as those to the addresses of SES's simulator do.
 
 use std::fs;
@@ -25,13 +26,13 @@ use crate::access;
 use crate::files;
 use crate::queue::Queues;
 
-/// Characters of a line of a mail (RFC 5322).
+/// Characters of a line of an email (RFC 5322).
 const MAX_LINE: usize = 998;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:800px;margin:24px auto;\
 padding:0 16px}article{margin:24px 0}iframe{width:100%;height:420px;border:1px solid #888}pre{white-space:pre-wrap}";
 
-/// A mail as its file holds it.
+/// An email as its file holds it.
 #[derive(Clone, Debug)]
 pub struct SentMail {
     /// Its headers and body.
@@ -53,11 +54,11 @@ impl SentMail {
     }
 }
 
-/// Removes some of the mails in a folder, and returns how many. There are none when the folder is missing.
+/// Removes some of the emails in a folder, and returns how many. There are none when the folder is missing.
 ///
 /// # Errors
 ///
-/// When the folder cannot be read, or a mail cannot be removed.
+/// When the folder cannot be read, or an email cannot be removed.
 pub fn remove(folder: &Path, picks: impl Fn(&SentMail) -> bool) -> io::Result<u64> {
     let mut removed = 0;
     for file in if folder.exists() { files(folder)? } else { Vec::new() } {
@@ -69,7 +70,7 @@ pub fn remove(folder: &Path, picks: impl Fn(&SentMail) -> bool) -> io::Result<u6
     Ok(removed)
 }
 
-/// The mails in a folder, oldest first.
+/// The emails in a folder, oldest first.
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "eml"));
@@ -88,7 +89,7 @@ struct Shared {
     feedback: String,
     clock: Clock,
     written: AtomicU64,
-    /// Mails that are refused, as by SES beyond its quota.
+    /// Emails that are refused, as by SES beyond its quota.
     refused: AtomicU64,
     /// An address that is refused for good.
     rejected: Mutex<Option<String>>,
@@ -97,7 +98,7 @@ struct Shared {
 }
 
 impl Outbox {
-    /// The mails in a folder, with those of earlier processes.
+    /// The emails in a folder, with those of earlier processes.
     ///
     /// # Errors
     ///
@@ -107,7 +108,7 @@ impl Outbox {
         Ok(Self::new(folder.to_owned(), None, queues, feedback, clock))
     }
 
-    /// Mails that go with the last handle.
+    /// Emails that go with the last handle.
     ///
     /// # Errors
     ///
@@ -131,7 +132,7 @@ impl Outbox {
         }))
     }
 
-    /// All mails, oldest first.
+    /// All emails, oldest first.
     ///
     /// # Errors
     ///
@@ -142,7 +143,7 @@ impl Outbox {
         Ok(mails.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    /// The page at `/_mail`. Each mail is in a frame that cannot run scripts.
+    /// The page at `/_mail`. Each email is in a frame that cannot run scripts.
     #[must_use]
     pub fn page(&self) -> Response<Bytes> {
         let mails = self.mails().unwrap_or_default();
@@ -171,12 +172,12 @@ impl Outbox {
         response
     }
 
-    /// Refuses the next `count` mails.
+    /// Refuses the next `count` emails.
     pub fn refuse(&self, count: u64) {
         self.0.refused.store(count, Ordering::Relaxed);
     }
 
-    /// Refuses mails to this address for good.
+    /// Refuses emails to this address for good.
     pub fn reject(&self, address: &str) {
         *self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner) = Some(address.to_owned());
     }
@@ -242,7 +243,7 @@ impl Transport for Outbox {
             let (status, answer) = match request.uri().path() {
                 SEND_EMAIL if is_json => {
                     let answer = self.send_email(&body).await;
-                    // The mail is taken before its sender knows. A worker may die in between.
+                    // The email is taken before its sender knows. A worker may die in between.
                     tokio::task::yield_now().await;
                     answer
                 }

@@ -21,7 +21,7 @@ pub const DELIVERIES: &str = "DeliveriesQueue";
 pub const MEDIA: &str = "media";
 /// The path for those who watch the service.
 pub const HEALTH: &str = "healthz";
-/// The path of the mails.
+/// The path of the emails.
 pub const MAILBOX: &str = "_mail";
 
 #[derive(Debug, thiserror::Error)]
@@ -66,7 +66,7 @@ pub fn load_with(
             "MEDIA_BASE_URL" => return address.map(|address| format!("http://{address}/{MEDIA}")),
             "SVC_JWT_SECRET" => Some(&jwt_secret),
             "SVC_VISITOR_SALT" => Some(&visitor_salt),
-            // Here every function has to do with mails, so that subscriptions need a sender.
+            // Here every function has to do with emails, so that subscriptions need a sender.
             "SVC_MAIL_FROM" => return Some(environment(name).or_else(|| own(name).cloned()).unwrap_or_default()),
             "SVC_SIGN_IN_SEED" => Some(&seed),
             _ => own(name),

@@ -153,7 +153,7 @@ impl Template {
     }
 }
 
-/// The queue that hears of failures.
+/// The queue that receives failures.
 fn on_failure(configuration: &Value) -> Option<&str> {
     logical_id(&configuration["DestinationConfig"]["OnFailure"]["Destination"])
 }

@@ -11,7 +11,7 @@ pub enum Avatar {
     /// None: people without a picture show initials.
     #[default]
     Neutral,
-    /// The hash of an e-mail address, which everyone who has a list of addresses can find.
+    /// The hash of an email address, which everyone who has a list of addresses can find.
     Gravatar(String),
     Picture(String),
 }

@@ -15,7 +15,7 @@ pub struct Claim {
     /// When it expires.
     #[serde(rename = "u", serialize_with = "stored::time")]
     pub until: Timestamp,
-    /// Whether an earlier worker died with the same mail.
+    /// Whether an earlier worker died with the same email.
     #[serde(rename = "r", default, skip_serializing_if = "is_default")]
     pub again: bool,
 }

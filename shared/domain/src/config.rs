@@ -306,7 +306,7 @@ fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let accepted = "smtp:// or smtps:// with a host, and user and password where the server wants them; @, :, /, ? and # in \
                     them as %40, %3A, %2F, %3F and %23";
     let read = Url::parse(url.expose()).ok();
-    // Mails and passwords go to other machines by TLS alone.
+    // Emails and passwords go to other machines by TLS alone.
     let is_secure = |query: &str| query.split('&').all(|pair| pair == "tls=required" || !pair.starts_with("tls="));
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
@@ -694,8 +694,8 @@ impl<'a> Vars<'a> {
         }))
     }
 
-    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, has a part in mails: there subscriptions and sign-in
-    /// need a sender.
+    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, has a part in emails: there subscriptions and
+    /// sign-in need a sender.
     fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),

@@ -10,13 +10,13 @@ use crate::webhook::{EndpointId, Event, MessageId};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 pub enum Message {
-    /// A mail to this recipient may be due.
+    /// An email to this recipient may be due.
     Mail { recipient: Recipient },
     /// A code for sign-in was requested.
     Code { flow: FlowId },
     /// A call of a webhook may be due.
     Webhook(DueWebhook),
-    /// A notification of SNS. Its text is what SES says about a mail that it has sent.
+    /// A notification of SNS. Its text is what SES says about an email that it has sent.
     #[serde(rename = "Notification")]
     Feedback {
         #[serde(rename = "Message")]

@@ -1,4 +1,4 @@
-//! E-mail addresses: which are valid, and which are the same mailbox.
+//! Email addresses: which are valid, and which are the same mailbox.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 

@@ -1,5 +1,5 @@
-//! Keys of the mails: addresses are stored sealed, guests are named by a keyed hash, and the links of mails are
-//! signed. All keys are derived from the visitor salt (HKDF-SHA256), so another salt makes all of them void.
+//! Keys of the emails: addresses are stored sealed, guests are named by a keyed hash, and the links of emails are signed.
+//! All keys are derived from the visitor salt (HKDF-SHA256), so another salt makes all of them void.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -36,7 +36,7 @@ impl Recipient {
         Self("mods".to_owned())
     }
 
-    /// Who gets codes to sign in. No mail is kept for this one.
+    /// Who gets codes to sign in. No email is kept for this one.
     #[must_use]
     pub fn of_codes(inbox: &str) -> Self {
         Self(format!("c{inbox}"))
@@ -70,7 +70,7 @@ impl fmt::Display for Recipient {
     }
 }
 
-/// What a link of a mail is for.
+/// What a link of an email is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub recipient: Recipient,
@@ -82,7 +82,7 @@ pub enum Purpose {
     /// Confirms this asker, [`crate::notifications::Asker`], until the end of this hour. Of a member it is what stands for
     /// the address, [`MailKeys::address`].
     Confirm { until: Hour, asker: String },
-    /// Stops all mails, or those of this thread; [`MailKeys::thread`]. Never expires.
+    /// Stops all emails, or those of this thread; [`MailKeys::thread`]. Never expires.
     Stop { thread: Option<String> },
 }
 
@@ -174,7 +174,7 @@ impl MailKeys {
         tag(&self.names, &["member", &member.0], SIGNATURE)
     }
 
-    /// A name for a mail that no other one has; `mail` is [`crate::notifications::NotificationState::mail`].
+    /// A name for an email that no other one has; `mail` is [`crate::notifications::NotificationState::mail`].
     #[must_use]
     pub fn mail(&self, recipient: &Recipient, mail: &str) -> String {
         tag(&self.names, &["mail", &recipient.0, mail], SIGNATURE)
@@ -192,7 +192,7 @@ impl MailKeys {
         self.seal.open(sealed)
     }
 
-    /// Links that stop mails have at most sixty characters. Some relays refold longer ones in headers, which breaks DKIM.
+    /// Links that stop emails have at most sixty characters. Some relays refold longer ones in headers, which breaks DKIM.
     #[must_use]
     pub fn token(&self, link: &Link) -> String {
         let (purpose, recipient) = (link.purpose.text(), &link.recipient.0);

@@ -143,7 +143,7 @@ fn changes(run: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether the sign at `at` is that of an e-mail address: it joins what is on both sides, or these make an address.
+/// Whether the sign at `at` is that of an email address: it joins what is on both sides, or these make an address.
 fn is_in_email(text: &str, at: usize, before: Option<char>) -> bool {
     let is_of_domain = |c: char| is_of_run(c) && c != '_' || matches!(c, '-' | '.');
     let is_of_local = |c: char| is_of_run(c) || "!#$%&'*+/=?^`{|}~-.".contains(c);

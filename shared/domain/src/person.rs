@@ -28,7 +28,7 @@ pub enum Who {
         md5: String,
         /// Keyed hashes of these.
         keyed: [String; 2],
-        /// The recipient of mails to a guest.
+        /// The recipient of emails to a guest.
         recipient: Recipient,
         /// The address, as it is kept.
         sealed: String,
@@ -81,7 +81,7 @@ pub struct KnownBy {
     /// Hashes of the subject of a token.
     #[serde(rename = "sj", default)]
     pub subjects: BTreeSet<String>,
-    /// Recipients of mails.
+    /// Recipients of emails.
     #[serde(rename = "re", default)]
     pub recipients: BTreeSet<Recipient>,
     /// Addresses, as they are kept.

@@ -54,7 +54,7 @@ pub struct Rejection {
     pub name: String,
     #[serde(rename = "at", serialize_with = "stored::time")]
     pub at: Timestamp,
-    /// It follows from a ban: the writer gets no mail of it.
+    /// It follows from a ban: the writer gets no email of it.
     #[serde(rename = "q", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_silent: bool,
 }

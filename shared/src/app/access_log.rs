@@ -1,5 +1,5 @@
 //! The log line of a request, which also carries its metrics (CloudWatch's embedded metric format). It never has a body, a
-//! token, an e-mail address or an IP address.
+//! token, an email address or an IP address.
 
 use std::time::Duration;
 

@@ -47,7 +47,7 @@ pub async fn start(function: impl Future<Output = Result<(), Error>>) -> ExitCod
     }
 }
 
-/// Messages that are made at run time may hold a part of somebody's text, so only literal ones are logged.
+/// Messages built at run time may contain part of a reader's text, so only literal ones are logged.
 fn log_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     let literal = panic.payload().downcast_ref::<&'static str>();

@@ -1,4 +1,4 @@
-//! What several functions need for mails: keys, and messages to the function `delivery`.
+//! What several functions need for emails: keys, and messages to the function `delivery`.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ impl App {
         Some(Address { sealed: self.mail_keys().seal(email), language, confirmed: !identity.claims.email_unverified })
     }
 
-    /// Sends a message for when the next mail to this recipient is due. Nothing when none is.
+    /// Sends a message for when the next email to this recipient is due. Nothing when none is.
     ///
     /// # Errors
     ///
@@ -56,14 +56,14 @@ impl App {
         self.store.count_asking(network, &name, MAX_OF_NETWORK, self.clock.now()).await
     }
 
-    /// Whose an address is: the recipient of guests' mails to it. `None` when it was sealed under another salt.
+    /// Whose an address is: the recipient of guests' emails to it. `None` when it was sealed under another salt.
     #[must_use]
     pub fn owner(&self, address: &Address) -> Option<Recipient> {
         let keys = self.mail_keys();
         keys.open(&address.sealed).map(|email| keys.guest(&email))
     }
 
-    /// Whether all mails to the address of this recipient were stopped, by a mail to another recipient who has it.
+    /// Whether all emails to the address of this recipient were stopped, by an email to another recipient who has it.
     ///
     /// # Errors
     ///
@@ -113,7 +113,7 @@ impl App {
         self.stop_recipient(recipient).await
     }
 
-    /// Stops all mails to a recipient, and none to others who have the address.
+    /// Stops all emails to a recipient, and none to others who have the address.
     ///
     /// # Errors
     ///
@@ -140,7 +140,7 @@ impl App {
         Duration::from_secs(u64::try_from(time.since(self.clock.now()).as_millis()).unwrap_or(u64::MAX).div_ceil(1_000))
     }
 
-    /// Notifies a recipient, and sends the message that this needs: when a mail became due, or due earlier, and when an
+    /// Notifies a recipient, and sends the message that this needs: when an email became due, or due earlier, and when an
     /// earlier message may never have been sent. Returns what `notify` says.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Sends mails by Amazon SES.
+//! Sends emails by Amazon SES.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::aws::call::{Call, CallError, Caller, Operation};
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// The path of the operation `SendEmail`.
 pub const SEND_EMAIL: &str = "/v2/email/outbound-emails";
-/// The tag of a mail that names its recipient. Bounces and complaints have it.
+/// The tag of an email that names its recipient. Bounces and complaints have it.
 pub const RECIPIENT: &str = "recipient";
 
-/// A composed mail.
+/// A composed email.
 #[derive(Clone, Debug)]
 pub struct RawMail {
     pub from: String,
@@ -26,7 +26,7 @@ pub struct RawMail {
     pub recipient: String,
 }
 
-/// Why a mail was not sent, or is not known to be.
+/// Why an email was not sent, or is not known to be.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotSent {
@@ -56,7 +56,7 @@ impl Ses {
 
     /// # Errors
     ///
-    /// When SES does not say that it has taken the mail.
+    /// When SES does not say that it has taken the email.
     pub async fn send(&self, mail: &RawMail) -> Result<(), NotSent> {
         let mut input = json!({
             "FromEmailAddress": mail.from,

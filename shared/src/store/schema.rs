@@ -47,7 +47,7 @@ pub enum Type {
     Any,
 }
 
-/// How a key or an attribute may name somebody.
+/// How a key or an attribute may identify a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
     /// The id of a user.
@@ -60,9 +60,9 @@ pub enum Names {
     Picture,
     /// A keyed hash, or a sealed address.
     Hash,
-    /// The name of whoever another attribute names.
+    /// The name of the person in another attribute.
     Name,
-    /// What somebody wrote. It may contain the name of anybody.
+    /// Text that a person wrote. It may contain anyone's name.
     Words,
 }
 

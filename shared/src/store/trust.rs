@@ -20,7 +20,7 @@ impl Store {
         Ok(item.map(read).transpose()?.unwrap_or_default())
     }
 
-    /// The trust in each of the writers whom trust is about: members, and guests with a key.
+    /// The trust in each of these writers. Only members and guests with a key have any.
     pub async fn trust_in_all(&self, writers: HashSet<Visitor>) -> Result<HashMap<Visitor, Trust>, Fault> {
         let keyed: Vec<(Visitor, Key)> =
             writers.into_iter().filter_map(|writer| keys::trust(&writer).map(|key| (writer, key))).collect();

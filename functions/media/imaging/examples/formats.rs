@@ -58,7 +58,7 @@ fn report(name: &str, source: &DynamicImage, encode: impl Fn() -> Vec<u8>) {
     println!("  {name:28} {:7} {psnr:5.1} {:6.1}", bytes.len(), spent.as_secs_f32() * 1000.0);
 }
 
-/// Compares the colours on a white background.
+/// Compares the colors on a white background.
 fn psnr(a: &DynamicImage, b: &DynamicImage) -> f64 {
     let shown = |image: &DynamicImage| -> Vec<f64> {
         let pixels = image.to_rgba8();

@@ -1,4 +1,4 @@
-//! Colour profiles: applied, never kept, because a profile is bytes of the sender with room for text.
+//! Color profiles: applied, never kept, because a profile is bytes of the sender with room for text.
 
 use image::DynamicImage;
 use moxcms::{ColorProfile, Layout, ParsingOptions, TransformOptions};

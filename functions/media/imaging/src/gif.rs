@@ -91,7 +91,7 @@ fn rewrite_frame(frame: &Frame<'_>, global: Option<&Palette>) -> Result<Frame<'s
     })
 }
 
-/// Colours in ascending order. A palette is the only part of a GIF whose bytes are kept, and in an order of the sender's
+/// Colors in ascending order. A palette is the only part of a GIF whose bytes are kept, and in an order of the sender's
 /// choice they could spell a script.
 struct Palette {
     colours: Vec<u8>,

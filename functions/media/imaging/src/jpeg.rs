@@ -40,7 +40,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
 
 /// The bytes from the start to the first end-of-image marker; damaged if that is missing, as in a file cut short.
 ///
-/// A baseline file of one scan for each component is refused, because the decoder gets its colours wrong.
+/// A baseline file of one scan for each component is refused, because the decoder gets its colors wrong.
 fn first_image(bytes: &[u8]) -> Result<&[u8], Refused> {
     let mut at = 2;
     let (mut scans, mut baseline) = (0, false);

@@ -85,8 +85,8 @@ pub(super) fn has_few_colours(pixels: &DynamicImage) -> bool {
     palette(pixels).is_some()
 }
 
-/// As palette and indices when there are at most 256 colours, so that a palette image does not come out larger.
-/// The palette is in ascending order, so that the sender cannot arrange its bytes.
+/// As palette and indices when there are at most 256 colors, so that a palette image does not come out larger. The palette
+/// is in ascending order, so that the sender cannot arrange its bytes.
 fn index(pixels: &DynamicImage) -> Option<Indexed> {
     let channels = usize::from(pixels.color().channel_count());
     let colours = palette(pixels)?;

@@ -13,7 +13,7 @@ const QUALITY: u8 = 75;
 /// The palette is made from one pixel in three.
 const QUANTIZER_SAMPLING: i32 = 3;
 
-/// A photo becomes a JPEG and a drawing a PNG, whichever is smaller. With transparency, a PNG of at most 256 colours.
+/// A photo becomes a JPEG and a drawing a PNG, whichever is smaller. With transparency, a PNG of at most 256 colors.
 pub fn thumbnail(bytes: &[u8]) -> Result<Picture, Refused> {
     contained(|| {
         let pixels = without_idle_alpha(shrink(decode(bytes)?)?);
@@ -25,7 +25,7 @@ pub fn thumbnail(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// Reduces the colours to 256, transparency included. Pixels with fewer stay as they are.
+/// Reduces the colors to 256, transparency included. Pixels with fewer stay as they are.
 fn reduce_colours(pixels: DynamicImage) -> DynamicImage {
     if png::has_few_colours(&pixels) {
         return pixels;

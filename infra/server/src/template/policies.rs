@@ -8,7 +8,7 @@ use super::{Template, binary};
 use crate::access::Grant;
 
 impl Template {
-    /// The actions that the function with this binary may perform on the table, the bucket, the queues and mails.
+    /// The actions that the function with this binary may perform on the table, the bucket, the queues and emails.
     #[must_use]
     pub fn grants(&self, function: &str) -> BTreeSet<Grant> {
         let mut grants = BTreeSet::new();

@@ -59,7 +59,7 @@ pub(super) fn kept_avatar(text: &str) -> Avatar {
     }
 }
 
-/// The lines of `--users`: an author's id in the source or an e-mail address, white space, a user id.
+/// The lines of `--users`: an author's id in the source or an email address, white space, a user id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users(HashMap<String, UserId>);
 

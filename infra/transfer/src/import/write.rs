@@ -72,7 +72,7 @@ pub struct Importer<'a> {
 pub struct WriteLimits {
     /// Write units a second; as fast as possible without.
     pub rate: Option<u32>,
-    /// What a recount finds must still be there after this time. Zero when nobody else writes.
+    /// A finding must still be there after this time. Zero if the service isn't running.
     pub recheck: Duration,
 }
 

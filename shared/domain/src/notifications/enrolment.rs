@@ -33,7 +33,7 @@ pub enum Status {
     On,
     /// Stopped by a link. Only the member can turn it on again.
     Off,
-    /// The address takes no mails.
+    /// The address takes no emails.
     Bounced,
 }
 
@@ -50,7 +50,7 @@ pub struct Wants {
 pub struct Address {
     #[serde(rename = "a")]
     pub sealed: String,
-    /// The language of mails to it.
+    /// The language of emails to it.
     #[serde(rename = "l")]
     pub language: String,
     /// Whether it is known to be the recipient's.
@@ -134,11 +134,11 @@ pub enum Asking {
     Allowed,
     /// Not before this time.
     From(Timestamp),
-    /// Its owner wants no mails, or there is no such address.
+    /// Its owner wants no emails, or there is no such address.
     Never,
 }
 
-/// The address of a recipient, who asked for mails to it, and which ones are wanted.
+/// The address of a recipient, who asked for emails to it, and which ones are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enrolment {
     #[serde(rename = "st", default, skip_serializing_if = "is_default")]
@@ -161,13 +161,13 @@ pub struct Enrolment {
     /// Confirmations that the address was asked for within a week, by guests and by members.
     #[serde(rename = "cn", default, skip_serializing_if = "Vec::is_empty")]
     confirmations: Vec<Confirmation>,
-    /// When the mails were last stopped.
+    /// When the emails were last stopped.
     #[serde(rename = "so", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
     stopped_at: Timestamp,
     /// When the member last chose.
     #[serde(rename = "ch", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
     chosen_at: Timestamp,
-    /// Hash of a confirmed address that was forgotten because the mails were stopped,
+    /// Hash of a confirmed address that was forgotten because the emails were stopped,
     /// [`crate::mail_keys::MailKeys::address`]. It needs no other confirmation.
     #[serde(rename = "pv", default, skip_serializing_if = "Option::is_none")]
     proven: Option<String>,
@@ -229,13 +229,13 @@ impl Enrolment {
         self.askers.iter().filter(|asker| asker.waits()).map(|asker| asker.from).min()
     }
 
-    /// The address that mails go to, or the first that was given without proof.
+    /// The address that emails go to, or the first that was given without proof.
     #[must_use]
     pub fn given_address(&self) -> Option<&Address> {
         self.address.as_ref().or_else(|| self.askers.first().map(|asker| &asker.address))
     }
 
-    /// All addresses that mails may have gone to.
+    /// All addresses that emails may have gone to.
     pub fn addresses(&self) -> impl Iterator<Item = &Address> {
         self.address.iter().chain(self.askers.iter().map(|asker| &asker.address))
     }
@@ -284,8 +284,8 @@ impl Enrolment {
         self.proven.as_deref() == Some(address)
     }
 
-    /// Whether mails to this address of the member were stopped since the member chose. What a member chooses for an address
-    /// without proof does not count. `owner` is the enrolment of the address itself.
+    /// Whether emails to this address of the member were stopped since the member chose. What a member chooses for an
+    /// address without proof does not count. `owner` is the enrolment of the address itself.
     #[must_use]
     pub fn is_stopped_by(&self, owner: &Self, address: &Address) -> bool {
         owner.status == Status::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
@@ -385,7 +385,7 @@ impl Enrolment {
         }
     }
 
-    /// Takes any address again where mails were stopped or have bounced, because the member wants to choose.
+    /// Takes any address again where emails were stopped or have bounced, because the member wants to choose.
     pub fn reopen(&mut self, now: Timestamp) {
         self.chosen_at = now;
         if matches!(self.status, Status::Off | Status::Bounced) {
@@ -399,7 +399,7 @@ impl Enrolment {
         (self.replies, self.mentions, self.own_records) = (wants.replies, wants.mentions, wants.own_records);
     }
 
-    /// Whether the mails were stopped less than a minute ago.
+    /// Whether the emails were stopped less than a minute ago.
     pub(super) fn was_just_stopped(&self, now: Timestamp) -> bool {
         self.status == Status::Off && now.since(self.stopped_at) < MINUTE
     }
@@ -430,7 +430,7 @@ impl Enrolment {
         };
     }
 
-    /// The refusal of mails alone, where they were stopped.
+    /// The refusal of emails alone, where they were stopped.
     pub(super) fn refusal(&self) -> Option<Self> {
         let stopped = Self { status: Status::Off, stopped_at: self.stopped_at, ..Self::default() };
         (self.status == Status::Off).then_some(stopped)

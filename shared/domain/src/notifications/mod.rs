@@ -10,12 +10,12 @@
 //! ```
 //!
 //! An id is in one set at a time, so that each comment is mailed once, however often its event and the queue's message are
-//! delivered. Exceptions: a worker dies after the server has taken the mail and before it is noted, and the mail is sent again
-//! with the same `Message-ID`. Beyond 100 that wait only a count is kept, and a redelivered event counts twice. The newest 200 to
-//! 400 notified are remembered, and an event that comes again after them is mailed again. What is in flight is `aside` too while
-//! its text was accepted meanwhile.
+//! delivered. Exceptions: a worker dies after the server has taken the email and before it is noted, and the email is sent
+//! again with the same `Message-ID`. Beyond 100 that wait only a count is kept, and a redelivered event counts twice. The
+//! newest 200 to 400 notified are remembered, and an event that comes again after them is mailed again. What is in flight
+//! is `aside` too while its text was accepted meanwhile.
 //!
-//! [`Enrolment`] is the address and the consent, [`Schedule`] the mails. Both are attributes of one item.
+//! [`Enrolment`] is the address and the consent, [`Schedule`] the emails. Both are attributes of one item.
 
 mod enrolment;
 mod notice;
@@ -35,14 +35,14 @@ use crate::claim::{self, Claim};
 use crate::ids::{CommentId, Visitor};
 use crate::time::Timestamp;
 
-/// Comments that one mail names. More are a number.
+/// Comments that one email names. More are a number.
 pub const MAX_WAITING: usize = 100;
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 /// How long the link of a confirmation is valid.
 const WEEK: Duration = Duration::from_hours(7 * 24);
-/// How long a claim lasts. Longer than sending a mail takes.
+/// How long a claim lasts. Longer than sending an email takes.
 const CLAIM: Duration = Duration::from_mins(2);
 /// An item that is overdue by this has lost its message.
 const OVERDUE: Duration = Duration::from_mins(10);
@@ -64,7 +64,7 @@ pub enum Reason {
 /// What a worker does with the item of a recipient.
 pub type MailStep = claim::WorkerStep<Mail>;
 
-/// The mail that a worker sends.
+/// The email that a worker sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mail {
     /// The owner of the address is asked to confirm this asker.
@@ -73,12 +73,12 @@ pub enum Mail {
     Notify(BTreeSet<u64>, u64),
 }
 
-/// What a mail is.
+/// What an email is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Confirmation,
     Notifications,
-    /// The mail for moderators.
+    /// The email for moderators.
     Digest,
 }
 
@@ -92,7 +92,7 @@ pub enum Notified {
     No,
 }
 
-/// The set that holds a notice which a mail may have left out.
+/// The set that holds a notice which an email may have left out.
 enum NoticeSet {
     InFlight,
     Aside,
@@ -138,7 +138,7 @@ impl NotificationState {
         true
     }
 
-    /// The address is known to be the recipient's, and what was held waits for the next mail.
+    /// The address is known to be the recipient's, and what was held waits for the next email.
     fn turn_on(&mut self, held: impl IntoIterator<Item = u64>, now: Timestamp, wait: Duration) {
         for id in held {
             self.schedule.add(id);
@@ -165,7 +165,7 @@ impl NotificationState {
         }
     }
 
-    /// Forgets the address and the switches. Stopped mails have no address, and stay stopped.
+    /// Forgets the address and the switches. Stopped emails have no address, and stay stopped.
     pub fn forget(&mut self) {
         if self.enrolment.status != Status::Off {
             self.enrolment.clear();
@@ -180,7 +180,7 @@ impl NotificationState {
         Some(Self { version: self.version, enrolment, schedule: Schedule::default() })
     }
 
-    /// The mail server of the address takes no mails for it.
+    /// The mail server of the address takes no emails for it.
     pub fn bounce(&mut self) {
         if matches!(self.enrolment.status, Status::On | Status::Asked) {
             self.enrolment.bounce();
@@ -215,7 +215,7 @@ impl NotificationState {
         self.enrolment.hold(notice, reasons, is_wanted)
     }
 
-    /// Notifies of a comment whose text a moderator has accepted, if a mail left it out before.
+    /// Notifies of a comment whose text a moderator has accepted, if an email left it out before.
     pub fn notify_accepted(
         &mut self,
         id: CommentId,
@@ -231,7 +231,8 @@ impl NotificationState {
         }
     }
 
-    /// Notifies the writer that a comment was rejected. A mail may have left out an earlier rejection, because it was undone.
+    /// Notifies the writer that a comment was rejected. An email may have left out an earlier rejection, because it was
+    /// undone.
     pub fn notify_rejected(
         &mut self,
         id: CommentId,
@@ -249,7 +250,8 @@ impl NotificationState {
         }
     }
 
-    /// Lets a notice that a mail left out be sent again, and says in which set it was. One in flight may be left out of that mail.
+    /// Lets a notice that an email left out be sent again, and says in which set it was. One in flight may be left out of
+    /// that email.
     fn take_back(&mut self, notice: Notice) -> NoticeSet {
         let notice = notice.number();
         if self.schedule.in_flight.contains(&notice) {
@@ -363,8 +365,8 @@ impl NotificationState {
         }
     }
 
-    /// Names the mail that is being sent, unlike all others. The name is the same when the mail is sent again because a worker
-    /// died, so that mail programs show the two as one.
+    /// Names the email that is being sent, unlike all others. The name is the same when the email is sent again because a
+    /// worker died, so that mail programs show the two as one.
     #[must_use]
     pub fn mail(&self) -> String {
         match self.confirming() {
@@ -379,7 +381,7 @@ impl NotificationState {
         self.schedule.claim.as_ref().is_some_and(|claim| claim.is_of(worker))
     }
 
-    /// The mail server has taken the mail.
+    /// The mail server has taken the email.
     pub fn accepted(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         self.schedule.count(now, kind);
         self.dropped(now, wait, kind);
@@ -397,8 +399,8 @@ impl NotificationState {
         }
     }
 
-    /// These notices are left out of the mail: the text of a comment waits for a moderator, or a rejection was undone. They are
-    /// sent once the text is accepted, or the comment is rejected again; some may be by now.
+    /// These notices are left out of the email: the text of a comment waits for a moderator, or a rejection was undone.
+    /// They are sent once the text is accepted, or the comment is rejected again; some may be by now.
     pub fn set_aside(&mut self, ids: &BTreeSet<u64>) {
         self.schedule.set_aside(ids);
     }
@@ -427,7 +429,7 @@ impl NotificationState {
         self.enrolment.dismiss(self.schedule.confirming.take().as_deref());
     }
 
-    /// The mail server has not taken the mail. It is tried again, for a day.
+    /// The mail server has not taken the email. It is tried again, for a day.
     pub fn refused(&mut self, now: Timestamp, wait: Duration) {
         match self.schedule.refuse(now) {
             None => self.give_up(now, wait),

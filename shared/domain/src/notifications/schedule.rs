@@ -1,4 +1,4 @@
-//! What a recipient is notified of, and when: comments that wait, the mail that is being sent, and what was sent before.
+//! What a recipient is notified of, and when: comments that wait, the email that is being sent, and what was sent before.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use crate::time::{Timestamp, stored};
 
 /// Comments that are remembered in each of two sets after they were sent.
 const MAX_NOTIFIED: usize = 200;
-/// Mails in 24 hours.
+/// Emails in 24 hours.
 pub(super) const MAX_MAILS: usize = 10;
-/// How long notifications gather after the first, second and later mails of 24 hours.
+/// How long notifications gather after the first, second and later emails of 24 hours.
 const WAITS: [Duration; 3] = [Duration::from_mins(15), HOUR, Duration::from_hours(6)];
 /// Pauses before the second and later attempts. The last one repeats for [`GIVE_UP`].
 const RETRIES: [Duration; 5] = [Duration::from_secs(5), MINUTE, Duration::from_mins(5), Duration::from_mins(30), HOUR];
 const GIVE_UP: Duration = DAY;
 
-/// The mails of a recipient. A [`Notice`] is in one set at a time, as a number.
+/// The emails of a recipient. A [`Notice`] is in one set at a time, as a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     #[serde(rename = "wt", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
@@ -43,7 +43,7 @@ pub struct Schedule {
     pub(super) due: Option<Timestamp>,
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     pub(super) claim: Option<Claim>,
-    /// Mails of the last 24 hours.
+    /// Emails of the last 24 hours.
     #[serde(rename = "se", default, skip_serializing_if = "Vec::is_empty", serialize_with = "stored::list")]
     pub(super) sent: Vec<Timestamp>,
     #[serde(rename = "rf", default, skip_serializing_if = "is_default")]
@@ -54,8 +54,8 @@ pub struct Schedule {
     /// The asker whose confirmation is being sent.
     #[serde(rename = "cf", default, skip_serializing_if = "Option::is_none")]
     pub(super) confirming: Option<String>,
-    /// Notices that were left out of a mail: the text waits for a moderator, or the rejection was undone. In flight, those whose
-    /// text was accepted, or that were rejected again, meanwhile.
+    /// Notices that were left out of an email: the text waits for a moderator, or the rejection was undone. In flight,
+    /// those whose text was accepted, or that were rejected again, meanwhile.
     #[serde(rename = "as", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub(super) aside: BTreeSet<u64>,
 }
@@ -116,12 +116,12 @@ impl Schedule {
         self.more_in_flight = std::mem::take(&mut self.more);
     }
 
-    /// Names the mail about the comments in flight.
+    /// Names the email about the comments in flight.
     pub(super) fn mail(&self) -> String {
         format!("{:?} {:?}", self.in_flight, self.sent.last().map(|last| last.0))
     }
 
-    /// Counts a mail among those of the day. The first mail after a confirmation waits no longer than others.
+    /// Counts an email among those of the day. The first email after a confirmation waits no longer than others.
     pub(super) fn count(&mut self, now: Timestamp, kind: Kind) {
         self.sent.retain(|at| now.since(*at) < DAY);
         if kind != Kind::Confirmation {
@@ -192,7 +192,7 @@ impl Schedule {
         newer
     }
 
-    /// Lets comments wait whose mail was refused along with older ones. They have a day of their own.
+    /// Lets comments wait whose email was refused along with older ones. They have a day of their own.
     pub(super) fn retry_newer(&mut self, newer: BTreeSet<u64>, now: Timestamp) {
         for id in newer {
             self.add(id);

@@ -62,7 +62,7 @@ pub struct Flow {
     /// The host of the page that asked.
     #[serde(rename = "h", default, skip_serializing_if = "String::is_empty")]
     pub host: String,
-    /// The tag of the language of the mail.
+    /// The tag of the language of the email.
     #[serde(rename = "l")]
     pub language: String,
     /// The address as it was typed, sealed. Empty once no try is left.

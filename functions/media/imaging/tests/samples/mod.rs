@@ -109,7 +109,7 @@ pub fn grey_jpeg(pixels: &GrayImage) -> Vec<u8> {
     out
 }
 
-/// An image of one colour, given as cyan, magenta, yellow, black.
+/// An image of one color, given as cyan, magenta, yellow, black.
 pub fn cmyk_jpeg(side: u16, ink: [u8; 4]) -> Vec<u8> {
     let mut out = Vec::new();
     Encoder::new(&mut out, 90)
@@ -381,7 +381,7 @@ pub fn webp_with_an_oversubscribed_code() -> Vec<u8> {
 /// As many codes as `max_bytes` have room for, each with the largest table.
 pub fn webp_of_code_tables(width: u32, height: u32, max_bytes: usize) -> Vec<u8> {
     let mut bits = lossless_header(width, height);
-    // No transform, no colour cache, but groups of codes: one for each block of 512 pixels a side, all of the last group.
+    // No transform, no color cache, but groups of codes: one for each block of 512 pixels a side, all of the last group.
     bits.put(0b1_0_0, 3);
     bits.put(7, 3);
     bits.put(0, 1);

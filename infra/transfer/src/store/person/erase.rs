@@ -102,8 +102,8 @@ impl Erasure<'_> {
         self.hashes.who(&self.person.who)
     }
 
-    /// The comment becomes a placeholder first: from then on nobody can answer it, so that no reply of others is lost when it
-    /// goes. The note about it is for the next erasure, should this one end here.
+    /// The comment becomes a placeholder first, so that no new reply can be lost when it is removed. The note about it is
+    /// for the next erasure, in case this one stops here.
     async fn erase_comment(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let Some(found) = store.find(id, Reading::Consistent).await? else { return self.erase_orphan(id).await };
@@ -124,8 +124,8 @@ impl Erasure<'_> {
         self.finish_comment(id, was_hidden).await
     }
 
-    /// Erases a comment below one that was deleted, which nobody sees. Its source is hidden while it exists: the next erasure would
-    /// not find the source without it, should this one end in between.
+    /// Erases an invisible comment below a deleted one. Its source is hidden while it exists, because the next erasure
+    /// wouldn't find the source without it if this one stopped in between.
     async fn erase_orphan(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let Some(mut comment) = store.comment(id, Reading::Consistent).await? else { return Ok(None) };
@@ -327,7 +327,7 @@ impl Erasure<'_> {
         Ok(self.store.update("erasing somebody from the log", update).await?.is_some())
     }
 
-    /// The rejection stays, and does not say by whom it was.
+    /// The rejection stays, without its moderator.
     async fn erase_moderator(&self, id: CommentId) -> Result<bool, Fault> {
         let store = self.store;
         let mut attempts = store.attempts("erasing who rejected a comment");
@@ -344,7 +344,7 @@ impl Erasure<'_> {
         }
     }
 
-    /// The text stays, but is no link any more; unless somebody else has the handle.
+    /// The text stays, but is no longer a link, unless another user has the handle.
     async fn erase_mention(&self, id: CommentId) -> Result<bool, Fault> {
         let store = self.store;
         let mut gone: Vec<String> = self.person.handles().into_iter().collect();
@@ -369,7 +369,7 @@ impl Erasure<'_> {
     }
 }
 
-/// A guest's refusal of mails stays. False when nothing is left to erase.
+/// A guest's refusal of emails stays. False when nothing is left to erase.
 async fn erase_notification_state(store: &Store, key: Key) -> Result<bool, Fault> {
     let keep_refusal = |state: &mut NotificationState| state.refusal().map(|refusal| *state = refusal).is_some();
     if let ItemKind::NotificationState(recipient) = ItemKind::of(&key)

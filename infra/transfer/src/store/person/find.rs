@@ -337,7 +337,7 @@ fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
     Ok(is_bare && user.present_ban(now).is_some())
 }
 
-/// Whether a guest's notification state holds nothing but the refusal of mails.
+/// Whether a guest's notification state holds nothing but the refusal of emails.
 fn is_refusal_alone(recipient: &Recipient, item: Item) -> Result<bool, Fault> {
     if !recipient.is_guest() {
         return Ok(false);

@@ -142,7 +142,7 @@ impl Snapshot {
                 self.deleted.extend(row.is_deleted.then_some(row.comment));
                 self.sources.insert(source, row);
             }
-            // Nor from what is about erasures, imports, limits, mails and webhooks.
+            // Nor from what is about erasures, imports, limits, emails and webhooks.
             _ => {}
         }
         Ok(())
