@@ -63,7 +63,7 @@ pub struct Senders {
     pub outbound: Outbound,
 }
 
-/// What became of an email.
+/// The result of an email.
 enum Sent {
     Accepted,
     Refused,

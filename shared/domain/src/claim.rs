@@ -1,6 +1,6 @@
-//! How one worker at a time has an item: the notification state of a recipient, or a delivery to a webhook. A worker claims
-//! the item before it sends anything. A claim that has expired means that the worker died, and that what became of the sending
-//! is unknown.
+//! How one worker at a time owns an item: the notification state of a recipient, or a delivery to a webhook. A worker
+//! claims the item before it sends anything. An expired claim means that the worker died, and that it is unknown whether it
+//! sent anything.
 
 use serde::{Deserialize, Serialize};
 

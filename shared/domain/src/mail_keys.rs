@@ -79,8 +79,8 @@ pub struct Link {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Confirms this asker, [`crate::notifications::Asker`], until the end of this hour. Of a member it is what stands for
-    /// the address, [`MailKeys::address`].
+    /// Confirms this asker, [`crate::notifications::Asker`], until the end of this hour. A member's asker is the address's
+    /// hash, [`MailKeys::address`].
     Confirm { until: Hour, asker: String },
     /// Stops all emails, or those of this thread; [`MailKeys::thread`]. Never expires.
     Stop { thread: Option<String> },

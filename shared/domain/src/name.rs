@@ -170,8 +170,8 @@ fn letter_of(c: char) -> char {
 /// Moderators whose names are kept, newest last.
 const MAX_MODERATORS: usize = 100;
 
-/// The names of the moderators. Nobody else may have a name that looks like one of them. They are kept as they are, so that the
-/// functions that keep one need none of the tables by which names are compared.
+/// The moderators' names. No other user may have a similar name. They are stored as written, so that functions that store
+/// one don't need the tables for comparing names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeratorNames {
     #[serde(rename = "vn", default)]

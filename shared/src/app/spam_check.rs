@@ -35,7 +35,7 @@ impl App {
         self.config.spam.rules.judge(&forms)
     }
 
-    /// What is to be said of a text that the viewer writes. Refuses spam.
+    /// The findings about a text by the viewer. Refuses spam.
     pub async fn judge(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Judgment> {
         let (found, trust) = tokio::try_join!(self.check_for_spam(call, viewer, draft), self.trust(viewer))?;
         let now = self.clock.now();

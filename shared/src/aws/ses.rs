@@ -140,7 +140,7 @@ mod tests {
             let error = ses(&server.url).send(&mail()).await.unwrap_err();
             assert!(error.permanent && error.of_recipient == of_recipient, "{message}");
         }
-        // Nobody listens there.
+        // Nothing listens there.
         assert!(!ses("http://127.0.0.1:9").send(&mail()).await.unwrap_err().unknown);
     }
 }

@@ -121,7 +121,7 @@ pub enum Plan {
     Gone,
 }
 
-/// What became of a [`Plan`].
+/// The result of a [`Plan`].
 pub(super) enum Changed {
     Done,
     /// The comment as it is now.

@@ -34,7 +34,7 @@ pub enum RecountTrigger {
     FirstShown,
 }
 
-/// What became of a comment that was recounted.
+/// The result of recounting a comment.
 #[derive(Clone, Debug)]
 pub struct Recounted {
     /// The comment as it is now.

@@ -53,7 +53,7 @@ pub struct RightCode<'a> {
     pub now: Timestamp,
 }
 
-/// What became of a new name of an account.
+/// The result of renaming an account.
 pub enum Renamed {
     Done(Box<User>),
     /// The last change is too recent. It may be changed from this time on.

@@ -203,7 +203,7 @@ impl Options {
         Lease { store, clock: Clock::system(), holder: holder(self.table.as_deref()), patience: PATIENCE }
     }
 
-    /// Nobody else uses the table of a data directory.
+    /// The table of a data directory has no other user.
     fn write_limits(&self) -> WriteLimits {
         let deployed = self.table.is_some();
         let recheck = if deployed { RECHECK } else { Duration::ZERO };

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 
-/// Bytes of a value, as it is written. Nobody typed what is longer.
+/// Bytes of a value, as written. Longer ones weren't typed by a person.
 pub(super) const MAX_VALUE: usize = 1 << 20;
 /// Bytes of a record, which is held as a whole.
 pub(super) const MAX_RECORD: u64 = 16 << 20;

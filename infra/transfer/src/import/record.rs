@@ -119,7 +119,7 @@ pub struct Thread {
     pub deleted: bool,
 }
 
-/// An author to whom comments refer by [`Author::key`]; with a `user_id` a user of the host application.
+/// An author that comments refer to by [`Author::key`]; with a `user_id` a user of the host application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct User {
     #[serde(default, skip_serializing_if = "String::is_empty")]

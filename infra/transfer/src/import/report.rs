@@ -1,4 +1,4 @@
-//! What became of every record that was read.
+//! The result of every record that was read.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -5,7 +5,7 @@ use shared::domain::ids::sha256_hex;
 use super::record::Record;
 use super::source::ReadError;
 
-/// Bytes of a name. A hash stands for what is longer.
+/// Bytes of a name. A hash replaces longer ones.
 const MAX_SITE: usize = 200;
 
 /// The site of all files of an import.

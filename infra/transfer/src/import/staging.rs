@@ -1,7 +1,7 @@
 //! Everything that was read, in a temporary `SQLite` file, so that memory does not grow with the source.
 //!
-//! [`Staging::add`] takes records in any order, [`Staging::resolve`] decides what becomes of each comment, and
-//! [`Staging::report`] tells it.
+//! [`Staging::add`] takes records in any order, [`Staging::resolve`] decides the fate of each comment, and
+//! [`Staging::report`] reports it.
 
 mod exported;
 mod fate;
@@ -35,7 +35,7 @@ use super::time::timestamp;
 use crate::store::person::forgotten::Forgotten;
 use crate::temporary::{self, TemporaryFile};
 
-/// Bytes of an id in the source. A hash stands for what is longer.
+/// Bytes of an id in the source. A hash replaces longer ones.
 const MAX_ID: usize = 512;
 /// Bytes of a body. What is longer is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;

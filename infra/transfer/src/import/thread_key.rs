@@ -27,7 +27,7 @@ pub enum Target {
     Thread(ThreadId),
     /// It has no address, and no line of `--map` fits.
     Unmapped,
-    /// Its host is none of `--host`.
+    /// Its host isn't listed in `--host`.
     ForeignHost,
 }
 
@@ -216,7 +216,7 @@ fn parameter(path: &str, name: &str) -> Option<String> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The lines of `--map`: `exact` or `prefix*`, white space, `type/id`. For a prefix, `*` in the id stands for the rest.
+/// The lines of `--map`: `exact` or `prefix*`, white space, `type/id`. For a prefix, `*` in the id is replaced by the rest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map(Vec<Line>);
 

@@ -176,7 +176,7 @@ pub struct ThreadTotals {
     pub hidden: BTreeMap<Visitor, Hidden>,
 }
 
-/// What became of a comment that was written alone.
+/// The result of writing a single comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportedOne {
     Done,

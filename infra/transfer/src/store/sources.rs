@@ -1,5 +1,5 @@
-//! Where imported comments came from: a row for each source, by which every later import finds what became of it, whatever it
-//! takes for its time, its page or its writer. A deletion makes the row a tombstone.
+//! Where imported comments came from: an item for each source, by which every later import finds its comment, whatever
+//! time, page or writer it reads. A deletion turns the item into a tombstone.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use shared::store::schema::source;
 use shared::store::transaction::Write;
 use shared::store::{Reading, Store, number, read, text, yes};
 
-/// What became of a source.
+/// The comment of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SourceRow {
     /// An import that ended early may not have written it.

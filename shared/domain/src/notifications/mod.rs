@@ -82,7 +82,7 @@ pub enum Kind {
     Digest,
 }
 
-/// What became of a comment in [`NotificationState::notify`].
+/// The result of [`NotificationState::notify`] for a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notified {
     Added,

@@ -152,8 +152,8 @@ impl Inbox {
         true
     }
 
-    /// Drops flows before the newest one until the item is small enough: first those with the longest addresses, so that nobody
-    /// drops a flow of the owner by long spellings of the address, and of those the oldest.
+    /// Drops flows before the newest one until the item is small enough: first those with the longest addresses, so that
+    /// long spellings of the address can't push out the owner's flow, and of those the oldest.
     fn make_room(&mut self) {
         while !fits_into_one_unit(self) {
             let older = self.flows.len().saturating_sub(1);

@@ -241,8 +241,8 @@ pub(super) fn likes(number: f64) -> u64 {
     number as u64
 }
 
-/// Whether a value may be the one that was cut in an element of several records. An escape takes up to six times the place of what
-/// it stands for.
+/// Whether a value may be the one that was cut in an element of several records. An escape takes up to six times the space
+/// of its character.
 pub(super) fn may_be_cut(value: &Value) -> bool {
     match value {
         Value::String(text) => text.len() >= MAX_VALUE / 6,

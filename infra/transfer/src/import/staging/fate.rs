@@ -1,11 +1,11 @@
-//! What becomes of a comment, and why. In the staging file each value is its name.
+//! The fate of a comment, and why. In the staging file each value is its name.
 
 use rusqlite::ToSql;
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
 
 use crate::import::record::RecordState;
 
-/// What becomes of a comment.
+/// The fate of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fate {
     New,

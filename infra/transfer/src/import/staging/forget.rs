@@ -14,7 +14,7 @@ use crate::store::person::forgotten::Forgotten;
 /// Comments at once.
 const BATCH: i64 = 1_000;
 
-/// A comment that may be of somebody who was forgotten.
+/// A comment that may be by an erased person.
 struct Written {
     seq: i64,
     writer: ImportedAuthor,

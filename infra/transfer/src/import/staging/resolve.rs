@@ -1,4 +1,4 @@
-//! Decides what becomes of each comment and where it stands.
+//! Decides the fate of each comment and its place.
 //!
 //! The order matters: a page is known before the comments of one page are joined, a comment that is refused is no parent,
 //! and which skipped comments become placeholders shows only when every comment has its final parent.
@@ -11,7 +11,8 @@ use crate::import::record::Thread;
 use crate::import::thread_key::{Target, ThreadKeys};
 
 impl Staging {
-    /// Decides what becomes of each record. `keep_spam` makes spam, trash and pingbacks rejected comments instead of skipped ones.
+    /// Decides the fate of each record. `keep_spam` makes spam, trash and pingbacks rejected comments instead of skipping
+    /// them.
     pub fn resolve(&mut self, keys: &ThreadKeys, keep_spam: bool) -> rusqlite::Result<()> {
         self.name_threads(keys)?;
         self.skip_and_refuse(keep_spam)?;
@@ -46,8 +47,8 @@ impl Staging {
         self.database.prepare_cached(query)?.query_row([key], |row| Ok((row.get(0)?, row.get(1)?))).optional()
     }
 
-    /// A reason to skip comes before a reason to refuse: nobody misses a deleted comment whose time is bad. Of doubles, the
-    /// first counts that is neither.
+    /// A reason to skip comes before a reason to refuse, because a deleted comment with a bad time isn't missed. Of
+    /// duplicates, the first that is neither counts.
     fn skip_and_refuse(&self, keep_spam: bool) -> rusqlite::Result<()> {
         if keep_spam {
             self.database
@@ -144,8 +145,8 @@ impl Staging {
         Ok(())
     }
 
-    /// What was not reached from the top is in a circle of parents, or below one. The oldest comment of each circle moves to the top.
-    /// False when there is none.
+    /// Comments that weren't reached from the top are in a circle of parents, or below one. The oldest comment of each
+    /// circle moves to the top. False if there is no circle.
     fn break_circles(&self) -> rusqlite::Result<bool> {
         self.database
             .execute_batch("CREATE TEMP TABLE IF NOT EXISTS walked (seq INTEGER PRIMARY KEY, walk INTEGER NOT NULL)")?;

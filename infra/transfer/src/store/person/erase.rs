@@ -41,7 +41,7 @@ const STEP: Duration = Duration::from_secs(10);
 /// How many of each kind are gone.
 pub type Gone = BTreeMap<&'static str, u64>;
 
-/// What became of a placeholder.
+/// The result for a placeholder.
 enum Finish {
     /// Something is below it.
     Kept,

@@ -25,7 +25,7 @@
 //! - A user is found by the present name only.
 //!
 //! These hold by conditions in transactions, never by reading first and writing later. So does the moderators' log: an
-//! entry is part of the transaction that it tells of.
+//! entry is written in the transaction that it describes.
 //!
 //! | file         | what |
 //! |--------------|------|
