@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn what_is_filled_in_may_hold_braces() {
-        assert_eq!(Mails::of(Language::ENGLISH).answered("{name}"), "{name} answered your comment");
+        assert_eq!(Mails::of(Language::ENGLISH).answered("{name}"), "{name} replied to your comment");
         assert_eq!(fill("{a} and {b}{a", &[("b", "{a}"), ("a", "x")]), "x and {a}{a");
     }
 
