@@ -1,5 +1,6 @@
 //! The command line of `cargo local`: the words, and a module for each command.
 
+mod backup;
 mod check;
 mod demo;
 mod deployed;
@@ -69,6 +70,8 @@ pub struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Command {
     Serve(serve::Options),
+    Backup(backup::BackUp),
+    Restore(backup::Restore),
     Token(token::Options),
     Moderate(moderate::Options),
     Check(check::Options),
@@ -83,6 +86,8 @@ impl CommandLine {
         match self.command {
             None => or_unusable(self.local.run().await),
             Some(Command::Serve(options)) => Ok(options.run().await),
+            Some(Command::Backup(options)) => Ok(options.run().await),
+            Some(Command::Restore(options)) => Ok(options.run().await),
             Some(Command::Token(options)) => or_unusable(options.run()),
             Some(Command::Moderate(options)) => or_unusable(options.run().await),
             Some(Command::Check(options)) => options.run().await,

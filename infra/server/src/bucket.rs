@@ -76,7 +76,7 @@ impl Bucket {
         fs::create_dir_all(&objects)?;
         let system = FileSystem::new(directory).map_err(|error| BucketError(format!("{error:?}")))?;
         let puts = Arc::default();
-        let mut service = S3ServiceBuilder::new(Files { system, puts: Arc::clone(&puts) });
+        let mut service = S3ServiceBuilder::new(Files { system, root: directory.to_owned(), puts: Arc::clone(&puts) });
         service.set_auth(SimpleAuth::from_single(ACCESS_KEY, ACCESS_KEY));
         let (name, service) = (name.to_owned(), service.build());
         let shared = Shared { name, directory: objects, service, puts, _temporary: temporary };

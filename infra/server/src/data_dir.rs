@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use tempfile::TempDir;
+use tempfile::{TempDir, TempPath};
 
 use crate::files;
 
@@ -19,8 +19,15 @@ pub const JWT_SECRET: &str = "jwt-secret";
 pub const SEED: &str = "sign-in-seed";
 /// The file of the key of visitors' hashes.
 pub const SALT: &str = "visitor-salt";
+/// The version of the format of the directory. One without a version has the first one.
+pub const VERSION: u64 = 1;
+const VERSION_FILE: &str = "version";
 const LOCK: &str = "lock";
 const TABLE: &str = "table.db";
+/// Folders with files, besides the table.
+const FOLDERS: [&str; 2] = ["objects", "queue"];
+/// Where a backup is unpacked.
+const STAGING: &str = ".tmp-restore";
 
 #[derive(Debug, thiserror::Error)]
 pub enum DataDirError {
@@ -35,11 +42,15 @@ pub enum DataDirError {
          cargo local --data-dir {0}"
     )]
     Unused(PathBuf),
+    #[error("a newer version wrote {path} (format {version}, and this one reads {VERSION}); use that one")]
+    Newer { path: PathBuf, version: String },
+    #[error("{0} holds a part of a backup whose restoring was interrupted; empty it, and restore the backup again")]
+    Unfinished(PathBuf),
     #[error("generating a secret failed: {0}")]
     Random(#[from] getrandom::Error),
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DataDir {
     path: PathBuf,
 }
@@ -61,9 +72,17 @@ impl Lock {
                 return metadata.modified().map(Some);
             }
             (&self.file).write_all(b"in use\n")?;
+            self.file.sync_all()?;
+            files::sync_folder(&self.path)?;
             Ok(None)
         };
         begin().map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
+    }
+
+    /// Records work that began at this time and is not finished.
+    pub fn begin_at(&self, time: SystemTime) -> Result<(), DataDirError> {
+        self.begin()?;
+        self.file.set_modified(time).map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
     }
 
     /// Whether the last process to begin work did not finish it.
@@ -87,13 +106,40 @@ impl DataDir {
         if !path.exists() {
             files::make_folder(path).map_err(|cause| DataDirError::File { path: path.to_owned(), cause })?;
         }
-        Ok(Self { path: path.to_owned() })
+        Self { path: path.to_owned() }.readable()
+    }
+
+    /// One that has a table.
+    pub fn existing(path: &Path) -> Result<Self, DataDirError> {
+        let data_dir = Self { path: path.to_owned() };
+        if data_dir.table().exists() { data_dir.readable() } else { Err(DataDirError::Unused(data_dir.path)) }
+    }
+
+    /// Refuses a directory that this version cannot read.
+    fn readable(self) -> Result<Self, DataDirError> {
+        if self.file(STAGING).exists() {
+            return Err(DataDirError::Unfinished(self.path));
+        }
+        let path = self.file(VERSION_FILE);
+        match fs::read_to_string(&path) {
+            Ok(version) if version.trim().parse().is_ok_and(|version: u64| version <= VERSION) => Ok(self),
+            Ok(version) => Err(DataDirError::Newer { path: self.path, version: version.trim().to_owned() }),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(self),
+            Err(cause) => Err(DataDirError::File { path, cause }),
+        }
+    }
+
+    /// Records which version has written the directory.
+    pub fn record_version(&self) -> Result<(), DataDirError> {
+        let path = self.file(VERSION_FILE);
+        let recorded = if path.exists() { Ok(false) } else { files::create(&path, format!("{VERSION}\n").as_bytes()) };
+        recorded.map(drop).map_err(|cause| DataDirError::File { path, cause })
     }
 
     /// A directory that a service has used. Creates nothing.
     pub fn used(path: &Path) -> Result<Self, DataDirError> {
         let data_dir = Self { path: path.to_owned() };
-        if data_dir.has_secret(JWT_SECRET) { Ok(data_dir) } else { Err(DataDirError::Unused(data_dir.path)) }
+        if data_dir.has_secret(JWT_SECRET) { data_dir.readable() } else { Err(DataDirError::Unused(data_dir.path)) }
     }
 
     pub fn lock(&self) -> Result<Lock, DataDirError> {
@@ -125,7 +171,7 @@ impl DataDir {
             return Err(DataDirError::InUse(self.path.clone()));
         }
         let copy = tempfile::tempdir().map_err(file(env::temp_dir()))?;
-        for name in [TABLE, "table.db-wal", JWT_SECRET, SEED, SALT] {
+        for name in [TABLE, "table.db-wal", JWT_SECRET, SEED, SALT, VERSION_FILE] {
             let path = self.file(name);
             if path.exists() {
                 let copied = || io::copy(&mut File::open(&path)?, &mut File::create(copy.path().join(name))?);
@@ -145,6 +191,57 @@ impl DataDir {
     #[must_use]
     pub fn is_used(&self) -> bool {
         [JWT_SECRET, SEED, SALT].iter().any(|name| self.has_secret(name))
+    }
+
+    /// What a backup has besides the table.
+    pub fn files(&self) -> io::Result<Vec<String>> {
+        let mut names = [JWT_SECRET, SEED, SALT, VERSION_FILE].map(str::to_owned).to_vec();
+        let mut folders = FOLDERS.map(str::to_owned).to_vec();
+        while let Some(folder) = folders.pop() {
+            let path = self.file(&folder);
+            for entry in if path.exists() { fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()? } else { Vec::new() } {
+                let file = entry.file_name();
+                let Some(file) = file.to_str().filter(|file| !file.starts_with(files::TEMPORARY)) else { continue };
+                let is_folder = entry.file_type()?.is_dir();
+                if is_folder { &mut folders } else { &mut names }.push(format!("{folder}/{file}"));
+            }
+        }
+        names.retain(|name| self.file(name).exists());
+        Ok(names)
+    }
+
+    /// An empty file for something that is needed for a while.
+    pub fn temporary_file(&self) -> io::Result<TempPath> {
+        Ok(tempfile::Builder::new().prefix(files::TEMPORARY).tempfile_in(&self.path)?.into_temp_path())
+    }
+
+    /// A folder in this one, for what becomes its content by [`Self::adopt`].
+    #[must_use]
+    pub fn staging(&self) -> PathBuf {
+        self.file(STAGING)
+    }
+
+    /// Moves what is in the staging folder here, to stay.
+    pub fn adopt(&self, staging: &Path) -> io::Result<()> {
+        files::sync_tree(staging)?;
+        for entry in fs::read_dir(staging)? {
+            let entry = entry?;
+            fs::rename(entry.path(), self.path.join(entry.file_name()))?;
+        }
+        files::sync_folder(staging)?;
+        // Until now the directory counts as unfinished.
+        fs::remove_dir(staging)?;
+        files::sync_folder(staging)
+    }
+
+    /// Makes a file that only its owner can read, with the folders above it.
+    pub fn create_file(path: &Path) -> io::Result<File> {
+        files::make_folder(path.parent().unwrap_or(path))?;
+        let mut options = OpenOptions::new();
+        options.create_new(true).write(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path)
     }
 
     /// Removes files that a process was writing when it was killed.

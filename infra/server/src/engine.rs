@@ -1,6 +1,7 @@
 //! `DynamoDB` in this process: an embedded engine behind the real SDK, without a socket. Writes become the stream
 //! records that Lambda would receive, and survive the process as they do. Nothing here knows what the table holds.
 
+mod barrier;
 mod connector;
 mod protocol;
 mod server;
@@ -18,12 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dynoxide::types::KeySchemaElement;
 use dynoxide::{Database, DynoxideError, TableMetadata};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinError;
 
+use self::barrier::Barrier;
 pub use self::stream::Follower;
 use self::stream::Stream;
 pub use self::tables::{StreamSpecification, TableDefinition};
@@ -72,6 +74,9 @@ struct Shared {
     /// Whoever reads, writes or checkpoints holds this lock. Two connections that meet would wait for milliseconds, and in the
     /// bundled `SQLite` a commit that meets a checkpoint can corrupt the file (the WAL-reset bug, fixed in 3.51.3).
     connections: Mutex<Connections>,
+    /// The file of the database, as `SQLite` names it.
+    file: String,
+    barrier: Barrier,
     /// Notified after every write.
     changed: Notify,
     /// The other requests wait for these without a thread, each of which would keep memory of its own.
@@ -95,7 +100,7 @@ impl Engine {
         static ENGINES: AtomicU64 = AtomicU64::new(0);
         // Connections of this process share a database of this file system by its name.
         let number = ENGINES.fetch_add(1, Ordering::Relaxed);
-        Self::new(&format!("file:/engine-{}-{number}?vfs=memdb", process::id()))
+        Self::new(&format!("file:/engine-{}-{number}?vfs=memdb", process::id()), None)
     }
 
     /// Creates the file when it is missing. Only its owner can read it.
@@ -127,19 +132,39 @@ impl Engine {
 
     fn open_file(path: &Path) -> Result<Self, EngineError> {
         files::make_database(path)?;
-        let engine = Self::new(&path.to_string_lossy())?;
-        // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. After a power failure the last
-        // writes may be missing, but the database is consistent.
+        let engine = Self::new(&path.to_string_lossy(), Some(path))?;
+        // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. Who acknowledges it waits for the barrier.
         engine.shared.connections().database.disable_bulk_loading()?;
         Ok(engine)
     }
 
-    fn new(file: &str) -> Result<Self, EngineError> {
+    fn new(file: &str, path: Option<&Path>) -> Result<Self, EngineError> {
         let database = Database::new(file)?;
         let stream = Stream::open(Connection::open(file)?)?;
-        let connections = Mutex::new(Connections { database, stream });
+        let barrier = path.map(Barrier::of).transpose()?.unwrap_or_default();
+        let (file, connections) = (file.to_owned(), Mutex::new(Connections { database, stream }));
         let (changed, turns) = (Notify::new(), Semaphore::new(AT_ONCE));
-        Ok(Self { shared: Arc::new(Shared { connections, changed, turns }) })
+        Ok(Self { shared: Arc::new(Shared { connections, file, barrier, changed, turns }) })
+    }
+
+    /// Fails if the file is damaged. Changes nothing, and makes no file.
+    pub fn check_file(path: &Path) -> Result<(), EngineError> {
+        if path.exists() && is_damaged(path) {
+            return Err(unusable(path, &EngineError::Busy));
+        }
+        Ok(())
+    }
+
+    /// Waits until everything that was written before this call is on disk.
+    pub async fn synced(&self) -> io::Result<()> {
+        self.shared.barrier.wait().await
+    }
+
+    /// Copies the table as it is now into an empty file. Requests go on meanwhile, because a reader keeps nobody waiting.
+    pub async fn snapshot(&self, to: &Path) -> Result<(), EngineError> {
+        let to = to.to_string_lossy().into_owned();
+        let copy = move |shared: &Shared| Connection::open(&shared.file)?.execute("VACUUM INTO ?1", [to]).map(drop);
+        Ok(self.shared.work(copy).await??)
     }
 
     /// Removes the items of a table whose TTL expired before `now`, in Unix seconds, and returns their number. Their removal is in
@@ -258,12 +283,24 @@ fn is_empty(path: &Path) -> Result<bool, EngineError> {
     Ok(connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
 }
 
-/// Whether `SQLite` finds the file damaged.
+/// Whether `SQLite` finds the file damaged. Makes no file, and changes none.
 fn is_damaged(path: &Path) -> bool {
+    let has_log = files::beside(path, "-wal").metadata().is_ok_and(|log| log.len() > 0);
+    let open = || {
+        if has_log {
+            let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+            // In this mode SQLite makes no file of shared memory.
+            connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+            return Ok(connection);
+        }
+        let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)
+    };
     let check = |connection: Connection| {
         connection.query_row("PRAGMA quick_check(1)", [], |row| Ok(row.get::<_, String>(0)? != "ok"))
     };
-    Connection::open(path).and_then(check).unwrap_or_else(|error| {
+    open().and_then(check).unwrap_or_else(|error: rusqlite::Error| {
         matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
     })
 }

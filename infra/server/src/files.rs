@@ -10,7 +10,7 @@ use tempfile::{Builder, NamedTempFile};
 /// The ending of a file that is being written. One that is there later was left by a process that was killed.
 const PARTIAL: &str = ".partial";
 /// The beginning of its name, and of names of other temporary files.
-const TEMPORARY: &str = ".tmp";
+pub(crate) const TEMPORARY: &str = ".tmp";
 
 /// Makes a folder when it is missing.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
@@ -44,10 +44,12 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// Writes a file, or replaces it.
+/// Writes a file, or replaces it. It stays after a power failure too.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-    partial(path, content)?.persist(path)?;
-    Ok(())
+    let file = partial(path, content)?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    sync_folder(path)
 }
 
 /// Writes a file that stays after a power failure too. Returns whether it did: a file that is there is left as it is.
@@ -56,13 +58,34 @@ pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<bool> {
     file.as_file().sync_all()?;
     match file.persist_noclobber(path) {
         Ok(_) => {
-            #[cfg(unix)]
-            fs::File::open(folder(path))?.sync_all()?;
+            sync_folder(path)?;
             Ok(true)
         }
         Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(failed) => Err(failed.error),
     }
+}
+
+/// Keeps the names of the files in the folder of this one.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    #[cfg(unix)]
+    fs::File::open(folder(path))?.sync_all()?;
+    Ok(())
+}
+
+/// Keeps a folder with all that is in it.
+pub(crate) fn sync_tree(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_tree(&entry.path())?;
+        } else if entry.file_type()?.is_file() {
+            fs::File::open(entry.path())?.sync_all()?;
+        }
+    }
+    #[cfg(unix)]
+    fs::File::open(folder)?.sync_all()?;
+    Ok(())
 }
 
 /// Removes what was being written in this folder, and in those in it, when a process was killed.

@@ -172,7 +172,7 @@ impl Queues {
         Ok(self.queue(name)?.messages().values().map(|message| message.body.clone()).collect())
     }
 
-    /// Up to `most` visible messages, hidden from now on. A message that was received too often goes to the dead letters.
+    /// Up to `most` visible messages, hidden from now on in this process: the next one receives them again. A message that was received too often goes to the dead letters.
     ///
     /// # Errors
     ///
@@ -209,7 +209,6 @@ impl Queues {
                     message.received_at = Some(now);
                     message.visible_at = now + visibility;
                     message.receipt = Some(STANDARD.encode(format!("{id} {}", hex(&self.0.random.bytes::<12>()))));
-                    queue.write(message)?;
                     received.push(message.clone());
                 }
             }

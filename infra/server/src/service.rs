@@ -2,6 +2,7 @@
 
 use std::future::ready;
 use std::io;
+use std::process;
 use std::sync::Arc;
 
 use aws_credential_types::Credentials;
@@ -10,9 +11,11 @@ use aws_sdk_dynamodb::Client;
 use aws_types::SdkConfig;
 use bytes::Bytes;
 use delivery::{Mailer, Senders, Tally};
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderValue, Method, Request, Response, StatusCode};
+use lambda_http::Body;
 use media::Media;
+use serde_json::json;
 use shared::app::{self, App, Handler};
 use shared::aws::call::{Caller, Transport};
 use shared::aws::outbound::{Lookup, Outbound, system_lookup};
@@ -20,7 +23,7 @@ use shared::aws::queue::Queue;
 use shared::aws::ses::Ses;
 use shared::domain::ids::Random;
 use shared::domain::time::Clock;
-use shared::error::Fault;
+use shared::error::{Fault, Refusal};
 use shared::store;
 use sign_in::SignIn;
 use thumbnails::Thumbnails;
@@ -142,7 +145,8 @@ fn connect(
         roles.push(Arc::clone(&access));
         has_roles.then_some(access)
     };
-    let http = handlers(&bucket).map(|(name, handler)| (name.to_owned(), http_function(&app, role(name), handler)));
+    let http =
+        handlers(&bucket).map(|(name, handler)| (name.to_owned(), http_function(&app, &engine, role(name), handler)));
     let on_events = [
         ("events".to_owned(), stream_function(&app, role("events"))),
         ("thumbnails".to_owned(), thumbnails_function(&bucket, role("thumbnails"))),
@@ -218,6 +222,13 @@ pub fn senders(app: &App, outbox: &Outbox, lookup: Lookup) -> Result<Senders, Fa
     Ok(Senders { mailer: Some(mailer), outbound: Outbound::new(lookup, app.config.webhooks.private) })
 }
 
+fn unavailable() -> Result<Response<Body>, http::Error> {
+    let (status, code, message) = Refusal::Unavailable.row();
+    let body = json!({ "message": message, "code": code, "errors": {} }).to_string();
+    let response = Response::builder().status(status).header(RETRY_AFTER, 1).header(CONTENT_TYPE, "application/json");
+    response.body(Body::from(body))
+}
+
 /// The permissions that a function runs with; `None` where they are not checked.
 type Role = Option<Arc<Access>>;
 
@@ -228,11 +239,24 @@ async fn with_role<T>(role: Role, work: impl Future<Output = T>) -> T {
     }
 }
 
-fn http_function(app: &Arc<App>, role: Role, handler: Arc<dyn Handler>) -> Function {
-    let app = Arc::clone(app);
+/// Answers a write when it is on disk.
+fn http_function(app: &Arc<App>, engine: &Engine, role: Role, handler: Arc<dyn Handler>) -> Function {
+    let (app, engine) = (Arc::clone(app), engine.clone());
     function(move |request| {
-        let (app, handler, role) = (Arc::clone(&app), Arc::clone(&handler), role.clone());
-        with_role(role, async move { Ok(app.answer(&*handler, request).await) })
+        let (app, engine, handler, role) = (Arc::clone(&app), engine.clone(), Arc::clone(&handler), role.clone());
+        with_role(role, async move {
+            let is_write = !request.method().is_safe();
+            let answer = app.answer(&*handler, request).await;
+            if is_write && let Err(error) = engine.synced().await {
+                tracing::error!("syncing the table failed: {error}");
+                if error.kind() != io::ErrorKind::StorageFull {
+                    // Nobody knows now what is on disk. The next start reads it.
+                    process::exit(1);
+                }
+                return Ok(unavailable()?);
+            }
+            Ok(answer)
+        })
     })
 }
 

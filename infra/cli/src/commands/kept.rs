@@ -4,7 +4,7 @@ use std::io;
 
 use server::bucket::{Bucket, BucketError};
 use server::data_dir::DataDir;
-use server::engine::{Engine, EngineError};
+use server::engine::Engine;
 use server::outbox::Outbox;
 use server::queue::Queues;
 use server::service;
@@ -14,13 +14,13 @@ use shared::domain::time::Clock;
 
 use super::Failure;
 
-pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, EngineError> {
-    match data_dir {
-        // Opened before any secret is made, so that one which is there was made for this table.
-        Some(data_dir) if data_dir.is_used() => Engine::open_used(&data_dir.table()),
-        Some(data_dir) => Engine::open(&data_dir.table()),
-        None => Engine::memory(),
-    }
+/// Opened before any secret is made, so that one which is there was made for this table. The caller holds the lock.
+pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, Failure> {
+    let Some(data_dir) = data_dir else { return Ok(Engine::memory()?) };
+    let open = if data_dir.is_used() { Engine::open_used } else { Engine::open };
+    let engine = open(&data_dir.table())?;
+    data_dir.record_version()?;
+    Ok(engine)
 }
 
 pub(super) fn open_queues(data_dir: Option<&DataDir>) -> Result<Queues, Failure> {

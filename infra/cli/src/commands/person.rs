@@ -17,7 +17,7 @@ use shared::domain::person::Who;
 use shared::domain::secret::Secret;
 use shared::domain::time::Clock;
 use transfer::lease::{Lease, PATIENCE};
-use transfer::person::erase::{Eraser, Machine, Mail, Receipt};
+use transfer::person::erase::{Eraser, Machine, Mail, Receipt, Retained};
 use transfer::person::export::export;
 
 use super::deployed::sdk_config;
@@ -155,7 +155,9 @@ impl Options {
             lease,
             machine: table.kept.as_ref().map(|kept| kept as &dyn Machine),
         };
-        let receipt = eraser.erase(self.who.who(salt)?).await?;
+        let mut receipt = eraser.erase(self.who.who(salt)?).await?;
+        let why = "those made before this erasure have what it removed; delete them, or repeat it after restoring one";
+        receipt.stays.push(Retained { what: "backups".to_owned(), why: why.to_owned() });
         if let Some(kept) = &table.kept {
             kept.data_dir.remove_partial_files()?;
             kept.engine.compact()?;

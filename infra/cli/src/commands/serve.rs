@@ -10,6 +10,7 @@ use std::time::Duration;
 use clap::Args;
 use delivery::Tally;
 use server::data_dir::{DataDir, Lock};
+use server::engine::Engine;
 use server::gateway::{Exchange, Front, Proxies, SmallBodies};
 use server::queue::Queues;
 use server::service;
@@ -20,6 +21,7 @@ use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 use tokio::net::TcpListener;
 
+use super::backup::Door;
 use super::json_log::{self, Lines, TARGET};
 use super::kept::{open_bucket, open_queues, open_table};
 use super::notify::notify;
@@ -42,15 +44,19 @@ const MISUSED: u8 = 2;
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
-    /// Address and port; port 0 takes any free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000")]
+    /// Address and port; port 0 takes
+    /// any free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000", verbatim_doc_comment)]
     pub(super) listen: SocketAddr,
-    /// Directory of the data and the secrets
-    #[arg(long, value_name = "DIR", default_value_os_t = production_data_dir())]
+    /// Directory of the data and the
+    /// secrets
+    #[arg(long, value_name = "DIR", default_value_os_t = production_data_dir(), verbatim_doc_comment)]
     pub(super) data_dir: PathBuf,
-    /// Proxies whose X-Forwarded-For is believed, as ranges of
-    /// addresses; "" if clients connect directly. By default
-    /// 127.0.0.0/8,::1 if only this machine can connect
+    /// Proxies whose X-Forwarded-For is
+    /// believed, as ranges of addresses; ""
+    /// if clients connect directly. Without
+    /// it, 127.0.0.0/8,::1 where only this
+    /// machine can connect
     #[arg(long, value_name = "CIDR,…", verbatim_doc_comment)]
     pub(super) trusted_proxies: Option<Proxies>,
 }
@@ -127,10 +133,12 @@ struct Service {
     queues: Queues,
     tally: Arc<Tally>,
     config: Config,
+    door: Door,
 }
 
 impl Service {
     async fn start(data_dir: &DataDir, lock: &Lock) -> Result<Self, Stopped> {
+        Engine::check_file(&data_dir.table()).map_err(unusable)?;
         let engine = open_table(Some(data_dir)).map_err(unusable)?;
         let config = settings::load_production(Some(data_dir)).map_err(of_settings)?;
         let bucket = open_bucket(Some(data_dir), &config.media_bucket).map_err(unusable)?;
@@ -152,12 +160,13 @@ impl Service {
                 tracing::warn!("{line}");
             }
         }
-        Ok(Self { stack, queues, tally, config })
+        let door = Door::open(data_dir, &engine).map_err(unusable)?;
+        Ok(Self { stack, queues, tally, config, door })
     }
 
     /// Serves until a signal, and returns whether all events were handled then.
     async fn serve(self, listener: TcpListener, proxies: Proxies, stopped: impl Future<Output = ()>) -> bool {
-        let Self { stack, queues, tally, config: _ } = self;
+        let Self { stack, queues, tally, config: _, door } = self;
         let report = tokio::spawn(report(queues, tally));
         let front = Front { proxies, small_bodies: Some(SmallBodies { limit: SMALL_BODY, except: "media" }) };
         let stopped = async {
@@ -172,6 +181,7 @@ impl Service {
         stack.gateway.clone().serve(listener, front, stopped, log).await;
         let all_done = tokio::time::timeout(STOP_GRACE, stack.wait_until_idle()).await.is_ok() && !stack.has_given_up();
         report.abort();
+        drop(door);
         stack.stop().await;
         all_done
     }

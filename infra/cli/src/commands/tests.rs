@@ -119,6 +119,8 @@ fn help_fits_80_columns_and_shows_defaults() {
         "--help",
         "-h",
         "serve --help",
+        "backup --help",
+        "restore --help",
         "token --help",
         "moderate --help",
         "check --help",
@@ -136,7 +138,18 @@ fn help_fits_80_columns_and_shows_defaults() {
 #[test]
 fn help_lists_the_options_of_every_command() {
     let help = parsed("--help").unwrap_err();
-    for command in ["serve", "token", "moderate", "check", "import", "export", "person export", "person erase"] {
+    for command in [
+        "serve",
+        "backup",
+        "restore",
+        "token",
+        "moderate",
+        "check",
+        "import",
+        "export",
+        "person export",
+        "person erase",
+    ] {
         let own = parsed(&format!("{command} --help")).unwrap_err();
         let options: Vec<&str> = own.lines().filter(|line| line.trim_start().starts_with("--")).collect();
         let section = help.split(&format!("\ncargo local {command}:\n")).nth(1).unwrap_or_else(|| panic!("{help}"));

@@ -176,7 +176,7 @@ fn a_token_needs_a_directory_that_a_service_has_used() {
     let missing = folder.path().join("typo");
     let token = || on_data(&["token", "--id", "7", "--name", "Ada"], &missing);
     let refused = token().output().unwrap();
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(refused.status.code(), Some(3));
     let (place, error) = (missing.display(), stderr(&refused));
     assert!(error.starts_with(&format!("error: no service has run on {place}; ")), "{error}");
     assert!(error.contains("cargo local --data-dir") && !missing.exists(), "{error}");

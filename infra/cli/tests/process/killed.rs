@@ -17,10 +17,11 @@ use tests::{Actor, MAIL, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 
 use crate::{on_data, serve};
 
+const KILLS: u64 = 20;
 const ROUNDS: u64 = 3;
-const WRITERS: u64 = 6;
+const WRITERS: u64 = 3;
 /// Written in a round before it ends.
-const COMMENTS: u64 = 60;
+const COMMENTS: u64 = 18;
 /// The longest wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -75,7 +76,7 @@ async fn write(actor: Actor, number: u64, answers: Arc<Mutex<Answers>>) -> Optio
 async fn after_a_kill_everything_answered_is_stored_and_the_table_in_order() {
     let data_dir = tempfile::tempdir().unwrap();
     let answers = Arc::<Mutex<Answers>>::default();
-    for round in 0..ROUNDS {
+    for round in 0..KILLS {
         let mut service = serve_writers(data_dir.path());
         let writers = (0..WRITERS)
             .map(|writer| tokio::spawn(write(service.member(), round * WRITERS + writer, Arc::clone(&answers))));

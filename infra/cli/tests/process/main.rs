@@ -1,6 +1,8 @@
 //! `cargo local` as a process. These tests are not in the package `tests`, because cargo builds this binary, and says where
 //! it is, for the tests of its own package alone.
 
+#[cfg(unix)]
+mod backup;
 mod cli;
 mod demo;
 mod export;
@@ -9,6 +11,8 @@ mod import;
 mod killed;
 mod moderate;
 mod person;
+#[cfg(target_os = "linux")]
+mod power;
 mod serve;
 
 use std::path::Path;

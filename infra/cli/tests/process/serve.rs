@@ -14,19 +14,23 @@ use tests::{Actor, MAIL, SECRET, Service, dot};
 use crate::{local, on_data, stderr};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-const SITE: &str = "https://comments.example.org";
+pub(crate) const SITE: &str = "https://comments.example.org";
 /// The longest wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-fn serve_command(data_dir: &Path, words: &[&str]) -> Command {
+pub(crate) fn serve_command(data_dir: &Path, words: &[&str]) -> Command {
     let mut command = on_data(&["serve", "--listen", "127.0.0.1:0"], data_dir);
     command.args(words).env("SVC_PUBLIC_URL", SITE);
     command
 }
 
 /// The service, and the address where it listens.
-fn serve(data_dir: &Path, words: &[&str]) -> (Service, String) {
-    let service = Service::start(&mut serve_command(data_dir, words), "{");
+pub(crate) fn serve(data_dir: &Path, words: &[&str]) -> (Service, String) {
+    start(&mut serve_command(data_dir, words))
+}
+
+pub(crate) fn start(command: &mut Command) -> (Service, String) {
+    let service = Service::start(command, "{");
     let address = line(&service.printed[0])["address"].as_str().unwrap().to_owned();
     (service, address)
 }
@@ -35,11 +39,11 @@ fn line(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-fn guest(service: &Service, address: &str) -> Actor {
+pub(crate) fn guest(service: &Service, address: &str) -> Actor {
     service.at(&format!("http://{address}/svc/api/v1"))
 }
 
-fn token(data_dir: &Path) -> String {
+pub(crate) fn token(data_dir: &Path) -> String {
     let output = on_data(&["token", "--id", "7", "--name", "Ada", "--moderator"], data_dir).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
@@ -165,9 +169,44 @@ fn a_taken_port_is_1_and_data_that_cannot_be_used_3() {
     let (service, _) = serve(&data_dir, &[]);
     refused(serve_command(&data_dir, &[]), 3, &["another process uses"]);
     assert!(service.stop().success());
-    fs::write(data_dir.join("table.db"), "no database").unwrap();
-    refused(serve_command(&data_dir, &[]), 3, &["table.db", "damaged"]);
-    assert_eq!(fs::read(data_dir.join("table.db")).unwrap(), b"no database");
+    let table = data_dir.join("table.db");
+    let names = || {
+        let entries = fs::read_dir(&data_dir).unwrap().map(|entry| entry.unwrap().file_name());
+        entries.collect::<std::collections::BTreeSet<_>>()
+    };
+    let (mut broken, before) = (fs::read(&table).unwrap(), names());
+    // A page of the tree is overwritten.
+    broken[4096..8192].fill(0xAB);
+    for content in [b"no database".as_slice(), &broken] {
+        fs::write(&table, content).unwrap();
+        refused(serve_command(&data_dir, &[]), 3, &["table.db", "damaged"]);
+        assert!(fs::read(&table).unwrap() == content && names() == before, "{:?}", names());
+    }
+}
+
+#[test]
+fn a_directory_without_a_version_is_upgraded_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    copy_tree(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data_dirs/unversioned")), &data_dir);
+    let (service, address) = serve(&data_dir, &[]);
+    let thread = tokio::runtime::Runtime::new().unwrap().block_on(guest(&service, &address).list("posts/1", ""));
+    assert!(thread.json.to_string().contains("Written before there were versions."), "{}", thread.json);
+    assert!(service.stop().success());
+    assert_eq!(fs::read_to_string(data_dir.join("version")).unwrap(), "1\n");
+    assert!(on_data(&["check"], &data_dir).output().unwrap().status.success());
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&entry.path(), &to)
+        } else {
+            drop(fs::copy(entry.path(), to))
+        }
+    }
 }
 
 #[tokio::test]

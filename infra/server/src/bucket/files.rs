@@ -1,24 +1,32 @@
 //! The part of S3 that the service uses, over files. Each put is published.
 
 use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::Timestamp;
 use s3s::dto::{
     DeleteObjectInput, DeleteObjectOutput, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
     PutObjectInput, PutObjectOutput,
 };
-use s3s::{S3, S3Request, S3Response, S3Result};
+use s3s::{S3, S3Error, S3Request, S3Response, S3Result};
 use s3s_fs::FileSystem;
 use serde_json::{Value, json};
 
 use super::lock;
 use crate::account::REGION;
+use crate::files::sync_folder;
 use crate::publisher::Publisher;
 
 /// Other operations are answered as not implemented.
 pub(super) struct Files {
     pub(super) system: FileSystem,
+    /// The folder of the bucket's folder.
+    pub(super) root: PathBuf,
     pub(super) puts: Arc<Mutex<Publisher>>,
 }
 
@@ -42,13 +50,44 @@ impl S3 for Files {
         let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
         let size = request.input.content_length.unwrap_or_default();
         let answer = self.system.put_object(request).await?;
+        self.sync(bucket.clone(), key.clone()).await?;
         lock(&self.puts).publish(put_event(&bucket, &key, size));
         Ok(answer)
     }
 
     async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
-        self.system.delete_object(request).await
+        let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
+        let answer = self.system.delete_object(request).await?;
+        self.sync(bucket, key).await?;
+        Ok(answer)
     }
+}
+
+impl Files {
+    /// Waits until an object, and what is kept of it, are on disk, or gone from it.
+    async fn sync(&self, bucket: String, key: String) -> S3Result<()> {
+        let root = self.root.clone();
+        let synced = tokio::task::spawn_blocking(move || sync(&root, &bucket, &key)).await;
+        synced.map_err(io::Error::other).flatten().map_err(S3Error::internal_error)
+    }
+}
+
+fn sync(root: &Path, bucket: &str, key: &str) -> io::Result<()> {
+    let object = root.join(bucket).join(key);
+    let about = format!(".bucket-{}.object-{}", URL_SAFE_NO_PAD.encode(bucket), URL_SAFE_NO_PAD.encode(key));
+    let about = ["metadata", "internal"].map(|kind| root.join(format!("{about}.{kind}.json")));
+    for file in [&object].into_iter().chain(&about) {
+        match File::open(file) {
+            Ok(file) => file.sync_all()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // The folders of the key and of the bucket may be new.
+    object.ancestors().take_while(|path| *path != root).try_for_each(|path| match sync_folder(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        synced => synced,
+    })
 }
 
 /// The record of a put, in version 2.1 of S3's format.

@@ -63,6 +63,7 @@ impl Shared {
         run: impl FnOnce(&Database, Q) -> Result<A, DynoxideError>,
     ) -> Result<Vec<u8>, DynoxideError> {
         let answer = self.run(body, run);
+        self.barrier.wrote();
         self.changed.notify_waiters();
         answer
     }

@@ -149,7 +149,6 @@ impl Queues {
                 )));
             }
             message.visible_at = now + timeout;
-            queue.write(message)?;
             queue.changed.notify_waiters();
             Ok(())
         })?;

@@ -20,7 +20,8 @@ use super::PersonError;
 use crate::check::Check;
 use crate::lease::Lease;
 use crate::store::person::erase::{Erasure, Gone};
-use crate::store::person::find::{self, Links, Match, Remains, Retained, identify};
+pub use crate::store::person::find::Retained;
+use crate::store::person::find::{self, Links, Match, Remains, identify};
 use crate::store::person::forgotten::{begin_erasure, end_erasure, unfinished_erasure};
 use crate::store::person::leftovers::Leftovers;
 

@@ -1,0 +1,137 @@
+//! `comments-server backup` and `restore`: a data directory as one file.
+
+mod archive;
+mod door;
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use flate2::read::GzDecoder;
+use jiff::{SignedDuration, Timestamp};
+use server::data_dir::{DataDir, DataDirError};
+use transfer::check::Check;
+
+use self::archive::{pack, unpack};
+pub(super) use self::door::Door;
+use super::export::write_to;
+use super::kept::open_table;
+use super::table::Table;
+use super::{Failure, UNUSABLE, data_dir, production_data_dir};
+
+/// Write everything that a service keeps into one file, while it runs or not.
+/// The exit code is 3 if the data or the file cannot be used
+#[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
+pub(super) struct BackUp {
+    /// File to write, compressed if it
+    /// ends in .gz; - is standard output
+    #[arg(long, value_name = "FILE", verbatim_doc_comment)]
+    pub(super) out: PathBuf,
+    /// Directory of the data and the
+    /// secrets
+    #[arg(long, value_name = "DIR", default_value_os_t = production_data_dir(), verbatim_doc_comment)]
+    pub(super) data_dir: PathBuf,
+}
+
+/// Make a data directory of a backup. The exit code is 3 if the backup is
+/// damaged, or the directory is not empty
+#[derive(Debug, Args)]
+#[command(args_override_self = true, verbatim_doc_comment)]
+pub(super) struct Restore {
+    /// File that backup wrote; - is standard input
+    pub(super) file: PathBuf,
+    /// Directory to make; it may exist if
+    /// it is empty
+    #[arg(long, value_name = "DIR", default_value_os_t = data_dir(), verbatim_doc_comment)]
+    pub(super) data_dir: PathBuf,
+}
+
+fn finished(done: Result<(), Failure>) -> ExitCode {
+    done.map_or_else(
+        |error| {
+            eprintln!("error: {error}");
+            ExitCode::from(UNUSABLE)
+        },
+        |()| ExitCode::SUCCESS,
+    )
+}
+
+impl BackUp {
+    pub(super) async fn run(self) -> ExitCode {
+        finished(self.back_up().await)
+    }
+
+    async fn back_up(self) -> Result<(), Failure> {
+        let data_dir = DataDir::existing(&self.data_dir)?;
+        let out = Some(self.out.as_path()).filter(|out| *out != Path::new("-"));
+        write_to(out, async |mut out| {
+            // Held until the archive is written, here or by the service.
+            let (_lock, snapshot) = match data_dir.lock() {
+                Ok(lock) => (Some(lock), door::snapshot(&open_table(Some(&data_dir))?, &data_dir).await?),
+                Err(in_use @ DataDirError::InUse(_)) => (None, door::ask(&data_dir).await?.ok_or(in_use)?),
+                Err(error) => return Err(error.into()),
+            };
+            pack(&data_dir, snapshot.path(), &mut out)?;
+            Ok(snapshot.done().await?)
+        })
+        .await
+    }
+}
+
+impl Restore {
+    pub(super) async fn run(self) -> ExitCode {
+        finished(self.restore().await)
+    }
+
+    async fn restore(self) -> Result<(), Failure> {
+        let target = &self.data_dir;
+        let is_new = !target.exists();
+        if !is_new && fs::read_dir(target)?.next().is_some() {
+            return Err(format!("{} is not empty; name an empty or a new directory", target.display()).into());
+        }
+        let data_dir = DataDir::open(target)?;
+        let staging = data_dir.staging();
+        let restored = self.fill(&staging).await;
+        if restored.is_err() {
+            fs::remove_dir_all(&staging)?;
+            if is_new {
+                fs::remove_dir(target)?;
+            }
+        }
+        let made_at = restored?;
+        data_dir.adopt(&staging)?;
+        writeln!(io::stdout(), "restored a backup that was made at {made_at}; repeat erasures since then")?;
+        Ok(())
+    }
+
+    /// Unpacks the backup, completes the work that was under way, and returns when the backup was made.
+    async fn fill(&self, staging: &Path) -> Result<Timestamp, Failure> {
+        DataDir::open(staging)?;
+        let named = |error: Failure| format!("{}: {error}", self.file.display());
+        let file: Box<dyn Read> = if self.file == Path::new("-") {
+            Box::new(io::stdin())
+        } else {
+            Box::new(File::open(&self.file).map_err(|error| named(error.into()))?)
+        };
+        let mut start = [0; 2];
+        let mut file = io::BufReader::new(file);
+        file.read_exact(&mut start).map_err(|error| named(error.into()))?;
+        let whole = start.chain(file);
+        let made_at = match start {
+            [0x1f, 0x8b] => unpack(GzDecoder::new(whole), staging),
+            _ => unpack(whole, staging),
+        };
+        let made_at = made_at.map_err(named)?;
+        let table = Table::open(staging, None).await?;
+        Check { repair: true, patience: Duration::ZERO }.run(&table.store, &mut io::sink()).await?;
+        if let Some(kept) = &table.kept {
+            // The first start makes the thumbnails that were still to be made.
+            kept.lock.begin_at((made_at - SignedDuration::from_hours(1)).into())?;
+        }
+        Ok(made_at)
+    }
+}

@@ -1,0 +1,134 @@
+//! The archive: a tar of the files, and at its end a manifest with their sums.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use ring::digest::{Context, SHA256};
+use serde_json::{Value, json};
+use server::data_dir::{DataDir, VERSION};
+use shared::domain::ids::hex;
+use tar::{Archive, Builder, EntryType, Header};
+
+use crate::commands::Failure;
+
+const MANIFEST: &str = "manifest.json";
+const TABLE: &str = "table.db";
+
+/// Computes the sum of what passes.
+struct Summed<T> {
+    inner: T,
+    sum: Context,
+}
+
+impl<T> Summed<T> {
+    fn new(inner: T) -> Self {
+        Self { inner, sum: Context::new(&SHA256) }
+    }
+
+    fn sum(self) -> String {
+        hex(self.sum.finish().as_ref())
+    }
+}
+
+impl<T: Read> Read for Summed<T> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.inner.read(buffer)?;
+        self.sum.update(&buffer[..length]);
+        Ok(length)
+    }
+}
+
+/// Writes the archive of a data directory with this snapshot of its table.
+pub(super) fn pack(data_dir: &DataDir, snapshot: &Path, out: impl Write) -> Result<(), Failure> {
+    let made_at = Timestamp::now();
+    let mut archive = Builder::new(out);
+    let mut sums = BTreeMap::new();
+    add(&mut archive, &mut sums, TABLE, snapshot)?;
+    for name in data_dir.files()? {
+        add(&mut archive, &mut sums, &name, &data_dir.file(&name))?;
+    }
+    let manifest = json!({ "version": VERSION, "made_at": made_at, "sha256": sums }).to_string();
+    archive.append_data(&mut header(manifest.len() as u64, made_at), MANIFEST, manifest.as_bytes())?;
+    archive.into_inner()?.flush()?;
+    Ok(())
+}
+
+fn add(
+    archive: &mut Builder<impl Write>,
+    sums: &mut BTreeMap<String, String>,
+    name: &str,
+    path: &Path,
+) -> io::Result<()> {
+    let file = match File::open(path) {
+        // Removed since it was listed.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    let metadata = file.metadata()?;
+    let modified = Timestamp::try_from(metadata.modified()?).map_err(io::Error::other)?;
+    let mut header = header(metadata.len(), modified);
+    let mut file = Summed::new(file);
+    archive.append_data(&mut header, name, &mut file)?;
+    sums.insert(name.to_owned(), file.sum());
+    Ok(())
+}
+
+fn header(size: u64, modified: Timestamp) -> Header {
+    let mut header = Header::new_gnu();
+    header.set_entry_type(EntryType::Regular);
+    header.set_size(size);
+    header.set_mode(0o600);
+    header.set_mtime(u64::try_from(modified.as_second()).unwrap_or_default());
+    header
+}
+
+/// Unpacks an archive into an empty folder, and returns when it was made.
+pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Failure> {
+    let damaged = |what: &str| Failure::from(format!("{what}; the backup is damaged or not complete"));
+    let mut sums = BTreeMap::new();
+    let mut manifest = None;
+    for entry in Archive::new(archive).entries().map_err(|error| damaged(&error.to_string()))? {
+        let mut entry = entry.map_err(|error| damaged(&error.to_string()))?;
+        let name = name_of(&entry.path()?).filter(|_| entry.header().entry_type() == EntryType::Regular);
+        let name = name.ok_or_else(|| damaged("it has something else than files"))?;
+        if name == MANIFEST {
+            let mut text = String::new();
+            entry.read_to_string(&mut text).map_err(|error| damaged(&error.to_string()))?;
+            manifest = Some(serde_json::from_str::<Value>(&text).map_err(|error| damaged(&error.to_string()))?);
+            continue;
+        }
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.header().mtime()?);
+        let mut file = DataDir::create_file(&folder.join(&name))?;
+        let mut entry = Summed::new(entry);
+        io::copy(&mut entry, &mut file).map_err(|error| damaged(&error.to_string()))?;
+        file.set_modified(modified)?;
+        sums.insert(name, entry.sum());
+    }
+    let manifest = manifest.ok_or_else(|| damaged("it has no manifest"))?;
+    let version = manifest["version"].as_u64().ok_or_else(|| damaged("its manifest has no version"))?;
+    if version > VERSION {
+        return Err(format!(
+            "a newer version made this backup ({version}, and this one reads {VERSION}); use that one"
+        )
+        .into());
+    }
+    let wanted: BTreeMap<String, String> = serde_json::from_value(manifest["sha256"].clone())?;
+    if let Some((name, _)) = wanted.iter().find(|(name, sum)| sums.get(*name) != Some(sum)) {
+        return Err(damaged(&format!("{name} differs from its sum")));
+    }
+    if sums.len() != wanted.len() || !sums.contains_key(TABLE) {
+        return Err(damaged("it has other files than its manifest says"));
+    }
+    Ok(manifest["made_at"].as_str().unwrap_or_default().parse()?)
+}
+
+/// A path below the data directory.
+fn name_of(path: &Path) -> Option<String> {
+    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let path: PathBuf = path.components().collect();
+    path.to_str().filter(|name| plain && !name.is_empty()).map(str::to_owned)
+}

@@ -1,0 +1,154 @@
+//! The door of a running service: a socket in its data directory. Who opens it gets a snapshot of the table, which lives as long
+//! as the connection.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use server::data_dir::DataDir;
+use server::engine::Engine;
+use tempfile::TempPath;
+
+use crate::commands::Failure;
+
+const DOOR: &str = "backup.sock";
+
+/// A snapshot of the table, which is removed with this.
+pub(in crate::commands) struct Snapshot {
+    path: PathBuf,
+    _made: Option<TempPath>,
+    #[cfg(unix)]
+    by: Option<tokio::net::UnixStream>,
+}
+
+impl Snapshot {
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until it is removed.
+    pub(super) async fn done(self) -> io::Result<()> {
+        #[cfg(unix)]
+        if let Some(mut by) = self.by {
+            use tokio::io::{AsyncReadExt, AsyncWriteExt};
+            by.shutdown().await?;
+            by.read(&mut [0]).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes a snapshot in this process.
+pub(super) async fn snapshot(engine: &Engine, data_dir: &DataDir) -> Result<Snapshot, Failure> {
+    let made = make(engine, data_dir).await?;
+    #[cfg(unix)]
+    let snapshot = Snapshot { path: made.to_path_buf(), _made: Some(made), by: None };
+    #[cfg(not(unix))]
+    let snapshot = Snapshot { path: made.to_path_buf(), _made: Some(made) };
+    Ok(snapshot)
+}
+
+async fn make(engine: &Engine, data_dir: &DataDir) -> Result<TempPath, Failure> {
+    let path = data_dir.temporary_file()?;
+    engine.snapshot(&path).await?;
+    Ok(path)
+}
+
+#[cfg(unix)]
+pub(in crate::commands) use self::unix::{Door, ask};
+
+#[cfg(unix)]
+mod unix {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+    use tokio::net::{UnixListener, UnixStream};
+    use tokio::task::JoinHandle;
+
+    use super::{DOOR, DataDir, Engine, Failure, Snapshot, io, make};
+
+    /// Closed when dropped.
+    pub(in crate::commands) struct Door(JoinHandle<()>);
+
+    impl Drop for Door {
+        fn drop(&mut self) {
+            self.0.abort();
+        }
+    }
+
+    impl Door {
+        /// Opens it. The caller holds the lock of the directory.
+        pub(in crate::commands) fn open(data_dir: &DataDir, engine: &Engine) -> io::Result<Self> {
+            let path = data_dir.file(DOOR);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let listener = UnixListener::bind(&path)?;
+            fs::set_permissions(&path, Permissions::from_mode(0o600))?;
+            let (data_dir, engine) = (data_dir.clone(), engine.clone());
+            Ok(Self(tokio::spawn(async move {
+                loop {
+                    match listener.accept().await {
+                        Ok((stream, _)) => drop(tokio::spawn(answer(stream, data_dir.clone(), engine.clone()))),
+                        Err(error) => {
+                            tracing::warn!("the door for backups: {error}");
+                            return;
+                        }
+                    }
+                }
+            })))
+        }
+    }
+
+    async fn answer(mut stream: UnixStream, data_dir: DataDir, engine: Engine) -> io::Result<()> {
+        let made = make(&engine, &data_dir).await;
+        let said = match &made {
+            Ok(path) => format!("ok {}\n", path.file_name().unwrap_or_default().to_string_lossy()),
+            Err(error) => format!("error {error}\n"),
+        };
+        stream.write_all(said.as_bytes()).await?;
+        // Until the other side is done with it.
+        stream.read(&mut [0]).await?;
+        drop(made);
+        Ok(())
+    }
+
+    /// Asks the service that uses the directory for a snapshot. `None` where no service does.
+    pub(in crate::commands) async fn ask(data_dir: &DataDir) -> Result<Option<Snapshot>, Failure> {
+        let mut stream = match UnixStream::connect(data_dir.file(DOOR)).await {
+            Ok(stream) => stream,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let mut said = String::new();
+        BufReader::new(&mut stream).read_line(&mut said).await?;
+        match said.trim_end().split_once(' ') {
+            Some(("ok", name)) => Ok(Some(Snapshot { path: data_dir.file(name), _made: None, by: Some(stream) })),
+            Some((_, error)) => Err(error.into()),
+            None => Err("the service ended while it made the backup".into()),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+pub(in crate::commands) use self::elsewhere::{Door, ask};
+
+#[cfg(not(unix))]
+mod elsewhere {
+    use super::{DataDir, Engine, Failure, Snapshot, io};
+
+    pub(in crate::commands) struct Door;
+
+    impl Door {
+        pub(in crate::commands) fn open(_data_dir: &DataDir, _engine: &Engine) -> io::Result<Self> {
+            Ok(Self)
+        }
+    }
+
+    pub(in crate::commands) async fn ask(_data_dir: &DataDir) -> Result<Option<Snapshot>, Failure> {
+        Ok(None)
+    }
+}

@@ -1,0 +1,186 @@
+//! Backups of a service that runs, and what is restored from them.
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Output, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::Value;
+use tests::dot;
+
+use crate::serve::{guest, serve, serve_command, start, token};
+use crate::{local, on_data, stderr};
+
+fn back_up(data_dir: &Path, out: &Path) -> Output {
+    on_data(&["backup", "--out", out.to_str().unwrap()], data_dir).output().unwrap()
+}
+
+fn restore(backup: &Path, data_dir: &Path) -> Output {
+    on_data(&["restore", backup.to_str().unwrap()], data_dir).output().unwrap()
+}
+
+fn is_well(output: &Output) -> bool {
+    assert!(output.status.success(), "{} {}", String::from_utf8_lossy(&output.stdout), stderr(output));
+    true
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_backup_during_writes_has_what_was_acknowledged_before_and_restores_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, copy, out) = (folder.path().join("data"), folder.path().join("copy"), folder.path().join("b.tar"));
+    let (service, address) = start(serve_command(&data, &[]).env("SVC_WRITE_LIMIT", "1000000"));
+    let ada = guest(&service, &address).with_token(&token(&data));
+    let image = ada.upload(&[("file", "a.gif", &dot(0))]).await.ok(201).json;
+    let stop = Arc::new(AtomicBool::new(false));
+    let writer = {
+        let (ada, stop) = (ada.clone(), Arc::clone(&stop));
+        tokio::spawn(async move {
+            let parent = ada.comment("posts/2", "parent").await;
+            while !stop.load(Ordering::Relaxed) {
+                let reply = ada.reply("posts/2", parent, "x").await;
+                ada.like(reply).await.ok(200);
+            }
+        })
+    };
+    fs::write(&out, "an older file").unwrap();
+    for _ in 0..3 {
+        let before = ada.comment("posts/1", "kept").await;
+        assert!(is_well(&back_up(&data, &out)));
+        assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o600);
+        let restored = restore(&out, &copy);
+        assert!(is_well(&restored));
+        let printed = String::from_utf8(restored.stdout).unwrap();
+        let time = printed.split_whitespace().find_map(|word| word.trim_matches(';').parse::<jiff::Timestamp>().ok());
+        assert!(time.is_some_and(|time| time <= jiff::Timestamp::now()), "{printed}");
+        assert!(is_well(&on_data(&["check"], &copy).output().unwrap()));
+        let (second, address) = serve(&copy, &[]);
+        let ids = guest(&second, &address).list("posts/1", "per_page=50").await.ids();
+        assert!(ids.contains(&before), "{ids:?}");
+        let path = image["url"].as_str().unwrap().split_once(".org").unwrap().1;
+        second.at(&format!("http://{address}")).send_at(http::Method::GET, path, "").await.ok(200);
+        // The same secrets.
+        guest(&second, &address).with_token(&token(&data)).get("moderation/comments").await.ok(200);
+        assert!(second.stop().success());
+        fs::remove_dir_all(&copy).unwrap();
+    }
+    stop.store(true, Ordering::Relaxed);
+    writer.await.unwrap();
+    let left = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(left.into_iter().all(|name| !name.starts_with(".tmp")), "the snapshot is gone");
+    assert!(service.stop().success());
+}
+
+#[tokio::test]
+async fn a_stopped_service_is_backed_up_to_a_pipe_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, copy) = (folder.path().join("data"), folder.path().join("copy"));
+    let (service, address) = serve(&data, &[]);
+    let ada = guest(&service, &address).with_token(&token(&data));
+    let comment = ada.comment("posts/1", "kept").await;
+    assert!(service.stop().success());
+    let piped = on_data(&["backup", "--out", "-"], &data).stdout(Stdio::piped()).output().unwrap();
+    assert!(piped.status.success());
+    let names: Vec<String> = tar_names(&piped.stdout);
+    for name in ["table.db", "visitor-salt", "sign-in-seed", "jwt-secret", "manifest.json"] {
+        assert!(names.iter().any(|found| found == name), "{name} in {names:?}");
+    }
+    let file = folder.path().join("b.tar");
+    fs::write(&file, &piped.stdout).unwrap();
+    fs::create_dir(&copy).unwrap();
+    assert!(is_well(&restore(&file, &copy)));
+    let exported = on_data(&["export"], &copy).output().unwrap();
+    assert!(String::from_utf8_lossy(&exported.stdout).contains(&comment.to_string()));
+}
+
+fn tar_names(bytes: &[u8]) -> Vec<String> {
+    let mut archive = tar::Archive::new(bytes);
+    archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().to_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_cannot_be_backed_up_or_restored_is_3_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (data, out) = (path("data"), path("b.tar"));
+    let refused = |output: Output, says: &str| {
+        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+        assert!(stderr(&output).starts_with("error: ") && stderr(&output).contains(says), "{}", stderr(&output));
+    };
+    refused(back_up(&data, &out), "data");
+    assert!(!out.exists() && !data.exists());
+    let (service, _) = serve(&data, &[]);
+    assert!(is_well(&back_up(&data, &out)));
+    refused(back_up(&data, &path("none/b.tar")), "none/b.tar");
+    refused(restore(&out, &data), "not empty");
+    assert!(service.stop().success());
+    refused(restore(&out, &data), "not empty");
+
+    let whole = fs::read(&out).unwrap();
+    let damaged = path("damaged.tar");
+    let mut flipped = whole.clone();
+    flipped[2_000] ^= 1;
+    for content in [&whole[..whole.len() / 2], &flipped, b"", b"no archive at all, and longer than a header"] {
+        fs::write(&damaged, content).unwrap();
+        refused(restore(&damaged, &path("copy")), "damaged.tar");
+        assert!(!path("copy").exists());
+        fs::create_dir(path("copy")).unwrap();
+        refused(restore(&damaged, &path("copy")), "damaged.tar");
+        fs::remove_dir(path("copy")).unwrap();
+    }
+    refused(restore(&path("missing.tar"), &path("copy")), "missing.tar");
+
+    // A name that leads out of the directory.
+    let mut evil = tar::Builder::new(File::create(&damaged).unwrap());
+    let mut header = tar::Header::new_gnu();
+    header.as_gnu_mut().unwrap().name[..7].copy_from_slice(b"../evil");
+    header.set_size(1);
+    header.set_cksum();
+    evil.append(&header, &b"x"[..]).unwrap();
+    evil.finish().unwrap();
+    refused(restore(&damaged, &path("copy")), "damaged.tar");
+    assert!(!path("evil").exists());
+}
+
+#[test]
+fn a_directory_of_a_newer_version_or_a_restore_that_was_killed_is_3_and_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let (service, _) = serve(&data, &[]);
+    assert!(service.stop().success());
+    assert_eq!(fs::read_to_string(data.join("version")).unwrap(), "1\n");
+    let commands: [&[&str]; 5] = [&["serve"], &["check"], &["export"], &["backup", "--out", "-"], &["moderate"]];
+    let all_refused = |says: &str| {
+        let names = || {
+            let entries = fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().path());
+            let mut files: Vec<_> = entries.map(|path| (fs::read(&path).unwrap_or_default(), path)).collect();
+            files.sort();
+            files
+        };
+        let before = names();
+        for words in commands {
+            let output = on_data(words, &data).env("SVC_PUBLIC_URL", "https://a.example").output().unwrap();
+            assert_eq!(output.status.code(), Some(3), "{words:?}: {}", stderr(&output));
+            assert!(stderr(&output).contains(says), "{words:?}: {}", stderr(&output));
+        }
+        assert!(names() == before);
+    };
+    fs::write(data.join("version"), "2\n").unwrap();
+    all_refused("newer version");
+    fs::write(data.join("version"), "1\n").unwrap();
+    fs::create_dir(data.join(".tmp-restore")).unwrap();
+    all_refused("restore");
+}
+
+#[tokio::test]
+async fn the_receipt_of_an_erasure_names_backups() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, address) = serve(folder.path(), &[]);
+    guest(&service, &address).with_token(&token(folder.path())).comment("posts/1", "x").await;
+    assert!(service.stop().success());
+    let erased = on_data(&["person", "erase", "--user", "7"], folder.path()).output().unwrap();
+    let receipt: Value = serde_json::from_slice(&erased.stdout).unwrap();
+    assert_eq!(receipt["stays"][0]["what"], "backups", "{receipt}");
+    assert!(local(&["backup", "--help"]).output().unwrap().status.success());
+}

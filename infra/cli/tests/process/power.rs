@@ -1,0 +1,304 @@
+//! The machine loses power. A trace of the system calls says which bytes and names were synced at each moment. On exactly those, and
+//! on those with a part of the others, the service starts again: nothing acknowledged is lost, and the table is in order.
+//!
+//! The tests need `strace`, so `.ci/run power` runs them. `POWER_CUTS` is their number.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use futures_util::future::join_all;
+use serde_json::json;
+use tests::dot;
+
+use crate::on_data;
+use crate::serve::{SITE, guest, serve_command, start, token};
+
+const CUTS: usize = 20;
+const TRACED: &str = "trace=openat,pwrite64,write,writev,sendto,sendmsg,ftruncate,fsync,fdatasync,rename,renameat,renameat2,link,\
+                      linkat,unlink,unlinkat,mkdir,mkdirat";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs strace"]
+async fn after_a_power_cut_everything_acknowledged_is_stored_and_the_table_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, trace) = (folder.path().join("data"), folder.path().join("trace"));
+    let mut command = Command::new("strace");
+    command
+        .args(["-D", "-f", "-qq", "-y", "-x", "-s", "20000000", "-e", TRACED, "-e", "signal=none", "-o"])
+        .arg(&trace);
+    let serve = serve_command(&data, &[]);
+    command.arg(serve.get_program()).args(serve.get_args());
+    command.env("SVC_PUBLIC_URL", SITE).env("SVC_WRITE_LIMIT", "1000000");
+    let (service, address) = start(&mut command);
+    let ada = guest(&service, &address).with_token(&token(&data));
+    for round in 0..8 {
+        let writes = (0..4).map(|writer| {
+            let ada = ada.clone();
+            async move {
+                let body = json!({ "body": format!("acknowledged-{round}-{writer}-end") });
+                let comment = ada.post("posts/1/comments", body).await.ok(201).id();
+                ada.like(comment).await.ok(200);
+                if writer == 0 {
+                    ada.upload(&[("file", "a.gif", &dot(round))]).await.ok(201);
+                }
+            }
+        });
+        join_all(writes).await;
+    }
+    // Its output ends with the tracer.
+    service.stop_reading();
+
+    let disk = Disk::read(&fs::read_to_string(&trace).unwrap(), &data);
+    let first = disk.events.iter().position(|event| matches!(event, Event::Acknowledged(_))).unwrap();
+    #[expect(clippy::disallowed_methods, reason = "no setting of the service")]
+    let cuts = std::env::var("POWER_CUTS").ok().map_or(CUTS, |cuts| cuts.parse().unwrap());
+    let last = disk.events.len();
+    let mut acknowledged = 0;
+    for cut in 0..cuts {
+        let end = first + 1 + (last - first - 1) * cut / cuts.max(2).saturating_sub(1).max(1);
+        let end = end.min(last);
+        let after = folder.path().join("after");
+        // Every second time a part of what was not synced has reached the disk as well.
+        let told = disk.after(end, (cut % 2 == 1).then_some(cut as u64), &after);
+        acknowledged = acknowledged.max(told.len());
+        assert!(start(&mut serve_command(&after, &[])).0.stop().success());
+        let check = on_data(&["check"], &after).output().unwrap();
+        assert!(check.status.success(), "cut {cut}: {}", String::from_utf8_lossy(&check.stdout));
+        let exported = on_data(&["export"], &after).output().unwrap();
+        let exported = String::from_utf8(exported.stdout).unwrap();
+        for told in told {
+            let is_kept = match told.strip_prefix("/media/") {
+                Some(image) => after.join("objects/media").join(image).exists(),
+                None => exported.contains(&told),
+            };
+            assert!(is_kept, "cut {cut} at {end} of {last} lost {told}");
+        }
+        fs::remove_dir_all(&after).unwrap();
+    }
+    assert!(acknowledged >= 32, "{acknowledged}");
+}
+
+enum Event {
+    /// A file or a folder that is new.
+    Made(PathBuf, bool),
+    Truncated(PathBuf, usize),
+    /// At this offset, or at the end.
+    Wrote(PathBuf, Option<usize>, Vec<u8>),
+    Renamed(PathBuf, PathBuf),
+    Linked(PathBuf, PathBuf),
+    Removed(PathBuf),
+    /// What had happened before this number of events.
+    Synced(PathBuf, usize),
+    Acknowledged(String),
+}
+
+/// What happened to the files below a folder, in order.
+struct Disk {
+    root: PathBuf,
+    events: Vec<Event>,
+}
+
+impl Disk {
+    fn read(trace: &str, root: &Path) -> Self {
+        let mut disk = Self { root: root.to_owned(), events: Vec::new() };
+        let mut unfinished: BTreeMap<&str, (&str, usize)> = BTreeMap::new();
+        for text in trace.lines() {
+            let (thread, call) = text.split_once(' ').unwrap();
+            let call = call.trim_start();
+            if let Some(begun) = call.strip_suffix(" <unfinished ...>") {
+                unfinished.insert(thread, (begun, disk.events.len()));
+            } else if let Some((_, rest)) = call.strip_prefix("<... ").and_then(|call| call.split_once(" resumed>")) {
+                let (begun, at) = unfinished.remove(thread).unwrap();
+                disk.call(&format!("{begun}{rest}"), at);
+            } else {
+                disk.call(call, disk.events.len());
+            }
+        }
+        disk
+    }
+
+    /// One call, which began after so many events.
+    fn call(&mut self, call: &str, began: usize) {
+        let Some((call, result)) = call.rsplit_once(" = ") else { return };
+        if result.starts_with('-') {
+            return;
+        }
+        let (name, arguments) = call.trim_end().split_once('(').unwrap();
+        let texts = || texts(arguments);
+        let open = arguments.split_once('<').and_then(|(_, rest)| Some(PathBuf::from(rest.split_once('>')?.0)));
+        let last =
+            |arguments: &str| arguments.trim_end_matches(')').rsplit(", ").next().unwrap().parse::<usize>().unwrap();
+        match name {
+            "write" | "writev" | "sendto" | "sendmsg" if arguments.contains("HTTP/1.1 201") => {
+                let sent = String::from_utf8_lossy(&texts().concat()).into_owned();
+                let comment = sent.split_once("acknowledged-").and_then(|(_, rest)| rest.split_once("-end"));
+                let image = sent.split_once("/media/").and_then(|(_, rest)| rest.split_once('"'));
+                let told = comment.map(|(name, _)| format!("acknowledged-{name}-end"));
+                let told = told.or_else(|| image.map(|(name, _)| format!("/media/{name}")));
+                self.events.extend(told.map(Event::Acknowledged));
+            }
+            "openat" if arguments.contains("O_CREAT") => {
+                // The result names the file, whatever the call was relative to.
+                let path = result.split_once('<').and_then(|(_, rest)| Some(rest.split_once('>')?.0));
+                let Some(path) = path.and_then(|path| self.ours(PathBuf::from(path))) else { return };
+                self.events.push(Event::Made(path.clone(), false));
+                if arguments.contains("O_TRUNC") {
+                    self.events.push(Event::Truncated(path, 0));
+                }
+            }
+            "mkdir" | "mkdirat" => self.named(&texts(), |path, _| Event::Made(path, true)),
+            "unlink" | "unlinkat" => self.named(&texts(), |path, _| Event::Removed(path)),
+            "rename" | "renameat" | "renameat2" => self.named(&texts(), Event::Renamed),
+            "link" | "linkat" => self.named(&texts(), Event::Linked),
+            _ => {
+                let Some(path) = open.and_then(|path| self.ours(path)) else { return };
+                self.events.push(match name {
+                    "fsync" | "fdatasync" => Event::Synced(path, began),
+                    "ftruncate" => Event::Truncated(path, last(arguments)),
+                    "pwrite64" => Event::Wrote(path, Some(last(arguments)), texts().concat()),
+                    _ => Event::Wrote(path, None, texts().concat()),
+                });
+            }
+        }
+    }
+
+    fn named(&mut self, texts: &[Vec<u8>], event: impl FnOnce(PathBuf, PathBuf) -> Event) {
+        let path = |text: &Vec<u8>| self.ours(PathBuf::from(String::from_utf8(text.clone()).unwrap()));
+        let Some(first) = texts.first().and_then(path) else { return };
+        let last = texts.last().and_then(path).unwrap_or_default();
+        self.events.push(event(first, last));
+    }
+
+    /// A file whose content matters. `SQLite` rebuilds its shared memory.
+    fn ours(&self, path: PathBuf) -> Option<PathBuf> {
+        (path.starts_with(&self.root) && !path.to_string_lossy().ends_with("-shm")).then_some(path)
+    }
+
+    /// Writes what the disk has when the power fails after so many events, with some of the unsynced bytes if there is a seed. Returns
+    /// what was acknowledged.
+    fn after(&self, end: usize, seed: Option<u64>, to: &Path) -> BTreeSet<String> {
+        let (mut files, mut names, mut kept, mut told) =
+            (Vec::<File>::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        let root = files.len();
+        files.push(File::default());
+        kept.insert(self.root.clone(), root);
+        names.insert(self.root.clone(), root);
+        for (number, event) in self.events[..end].iter().enumerate() {
+            match event {
+                Event::Made(path, is_folder) => {
+                    names.entry(path.clone()).or_insert_with(|| {
+                        files.push(File { is_folder: *is_folder, ..File::default() });
+                        files.len() - 1
+                    });
+                }
+                Event::Truncated(path, size) => files[names[path]].changes.push((number, Change::Truncate(*size))),
+                Event::Wrote(path, at, bytes) => {
+                    if let Some(file) = names.get(path) {
+                        files[*file].changes.push((number, Change::Write(*at, bytes)));
+                    }
+                }
+                Event::Renamed(from, to) => {
+                    let file = names.remove(from).unwrap();
+                    names.insert(to.clone(), file);
+                }
+                Event::Linked(from, to) => {
+                    let file = names[from];
+                    names.insert(to.clone(), file);
+                }
+                Event::Removed(path) => drop(names.remove(path)),
+                Event::Synced(path, began) => {
+                    let Some(file) = names.get(path) else { continue };
+                    files[*file].synced = files[*file].synced.max(*began);
+                    // The names in a folder.
+                    let of_folder = |name: &PathBuf| name.parent() == Some(path.as_path());
+                    kept.retain(|name, _| !of_folder(name));
+                    let now = names.iter().filter(|(name, _)| of_folder(name));
+                    kept.extend(now.map(|(name, file)| (name.clone(), *file)));
+                }
+                Event::Acknowledged(what) => drop(told.insert(what.clone())),
+            }
+        }
+        fs::create_dir_all(to).unwrap();
+        for (name, file) in &kept {
+            let is_there =
+                name.ancestors().take_while(|path| path.starts_with(&self.root)).all(|path| kept.contains_key(path));
+            if !is_there || *file == root {
+                continue;
+            }
+            let place = to.join(name.strip_prefix(&self.root).unwrap());
+            if files[*file].is_folder {
+                fs::create_dir_all(place).unwrap();
+            } else {
+                fs::create_dir_all(place.parent().unwrap()).unwrap();
+                fs::write(place, files[*file].content(seed)).unwrap();
+            }
+        }
+        told
+    }
+}
+
+#[derive(Default)]
+struct File<'a> {
+    is_folder: bool,
+    changes: Vec<(usize, Change<'a>)>,
+    /// Changes before this event are on disk.
+    synced: usize,
+}
+
+enum Change<'a> {
+    Truncate(usize),
+    Write(Option<usize>, &'a [u8]),
+}
+
+impl File<'_> {
+    fn content(&self, seed: Option<u64>) -> Vec<u8> {
+        let mut content = Vec::new();
+        for (number, change) in &self.changes {
+            let by_chance =
+                seed.is_some_and(|seed| (*number as u64 ^ seed).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 63 == 1);
+            if *number >= self.synced && !by_chance {
+                continue;
+            }
+            match change {
+                Change::Truncate(size) => content.resize(*size, 0),
+                Change::Write(at, bytes) => {
+                    let at = at.unwrap_or(content.len());
+                    content.resize(content.len().max(at + bytes.len()), 0);
+                    content[at..at + bytes.len()].copy_from_slice(bytes);
+                }
+            }
+        }
+        content
+    }
+}
+
+/// The strings of a call, as bytes.
+fn texts(arguments: &str) -> Vec<Vec<u8>> {
+    let mut texts = Vec::new();
+    let mut bytes = arguments.bytes();
+    while bytes.by_ref().any(|byte| byte == b'"') {
+        let mut text = Vec::new();
+        while let Some(byte) = bytes.next() {
+            match byte {
+                b'"' => break,
+                b'\\' => text.push(match bytes.next().unwrap() {
+                    b'n' => b'\n',
+                    b't' => b'\t',
+                    b'r' => b'\r',
+                    b'v' => 11,
+                    b'f' => 12,
+                    b'x' => {
+                        let digits = [bytes.next().unwrap(), bytes.next().unwrap()];
+                        u8::from_str_radix(str::from_utf8(&digits).unwrap(), 16).unwrap()
+                    }
+                    other => other,
+                }),
+                byte => text.push(byte),
+            }
+        }
+        texts.push(text);
+    }
+    texts
+}
