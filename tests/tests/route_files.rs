@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use http::Method;
 use server::gateway;
@@ -126,4 +128,30 @@ fn the_watch_router_has_the_routes() {
     }
     let begin = "[workspace.metadata.lambda.watch.router]\n";
     assert_written("Cargo.toml", &replaced(&committed("Cargo.toml"), begin, "\n[profile", &router));
+}
+
+/// Cargo does not build the tests of a target that says `test = false`, and says nothing of them.
+#[test]
+fn a_library_whose_tests_are_not_built_has_none() {
+    let mut checked = 0;
+    for function in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions")).unwrap() {
+        let folder = function.unwrap().path();
+        let Ok(manifest) = fs::read_to_string(folder.join("Cargo.toml")) else { continue };
+        let library = manifest.split("\n[").find(|section| section.starts_with("lib]")).expect("a section [lib]");
+        if library.lines().any(|line| line == "test = false") {
+            let tests = rust_files(&folder.join("src"))
+                .into_iter()
+                .filter(|file| fs::read_to_string(file).unwrap().contains("test]\n"))
+                .collect::<Vec<_>>();
+            assert!(tests.is_empty(), "remove `test = false` from {}: {tests:#?}", folder.display());
+            checked += 1;
+        }
+    }
+    assert!(checked > 4, "only {checked} libraries were found");
+}
+
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let files = entries.flat_map(|path| if path.is_dir() { rust_files(&path) } else { vec![path] });
+    files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
