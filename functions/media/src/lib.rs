@@ -72,13 +72,12 @@ impl Media {
     /// DELETE `media/{name}`. Works with uploads switched off too, so that earlier uploads can be removed.
     async fn remove(&self, app: &App, call: &Call, file: &str) -> Result<Answer> {
         let file = Name::of_file(file).ok_or(Refusal::NotFound);
-        let viewer = app.admit(call, RateClass::Write, exists(&file), AuthRequirement::Moderator).await?;
-        policy::moderate(&viewer)?;
+        let moderator = app.admit_moderator(call, RateClass::Write, exists(&file)).await?;
         let (name, format) = file?;
         let (bucket, image, thumbnail) = (self.bucket(&app.config), name.upload(format), name.thumbnail());
         // Logged first, so that no image is removed without an entry.
         if bucket.has(&image).await? {
-            app.store.log_removal_of_image(app.moderator(&viewer)?).await?;
+            app.store.log_removal_of_image(app.by(&moderator)?).await?;
         }
         tokio::try_join!(bucket.delete(&image), bucket.delete(&thumbnail))?;
         Ok(Answer::no_content())

@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shared::app::App;
-use shared::app::admission::{AuthRequirement, exists};
+use shared::app::admission::exists;
 use shared::domain::author::Author;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{UserId, is_keyed_hash};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
 use shared::domain::user::Ban;
-use shared::domain::viewer::Viewer;
+use shared::domain::viewer::Moderator;
 use shared::error::Result;
 use shared::http::input::Input;
 use shared::http::request::{Call, path_id};
@@ -58,53 +58,50 @@ impl BanInput {
 
 /// PUT `users/{id}/ban`
 pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, id) = find(app, call, id).await?;
-    may_ban(app, call, &viewer, id).await?;
+    let (moderator, id) = find(app, call, id).await?;
+    may_ban(app, call, &moderator, id).await?;
     let input = BanInput::read(app, call, None)?;
-    app.store.set_ban(id, Some(input.ban()), input.rejects, app.moderator(&viewer)?).await?;
+    app.store.set_ban(id, Some(input.ban()), input.rejects, app.by(&moderator)?).await?;
     let BanInput { until, reason, .. } = input;
     Ok(Answer::ok(&json!({ "data": { "user_id": id, "banned_until": until, "reason": reason } })))
 }
 
 /// Refuses to ban the caller and moderators named in the settings. For a user whose id is a hash, the user's item has the
 /// issuer; before the first sign-in it may be the caller's.
-async fn may_ban(app: &App, call: &Call, viewer: &Viewer, user: UserId) -> Result<()> {
+async fn may_ban(app: &App, call: &Call, moderator: &Moderator, user: UserId) -> Result<()> {
     let known = if user.is_hashed() { app.store.user(user, Reading::Eventual).await? } else { None };
     let of_user = known.as_ref().and_then(|known| known.issuer.as_deref());
     let issuers: Vec<&str> = of_user.into_iter().chain(call.issuer()).collect();
-    Ok(policy::ban(&app.config, viewer, &issuers, user)?)
+    Ok(policy::ban(&app.config, moderator, &issuers, user)?)
 }
 
 /// DELETE `users/{id}/ban`
 pub(crate) async fn unban_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, id) = find(app, call, id).await?;
-    app.store.set_ban(id, None, false, app.moderator(&viewer)?).await?;
+    let (moderator, id) = find(app, call, id).await?;
+    app.store.set_ban(id, None, false, app.by(&moderator)?).await?;
     Ok(Answer::no_content())
 }
 
 /// PUT `comments/{id}/ban`: the user who wrote it, or the network of the guest.
 pub(crate) async fn of_comment(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let find = app.find_comment(id);
-    let (viewer, found) = app.admit_with(call, RateClass::Write, Ok(()), AuthRequirement::Moderator, find).await?;
-    policy::see(&viewer, &found.comment, &found.ancestors)?;
-    policy::moderate(&viewer)?;
-    match policy::banned_for(&found.comment)? {
-        Author::User(user) => of_writer(app, call, &viewer, user).await,
-        Author::Network(network) => of_network(app, call, &viewer, &found.comment, &network).await,
+    let (moderator, comment) = app.admit_moderator_of(call, RateClass::Write, Ok(()), id).await?;
+    match policy::banned_for(&comment)? {
+        Author::User(user) => of_writer(app, call, &moderator, user).await,
+        Author::Network(network) => of_network(app, call, &moderator, &comment, &network).await,
     }
 }
 
-async fn of_writer(app: &App, call: &Call, viewer: &Viewer, user: UserId) -> Result<Answer> {
-    may_ban(app, call, viewer, user).await?;
+async fn of_writer(app: &App, call: &Call, moderator: &Moderator, user: UserId) -> Result<Answer> {
+    may_ban(app, call, moderator, user).await?;
     let input = BanInput::read(app, call, None)?;
-    app.store.set_ban(user, Some(input.ban()), input.rejects, app.moderator(viewer)?).await?;
+    app.store.set_ban(user, Some(input.ban()), input.rejects, app.by(moderator)?).await?;
     Ok(present(Some(user), None, input))
 }
 
-async fn of_network(app: &App, call: &Call, viewer: &Viewer, comment: &Comment, network: &str) -> Result<Answer> {
+async fn of_network(app: &App, call: &Call, moderator: &Moderator, comment: &Comment, network: &str) -> Result<Answer> {
     let mut input = BanInput::read(app, call, Some(LONGEST_NETWORK_BAN))?;
     input.until = input.until.or_else(|| Some(app.clock.now() + NETWORK_BAN));
-    app.store.ban_network(network, comment, input.ban(), input.rejects, app.moderator(viewer)?).await?;
+    app.store.ban_network(network, comment, input.ban(), input.rejects, app.by(moderator)?).await?;
     Ok(present(None, Some(network), input))
 }
 
@@ -115,19 +112,17 @@ fn present(user: Option<UserId>, network: Option<&str>, BanInput { until, reason
 
 /// DELETE `moderation/networks/{network}/ban`
 pub(crate) async fn unban_network(app: &App, call: &Call, network: &str) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Write, Ok(()), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
+    let moderator = app.admit_moderator(call, RateClass::Write, Ok(())).await?;
     // Nothing else names a network, and the table takes no long keys.
     if is_keyed_hash(network) {
-        app.store.unban_network(network, app.moderator(&viewer)?).await?;
+        app.store.unban_network(network, app.by(&moderator)?).await?;
     }
     Ok(Answer::no_content())
 }
 
 /// The caller, who may moderate, and the user named in the path.
-async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, UserId)> {
+async fn find(app: &App, call: &Call, id: &str) -> Result<(Moderator, UserId)> {
     let id = path_id::<UserId>(id);
-    let viewer = app.admit(call, RateClass::Write, exists(&id), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
-    Ok((viewer, id?))
+    let moderator = app.admit_moderator(call, RateClass::Write, exists(&id)).await?;
+    Ok((moderator, id?))
 }

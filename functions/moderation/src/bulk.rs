@@ -7,7 +7,6 @@ use futures_util::stream::{self, StreamExt};
 use serde::Serialize;
 use serde_json::Value;
 use shared::app::App;
-use shared::app::admission::AuthRequirement;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ID_BOUND, Visitor};
 use shared::domain::rate_limit::RateClass;
@@ -17,8 +16,7 @@ use shared::http::input::Input;
 use shared::http::request::Call;
 use shared::http::resource::Data;
 use shared::http::response::Answer;
-use shared::policy;
-use shared::store::log::Moderator;
+use shared::store::log::By;
 use shared::store::moderation::Verdict;
 
 const MAX_IDS: usize = 50;
@@ -47,9 +45,8 @@ struct Failure {
 }
 
 pub(crate) async fn decide(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Bulk, Ok(()), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
-    let by = app.moderator(&viewer)?;
+    let moderator = app.admit_moderator(call, RateClass::Bulk, Ok(())).await?;
+    let by = app.by(&moderator)?;
     let input = BulkInput::read(call)?;
     let mut of_writers: HashMap<Visitor, Vec<Comment>> = HashMap::new();
     for found in app.store.find_all(input.ids.clone()).await? {
@@ -68,12 +65,7 @@ pub(crate) async fn decide(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::ok(&Data { data: results }))
 }
 
-async fn decide_all(
-    app: &App,
-    comments: Vec<Comment>,
-    input: &BulkInput,
-    by: Moderator<'_>,
-) -> Vec<(CommentId, Result<()>)> {
+async fn decide_all(app: &App, comments: Vec<Comment>, input: &BulkInput, by: By<'_>) -> Vec<(CommentId, Result<()>)> {
     let mut decided = Vec::new();
     for comment in comments {
         let (id, seen) = (comment.id, input.seen.get(&comment.id).copied());

@@ -3,13 +3,12 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 use shared::app::App;
-use shared::app::admission::AuthRequirement;
 use shared::domain::comment::Comment;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::rejection::{Grounds, MAX_NOTE, RejectionReason};
 use shared::domain::report::Report;
 use shared::domain::time::Timestamp;
-use shared::domain::viewer::Viewer;
+use shared::domain::viewer::{Moderator, Viewer};
 use shared::domain::visible;
 use shared::error::{Refusal, Result};
 use shared::http::input::Input;
@@ -18,7 +17,7 @@ use shared::http::resource::{Data, UserResource};
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
-use shared::store::log::Moderator;
+use shared::store::log::By;
 use shared::store::moderation::{Decided, Verdict};
 
 /// Reports of one comment that are listed.
@@ -26,22 +25,22 @@ const MAX_REPORTS: usize = 1_000;
 
 /// POST `comments/{id}/pin`
 pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = find_to_pin(app, call, id).await?;
+    let (moderator, comment) = find_to_pin(app, call, id).await?;
     policy::pinnable(&comment)?;
-    if !app.store.pin(&comment, app.moderator(&viewer)?).await? {
+    if !app.store.pin(&comment, app.by(&moderator)?).await? {
         still_exists(app, &comment).await?;
         return Err(policy::unapproved_pin().into());
     }
-    present(app, call, &viewer, &comment).await
+    present(app, call, &moderator, &comment).await
 }
 
 /// DELETE `comments/{id}/pin`
 pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = find_to_pin(app, call, id).await?;
-    if !app.store.unpin(&comment, app.moderator(&viewer)?).await? {
+    let (moderator, comment) = find_to_pin(app, call, id).await?;
+    if !app.store.unpin(&comment, app.by(&moderator)?).await? {
         still_exists(app, &comment).await?;
     }
-    present(app, call, &viewer, &comment).await
+    present(app, call, &moderator, &comment).await
 }
 
 /// POST `comments/{id}/approve`
@@ -55,14 +54,14 @@ pub(crate) async fn reject(app: &App, call: &Call, id: &str) -> Result<Answer> {
 }
 
 async fn judge(app: &App, call: &Call, id: &str, verdict: impl FnOnce(&mut Input) -> Verdict) -> Result<Answer> {
-    let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
+    let (moderator, comment) = app.admit_moderator_of(call, RateClass::Write, Ok(()), id).await?;
     let mut input = Input::new(call.json()?);
     let seen = input.optional_time("updated_at");
     let verdict = verdict(&mut input);
     input.finish()?;
-    decide(app, comment.clone(), &verdict, seen, app.moderator(&viewer)?).await?;
+    decide(app, comment.clone(), &verdict, seen, app.by(&moderator)?).await?;
     let comment = read_again(app, comment).await?;
-    present(app, call, &viewer, &comment).await
+    present(app, call, &moderator, &comment).await
 }
 
 /// The moderator's reason and note. A note without a visible character counts as missing.
@@ -78,14 +77,14 @@ pub(crate) fn grounds(input: &mut Input) -> Grounds {
 
 /// GET `comments/{id}/reports`: the newest [`MAX_REPORTS`], newest first.
 pub(crate) async fn reports(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (_, comment) = find(app, call, RateClass::Read, Ok(()), id).await?;
+    let (_, comment) = app.admit_moderator_of(call, RateClass::Read, Ok(()), id).await?;
     present_reports(app, &comment).await
 }
 
 /// POST `comments/{id}/reports/dismiss`
 pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, comment) = find(app, call, RateClass::Write, Ok(()), id).await?;
-    decide(app, comment.clone(), &Verdict::Dismiss, None, app.moderator(&viewer)?).await?;
+    let (moderator, comment) = app.admit_moderator_of(call, RateClass::Write, Ok(()), id).await?;
+    decide(app, comment.clone(), &Verdict::Dismiss, None, app.by(&moderator)?).await?;
     present_reports(app, &read_again(app, comment).await?).await
 }
 
@@ -95,7 +94,7 @@ pub(crate) async fn decide(
     comment: Comment,
     verdict: &Verdict,
     seen: Option<Timestamp>,
-    by: Moderator<'_>,
+    by: By<'_>,
 ) -> Result<()> {
     match app.store.decide(comment, verdict, seen, by).await? {
         Decided::Done => Ok(()),
@@ -115,26 +114,11 @@ async fn still_exists(app: &App, comment: &Comment) -> Result<()> {
     Ok(policy::exists(&now.comment)?)
 }
 
-async fn find_to_pin(app: &App, call: &Call, id: &str) -> Result<(Viewer, Comment)> {
+async fn find_to_pin(app: &App, call: &Call, id: &str) -> Result<(Moderator, Comment)> {
     let exists = policy::feature(app.config.features.pins);
-    let (viewer, comment) = find(app, call, RateClass::Write, exists, id).await?;
-    policy::pin(&app.config, &viewer, &comment)?;
-    Ok((viewer, comment))
-}
-
-/// The comment, which the viewer sees and moderates.
-async fn find(
-    app: &App,
-    call: &Call,
-    class: RateClass,
-    exists: Result<(), Refusal>,
-    id: &str,
-) -> Result<(Viewer, Comment)> {
-    let find = app.find_comment(id);
-    let (viewer, found) = app.admit_with(call, class, exists, AuthRequirement::Moderator, find).await?;
-    policy::see(&viewer, &found.comment, &found.ancestors)?;
-    policy::moderate(&viewer)?;
-    Ok((viewer, found.comment))
+    let (moderator, comment) = app.admit_moderator_of(call, RateClass::Write, exists, id).await?;
+    policy::pin(&app.config, &moderator, &comment)?;
+    Ok((moderator, comment))
 }
 
 async fn present(app: &App, call: &Call, viewer: &Viewer, comment: &Comment) -> Result<Answer> {

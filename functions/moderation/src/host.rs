@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use shared::app::App;
-use shared::app::admission::{AuthRequirement, exists};
+use shared::app::admission::exists;
 use shared::domain::ids::UserId;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::thread::{MAX_ADDRESS, MAX_TITLE, is_address};
@@ -16,8 +16,7 @@ use shared::store::moderation::HostRecord;
 /// PUT `{type}/{id}`: describes a record. Omitted fields are removed.
 pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
     let thread = policy::thread(&app.config, kind, record);
-    let viewer = app.admit(call, RateClass::Write, exists(&thread), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
+    let moderator = app.admit_moderator(call, RateClass::Write, exists(&thread)).await?;
     let thread = thread?;
     let mut input = Input::new(call.json()?);
     let author = input.optional_id("author_id").map(UserId);
@@ -28,7 +27,7 @@ pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -
     }
     input.finish()?;
     let record = HostRecord { author, title, url };
-    app.store.set_record(&thread, &record).await?;
+    app.store.set_record(&thread, &record, &moderator).await?;
     Ok(Answer::ok(&json!({ "data": {
         "type": thread.kind,
         "id": thread.record,

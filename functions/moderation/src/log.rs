@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use shared::app::App;
-use shared::app::admission::AuthRequirement;
 use shared::domain::ids::UserId;
 use shared::domain::log::LogEntry;
 use shared::domain::rate_limit::RateClass;
@@ -12,17 +11,15 @@ use shared::domain::viewer::Viewer;
 use shared::error::Result;
 use shared::http::request::Call;
 use shared::http::response::Answer;
-use shared::policy;
 
 use crate::walk::Walk;
 
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
+    let moderator = app.admit_moderator(call, RateClass::Read, Ok(())).await?;
     let walk = Walk::new(app, call, "log".to_owned())?;
     let (entries, cursors) = app.store.log(walk.cursor, walk.per_page).await?;
     let mut envelope = walk.envelope(call, entries.iter().map(present).collect(), cursors)?;
-    envelope.names = Some(names(app, &viewer, &entries).await?);
+    envelope.names = Some(names(app, &moderator, &entries).await?);
     Ok(Answer::ok(&envelope))
 }
 

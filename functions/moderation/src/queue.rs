@@ -7,7 +7,7 @@ use futures_util::future::try_join;
 use serde::Serialize;
 use serde_json::{Value, json};
 use shared::app::App;
-use shared::app::admission::{AuthRequirement, exists};
+use shared::app::admission::exists;
 use shared::domain::author::Author;
 use shared::domain::comment::{Comment, HeldFor};
 use shared::domain::ids::{ThreadId, UserId};
@@ -138,16 +138,15 @@ impl From<&ReportExcerpt> for ReportResource {
 }
 
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, class(app, call), Ok(()), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
+    let moderator = app.admit_moderator(call, class(app, call), Ok(())).await?;
     if let Some(id) = call.parameter("id") {
-        return one(app, call, &viewer, id).await;
+        return one(app, call, &moderator, id).await;
     }
     let state = state(call)?;
     let walk = Walk::new(app, call, format!("queue {}", state.name()))?;
     let page = app.store.queue(state, walk.cursor, walk.per_page, app.clock.now());
     let ((found, cursors), counts) = try_join(page, app.store.queue_counts()).await?;
-    let mut envelope = walk.envelope(call, present(app, call, &viewer, &found).await?, cursors)?;
+    let mut envelope = walk.envelope(call, present(app, call, &moderator, &found).await?, cursors)?;
     envelope.meta.counts = Some(counts);
     Ok(Answer::ok(&envelope).in_the_language_asked_for())
 }
@@ -170,12 +169,11 @@ async fn one(app: &App, call: &Call, viewer: &Viewer, id: &str) -> Result<Answer
 
 pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let id = path_id::<UserId>(id);
-    let viewer = app.admit(call, class(app, call), exists(&id), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
+    let moderator = app.admit_moderator(call, class(app, call), exists(&id)).await?;
     let id = id?;
     let walk = Walk::new(app, call, format!("user {id}"))?;
     let (found, cursors) = app.store.written_by(&id.into(), walk.cursor, walk.per_page).await?;
-    let items = present(app, call, &viewer, &found).await?;
+    let items = present(app, call, &moderator, &found).await?;
     Ok(walk.answer(call, items, cursors)?.in_the_language_asked_for())
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use shared::app::App;
-use shared::app::admission::{AuthRequirement, exists};
+use shared::app::admission::exists;
 use shared::domain::rate_limit::RateClass;
 use shared::error::Result;
 use shared::http::request::Call;
@@ -12,8 +12,7 @@ use shared::policy;
 /// POST `{type}/{id}/close` and `{type}/{id}/open`. The thread may be empty.
 pub(crate) async fn set_closed(app: &App, call: &Call, kind: &str, record: &str, closed: bool) -> Result<Answer> {
     let thread = policy::thread(&app.config, kind, record);
-    let viewer = app.admit(call, RateClass::Write, exists(&thread), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
-    app.store.set_closed(&thread?, closed, app.moderator(&viewer)?).await?;
+    let moderator = app.admit_moderator(call, RateClass::Write, exists(&thread)).await?;
+    app.store.set_closed(&thread?, closed, app.by(&moderator)?).await?;
     Ok(Answer::ok(&json!({ "data": { "closed": closed } })))
 }

@@ -3,7 +3,6 @@
 use serde::Serialize;
 use serde_json::json;
 use shared::app::App;
-use shared::app::admission::AuthRequirement;
 use shared::domain::ids::{CommentId, UserId};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
@@ -12,7 +11,6 @@ use shared::error::{FieldErrors, Result};
 use shared::http::request::Call;
 use shared::http::resource::{Data, UserResource};
 use shared::http::response::Answer;
-use shared::policy;
 use shared::store::bans::Banned;
 use shared::store::users::{MAX_QUERY, Search};
 
@@ -69,8 +67,7 @@ impl ModeratedUser {
 
 /// GET `moderation/users`: users whose names contain `q`, or the users and networks banned now.
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
+    app.admit_moderator(call, RateClass::Read, Ok(())).await?;
     match (call.parameter("q"), call.parameter("banned")) {
         (Some(part), None) => search(app, part).await,
         (None, Some("true")) => banned(app, call).await,

@@ -8,12 +8,11 @@ use http::StatusCode;
 use serde::Serialize;
 use serde_json::Value;
 use shared::app::App;
-use shared::app::admission::AuthRequirement;
 use shared::domain::deliveries::DueWebhook;
 use shared::domain::ids::{CommentId, hex};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::time::Timestamp;
-use shared::domain::viewer::Viewer;
+use shared::domain::viewer::Moderator;
 use shared::domain::webhook::{
     Delivery, Endpoint, EndpointId, Event, EventKind, MAX_ENDPOINTS, MessageId, Status, new_secret,
 };
@@ -92,7 +91,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
 
 /// POST `moderation/webhooks`
 pub(crate) async fn create(app: &App, call: &Call) -> Result<Answer> {
-    let viewer = admit(app, call, RateClass::Write).await?;
+    let moderator = admit(app, call, RateClass::Write).await?;
     let fields = Fields::read(app, call, true)?;
     let secret = new_secret(&app.random);
     let endpoint = Endpoint {
@@ -105,7 +104,7 @@ pub(crate) async fn create(app: &App, call: &Call) -> Result<Answer> {
         failing_since: None,
         warning_due: false,
     };
-    let added = app.store.add_endpoint(endpoint, app.moderator(&viewer)?).await?;
+    let added = app.store.add_endpoint(endpoint, app.by(&moderator)?).await?;
     let too_many = || FieldErrors::one("url", format!("There may be at most {MAX_ENDPOINTS} webhooks."));
     let mut data = EndpointResource::from(&added.ok_or_else(too_many)?);
     data.secret = Some(secret.expose().to_owned());
@@ -114,7 +113,7 @@ pub(crate) async fn create(app: &App, call: &Call) -> Result<Answer> {
 
 /// PATCH `moderation/webhooks/{id}`. What is absent stays.
 pub(crate) async fn update(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let viewer = admit(app, call, RateClass::Write).await?;
+    let moderator = admit(app, call, RateClass::Write).await?;
     let endpoint = find(app, id).await?;
     let fields = Fields::read(app, call, false)?;
     let change = |endpoint: &mut Endpoint| {
@@ -122,16 +121,16 @@ pub(crate) async fn update(app: &App, call: &Call, id: &str) -> Result<Answer> {
         endpoint.events = fields.events.clone().unwrap_or_else(|| endpoint.events.clone());
         endpoint.enable(fields.enabled.unwrap_or(endpoint.enabled));
     };
-    let changed = app.store.edit_endpoint(endpoint.id, app.moderator(&viewer)?, change).await?;
+    let changed = app.store.edit_endpoint(endpoint.id, app.by(&moderator)?, change).await?;
     let changed = changed.ok_or(Refusal::NotFound)?;
     Ok(Answer::ok(&Data { data: EndpointResource::from(&changed) }))
 }
 
 /// DELETE `moderation/webhooks/{id}`
 pub(crate) async fn destroy(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let viewer = admit(app, call, RateClass::Write).await?;
+    let moderator = admit(app, call, RateClass::Write).await?;
     let endpoint = find(app, id).await?;
-    let removed = app.store.remove_endpoint(endpoint.id, app.moderator(&viewer)?).await?;
+    let removed = app.store.remove_endpoint(endpoint.id, app.by(&moderator)?).await?;
     if removed { Ok(Answer::no_content()) } else { Err(Refusal::NotFound.into()) }
 }
 
@@ -176,11 +175,9 @@ async fn send(app: &App, endpoint: EndpointId, message: &MessageId, new: Option<
 }
 
 /// A moderator, where there are webhooks.
-async fn admit(app: &App, call: &Call, class: RateClass) -> Result<Viewer> {
+async fn admit(app: &App, call: &Call, class: RateClass) -> Result<Moderator> {
     let exists = policy::feature(app.config.webhooks.on);
-    let viewer = app.admit(call, class, exists, AuthRequirement::Moderator).await?;
-    policy::moderate(&viewer)?;
-    Ok(viewer)
+    app.admit_moderator(call, class, exists).await
 }
 
 async fn find(app: &App, id: &str) -> Result<Endpoint> {

@@ -22,7 +22,7 @@ use crate::time::Timestamp;
 use crate::trust::Trust;
 use crate::user::Identity;
 use crate::verdict::Verdict;
-use crate::viewer::Viewer;
+use crate::viewer::{Moderator, Viewer};
 
 /// The routes of a feature exist while its switch is on.
 pub fn feature(on: bool) -> Result<(), Refusal> {
@@ -182,15 +182,18 @@ pub fn review(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
 }
 
 /// Everything that only moderators do or read.
-pub fn moderate(viewer: &Viewer) -> Result<(), Refusal> {
+pub fn moderate(viewer: Viewer) -> Result<Moderator, Refusal> {
+    only_moderators(&viewer).map(|()| Moderator(viewer))
+}
+
+fn only_moderators(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.is_moderator() { Ok(()) } else { Err(Refusal::Forbidden) }
 }
 
 /// Whether this user may be banned: never oneself, nor a user named in `SVC_MODERATORS`. `issuers` are those that the
 /// user's token may come from.
-pub fn ban(config: &Config, viewer: &Viewer, issuers: &[&str], user: UserId) -> Result<(), Refusal> {
-    moderate(viewer)?;
-    let is_spared = viewer.user_id() == Some(user) || config.named_moderators(issuers).any(|named| named == user);
+pub fn ban(config: &Config, moderator: &Moderator, issuers: &[&str], user: UserId) -> Result<(), Refusal> {
+    let is_spared = moderator.user_id() == Some(user) || config.named_moderators(issuers).any(|named| named == user);
     if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
@@ -205,7 +208,7 @@ pub fn pin(config: &Config, viewer: &Viewer, comment: &Comment) -> Result<(), Re
     feature(config.features.pins)?;
     not_banned(viewer)?;
     exists(comment)?;
-    moderate(viewer)?;
+    only_moderators(viewer)?;
     if comment.is_top_level() { Ok(()) } else { Err(Refusal::CannotPinReply) }
 }
 
@@ -473,7 +476,8 @@ mod tests {
     #[test]
     fn moderators_moderate_and_a_banned_one_is_none() {
         let no = "forbidden";
-        check("moderate", moderate, [no, no, no, no, "ok", no]);
+        let verdicts = VIEWERS.map(|name| verdict(moderate(viewer(name)).map(drop)));
+        assert_eq!(verdicts, [no, no, no, no, "ok", no], "{VIEWERS:?}");
     }
 
     #[test]
@@ -483,7 +487,8 @@ mod tests {
         let salt = config.visitor_salt.clone();
         let of_grace = |issuer| UserId::hashed(&salt, issuer, "auth0|grace").0;
         let (login, other) = ("https://login.example", "https://other.example");
-        for (user, issuers, verdict) in [
+        let moderator = moderate(viewer("moderator")).unwrap();
+        for (user, issuers, expected) in [
             (UserId(8), &[][..], "ok"),
             (UserId(1), &[], no),
             (UserId(9), &[], no),
@@ -494,8 +499,7 @@ mod tests {
             (of_grace(login), &[other, login], no),
             (of_grace(login), &[other], "ok"),
         ] {
-            let expected = [no, no, no, no, verdict, no];
-            check(&format!("{user:?} {issuers:?}"), |viewer| ban(&config, viewer, issuers, user), expected);
+            assert_eq!(verdict(ban(&config, &moderator, issuers, user)), expected, "{user:?} {issuers:?}");
         }
     }
 

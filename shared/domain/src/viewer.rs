@@ -1,5 +1,7 @@
 //! The sender of a request, from its token and the stored user. `policy` decides what a viewer may do.
 
+use std::ops::Deref;
+
 use crate::ids::{UserId, Visitor};
 use crate::user::User;
 
@@ -31,6 +33,17 @@ impl From<Visitor> for Owners {
 impl From<UserId> for Owners {
     fn from(user: UserId) -> Self {
         Visitor::from(user).into()
+    }
+}
+
+/// A viewer who moderates. Only [`crate::policy::moderate`] makes one.
+pub struct Moderator(pub(crate) Viewer);
+
+impl Deref for Moderator {
+    type Target = Viewer;
+
+    fn deref(&self) -> &Viewer {
+        &self.0
     }
 }
 

@@ -16,10 +16,11 @@
 //! [`App::admit`] checks 1 to 5, and handlers the rest in this order. The rules themselves are in [`policy`].
 
 use crate::app::App;
+use crate::domain::comment::Comment;
 use crate::domain::ids::{Visitor, keyed_hash};
 use crate::domain::rate_limit::{Limiter, RateLimitStatus};
 use crate::domain::user::User;
-use crate::domain::viewer::{Owners, Viewer};
+use crate::domain::viewer::{Moderator, Owners, Viewer};
 use crate::error::{Error, Fault, Refusal, Result};
 use crate::http::request::{Call, Credential};
 use crate::http::response::Answer;
@@ -40,9 +41,15 @@ pub enum AuthRequirement {
     /// Users, and guests under a condition: a switch is on, or they sent a key.
     GuestsIf(bool),
     User,
-    /// Users here. The handler asks [`policy::moderate`] once it has found what the request is about.
-    Moderator,
+    /// Users here. [`App::admit_moderator`] refuses the others once it is known what the request is about.
+    Moderator(RoleIsChecked),
 }
+
+/// Only the functions here that return a [`Moderator`] have one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RoleIsChecked(());
+
+const MODERATOR: AuthRequirement = AuthRequirement::Moderator(RoleIsChecked(()));
 
 /// The argument `exists` of [`App::admit`], from the result of parsing a path.
 pub fn exists<T>(named: &Result<T, Refusal>) -> Result<(), Refusal> {
@@ -114,18 +121,43 @@ impl App {
             call.session_ended.get_or_init(|| ());
         }
         let viewer = self.viewer(call, user?, network_is_banned?);
-        // Who never was a moderator is refused by the handler.
-        if class.is_restricted() || (auth == AuthRequirement::Moderator && viewer.has_role) {
+        // A user who never was a moderator is refused later.
+        if class.is_restricted() || (auth == MODERATOR && viewer.has_role) {
             policy::not_banned(&viewer)?;
         }
         if let (true, Some(user)) = (viewer.has_role, &viewer.user) {
             self.note_moderator(user);
             // Functions without moderators' routes may not write it.
-            if auth == AuthRequirement::Moderator {
+            if auth == MODERATOR {
                 self.keep_moderator_name(user).await?;
             }
         }
         Ok((viewer, read?))
+    }
+
+    /// Admits moderators alone.
+    pub async fn admit_moderator(
+        &self,
+        call: &Call,
+        class: RateClass,
+        exists: Result<(), Refusal>,
+    ) -> Result<Moderator> {
+        let viewer = self.admit(call, class, exists, MODERATOR).await?;
+        Ok(policy::moderate(viewer)?)
+    }
+
+    /// Admits moderators to the comment whose id is in the path. To users who do not see it, it does not exist.
+    pub async fn admit_moderator_of(
+        &self,
+        call: &Call,
+        class: RateClass,
+        exists: Result<(), Refusal>,
+        id: &str,
+    ) -> Result<(Moderator, Comment)> {
+        let find = self.find_comment(id);
+        let (viewer, found) = self.admit_with(call, class, exists, MODERATOR, find).await?;
+        policy::see(&viewer, &found.comment, &found.ancestors)?;
+        Ok((policy::moderate(viewer)?, found.comment))
     }
 
     /// Like [`Self::admit_with`], for an answer that is the same for everyone. The caller is counted and not looked up.
@@ -188,7 +220,7 @@ impl App {
             | (_, Credential::User(_))
             | (AuthRequirement::GuestsIf(true), Credential::None) => Ok(()),
             (_, Credential::Unverified) => Err(Refusal::Unavailable),
-            (AuthRequirement::GuestsIf(_) | AuthRequirement::User | AuthRequirement::Moderator, _) => {
+            (AuthRequirement::GuestsIf(_) | AuthRequirement::User | AuthRequirement::Moderator(_), _) => {
                 Err(Refusal::Unauthenticated)
             }
         }

@@ -34,7 +34,7 @@ use crate::domain::job::Job;
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::time::Clock;
 use crate::domain::user::Identity;
-use crate::domain::viewer::Viewer;
+use crate::domain::viewer::{Moderator, Viewer};
 use crate::error::{Error, Fault, Refusal, Result};
 use crate::http::cors;
 use crate::http::request::{Call, Credential, RefusedBecause, bearer, path_id};
@@ -44,7 +44,7 @@ use crate::policy;
 use crate::store::addresses::Addresses;
 use crate::store::comments::CommentWithAncestors;
 use crate::store::idempotency::IdempotencyRequest;
-use crate::store::log::Moderator;
+use crate::store::log::By;
 use crate::store::{self, Reading, Store, meter};
 
 /// Bound of fetching the keys that verify tokens.
@@ -203,11 +203,10 @@ impl App {
         found.ok_or_else(|| Refusal::NotFound.into())
     }
 
-    /// The viewer as a moderator who acts.
-    pub fn moderator<'a>(&'a self, viewer: &'a Viewer) -> Result<Moderator<'a>, Refusal> {
-        policy::moderate(viewer)?;
-        let user = viewer.user.as_ref().ok_or(Refusal::Unauthenticated)?;
-        Ok(Moderator { id: user.id, name: &user.name, ids: &self.ids, clock: &self.clock })
+    /// What the store notes of the moderator with a decision.
+    pub fn by<'a>(&'a self, moderator: &'a Moderator) -> Result<By<'a>, Refusal> {
+        let user = moderator.user.as_ref().ok_or(Refusal::Unauthenticated)?;
+        Ok(By { id: user.id, name: &user.name, ids: &self.ids, clock: &self.clock })
     }
 
     /// Presents comments of one thread to the viewer, now and in the language that the request asks for.

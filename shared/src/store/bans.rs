@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::keys::{self, Item, Key};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window};
-use super::log::{Moderator, Subject};
+use super::log::{By, Subject};
 use super::schema::{SK, network_ban, user};
 use super::transaction::{Outcome, Write, absent};
 use super::{Index, Query, Reading, Store, number, read, write};
@@ -84,7 +84,7 @@ pub fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
 impl Store {
     /// Bans a user, replacing any earlier ban, or lifts the ban. The user need not have signed in before. It isn't logged
     /// if nothing changes, unless recent comments are to be rejected.
-    pub async fn set_ban(&self, id: UserId, ban: Option<Ban>, rejects: bool, by: Moderator<'_>) -> Result<(), Fault> {
+    pub async fn set_ban(&self, id: UserId, ban: Option<Ban>, rejects: bool, by: By<'_>) -> Result<(), Fault> {
         let mut attempts = self.attempts("banning a user");
         loop {
             attempts.next().await?;
@@ -126,7 +126,7 @@ impl Store {
         comment: &Comment,
         ban: Ban,
         rejects: bool,
-        by: Moderator<'_>,
+        by: By<'_>,
     ) -> Result<(), Fault> {
         let mut attempts = self.attempts("banning a network");
         loop {
@@ -151,7 +151,7 @@ impl Store {
         &self,
         mut writes: Vec<Write>,
         id: u64,
-        by: Moderator<'_>,
+        by: By<'_>,
         subject: Subject<'_>,
     ) -> Result<Outcome, Fault> {
         writes.push(by.entry(id, Action::Ban, subject)?);
@@ -159,7 +159,7 @@ impl Store {
     }
 
     /// Lifts the ban of a network. What is not banned is not logged.
-    pub async fn unban_network(&self, name: &str, by: Moderator<'_>) -> Result<(), Fault> {
+    pub async fn unban_network(&self, name: &str, by: By<'_>) -> Result<(), Fault> {
         let mut attempts = self.attempts("lifting the ban of a network");
         loop {
             attempts.next().await?;

@@ -16,9 +16,9 @@ use crate::domain::time::Clock;
 use crate::domain::user::{NetworkBan, User};
 use crate::error::Fault;
 
-/// A moderator who acts.
+/// The moderator in whose name something is done, with what its entry takes.
 #[derive(Clone, Copy)]
-pub struct Moderator<'a> {
+pub struct By<'a> {
     pub id: UserId,
     pub name: &'a str,
     /// The source of ids of entries.
@@ -45,7 +45,7 @@ pub(super) enum Subject<'a> {
     Webhook,
 }
 
-impl Moderator<'_> {
+impl By<'_> {
     pub fn rejection(self, grounds: &Grounds) -> Rejection {
         Rejection {
             grounds: grounds.clone(),
@@ -90,7 +90,7 @@ impl Store {
     pub(super) async fn transact_logged(
         &self,
         writes: Vec<Write>,
-        by: Moderator<'_>,
+        by: By<'_>,
         action: Action,
         subject: Subject<'_>,
     ) -> Result<Outcome, Fault> {
@@ -130,7 +130,7 @@ impl Store {
     }
 
     /// Logs that a moderator removes an image, which is not in the table.
-    pub async fn log_removal_of_image(&self, by: Moderator<'_>) -> Result<(), Fault> {
+    pub async fn log_removal_of_image(&self, by: By<'_>) -> Result<(), Fault> {
         self.transact_logged(Vec::new(), by, Action::RemoveImage, Subject::Image).await.map(drop)
     }
 

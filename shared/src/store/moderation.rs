@@ -6,7 +6,7 @@ use super::comments::{
     Changed, Plan, as_read, as_reported, change_queues, join_thread, leave_thread, present, state_text, unpin, verdicts,
 };
 use super::keys;
-use super::log::{Moderator, Subject};
+use super::log::{By, Subject};
 use super::placement::{self, ReplyPlace};
 use super::schema::{comment, maps, thread};
 use super::transaction::{Label, Outcome, Write};
@@ -18,6 +18,7 @@ use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::report::{ReportStatus, Resolution};
 use crate::domain::time::Timestamp;
 use crate::domain::trust;
+use crate::domain::viewer::Moderator;
 use crate::error::Fault;
 
 /// Resolutions kept for one comment. When there are more, the oldest is dropped, and the next one covers its reports.
@@ -83,7 +84,7 @@ pub struct HostRecord {
 impl Store {
     /// Pins an approved top-level comment instead of any other. False if it no longer exists, isn't approved or is a
     /// placeholder.
-    pub async fn pin(&self, comment: &Comment, by: Moderator<'_>) -> Result<bool, Fault> {
+    pub async fn pin(&self, comment: &Comment, by: By<'_>) -> Result<bool, Fault> {
         let at = by.clock.now().0;
         let pin = AttributeValue::M(
             [(maps::pin::COMMENT.to_owned(), number(comment.id.0)), (maps::pin::AT.to_owned(), number(at))]
@@ -106,7 +107,7 @@ impl Store {
     }
 
     /// Unpins the comment. False when it is not pinned, or no longer exists.
-    pub async fn unpin(&self, comment: &Comment, by: Moderator<'_>) -> Result<bool, Fault> {
+    pub async fn unpin(&self, comment: &Comment, by: By<'_>) -> Result<bool, Fault> {
         let unpin = unpin(Write::update(keys::thread(&comment.thread)), comment);
         let outcome = self.transact_logged(vec![unpin], by, Action::Unpin, Subject::Comment(comment)).await?;
         Ok(outcome == Outcome::Done)
@@ -119,7 +120,7 @@ impl Store {
         comment: Comment,
         verdict: &Verdict,
         seen: Option<Timestamp>,
-        by: Moderator<'_>,
+        by: By<'_>,
     ) -> Result<Decided, Fault> {
         let read = comment.edited_at;
         let plan = |comment: Comment| async move {
@@ -144,13 +145,7 @@ impl Store {
     }
 
     /// The plan with what the decision says of the writer.
-    async fn with_trust(
-        &self,
-        plan: Plan,
-        comment: &Comment,
-        verdict: &Verdict,
-        by: Moderator<'_>,
-    ) -> Result<Plan, Fault> {
+    async fn with_trust(&self, plan: Plan, comment: &Comment, verdict: &Verdict, by: By<'_>) -> Result<Plan, Fault> {
         let decided = match verdict {
             Verdict::Approve => trust::Decided::Approved,
             Verdict::Reject(_) => trust::Decided::Rejected,
@@ -180,7 +175,7 @@ impl Store {
     }
 
     /// `read` is the time of the edit that the decision is about.
-    async fn approve(&self, comment: Comment, read: Option<Timestamp>, by: Moderator<'_>) -> Result<Plan, Fault> {
+    async fn approve(&self, comment: Comment, read: Option<Timestamp>, by: By<'_>) -> Result<Plan, Fault> {
         // A text that the moderator did not see stays in review, or goes there if it was not visible before. Its verdicts stay.
         let unseen = comment.edited_at != read;
         let in_review = unseen && (comment.in_review || !comment.is_approved());
@@ -191,12 +186,7 @@ impl Store {
     }
 
     /// The same grounds again change nothing.
-    pub(super) async fn reject(
-        &self,
-        comment: Comment,
-        rejection: Rejection,
-        by: Moderator<'_>,
-    ) -> Result<Plan, Fault> {
+    pub(super) async fn reject(&self, comment: Comment, rejection: Rejection, by: By<'_>) -> Result<Plan, Fault> {
         let verdict = Verdict::Reject(rejection.grounds.clone());
         let is_same = comment.state == State::Rejected && comment.grounds() == rejection.grounds;
         let rejection = if is_same { comment.rejection.clone() } else { Some(Box::new(rejection)) };
@@ -254,7 +244,7 @@ impl Store {
     }
 
     /// Closes or opens a thread. When that changes nothing, it is not logged.
-    pub async fn set_closed(&self, thread: &ThreadId, closed: bool, by: Moderator<'_>) -> Result<(), Fault> {
+    pub async fn set_closed(&self, thread: &ThreadId, closed: bool, by: By<'_>) -> Result<(), Fault> {
         let change = Write::update(keys::thread(thread))
             .set(thread::CLOSED, AttributeValue::Bool(closed))
             .when(format!("attribute_not_exists({0}) OR {0} <> :{0}", thread::CLOSED));
@@ -262,8 +252,8 @@ impl Store {
         self.transact_logged(vec![change], by, action, Subject::Thread(thread)).await.map(drop)
     }
 
-    /// Replaces all that the host said about the record. Whether its thread is closed stays.
-    pub async fn set_record(&self, thread: &ThreadId, record: &HostRecord) -> Result<(), Fault> {
+    /// Replaces all that the host said about the record. Whether its thread is closed stays. The log has no entry of it.
+    pub async fn set_record(&self, thread: &ThreadId, record: &HostRecord, _by: &Moderator) -> Result<(), Fault> {
         let update = Write::update(keys::thread(thread))
             .assign(thread::AUTHOR, record.author.map(|author| number(author.0)))
             .assign(thread::TITLE, record.title.clone().map(text))
@@ -286,7 +276,7 @@ impl<'a> Decision<'a> {
         Self { before, after, write, entry: None }
     }
 
-    fn by(before: &'a Comment, after: Comment, verdict: &Verdict, by: Moderator<'_>) -> Result<Self, Fault> {
+    fn by(before: &'a Comment, after: Comment, verdict: &Verdict, by: By<'_>) -> Result<Self, Fault> {
         let after = Comment { reported: false, ..after };
         let mut write = as_reported(as_read(Write::update(keys::comment(before.id)), before), before);
         write = write.still(comment::REPORTED, before.reported.then(yes));

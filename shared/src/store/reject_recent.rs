@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use super::comments::{Changed, Plan};
 use super::jobs::Rest;
 use super::keys::{self, Span};
-use super::log::Moderator;
+use super::log::By;
 use super::schema::{network_ban, user};
 use super::transaction::Write;
 use super::{Index, Query, Reading, Store, bans, number};
@@ -48,7 +48,7 @@ impl Store {
         let clock = Clock::new(move || now);
         let ids = IdSource::new(clock.clone(), Random::system());
         let name = job.name.clone();
-        let by = Moderator { id: job.moderator, name: &name, ids: &ids, clock: &clock };
+        let by = By { id: job.moderator, name: &name, ids: &ids, clock: &clock };
         loop {
             if self.ban_behind(&job).await?.is_none() {
                 return Ok(None);
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// Whether the ban rejects the comment, now or in an earlier run of the walk.
-    async fn reject_if_recent(&self, id: CommentId, job: &RejectRecent, by: Moderator<'_>) -> Result<bool, Fault> {
+    async fn reject_if_recent(&self, id: CommentId, job: &RejectRecent, by: By<'_>) -> Result<bool, Fault> {
         let Some(comment) = self.comment(id, Reading::Consistent).await? else { return Ok(false) };
         let plan = |comment: Comment| self.plan_rejection(comment, job, by);
         Ok(match self.try_plans("rejecting a comment of a banned writer", comment, plan).await? {
@@ -124,7 +124,7 @@ impl Store {
     }
 
     /// A rejection without a word, on condition that the ban is still the writer's.
-    async fn plan_rejection(&self, comment: Comment, job: &RejectRecent, by: Moderator<'_>) -> Result<Plan, Fault> {
+    async fn plan_rejection(&self, comment: Comment, job: &RejectRecent, by: By<'_>) -> Result<Plan, Fault> {
         let concerns = |ban: &Ban| is_recent(&comment, job, ban);
         if comment.is_placeholder || !self.ban_behind(job).await?.is_some_and(|ban| concerns(&ban)) {
             return Ok(Plan::Nothing);

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::keys::{self, Key, Span};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window};
-use super::log::{Moderator, Subject};
+use super::log::{By, Subject};
 use super::schema::endpoint_count;
 use super::transaction::{Label, Outcome, Write, absent};
 use super::versioned::{Versioned, next_version};
@@ -35,7 +35,7 @@ impl Store {
     }
 
     /// Adds an endpoint under a new id. `None` when there are as many as there may be.
-    pub async fn add_endpoint(&self, endpoint: Endpoint, by: Moderator<'_>) -> Result<Option<Endpoint>, Fault> {
+    pub async fn add_endpoint(&self, endpoint: Endpoint, by: By<'_>) -> Result<Option<Endpoint>, Fault> {
         let mut attempts = self.attempts("adding a webhook");
         loop {
             attempts.next().await?;
@@ -59,7 +59,7 @@ impl Store {
     pub async fn edit_endpoint(
         &self,
         id: EndpointId,
-        by: Moderator<'_>,
+        by: By<'_>,
         change: impl Fn(&mut Endpoint),
     ) -> Result<Option<Endpoint>, Fault> {
         let key = keys::endpoint(id);
@@ -80,7 +80,7 @@ impl Store {
     }
 
     /// False when there is no such endpoint.
-    pub async fn remove_endpoint(&self, id: EndpointId, by: Moderator<'_>) -> Result<bool, Fault> {
+    pub async fn remove_endpoint(&self, id: EndpointId, by: By<'_>) -> Result<bool, Fault> {
         let delete = Write::delete(keys::endpoint(id)).exists();
         let count = Write::update(keys::endpoint_count()).add(endpoint_count::COUNT, number(-1));
         let writes = vec![delete, count];

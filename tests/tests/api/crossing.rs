@@ -11,7 +11,7 @@ use shared::domain::time::Clock;
 use shared::domain::verdict::{self, Judgment};
 use shared::store::Reading;
 use shared::store::comments::Edit;
-use shared::store::log::Moderator;
+use shared::store::log::By;
 use shared::store::moderation::{Decided, Verdict};
 use tests::{Actor, TestResponse, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -121,7 +121,7 @@ impl Scene {
         let now = self.world.now();
         let clock = Clock::new(move || now);
         let ids = IdSource::new(clock.clone(), Random::system());
-        let by = Moderator { id: UserId(1), name: "Mod", ids: &ids, clock: &clock };
+        let by = By { id: UserId(1), name: "Mod", ids: &ids, clock: &clock };
         let decided = self.world.store().decide(read, &verdict, None, by).await.unwrap();
         assert_eq!(decided, Decided::Done);
     }

@@ -12,7 +12,7 @@ use shared::domain::time::Clock;
 use shared::domain::verdict::Judgment;
 use shared::store::Reading;
 use shared::store::comments::{CommentWithAncestors, Created, Edit, NewComment};
-use shared::store::log::Moderator;
+use shared::store::log::By;
 use shared::store::moderation::{Decided, Verdict};
 use shared::store::reactions::{Liked, NewReport, Reported};
 use tests::{Actor, World, ids};
@@ -238,7 +238,7 @@ async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_a
     let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now, judgment: Judgment::default() };
     assert!(store.edit(&seen, edit).await.unwrap().is_none());
     let moderator = store.user(UserId(9), Reading::Consistent).await.unwrap().unwrap();
-    let by = Moderator { id: moderator.id, name: &moderator.name, ids: &id_source, clock: &clock };
+    let by = By { id: moderator.id, name: &moderator.name, ids: &id_source, clock: &clock };
     for verdict in [Verdict::Approve, Verdict::Reject(Grounds::default()), Verdict::Dismiss] {
         assert_eq!(store.decide(seen.clone(), &verdict, None, by).await.unwrap(), Decided::Gone, "{verdict:?}");
     }

@@ -149,7 +149,7 @@ async fn a_thread_with_comments_gains_the_pin_unless_it_has_one() {
     // What moderators have unpinned is not pinned again.
     let clock = Clock::system();
     let ids = IdSource::new(clock.clone(), Random::system());
-    let by = shared::store::log::Moderator { id: UserId(1), name: "Mod", ids: &ids, clock: &clock };
+    let by = shared::store::log::By { id: UserId(1), name: "Mod", ids: &ids, clock: &clock };
     store.unpin(&find(&store, &first, "2").await.unwrap(), by).await.unwrap();
     import(&store, &[&first[..], &[comment("5")]].concat()).await;
     assert_eq!(pin().await, None);

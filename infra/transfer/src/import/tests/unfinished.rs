@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::error::BoxError;
 use shared::domain::ids::UserId;
 use shared::domain::rejection::Grounds;
 use shared::domain::time::Timestamp as Millis;
-use shared::store::log::Moderator;
+use shared::store::log::By;
 use shared::store::moderation::Verdict;
 
 use super::*;
@@ -122,7 +122,7 @@ async fn reachable(store: &Store) -> Vec<Stored> {
 async fn reject(store: &Store, comment: Stored) {
     let clock = Clock::system();
     let ids = IdSource::new(clock.clone(), Random::system());
-    let by = Moderator { id: UserId(1), name: "Mod", ids: &ids, clock: &clock };
+    let by = By { id: UserId(1), name: "Mod", ids: &ids, clock: &clock };
     store.decide(comment, &Verdict::Reject(Grounds::default()), None, by).await.unwrap();
 }
 
