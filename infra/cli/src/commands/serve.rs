@@ -55,8 +55,8 @@ pub(super) struct Options {
     /// Proxies whose X-Forwarded-For is
     /// believed, as ranges of addresses; ""
     /// if clients connect directly. Without
-    /// it, 127.0.0.0/8,::1 where only this
-    /// machine can connect
+    /// it, those of this machine, where only
+    /// this machine can connect
     #[arg(long, value_name = "CIDR,…", verbatim_doc_comment)]
     pub(super) trusted_proxies: Option<Proxies>,
 }

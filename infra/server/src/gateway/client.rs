@@ -39,9 +39,9 @@ impl Proxies {
             return peer;
         }
         let lines: Vec<_> = headers.get_all(FORWARDED_FOR).iter().map(|line| line.to_str().unwrap_or("?")).collect();
-        let hops = lines.iter().rev().flat_map(|line| line.rsplit(',')).map(address);
+        let mut hops = lines.iter().rev().flat_map(|line| line.rsplit(',')).map(address);
         // A malformed hop ends the search as the first untrusted address does.
-        hops.skip_while(|hop| hop.is_some_and(|hop| self.contain(hop))).next().flatten().unwrap_or(peer)
+        hops.find(|hop| !hop.is_some_and(|hop| self.contain(hop))).flatten().unwrap_or(peer)
     }
 }
 

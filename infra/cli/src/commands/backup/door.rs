@@ -31,7 +31,7 @@ impl Snapshot {
         if let Some(mut by) = self.by {
             use tokio::io::{AsyncReadExt, AsyncWriteExt};
             by.shutdown().await?;
-            by.read(&mut [0]).await?;
+            by.read_to_end(&mut Vec::new()).await?;
         }
         Ok(())
     }
@@ -109,7 +109,7 @@ mod unix {
         };
         stream.write_all(said.as_bytes()).await?;
         // Until the other side is done with it.
-        stream.read(&mut [0]).await?;
+        stream.read_to_end(&mut Vec::new()).await?;
         drop(made);
         Ok(())
     }
