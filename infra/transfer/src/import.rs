@@ -114,6 +114,7 @@ impl Import {
     /// each comment.
     pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Staging, ImportError> {
         let mut staging = Staging::create(directory)?;
+        staging.native = (self.format == Format::Native).then(String::new);
         let (mut site, mut parts) = (Site::given(self.site.as_deref()), Parts::default());
         staging.latest = self.clock.now().seconds() + AHEAD;
         let length = |path: &PathBuf| path.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());

@@ -247,7 +247,7 @@ pub fn import_lease() -> Key {
 }
 
 /// No thread has this text for an id.
-pub fn imported_salt() -> Key {
+pub fn native_import() -> Key {
     Key::new("J#salt".to_owned(), "J")
 }
 
@@ -348,7 +348,7 @@ pub enum ItemKind {
     ErasedComment(CommentId),
     ImportJournal(ThreadId),
     ImportLease,
-    ImportedSalt,
+    NativeImport,
     /// The caller may be a network.
     Limiter(Visitor),
     Repeat(Visitor),
@@ -407,7 +407,7 @@ impl ItemKind {
             ("F", _) => Self::ErasedComment(queued_comment(&key.sk)?),
             ("J", ("J", "")) => match rest {
                 "lease" => Self::ImportLease,
-                "salt" => Self::ImportedSalt,
+                "salt" => Self::NativeImport,
                 thread => Self::ImportJournal(ThreadId::try_from(thread.to_owned()).ok()?),
             },
             ("L", ("L", "")) => Self::Limiter(Visitor(rest.split('#').nth(1)?.to_owned())),
@@ -451,7 +451,7 @@ impl ItemKind {
             Self::ErasedComment(_) => &schema::erased_comment::KIND,
             Self::ImportJournal(_) => &schema::import_journal::KIND,
             Self::ImportLease => &schema::import_lease::KIND,
-            Self::ImportedSalt => &schema::imported_salt::KIND,
+            Self::NativeImport => &schema::native_import::KIND,
             Self::Limiter(_) => &schema::limiter::KIND,
             Self::Repeat(_) => &schema::repeat::KIND,
             Self::Idempotency(_) => &schema::idempotency::KIND,
@@ -594,7 +594,7 @@ pub mod tests {
             (erased_comment("hash", id), ItemKind::ErasedComment(id)),
             (import_journal(&post), ItemKind::ImportJournal(post.clone())),
             (import_lease(), ItemKind::ImportLease),
-            (imported_salt(), ItemKind::ImportedSalt),
+            (native_import(), ItemKind::NativeImport),
             (limiter("read", "caller", 1), ItemKind::Limiter(Visitor("caller".to_owned()))),
             (repeat(&visitor, "hash"), ItemKind::Repeat(visitor.clone())),
             (idempotency(&visitor, "hash"), ItemKind::Idempotency(visitor.clone())),

@@ -409,10 +409,11 @@ items! {
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
     }
-    imported_salt "imported salt" {
-        key "J#salt" "J"; export No; read "exports: hashes were imported that another salt has made";
+    native_import "native import" {
+        key "J#salt" "J"; export No; read "native imports: whether an import of the same file began; exports: the salt of imported hashes";
         attributes {
-            FINGERPRINT    "h"   S                        "its fingerprint";
+            SALT           "h"   S                        "fingerprint of another salt that made imported hashes";
+            FILE           "f"   S                        "hash of the records of the file";
         }
     }
     limiter "limiter" {

@@ -160,7 +160,13 @@ impl Options {
                 let units = self.lease(importer.store).hold(work).await?;
                 progress.written(units);
             }
-            None => staging.locate(table.map(|table| &table.store), &prefix).await?,
+            None => {
+                let store = table.map(|table| &table.store);
+                staging.locate(store, &prefix).await?;
+                if let Some(store) = store {
+                    staging.check_table(store).await?;
+                }
+            }
         }
         progress.end();
         if other_salt.is_some() {

@@ -88,6 +88,22 @@ async fn an_export_imported_elsewhere_and_exported_again_is_the_same_file() {
 }
 
 #[tokio::test]
+async fn a_table_with_other_comments_takes_no_native_file() {
+    let sandbox = Sandbox::new();
+    sandbox.served("data").await;
+    succeeded(&sandbox.export("data", "a.jsonl"));
+    assert!(succeeded(&sandbox.import("a.jsonl", "data")).contains("0 new, 2 already there"));
+    sandbox.served("other").await;
+    succeeded(&sandbox.export("other", "before.jsonl"));
+    is_unusable(&sandbox.import("a.jsonl", "other"), "an empty table");
+    let file = sandbox.path("a.jsonl");
+    let dry_run = on_data(&["import", "native", file.to_str().unwrap(), "--dry-run"], &sandbox.path("other")).output();
+    is_unusable(&dry_run.unwrap(), "an empty table");
+    succeeded(&sandbox.export("other", "after.jsonl"));
+    assert_eq!(sandbox.read("after.jsonl"), sandbox.read("before.jsonl"));
+}
+
+#[tokio::test]
 async fn a_name_that_ends_in_gz_is_compressed() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;

@@ -272,33 +272,27 @@ async fn every_option_has_its_effect() {
     }
 }
 
-/// Databases of Isso do not say what site they are of, and count their comments from 1.
+/// Exports of Waline do not say what site they are of.
 #[test]
 fn two_sites_are_told_apart_by_name_and_refused_without() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
-    let comment = |id: usize, page: &str, name: &str| {
-        let comment = json!({
-            "source_id": id.to_string(), "thread": page, "created_at": "2020-01-02T03:04:05Z", "body": format!("{id} of {name}"),
-            "author": { "name": name },
-        });
-        json!({ "comment": comment }).to_string()
-    };
+    let comment = |id: usize, page: &str, name: &str| json!({ "objectId": id, "url": page, "nick": name, "comment": format!("{id} of {name}"), "insertedAt": "2020-01-02 03:04:05" });
     let site = |file: &str, page: &str, name: &str, count: usize| {
         let path = directory.path().join(file);
-        let thread = json!({ "thread": { "key": page, "url": page } }).to_string();
-        let comments = (1..=count).map(|id| comment(id, page, name));
-        fs::write(&path, [thread].into_iter().chain(comments).collect::<Vec<_>>().join("\n")).unwrap();
+        let comments: Vec<Value> = (1..=count).map(|id| comment(id, page, name)).collect();
+        fs::write(&path, json!({ "type": "waline", "version": 1, "data": { "Comment": comments } }).to_string())
+            .unwrap();
         path
     };
     let (ada, bob) = (site("a", "/hello/", "Ada", 6), site("b", "/other/", "Bob", 9));
     let stdout = |output: &Output| String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(stdout(&import(&["native"], &ada, &data)).contains(": 6 new"));
-    let refused = import(&["native", "--dry-run"], &bob, &data);
+    assert!(stdout(&import(&["waline"], &ada, &data)).contains(": 6 new"));
+    let refused = import(&["waline", "--dry-run"], &bob, &data);
     assert_eq!(refused.status.code(), Some(1));
     assert!(stdout(&refused).starts_with("refused 6 as site: 1, 2, 3, 4, 5 and 1 more\n"), "{}", stdout(&refused));
     assert!(stdout(&refused).contains("--site"), "{}", stdout(&refused));
-    let named = import(&["native", "--site", "bob.example"], &bob, &data);
+    let named = import(&["waline", "--site", "bob.example"], &bob, &data);
     assert_eq!(
         (named.status.code(), stdout(&named).contains(": 9 new, 0 already there")),
         (Some(0), true),
@@ -306,7 +300,7 @@ fn two_sites_are_told_apart_by_name_and_refused_without() {
         stdout(&named)
     );
     for (words, file, count) in
-        [(&["native"][..], &ada, 6), (&["native", "--site", "https://bob.example/"][..], &bob, 9)]
+        [(&["waline"][..], &ada, 6), (&["waline", "--site", "https://bob.example/"][..], &bob, 9)]
     {
         let again = import(words, file, &data);
         assert!(stdout(&again).contains(&format!(": 0 new, {count} already there")), "{}", stdout(&again));

@@ -13,6 +13,7 @@ mod salts;
 mod tests;
 
 use std::collections::HashMap;
+use std::mem;
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -21,6 +22,7 @@ use shared::domain::ids::{CommentId, ID_BOUND, Provenance, SourceId, ThreadId, s
 use shared::domain::{markdown as rendering, visible};
 
 use self::exported::EXPORT_SCHEMA;
+pub use self::exported::TableError;
 pub use self::fate::Fate;
 pub(super) use self::fate::Reason;
 pub use self::placed::{Direction, Page, Placed, Target};
@@ -115,6 +117,8 @@ pub struct Staging {
     /// What the sources say they do not have, and texts that could not be read whole.
     pub(super) missing: Vec<Missing>,
     salts: Salts,
+    /// A hash of the records of a native file.
+    pub(super) native: Option<String>,
     /// Whose comments may have been erased from the table.
     pub(super) forgotten: Option<Forgotten>,
 }
@@ -136,6 +140,7 @@ impl Staging {
             silent,
             missing: Vec::new(),
             salts,
+            native: None,
             forgotten: None,
         })
     }
@@ -153,6 +158,9 @@ impl Staging {
 
     pub fn add(&mut self, record: Record) -> rusqlite::Result<()> {
         self.salts.note(&record);
+        if let Some(hash) = &mut self.native {
+            *hash = sha256_hex(&(mem::take(hash) + &json(&record)));
+        }
         match record {
             Record::Thread(thread) => self.add_thread(thread),
             Record::User(user) if user.user_id.is_none() => self.add_user(&user),

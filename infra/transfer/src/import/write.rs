@@ -24,7 +24,7 @@ use self::throttle::Throttle;
 use super::author::Users;
 use super::locate::LocateError;
 use super::record;
-use super::staging::{Direction, Page, Placed, Staged, Staging, Target};
+use super::staging::{Direction, Page, Placed, Staged, Staging, TableError, Target};
 use super::time::timestamp;
 use crate::store::import::{
     Attached, Imported, ImportedOne, ThreadTotals, Unfinished, WriteMode, begin_import, describe_thread, end_import,
@@ -32,6 +32,7 @@ use crate::store::import::{
 };
 use crate::store::recount::trust::note_shown;
 use crate::store::recount::{self, Finding, check_unfinished};
+use crate::store::restore::begin_native;
 
 /// Comments between two writes.
 const BATCH: usize = 100;
@@ -46,6 +47,8 @@ pub enum WriteError {
     Table(#[from] Fault),
     #[error(transparent)]
     Locate(#[from] LocateError),
+    #[error(transparent)]
+    Occupied(#[from] TableError),
     #[error(
         "{0}: an import of other comments was not finished, and the table changes while it is recounted; try again"
     )]
@@ -90,6 +93,10 @@ impl Importer<'_> {
     /// that the comments took.
     pub async fn run(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
         self.locate().await?;
+        self.staging.check_table(self.store).await?;
+        if let Some(file) = &self.staging.native {
+            begin_native(self.store, file).await?;
+        }
         if let Some(thread) = self.unsettled().await? {
             progress(Progress::Settling(&thread));
             self.repair_unfinished().await?;

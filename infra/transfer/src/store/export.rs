@@ -7,7 +7,7 @@ use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::User;
 use shared::error::Fault;
 use shared::store::keys::{self, Item, ItemKind, Key};
-use shared::store::schema::{guest_bound, import_journal, imported_salt};
+use shared::store::schema::{guest_bound, import_journal, native_import};
 use shared::store::{Reading, Store, read};
 
 use crate::store::sources::SourceRow;
@@ -64,8 +64,8 @@ fn kept_item(store: &Store, item: StoredItem) -> StoredItem {
 
 /// The fingerprint of another salt under which imported hashes were made.
 pub async fn imported_salt(store: &Store) -> Result<Option<String>, Fault> {
-    let item = store.one_item(&keys::imported_salt(), Reading::Consistent).await?;
-    Ok(item.and_then(|item| item.get(imported_salt::FINGERPRINT)?.as_s().ok().cloned()))
+    let item = store.one_item(&keys::native_import(), Reading::Consistent).await?;
+    Ok(item.and_then(|item| item.get(native_import::SALT)?.as_s().ok().cloned()))
 }
 
 /// `None` for what an export leaves out.
@@ -105,7 +105,7 @@ fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
         | ItemKind::ErasedComment(_)
         | ItemKind::ImportJournal(_)
         | ItemKind::ImportLease
-        | ItemKind::ImportedSalt
+        | ItemKind::NativeImport
         | ItemKind::Limiter(_)
         | ItemKind::Repeat(_)
         | ItemKind::Idempotency(_)

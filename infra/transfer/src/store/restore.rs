@@ -12,7 +12,7 @@ use shared::domain::thread::VisitorThreadState;
 use shared::domain::user::User;
 use shared::error::Fault;
 use shared::store::keys::{self, Item};
-use shared::store::schema::{imported_salt, user, visitor_state};
+use shared::store::schema::{native_import, user, visitor_state};
 use shared::store::threads::MAX_ENTRIES;
 use shared::store::transaction::{Outcome, Write};
 use shared::store::users::versions;
@@ -121,10 +121,22 @@ pub async fn restore_tombstones(store: &Store, tombstones: &[(SourceId, SourceRo
 
 /// Notes that hashes of another salt are in the table. The first one stays.
 pub async fn keep_imported_salt(store: &Store, fingerprint: &str) -> Result<(), Fault> {
-    let note = Write::update(keys::imported_salt())
-        .set(imported_salt::FINGERPRINT, text(fingerprint))
-        .when(format!("attribute_not_exists({0})", imported_salt::FINGERPRINT));
+    let note = Write::update(keys::native_import())
+        .set(native_import::SALT, text(fingerprint))
+        .when(format!("attribute_not_exists({0})", native_import::SALT));
     store.update("noting a salt", note).await.map(drop)
+}
+
+/// Whether an import of the native file with this hash began in the table.
+pub async fn began_native(store: &Store, file: &str) -> Result<bool, Fault> {
+    let item = store.one_item(&keys::native_import(), Reading::Consistent).await?;
+    Ok(item.as_ref().and_then(|item| item.get(native_import::FILE)?.as_s().ok()).is_some_and(|began| began == file))
+}
+
+/// Notes that an import of the native file with this hash begins.
+pub async fn begin_native(store: &Store, file: &str) -> Result<(), Fault> {
+    let note = Write::update(keys::native_import()).set(native_import::FILE, text(file));
+    store.update("noting an import", note).await.map(drop)
 }
 
 /// The items that take entries.

@@ -9,14 +9,16 @@ use shared::domain::report::{Report, Resolution};
 use shared::domain::time::Timestamp;
 use shared::domain::trust::Trust;
 use shared::domain::user::{Ban, User};
+use shared::error::Fault;
+use shared::store::Store;
 
 use super::{MAX_BODY, Staged, Staging, json, refusal};
 use crate::import::author::{kept_avatar, kept_name};
 use crate::import::record::{self, Record, RecordState, own_source};
 use crate::import::time::timestamp;
-use crate::store::export::GuestCount;
+use crate::store::export::{GuestCount, StoredItem, scan_page};
 use crate::store::import::Attached;
-use crate::store::restore::{Entry, VisitorEntries};
+use crate::store::restore::{Entry, VisitorEntries, began_native};
 use crate::store::sources::SourceRow;
 
 pub(super) const EXPORT_SCHEMA: &str = "
@@ -34,10 +36,54 @@ pub(super) const EXPORT_SCHEMA: &str = "
         PRIMARY KEY (target, visitor, comment, is_report)) WITHOUT ROWID;
 ";
 
+/// A table that takes no native file.
+#[derive(Debug, thiserror::Error)]
+pub enum TableError {
+    #[error("{}", .0.chain())]
+    Table(#[from] Fault),
+    #[error("the temporary file: {0}")]
+    Staging(#[from] rusqlite::Error),
+    #[error(
+        "the table has other comments; a native file goes into an empty table, or finishes an import of the same file that \
+         was interrupted"
+    )]
+    Occupied,
+}
+
 /// Rows at once.
 const BATCH: usize = 100;
 
 impl Staging {
+    /// Fails when a native file was read and the table has comments that are not in it, unless an import of that file began
+    /// there. To be called after [`locate`](Self::locate).
+    pub async fn check_table(&self, store: &Store) -> Result<(), TableError> {
+        let Some(file) = &self.native else { return Ok(()) };
+        if began_native(store, file).await? {
+            return Ok(());
+        }
+        let mut start = None;
+        loop {
+            let (items, next) = scan_page(store, start).await?;
+            for item in items {
+                if let StoredItem::Comment(comment) = item
+                    && !comment.is_placeholder
+                    && !self.has_located(comment.id)?
+                {
+                    return Err(TableError::Occupied);
+                }
+            }
+            start = Some(match next {
+                Some(next) => next,
+                None => return Ok(()),
+            });
+        }
+    }
+
+    fn has_located(&self, id: CommentId) -> rusqlite::Result<bool> {
+        let query = "SELECT EXISTS (SELECT 1 FROM comment WHERE slot = ?)";
+        self.database.prepare_cached(query)?.query_row([id.0], |row| row.get(0))
+    }
+
     /// Adds a record of an export. The first of doubles counts.
     pub(super) fn add_exported(&mut self, record: Record) -> rusqlite::Result<()> {
         let insert = |insert: &str, values: &[&dyn rusqlite::ToSql]| {

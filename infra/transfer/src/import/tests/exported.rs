@@ -123,23 +123,21 @@ async fn comments_keep_their_ids_and_a_second_import_adds_nothing() {
 }
 
 #[tokio::test]
-async fn an_id_of_another_comment_is_refused_as_taken_with_what_is_below_it() {
+async fn a_native_file_is_finished_among_new_comments_and_refused_among_those_of_another() {
     let store = store();
-    import(&store, &dump()).await;
-    let elsewhere = json!({ "thread": { "key": "posts/2", "type": "posts", "id": "2" } });
-    let others = [
-        with(comment(1), &json!({ "thread": "posts/2" })),
-        with(reply(8, 1), &json!({ "thread": "posts/2" })),
-        with(comment(2), &json!({ "author": { "user_id": 8, "name": "Bob" } })),
-        with(comment(6), &json!({ "source": "disqus:6" })),
-        comment(9),
-        with(comment(9), &json!({ "thread": "posts/2" })),
-    ];
-    let report = import(&store, &[export(&others, &[like(1, "u99")]), vec![elsewhere]].concat()).await;
-    let taken = [1, 8, 2, 6, 9].map(|number| (id(number).to_string(), "taken"));
-    assert_eq!(refused(&report), taken);
-    assert_eq!((report.read, report.new), (6, 1));
-    assert_eq!(find(&store, 1).await.likes, 2, "the like was of another comment");
+    let native = |records: &[Value], file: &str| {
+        let mut staging = read(records);
+        staging.native = Some(file.to_owned());
+        staging
+    };
+    let run = async |staging: &Staging| importer(&store, staging, &Users::default()).run(&mut |_| ()).await;
+    let first = native(&dump(), "first");
+    run(&first).await.unwrap();
+    let refused = run(&native(&export(&[comment(9)], &[]), "second")).await;
+    assert!(refused.unwrap_err().to_string().contains("an empty table"));
+    import(&store, &export(&[comment(9)], &[])).await;
+    run(&native(&dump(), "first")).await.unwrap();
+    assert!(run(&native(&dump(), "third")).await.is_err(), "another comment is there");
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
