@@ -202,9 +202,9 @@ fn copy_tree(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
         let to = to.join(entry.file_name());
         if entry.file_type().unwrap().is_dir() {
-            copy_tree(&entry.path(), &to)
+            copy_tree(&entry.path(), &to);
         } else {
-            drop(fs::copy(entry.path(), to))
+            fs::copy(entry.path(), to).unwrap();
         }
     }
 }
