@@ -9,7 +9,7 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() && !["target", "node_modules", ".git", ".local"].contains(&name) {
             collect(&path, found);
-        } else if name.ends_with(".md") {
+        } else if path.extension().is_some_and(|extension| extension == "md") {
             found.push(path);
         }
     }

@@ -103,9 +103,7 @@ async fn a_stranger_signs_in_by_the_code_of_a_mail_and_writes_under_a_name() {
 async fn the_mail_names_site_and_host_and_has_no_link() {
     let world = World::with(&[&SIGN_IN[..], &[("SVC_SITE_NAME", "Blog & Co")]].concat());
     let page = world.guest().with(ORIGIN, "https://www.example.org");
-    for (language, word) in
-        [("en", "nowhere else"), ("de", "nirgends sonst"), ("es", "ningún otro"), ("fr", "uniquement")]
-    {
+    for (language, word) in [("en", "only on"), ("de", "nur auf"), ("es", "solo en"), ("fr", "uniquement sur")] {
         let email = format!("{language}@sign-in.example");
         start(&page.clone().with(ACCEPT_LANGUAGE, language), &email).await;
         let mail = mails(&world, &email).await.pop().unwrap();
