@@ -202,7 +202,7 @@ state('offline', async () => ({ record: (await conversation()).record, who: w.se
   await page.getByPlaceholder('Write a comment…').fill('On a train.')
   await page.getByRole('button', { name: 'Preview' }).waitFor()
   await page.context().setOffline(true)
-  await page.getByText('Your text is kept').waitFor()
+  await page.getByText('Your draft is saved').waitFor()
 })
 state('image', async () => ({ record: newRecord(), who: w.service.ada }), async (page) => {
   await page.getByPlaceholder('Write a comment…').fill('Look at this:')

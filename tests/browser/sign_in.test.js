@@ -229,7 +229,7 @@ test('neither a lost connection nor a failing service ends a session', async (t)
   let fail = true
   await page.route(/sign_in\/refresh$/, (route) => (fail ? route.abort() : route.continue()))
   await button(page, 'Post comment').click()
-  await page.getByText('Your text is kept').waitFor()
+  await page.getByText('Your draft is saved').waitFor()
   await page.unroute(/sign_in\/refresh$/)
   await page.route(/sign_in\/refresh$/, (route) => (fail ? route.fulfill({ status: 503, headers: { 'access-control-allow-origin': '*' }, json: { message: '', code: 'server_error', errors: {} } }) : route.continue()))
   await page.reload()
