@@ -53,12 +53,12 @@ pub struct Occupant {
 /// How the comments of a thread are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteMode {
-    /// [`Store::import_batch`] writes it, and then [`Store::finish_import`].
+    /// [`import_batch`] writes it, and then [`finish_import`].
     InBatches,
-    /// [`Store::import_one`] writes it, and then [`Store::end_import`].
+    /// [`import_one`] writes it, and then [`end_import`].
     OneByOne,
     /// Not yet: an import in batches with another plan ended early. It must be finished or given up first
-    /// ([`Store::check_unfinished`]).
+    /// ([`check_unfinished`](crate::store::recount::check_unfinished)).
     Unsettled,
 }
 
@@ -287,7 +287,7 @@ pub async fn end_import(store: &Store, thread: &ThreadId, opened_at: Option<Time
     store.transact(vec![Write::delete(keys::import_journal(thread))]).await.map(drop)
 }
 
-/// Writes comments of a thread that [`begin_import`](Self::begin_import) began. The parents of one batch are in a later
+/// Writes comments of a thread that [`begin_import`] began. The parents of one batch are in a later
 /// one. A comment is written after its other items, so that a comment which is there has all of them.
 pub async fn import_batch(store: &Store, comments: &[Imported], now: Timestamp) -> Result<(), Fault> {
     let dependents = comments.iter().map(|imported| imported.dependents(now)).collect::<Result<Vec<_>, _>>()?;
