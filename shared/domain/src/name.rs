@@ -59,12 +59,14 @@ pub struct Look {
     folded: Signs,
     /// The skeleton of what is written, then folded.
     both: Signs,
+    /// Whether unseen characters may show it in another order than it is written.
+    is_turned: bool,
 }
 
 impl Look {
     #[must_use]
     pub fn of(name: &str) -> Self {
-        let mut look = Self::default();
+        let mut look = Self { is_turned: name.contains(visible::turns_text), ..Self::default() };
         for c in name.chars().filter(|c| !visible::is_unseen(*c) && !is_mark(*c)) {
             let is_ornament = is_ornament(c);
             let letters = NFKD.normalize(c.encode_utf8(&mut [0; 4])).chars().map(letter_of).collect::<String>();
@@ -87,7 +89,11 @@ impl Look {
     /// Whether readers may take one for the other.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
-        self.written.is_like(&other.written) || self.folded.is_like(&other.folded) || self.both.is_like(&other.both)
+        let is_turned = self.is_turned || other.is_turned;
+        self.written.is_like(&other.written)
+            || self.folded.is_like(&other.folded)
+            || self.both.is_like(&other.both)
+            || is_turned && self.folded.has_letters_of(&other.folded)
     }
 }
 
@@ -101,9 +107,21 @@ impl Signs {
         self == other && !self.0.is_empty() || self.may_read(other) || other.may_read(self)
     }
 
+    /// Whether both have the same letters, in whatever order.
+    fn has_letters_of(&self, other: &Self) -> bool {
+        let [mut own, mut others] = [self.bare(), other.bare()];
+        own.sort_unstable();
+        others.sort_unstable();
+        own == others && !own.is_empty()
+    }
+
+    fn bare(&self) -> Vec<char> {
+        self.0.iter().filter(|(_, is_ornament)| !is_ornament).map(|(c, _)| *c).collect()
+    }
+
     /// Whether it may be read as the other one, with or without the ornaments of that.
     fn may_read(&self, other: &Self) -> bool {
-        let bare: Vec<char> = other.0.iter().filter(|(_, is_ornament)| !is_ornament).map(|(c, _)| *c).collect();
+        let bare = other.bare();
         let whole: Vec<char> = other.0.iter().map(|(c, _)| *c).collect();
         [bare, whole].iter().any(|text| !text.is_empty() && self.may_be(text))
     }
@@ -162,7 +180,10 @@ fn letter_of(c: char) -> char {
         '\u{1f150}'..='\u{1f169}' => capital('\u{1f150}'),
         '\u{1f170}'..='\u{1f189}' => capital('\u{1f170}'),
         '\u{1f1e6}'..='\u{1f1ff}' => capital('\u{1f1e6}'),
-        _ => CAPITALS.chars().skip_while(|small| *small != c).nth(1),
+        _ => {
+            let capitals = CAPITALS.chars().skip(1).step_by(2);
+            CAPITALS.chars().step_by(2).zip(capitals).find(|(small, _)| *small == c).map(|(_, capital)| capital)
+        }
     };
     found.unwrap_or(c)
 }
@@ -279,6 +300,17 @@ mod tests {
             ("علي", "عـلـي"),
             ("★★★", "★★★"),
             ("李雷", "李雷✔"),
+            // Letters that look like a symbol or like punctuation.
+            ("Grace Hopper", "Grace ᐩ Hopper"),
+            ("Grace Hopper", "Grace Hopperꓸ"),
+            ("Γιώργος", "ΓΙΏΡΓΟΣ"),
+            ("Ωψλπρ", "ΩΨΛΠΡ"),
+            ("Γιώργος", "ᴦιώᴩᴦος"),
+            ("Лев", "ᴫев"),
+            ("Grace Hopper", "\u{200f}Hopper \u{200f}Grace"),
+            ("Grace Hopper", "\u{2067}Hopper\u{200f} Grace\u{2069}"),
+            ("Grace Hopper", "\u{61c}reppoh\u{61c} ecarg ✓"),
+            ("علي حسن", "حسن\u{200e} علي"),
         ] {
             assert!(are_alike(one, other), "{one} {other}");
         }
@@ -310,6 +342,10 @@ mod tests {
             ("…", "!"),
             ("★", "✓"),
             ("№", "①"),
+            ("Grace Hopper", "Hopper Grace"),
+            ("Grace Hopper", "\u{200f}Hoper Grace"),
+            ("דוד לוי", "\u{2067}דוד כהן\u{2069}"),
+            ("\u{200f}!", "\u{200f}?"),
             ("", ""),
         ] {
             assert!(!are_alike(one, other), "{one} {other}");

@@ -36,6 +36,12 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
+/// Whether the character is unseen, and may change the order in which others show.
+#[must_use]
+pub fn turns_text(c: char) -> bool {
+    is_bidi_override(c) || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2066}'..='\u{2069}')
+}
+
 /// Whether `text` has an embedding or an override of the Unicode Bidirectional Algorithm. These reorder the text that
 /// follows them too. Isolates (U+2066 to U+2069) and marks do not, and ordinary Arabic and Hebrew use them.
 #[must_use]
