@@ -8,6 +8,7 @@ use std::str::FromStr;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use icu_normalizer::ComposingNormalizerBorrowed;
 use ring::hmac;
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,9 @@ use crate::ids::{UserId, sha256_hex};
 use crate::seal::{DerivedKeys, Seal, tag};
 use crate::secret::Secret;
 use crate::time::{Timestamp, stored};
+use crate::visible::is_unseen;
+
+const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
 
 /// Digits of a code.
 const DIGITS: usize = 8;
@@ -148,10 +152,11 @@ impl FlowKeys {
         format!("{:0DIGITS$}", number % CODES)
     }
 
-    /// Whether the typed text is the flow's code. Takes the same time for every text.
+    /// Whether the typed text is the flow's code. Takes the same time for every code.
     #[must_use]
     pub fn is_code(&self, flow: &FlowId, typed: &str) -> bool {
-        let typed: String = typed.chars().filter(|c| !c.is_whitespace()).collect();
+        let typed: String =
+            NFKC.normalize_iter(typed.chars()).filter(|c| !c.is_whitespace() && !is_unseen(*c)).collect();
         let hash = |text: &str| hmac::sign(&self.codes, text.as_bytes());
         hash(&self.code(flow)).as_ref() == hash(&typed).as_ref()
     }
@@ -303,10 +308,14 @@ mod tests {
     }
 
     #[test]
-    fn a_code_may_be_typed_in_groups() {
+    fn a_code_may_be_typed_in_groups_or_in_wide_digits() {
         let (keys, code) = (keys("a"), keys("a").code(&flow(1)));
         let grouped = format!(" {} {}\n", &code[..4], &code[4..]);
-        assert!(keys.is_code(&flow(1), &code) && keys.is_code(&flow(1), &grouped));
+        let wide: String = code.chars().map(|digit| char::from_u32(u32::from(digit) + 0xfee0).unwrap()).collect();
+        let isolated = format!("\u{2066}{}\u{200b}{}\u{2069}", &code[..4], &code[4..]);
+        for typed in [&code, &grouped, &wide, &isolated] {
+            assert!(keys.is_code(&flow(1), typed), "{typed:?}");
+        }
         for wrong in ["", "00000000", &code[1..], &format!("{code}0"), &keys.code(&flow(2))] {
             assert!(!keys.is_code(&flow(1), wrong), "{wrong}");
         }
