@@ -38,10 +38,11 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Whether mail can be sent there. Many servers take no addresses outside of ASCII.
+/// Whether mail can be sent there. Many servers take no addresses outside of ASCII, and no domain ends in a number.
 #[must_use]
 pub fn is_mailable(text: &str) -> bool {
-    text.is_ascii() && text.len() <= MAX_EMAIL && is_email(text)
+    let ends_in_number = text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
+    text.is_ascii() && text.len() <= MAX_EMAIL && is_email(text) && !ends_in_number
 }
 
 /// The same text for every spelling of one mailbox: in lower case, without the tag after a `+`, and at Gmail, which has two
@@ -114,7 +115,14 @@ mod tests {
     #[test]
     fn mail_goes_to_addresses_in_ascii() {
         assert!(is_mailable("ada+notes@example.org"));
-        for bad in ["ø@example.org", "ada@exämple.org", "ada", "ada@example.org\r\nBcc: x@example.org"] {
+        for bad in [
+            "ø@example.org",
+            "ada@exämple.org",
+            "ada",
+            "ada@example.org\r\nBcc: x@example.org",
+            "ada@192.0.2.1",
+            "ada@example.7",
+        ] {
             assert!(!is_mailable(bad), "{bad}");
         }
     }
