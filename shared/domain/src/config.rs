@@ -22,6 +22,7 @@ use crate::secret::{self, Secret};
 use crate::sign_in::account_of;
 use crate::spam;
 use crate::user::Identity;
+use crate::visible;
 
 pub use self::unknown::UnknownSetting;
 
@@ -730,11 +731,14 @@ impl<'a> Vars<'a> {
     fn site_name(&self) -> Result<Option<String>, ConfigError> {
         let host = || host_of(&self.text("SVC_PAGE_URL").or_else(|| self.text("SVC_PUBLIC_URL"))?);
         let name = self.text("SVC_SITE_NAME").or_else(host);
-        let fits = |name: &String| !name.chars().any(char::is_control) && name.chars().count() <= MAX_SITE_NAME;
+        let fits = |name: &String| {
+            visible::is_plain_line(name) && !visible::shows_nothing(name) && name.chars().count() <= MAX_SITE_NAME
+        };
         if name.as_ref().is_none_or(fits) {
             return Ok(name);
         }
-        Err(self.wrong("SVC_SITE_NAME", format_args!("a name of at most {MAX_SITE_NAME} characters")))
+        let accepted = format!("a name of at most {MAX_SITE_NAME} visible characters in one line");
+        Err(self.wrong("SVC_SITE_NAME", accepted))
     }
 
     fn moderation_mail(&self) -> Result<Vec<String>, ConfigError> {
@@ -835,7 +839,12 @@ impl<'a> Vars<'a> {
 
     fn public_url(&self) -> Result<Option<String>, ConfigError> {
         let prefix = self.path("SVC_API_PREFIX", API_PREFIX)?;
-        Ok(self.base_url("SVC_PUBLIC_URL")?.map(|url| without_prefix(&url, &prefix).to_owned()))
+        let Some(url) = self.base_url("SVC_PUBLIC_URL")? else { return Ok(None) };
+        let base = without_prefix(&url, &prefix);
+        if without_prefix(base, &prefix) != base {
+            return Err(self.wrong("SVC_PUBLIC_URL", format_args!("{BASE_URL}, without /{prefix} at its end")));
+        }
+        Ok(Some(base.to_owned()))
     }
 
     /// Refuses values that aren't UTF-8, which U+FFFD reveals.
@@ -1007,6 +1016,14 @@ mod tests {
             ("https://c", "c", "https://c"),
         ] {
             assert_eq!(base(url, prefix), expected, "{url} {prefix}");
+        }
+        for (url, prefix) in [
+            ("https://api.example.org/svc/api/v1/svc/api/v1", ""),
+            ("http://127.0.0.1:3000/talk/svc/api/v1/svc/api/v1/", ""),
+            ("https://example.org/c/c", "c"),
+        ] {
+            let error = with_all(&[("SVC_PUBLIC_URL", url), ("SVC_API_PREFIX", prefix)]).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("SVC_PUBLIC_URL={url:?}: expected ")), "{error}");
         }
         let mail = [&MAIL[..], &[("SVC_PUBLIC_URL", "https://api.example.org/svc/api/v1")]].concat();
         let mail: Vec<_> = mail.into_iter().rev().collect();
@@ -1209,6 +1226,9 @@ mod tests {
             ("SVC_MODERATION_MAIL", &too_many),
             ("SVC_MODERATION_MAIL_FOR", "pending"),
             ("SVC_SITE_NAME", "a\u{7}b"),
+            ("SVC_SITE_NAME", "gro.elpmaxe\u{202e}"),
+            ("SVC_SITE_NAME", "Example\u{2028}Blog"),
+            ("SVC_SITE_NAME", "\u{200b}"),
             ("SVC_MAIL_WAIT", "3601"),
             ("SVC_SMTP_URL", "https://user:hush@example.org"),
             ("SVC_SMTP_URL", "smtp://user:hush#hush@example.org"),
