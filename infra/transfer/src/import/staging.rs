@@ -198,6 +198,8 @@ impl Staging {
         let source_id = if has_id { bounded_id(comment.source_id) } else { content_id(&comment, &body) };
         let writer = (comment.state != RecordState::Deleted).then(|| writer_hash(&source_id, &comment.author));
         let created = comment.created_at.filter(|at| has_ids(*at)).map(Timestamp::as_second);
+        let created = created.filter(|at| *at <= self.latest);
+        let is_edit = |at: &Timestamp| created.is_some_and(|created| (created..=self.latest).contains(&at.as_second()));
         let insert =
             "INSERT INTO comment (file, source_id, has_id, thread, parent_id, created, edited, state, likes, pinned,
                 author, body, writer, refusal, cut)
@@ -208,8 +210,8 @@ impl Staging {
             has_id,
             comment.thread,
             comment.parent.map(bounded_id),
-            created.filter(|at| *at <= self.latest),
-            comment.edited_at.map(Timestamp::as_millisecond),
+            created,
+            comment.edited_at.filter(is_edit).map(Timestamp::as_millisecond),
             comment.state,
             i64::try_from(comment.likes).unwrap_or(i64::MAX),
             comment.pinned,

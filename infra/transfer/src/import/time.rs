@@ -30,6 +30,14 @@ pub(super) fn from_unix(seconds: f64) -> Option<Timestamp> {
     whole_seconds(whole)
 }
 
+/// Numbers below it are seconds: as milliseconds, they would be before March 1973.
+const SMALLEST_MILLISECONDS: f64 = 1e11;
+
+/// Unix time in milliseconds, or in seconds.
+pub(super) fn from_number(number: f64) -> Option<Timestamp> {
+    from_unix(if number < SMALLEST_MILLISECONDS { number } else { number / 1000.0 })
+}
+
 /// The instant as the store has it.
 pub(super) fn timestamp(instant: Timestamp) -> time::Timestamp {
     time::Timestamp(instant.as_millisecond())
@@ -101,6 +109,14 @@ mod tests {
         }
         for number in [f64::NAN, f64::INFINITY, -1.0, 0.0, 1e300] {
             assert_eq!(from_unix(number), None, "{number}");
+            assert_eq!(from_number(number), None, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_number_is_in_milliseconds_or_in_seconds() {
+        for number in [1_577_934_245_000.0, 1_577_934_245_999.0, 1_577_934_245.0, 1_577_934_245.9] {
+            assert_eq!(from_number(number).map(Timestamp::as_second), Some(1_577_934_245), "{number}");
         }
     }
 

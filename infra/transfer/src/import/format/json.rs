@@ -229,7 +229,7 @@ pub(super) trait Attributes {
             value => value,
         };
         match value {
-            Value::Number(milliseconds) => time::from_unix(milliseconds.as_f64()? / 1000.0),
+            Value::Number(number) => time::from_number(number.as_f64()?),
             value => time::parse(value.as_str()?, zone),
         }
     }

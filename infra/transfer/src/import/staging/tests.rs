@@ -91,6 +91,23 @@ fn outcome(comments: &[Comment]) -> Outcome {
 }
 
 #[test]
+fn an_edit_before_its_comment_or_ahead_of_now_is_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut staging = Staging::create(directory.path()).unwrap();
+    let created = comment("1").created_at.unwrap().as_second();
+    staging.latest = created + 100;
+    for (id, seconds) in [("before", -1), ("same", 0), ("after", 100), ("ahead", 101)] {
+        let edited = Timestamp::from_second(created + seconds).ok();
+        staging.add(Record::Comment(Box::new(Comment { edited_at: edited, ..comment(id) }))).unwrap();
+    }
+    staging.add(Record::Thread(page("/a"))).unwrap();
+    staging.resolve(&keys(), false).unwrap();
+    let kept = kept(&staging);
+    let edited = |id: &str| kept.iter().any(|staged| staged.tag == id && staged.edited_at.is_some());
+    assert_eq!(["before", "same", "after", "ahead"].map(edited), [false, true, true, false]);
+}
+
+#[test]
 fn comments_stand_below_their_parents() {
     let outcome = outcome(&[comment("1"), reply("2", "1"), reply("3", "2"), comment("4")]);
     let tags: Vec<_> = outcome.staged.iter().map(|staged| (staged.tag.as_str(), staged.depth)).collect();
