@@ -89,7 +89,7 @@ pub(super) struct Options {
     pub(super) spam: Spam,
     /// Write units a second; by default 1000 for a deployed
     /// table
-    #[arg(long, value_name = "UNITS", value_parser = clap::value_parser!(u32).range(1..), verbatim_doc_comment)]
+    #[arg(long, value_name = "UNITS", allow_hyphen_values = true, value_parser = parse_rate, verbatim_doc_comment)]
     pub(super) rate: Option<u32>,
     /// Write the report to this file too, as JSON
     #[arg(long, value_name = "FILE.json")]
@@ -382,6 +382,10 @@ fn parse_users(path: &str) -> Result<Users, String> {
 
 fn read(path: &str) -> Result<String, String> {
     fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
+fn parse_rate(rate: &str) -> Result<u32, &'static str> {
+    rate.parse().ok().filter(|rate| *rate > 0).ok_or("expected a number from 1 on")
 }
 
 fn parse_site(name: &str) -> Result<String, &'static str> {

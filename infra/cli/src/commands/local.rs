@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_mins(1);
 #[derive(Debug, Args)]
 pub(super) struct Options {
     /// Port on 127.0.0.1; 0 takes any free one
-    #[arg(long, value_name = "N", default_value_t = super::DEFAULT_PORT, value_parser = parse_port)]
+    #[arg(long, value_name = "N", default_value_t = super::DEFAULT_PORT, allow_hyphen_values = true, value_parser = parse_port)]
     pub(super) port: u16,
     /// Directory of the data and the secrets
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
@@ -125,6 +125,6 @@ impl Options {
     }
 }
 
-fn parse_port(text: &str) -> Result<u16, &'static str> {
+pub(super) fn parse_port(text: &str) -> Result<u16, &'static str> {
     text.parse().map_err(|_| "expected a number from 0 to 65535")
 }

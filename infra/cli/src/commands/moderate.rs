@@ -9,6 +9,7 @@ use server::token::Token;
 use shared::domain::time::Clock;
 
 use super::deployed::{Stack, sdk_config};
+use super::local::parse_port;
 use super::{DEFAULT_PORT, Failure, data_dir, token};
 
 /// How long the token is valid.
@@ -29,7 +30,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     pub(super) data_dir: PathBuf,
     /// Port of the service on this machine
-    #[arg(long, default_value_t = DEFAULT_PORT)]
+    #[arg(long, default_value_t = DEFAULT_PORT, allow_hyphen_values = true, value_parser = parse_port)]
     pub(super) port: u16,
     /// Id of the moderator
     #[arg(long, default_value = DEFAULT_ID)]

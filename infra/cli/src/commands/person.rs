@@ -77,7 +77,7 @@ pub(super) struct Options {
 #[group(required = true, multiple = false)]
 struct WhoOptions {
     /// Id of a user, as the API shows it
-    #[arg(long, value_name = "ID", value_parser = parse_user)]
+    #[arg(long, value_name = "ID", allow_hyphen_values = true, value_parser = parse_user)]
     user: Option<UserId>,
     /// Address that a guest gave, also in a system whose
     /// comments were imported, or that signs in by a code

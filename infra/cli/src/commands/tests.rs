@@ -165,6 +165,10 @@ fn a_usage_error_names_the_mistake_and_mentions_help() {
     for (line, named) in [
         ("--port high", "--port"),
         ("--port 70000", "--port"),
+        ("--port -1", "from 0 to 65535"),
+        ("moderate --port -1", "from 0 to 65535"),
+        ("import isso x.db --rate -1", "from 1 on"),
+        ("person erase --user -7", "a user's id"),
         ("--prot 1", "--prot"),
         ("server", "server"),
         ("serve --listen 3000", "--listen"),
@@ -175,6 +179,7 @@ fn a_usage_error_names_the_mistake_and_mentions_help() {
         ("token --id 7", "--name"),
         ("token --id 7 --name Ada --expires soon", "--expires"),
         ("token --id 7 --name Ada --expires 0s", "live"),
+        ("token --id 7 --name Ada --expires -1h", "live"),
     ] {
         let error = parsed(line).unwrap_err();
         assert!(error.contains(named) && error.contains("--help"), "{line}: {error}");

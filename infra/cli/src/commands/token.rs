@@ -34,7 +34,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "ADDRESS")]
     email: Option<String>,
     /// Lifetime, such as 30m, 1h or 7d
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = parse_lifetime)]
+    #[arg(long, value_name = "TIME", default_value = "1h", allow_hyphen_values = true, value_parser = parse_lifetime)]
     pub(super) expires: SignedDuration,
     /// Directory with the secret that signs
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
