@@ -265,6 +265,17 @@ async fn an_iat_of_the_future_counts_as_absent() {
 }
 
 #[tokio::test]
+async fn an_iat_counts_up_to_a_minute_ahead() {
+    let world = World::new();
+    let now = world.now().seconds();
+    for (id, ahead, expected) in [("7", 60, "First"), ("8", 61, "Second"), ("9", 3_600, "Second")] {
+        let token = |name: &str, iat: i64| world.claiming(&json!({ "sub": id, "name": name, "iat": iat }));
+        assert_eq!(called(&token("First", now + ahead)).await.0, "First");
+        assert_eq!(called(&token("Second", now)).await.0, expected, "{ahead} seconds ahead");
+    }
+}
+
+#[tokio::test]
 async fn marks_that_pile_up_are_left_out_of_the_name_of_a_token() {
     let world = World::new();
     let ada = world.user(7, "A\u{300}\u{301}\u{302}\u{303}da");
