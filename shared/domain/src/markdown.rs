@@ -1,11 +1,11 @@
-//! Renders comment bodies, which are `CommonMark` with mentions, to HTML that is safe to embed. Also extracts what
-//! readers see of a body, for the spam check. The caller says which mentioned handles exist.
+//! Renders comment bodies to HTML that is safe to embed. They are `CommonMark` with mentions and GitHub's tables, strikethrough and
+//! task lists. Also extracts what readers see of a body, for the spam check. The caller says which mentioned handles exist.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use pulldown_cmark::{CodeBlockKind, CowStr, Event, LinkType, Tag, TagEnd, TextMergeWithOffset, html};
+use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, LinkType, Tag, TagEnd, TextMergeWithOffset, html};
 use pulldown_cmark_escape::{escape_href, escape_html, escape_html_body_text};
 
 use crate::mention::{self, Mention, Try};
@@ -93,7 +93,8 @@ fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> O
         Some((format!("/{prefix}/{}", found.handle), found.end))
     });
     let mut html = String::with_capacity(body.len() * 3 / 2);
-    html::push_html(&mut html, events.into_iter().map(link_to_html));
+    let mut own = OwnHtml::default();
+    html::push_html(&mut html, events.into_iter().map(|event| own.of(event)));
     (html.len() <= MAX_HTML).then_some(html)
 }
 
@@ -156,7 +157,8 @@ pub fn shown(body: &str) -> Shown {
                     shown.links[place].text.end = shown.text.len();
                 }
             }
-            Event::Start(tag) if is_inline(tag.to_end()) => {}
+            Event::End(TagEnd::TableCell) => shown.text.push(' '),
+            Event::Start(tag) if is_inline(tag.to_end()) || tag == Tag::TableCell => {}
             Event::End(tag) if is_inline(tag) => {}
             _ => shown.text.push('\n'),
         }
@@ -183,7 +185,7 @@ fn without_nul(body: &str) -> Cow<'_, str> {
 /// address of a mention that is to be a link, and where its text ends.
 fn safe_events<'a>(source: &'a Source<'_>, link_of: impl FnMut(&[Try]) -> Option<(String, usize)>) -> Vec<Event<'a>> {
     let body = source.text();
-    let plain = source.events().map(|(event, range)| (handle_to_text(html_to_text(event), body, &range), range));
+    let plain = source.events().map(|(event, range)| (handle_to_text(shown_as_text(event), body, &range), range));
     let events = TextMergeWithOffset::new(plain);
     let sanitizer = Sanitizer {
         source,
@@ -331,14 +333,21 @@ where
     }
 }
 
-/// Raw HTML shows as text: nothing that was typed is lost, and nothing runs.
-fn html_to_text(event: Event<'_>) -> Event<'_> {
+/// Raw HTML shows as text: nothing that was typed is lost, and nothing runs. So does the box of a task, which nobody could tick.
+fn shown_as_text(event: Event<'_>) -> Event<'_> {
     match event {
+        Event::TaskListMarker(is_done) => Event::Text(task_box(is_done).into()),
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
         Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
         other => other,
     }
+}
+
+/// The box of a task, with the space after it.
+#[must_use]
+pub fn task_box(is_done: bool) -> &'static str {
+    if is_done { "☑ " } else { "☐ " }
 }
 
 /// The underscores with which a handle begins open no emphasis.
@@ -354,13 +363,13 @@ fn handle_to_text<'a>(event: Event<'a>, body: &str, range: &Range<usize>) -> Eve
     event
 }
 
-/// Paragraphs, headings and code contain no markup that nests. A list item counts with its list.
+/// Paragraphs, headings, tables and code contain no markup that nests. A list item counts with its list.
 fn nests(tag: TagEnd) -> bool {
     matches!(tag, TagEnd::BlockQuote(_) | TagEnd::List(_)) || is_inline(tag)
 }
 
 fn is_inline(tag: TagEnd) -> bool {
-    matches!(tag, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Link)
+    matches!(tag, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link)
 }
 
 /// Skips the rest of an element whose start was read, its end included. Returns its text.
@@ -408,15 +417,66 @@ fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
     Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id: "".into() })
 }
 
-/// Writes links here and not in `push_html`, for their `rel`.
-fn link_to_html(event: Event<'_>) -> Event<'_> {
-    let Event::Start(Tag::Link { dest_url, title, .. }) = event else { return event };
+/// Writes what `push_html` would write otherwise: links with their `rel`, and tables as GitHub does, aligned without a style, which
+/// policies of pages forbid.
+#[derive(Default)]
+struct OwnHtml {
+    /// Of the columns of the table.
+    alignments: Vec<Alignment>,
+    /// The column of the next cell.
+    column: usize,
+    /// The element of a cell.
+    cell: &'static str,
+    /// Rows of the table after its head.
+    rows: usize,
+}
+
+impl OwnHtml {
+    fn of<'a>(&mut self, event: Event<'a>) -> Event<'a> {
+        let html = match event {
+            Event::Start(Tag::Link { dest_url, title, .. }) => return link_to_html(&dest_url, &title),
+            Event::Start(Tag::Table(alignments)) => {
+                *self = Self { alignments, ..Self::default() };
+                "<table>\n"
+            }
+            Event::Start(Tag::TableHead) => {
+                self.cell = "th";
+                "<thead>\n<tr>\n"
+            }
+            Event::Start(Tag::TableRow) => {
+                (self.cell, self.column, self.rows) = ("td", 0, self.rows + 1);
+                if self.rows == 1 { "<tbody>\n<tr>\n" } else { "<tr>\n" }
+            }
+            Event::Start(Tag::TableCell) => return Event::InlineHtml(self.cell().into()),
+            Event::End(TagEnd::TableCell) => return Event::InlineHtml(format!("</{}>\n", self.cell).into()),
+            Event::End(TagEnd::TableRow) => "</tr>\n",
+            Event::End(TagEnd::TableHead) => "</tr>\n</thead>\n",
+            Event::End(TagEnd::Table) if self.rows == 0 => "</table>\n",
+            Event::End(TagEnd::Table) => "</tbody>\n</table>\n",
+            other => return other,
+        };
+        Event::InlineHtml(html.into())
+    }
+
+    fn cell(&mut self) -> String {
+        let alignment = match self.alignments.get(self.column) {
+            Some(Alignment::Left) => " align=\"left\"",
+            Some(Alignment::Center) => " align=\"center\"",
+            Some(Alignment::Right) => " align=\"right\"",
+            Some(Alignment::None) | None => "",
+        };
+        self.column += 1;
+        format!("<{}{alignment}>", self.cell)
+    }
+}
+
+fn link_to_html<'a>(address: &str, title: &str) -> Event<'a> {
     let mut html = String::from("<a href=\"");
     // Writing to a `String` does not fail.
-    let _ = escape_href(&mut html, &dest_url);
+    let _ = escape_href(&mut html, address);
     if !title.is_empty() {
         html.push_str("\" title=\"");
-        let _ = escape_html(&mut html, &title);
+        let _ = escape_html(&mut html, title);
     }
     html.push_str("\" rel=\"nofollow ugc noopener\">");
     Event::InlineHtml(html.into())

@@ -1,5 +1,5 @@
 //! Rendered html as its writer typed it: soft breaks of lines show as breaks, and addresses in the text are links. Pages,
-//! feeds and mails show comments so. The `html` of the API stays `CommonMark`, and the widget does the same with it.
+//! feeds and mails show comments so. The `html` of the API stays as the parser makes it, and the widget does the same with it.
 
 use std::ops::Range;
 
@@ -149,6 +149,12 @@ mod tests {
             ("- a\n\n- b", "<ul>\n<li>\n<p>a</p>\n</li>\n<li>\n<p>b</p>\n</li>\n</ul>\n"),
             ("> a\n> b\n\n---", "<blockquote>\n<p>a<br />\nb</p>\n</blockquote>\n<hr />\n"),
             ("[a\nb](/x)", "<p><a href=\"/x\" rel=\"nofollow ugc noopener\">a<br />\nb</a></p>\n"),
+            (
+                "|a|\n|-|\n|https://a.example|",
+                "<table>\n<thead>\n<tr>\n<th>a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td><a href=\"https://a.example\" \
+                 rel=\"nofollow ugc noopener\">https://a.example</a></td>\n</tr>\n</tbody>\n</table>\n",
+            ),
+            ("- [x] a\n  b", "<ul>\n<li>☑ a<br />\nb</li>\n</ul>\n"),
             ("<i>\na\n</i>", "<p>&lt;i&gt;<br />\na<br />\n&lt;/i&gt;</p>\n"),
         ] {
             assert_eq!(typed(body), html, "{body:?}");

@@ -3,6 +3,8 @@
 //!
 //! The parser has no rule for this. It says which addresses are text, and not in code or links. Their characters that it would
 //! act on are replaced by noncharacters, and put back into what it makes of the result.
+//!
+//! It has GitHub's tables, strikethrough and task lists. A single tilde, which GitHub lets strike text too, is text here.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,7 +17,11 @@ use crate::steps;
 /// Levels of nested quotes, lists, emphasis and links. Deeper markup shows as it was typed.
 pub const MAX_NESTING: usize = 16;
 
-const OPTIONS: Options = Options::empty();
+const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
+
+/// Cells that the tables of a body may have. The HTML of more would be longer than [`crate::domain::markdown::MAX_HTML`], and short
+/// rows are filled up to the width of their table, so a short text could have very many.
+const MAX_CELLS: usize = 6_000;
 
 /// What is markup inside of a line, and [`SHIELDS`] in its place.
 const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
@@ -24,6 +30,10 @@ const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
 const SHIELDS: [char; 8] =
     ['\u{fdd0}', '\u{fdd1}', '\u{fdd2}', '\u{fdd3}', '\u{fdd4}', '\u{fdd5}', '\u{fdd6}', '\u{fdd7}'];
 
+/// Stands for a tilde that is neither before nor after another one. It is punctuation, so that the emphasis around it stays as it is, and
+/// belongs to a script that died out before there was Markdown.
+const LONE_TILDE: char = '\u{10a58}';
+
 /// Markup in one address may change which of the others are text, so they are looked for again; so often at most.
 const MAX_PASSES: usize = 4;
 
@@ -31,23 +41,46 @@ const MAX_PASSES: usize = 4;
 pub struct Source<'a> {
     text: Cow<'a, str>,
     is_shielded: bool,
+    options: Options,
 }
 
 impl<'a> Source<'a> {
     #[must_use]
     pub fn of(body: &'a str) -> Self {
-        let mut source = Self { text: Cow::Borrowed(body), is_shielded: false };
+        Self::with(body, OPTIONS)
+    }
+
+    /// The source for a parser that has some of GitHub's extensions.
+    #[must_use]
+    pub fn with(body: &'a str, extensions: Options) -> Self {
+        let mut source = Self { text: Cow::Borrowed(body), is_shielded: false, options: OPTIONS & extensions };
+        steps::take(body.len());
+        if has_many_cells(body) {
+            source.options.remove(Options::ENABLE_TABLES);
+        }
+        if body.contains(LONE_TILDE) {
+            source.options.remove(Options::ENABLE_STRIKETHROUGH);
+        } else {
+            source.shield(&lone_tildes(body));
+        }
         if !may_have_markup(body) || body.contains(SHIELDS) {
             return source;
         }
         for _ in 0..MAX_PASSES {
-            let markup = Reader::markup(&source.text);
+            let markup = Reader::markup(&source.text, source.options);
             if markup.is_empty() {
                 break;
             }
-            source = Self { text: Cow::Owned(shielded(&source.text, &markup)), is_shielded: true };
+            source.shield(&markup);
         }
         source
+    }
+
+    fn shield(&mut self, markup: &[(usize, char)]) {
+        if !markup.is_empty() {
+            self.text = Cow::Owned(shielded(&self.text, markup));
+            self.is_shielded = true;
+        }
     }
 
     /// What the parser reads.
@@ -59,7 +92,7 @@ impl<'a> Source<'a> {
     /// The events of the parser, with the bytes of this source that each stands for.
     pub fn events(&self) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
         let restore = |event| if self.is_shielded { restored_event(event) } else { event };
-        Parser::new_ext(&self.text, OPTIONS).into_offset_iter().map(move |(event, range)| (restore(event), range))
+        Parser::new_ext(&self.text, self.options).into_offset_iter().map(move |(event, range)| (restore(event), range))
     }
 
     /// A part of the source, as it was typed.
@@ -80,27 +113,64 @@ fn may_have_markup(body: &str) -> bool {
         })
 }
 
-/// `markup` are the bytes where it stands, in order.
-fn shielded(text: &str, markup: &[usize]) -> String {
-    let mut out = String::with_capacity(text.len() + markup.len() * 2);
+/// `markup` are the bytes where it stands, in order, and what stands for it.
+fn shielded(text: &str, markup: &[(usize, char)]) -> String {
+    let mut out = String::with_capacity(text.len() + markup.len() * 3);
     let mut written = 0;
-    for at in markup {
+    for (at, shield) in markup {
         out.push_str(&text[written..*at]);
-        let shield = MARKUP.iter().position(|c| text[*at..].starts_with(*c)).map(|place| SHIELDS[place]);
-        out.extend(shield);
+        out.push(*shield);
         written = at + 1;
     }
     out.push_str(&text[written..]);
     out
 }
 
+/// The tildes beside no other one, but for those after a backslash. Of a longer run that begins after a backslash, the first one
+/// belongs to that.
+fn lone_tildes(text: &str) -> Vec<(usize, char)> {
+    let mut found = Vec::new();
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        let run = bytes[at..].iter().take_while(|byte| **byte == b'~').count();
+        if run == 1 {
+            found.push((at, LONE_TILDE));
+        }
+        at += if bytes[at] == b'\\' { 2 } else { run.max(1) };
+    }
+    found
+}
+
+/// Whether tables may have more than [`MAX_CELLS`]: as many columns as the delimiter row of each may have, in every row up to the next
+/// blank line.
+fn has_many_cells(text: &str) -> bool {
+    let (mut cells, mut columns) = (0, 0);
+    if !text.contains('|') {
+        return false;
+    }
+    let lines = text.split('\n').flat_map(|line| line.strip_suffix('\r').unwrap_or(line).split('\r'));
+    for line in lines {
+        if line.trim_matches(|c: char| c.is_whitespace() || c == '>').is_empty() {
+            columns = 0;
+        } else if !line.contains(|c: char| c.is_alphabetic()) {
+            columns = columns.max(line.matches('|').count() + 1);
+        }
+        cells += columns;
+    }
+    cells > MAX_CELLS
+}
+
 /// The character that stood where `c` does.
 fn meant(c: char) -> char {
-    SHIELDS.iter().position(|shield| *shield == c).map_or(c, |place| MARKUP[place])
+    match c {
+        LONE_TILDE => '~',
+        _ => SHIELDS.iter().position(|shield| *shield == c).map_or(c, |place| MARKUP[place]),
+    }
 }
 
 fn restored(text: CowStr<'_>) -> CowStr<'_> {
-    if text.contains(SHIELDS) { text.chars().map(meant).collect::<String>().into() } else { text }
+    if text.chars().any(|c| meant(c) != c) { text.chars().map(meant).collect::<String>().into() } else { text }
 }
 
 fn restored_event(event: Event<'_>) -> Event<'_> {
@@ -125,8 +195,8 @@ fn restored_event(event: Event<'_>) -> Event<'_> {
 /// Looks for markup in addresses.
 struct Reader<'a> {
     text: &'a str,
-    /// Where it was found.
-    markup: Vec<usize>,
+    /// Where it was found, and what shields it.
+    markup: Vec<(usize, char)>,
     /// The closing delimiters of emphasis that is open.
     closing: Vec<Range<usize>>,
     /// How many links, images and code blocks are open.
@@ -140,7 +210,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn markup(text: &'a str) -> Vec<usize> {
+    fn markup(text: &'a str, options: Options) -> Vec<(usize, char)> {
         let mut reader = Reader {
             text,
             markup: Vec::new(),
@@ -150,7 +220,7 @@ impl<'a> Reader<'a> {
             before: None,
             read: 0,
         };
-        for (event, range) in Parser::new_ext(text, OPTIONS).into_offset_iter() {
+        for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
             reader.read(&event, range);
         }
         steps::take(text.len());
@@ -170,7 +240,7 @@ impl<'a> Reader<'a> {
             Event::Start(tag) => match tag.to_end() {
                 TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock => self.verbatim += 1,
                 TagEnd::TableCell => self.cell_end = range.end,
-                emphasis => self.closing.extend(delimiter(self.text, emphasis, range.end)),
+                emphasis => self.closing.extend(delimiter(emphasis, range.end)),
             },
             Event::End(TagEnd::Link | TagEnd::Image | TagEnd::CodeBlock) => self.verbatim -= 1,
             Event::End(TagEnd::TableCell) => self.cell_end = self.text.len(),
@@ -233,17 +303,19 @@ impl<'a> Reader<'a> {
     }
 
     fn add(&mut self, range: Range<usize>) {
-        let found = self.text[range.clone()].match_indices(MARKUP).map(|(at, _)| range.start + at);
-        self.markup.extend(found);
+        for (at, c) in self.text[range.clone()].char_indices() {
+            if let Some(place) = MARKUP.iter().position(|markup| *markup == c) {
+                self.markup.push((range.start + at, SHIELDS[place]));
+            }
+        }
     }
 }
 
 /// The delimiter that closes an element, if it has one.
-fn delimiter(text: &str, tag: TagEnd, end: usize) -> Option<Range<usize>> {
+fn delimiter(tag: TagEnd, end: usize) -> Option<Range<usize>> {
     let length = match tag {
         TagEnd::Emphasis => 1,
-        TagEnd::Strong => 2,
-        TagEnd::Strikethrough => 1 + usize::from(text[..end].ends_with("~~")),
+        TagEnd::Strong | TagEnd::Strikethrough => 2,
         _ => return None,
     };
     Some(end - length..end)

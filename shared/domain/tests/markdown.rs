@@ -28,6 +28,7 @@ fn allow_list() -> Builder<'static> {
         "blockquote",
         "br",
         "code",
+        "del",
         "em",
         "h1",
         "h2",
@@ -42,6 +43,12 @@ fn allow_list() -> Builder<'static> {
         "p",
         "pre",
         "strong",
+        "table",
+        "tbody",
+        "td",
+        "th",
+        "thead",
+        "tr",
         "ul",
     ];
     let attributes = [
@@ -49,6 +56,8 @@ fn allow_list() -> Builder<'static> {
         ("code", HashSet::from(["class"])),
         ("img", HashSet::from(["src", "alt", "title"])),
         ("ol", HashSet::from(["start"])),
+        ("td", HashSet::from(["align"])),
+        ("th", HashSet::from(["align"])),
     ];
     let mut builder = Builder::empty();
     builder
@@ -79,7 +88,7 @@ const TOKENS: &[&str] = &[
     "https://a.example/", "//a.example", "mailto:", "a@b.example", "<https://a.example>", "<a@b.example>",
     "<javascript:alert(1)>", "<script>", "</script>", "<img src=x onerror=alert(1)>", "<!--", "-->", "<?", "?>",
     "<![CDATA[", "]]>", "<a href=\"", "</a>", "<svg/onload=", "[a]: ", "[a]", "[a][]", "[a](b)", "![a](b)", "(b \"t\")",
-    "@ada", "@bob", "@", "onclick=", "\0", "\u{b}", "\u{c}", "\u{200b}", "\u{fffd}", "é", "😀", "word ", " ",
+    "|", "|a|\n|-|\n", "| :-: |\n", "~", "~~", "- [ ] ", "[x] ", "@ada", "@bob", "@", "onclick=", "\0", "\u{b}", "\u{c}", "\u{200b}", "\u{fffd}", "é", "😀", "word ", " ",
 ];
 
 fn token() -> impl Strategy<Value = String> {
@@ -295,6 +304,98 @@ fn an_uploaded_image_shows() {
         "<p><img src=\"/media/1.png\" alt=\"a b c d\" title=\"t\" /></p>\n"
     );
     assert_eq!(html("![](https://cdn.example/1.png)"), "<p><img src=\"https://cdn.example/1.png\" alt=\"\" /></p>\n");
+}
+
+fn cells(html: &str) -> String {
+    html.replace('\n', "")
+}
+
+#[test]
+fn a_table_is_rendered_as_on_github() {
+    let table = "| a | *b* | c | d |\n|:--|:-:|--:|---|\n| 1 | 2 \\| `x\\|y` | | [4](/x) |\n| 5 |\nnot a \\| row | 6 | 7 | 8 | 9\n\nafter";
+    assert_eq!(
+        cells(&html(table)),
+        format!(
+            "<table><thead><tr><th align=\"left\">a</th><th align=\"center\"><em>b</em></th><th align=\"right\">c</th><th>d</th></tr></thead>\
+             <tbody><tr><td align=\"left\">1</td><td align=\"center\">2 | <code>x|y</code></td><td align=\"right\"></td><td><a href=\"/x\"{REL}>4</a></td></tr>\
+             <tr><td align=\"left\">5</td><td align=\"center\"></td><td align=\"right\"></td><td></td></tr>\
+             <tr><td align=\"left\">not a | row</td><td align=\"center\">6</td><td align=\"right\">7</td><td>8</td></tr></tbody></table>\
+             <p>after</p>"
+        )
+    );
+    let head = "<table><thead><tr><th>a</th><th>b</th></tr></thead>";
+    assert_eq!(cells(&html("a | b\n- | -")), format!("{head}</table>"));
+    assert_eq!(
+        cells(&html("> a | b\n> - | -\n> @ada | https://a.example/x_y_\n> # c")),
+        format!(
+            "<blockquote>{head}<tbody><tr><td>@ada</td><td>https://a.example/x_y_</td></tr></tbody></table><h1>c</h1></blockquote>"
+        )
+    );
+    assert_eq!(
+        cells(&html_knowing(&["ada"], "|@ada|\n|-|")),
+        format!("<table><thead><tr><th><a href=\"/users/ada\"{REL}>@ada</a></th></tr></thead></table>")
+    );
+    for text in ["a | b\n\n- | -", "a | b\n- | - | -", "`|a|`\nb", "\\| a |\n\\|---|", "    |a|\n    |-|"] {
+        assert!(!html(text).contains("<table"), "{text}");
+    }
+}
+
+#[test]
+fn two_tildes_strike_text_and_no_other_number_does() {
+    for (body, expected) in [
+        ("~~a *b*~~ c", "<del>a <em>b</em></del> c"),
+        ("a~~b~~c", "a<del>b</del>c"),
+        ("**~~a~~**", "<strong><del>a</del></strong>"),
+        ("~~a **b~~ c**", "<del>a **b</del> c**"),
+        ("~~a ~b~ c~~", "<del>a ~b~ c</del>"),
+        ("~~5~ or so~~", "<del>5~ or so</del>"),
+        ("~a ~~b~ c~~", "~a <del>b~ c</del>"),
+        ("~~see https://a.example/~b~~", "<del>see https://a.example/~b</del>"),
+        ("~x~", "~x~"),
+        ("*~x~*y ~*z*~", "*~x~*y ~<em>z</em>~"),
+        ("~*a~*b", "~*a~*b"),
+        ("a ~~~x~~~", "a ~~~x~~~"),
+        ("a ~~~~b~~~~", "a ~~~~b~~~~"),
+        ("~~a~", "~~a~"),
+        ("~a~~", "~a~~"),
+        ("~~ a ~~", "~~ a ~~"),
+        ("\\~~a~~", "~~a~~"),
+        ("\\~~a \\~~", "~~a ~~"),
+        ("\\\\~a~", "\\~a~"),
+        ("`~a~` ~b~", "<code>~a~</code> ~b~"),
+        ("~~`~~`~~", "<del><code>~~</code></del>"),
+        ("\u{10a58}~a~ ~~b~~", "\u{10a58}~a~ ~~b~~"),
+        ("[~a~](/~b~ \"~c~\")", "<a href=\"/~b~\" title=\"~c~\" rel=\"nofollow ugc noopener\">~a~</a>"),
+    ] {
+        assert_eq!(html(body), expected, "{body}");
+    }
+    assert_eq!(html("~~~ ~a\n~b~\n~~~"), "<pre><code class=\"language-~a\">~b~\n</code></pre>\n");
+    assert_eq!(shown("~~a~~ ~b~").text.trim(), "a ~b~");
+    let deep = format!("{}~~a~~", "> ".repeat(MAX_NESTING));
+    assert!(html(&deep).contains("<p>~~a~~</p>"), "{}", html(&deep));
+}
+
+#[test]
+fn a_task_shows_its_box_as_text() {
+    assert_eq!(
+        html("- [ ] a\n- [x] *b*\n- [X] c\n- [y] d\n- e [ ] f\n1. [ ] g"),
+        "<ul>\n<li>☐ a</li>\n<li>☑ <em>b</em></li>\n<li>☑ c</li>\n<li>[y] d</li>\n<li>e [ ] f</li>\n</ul>\n<ol>\n<li>☐ g</li>\n</ol>\n"
+    );
+    assert_eq!(html("* [ ] a\n\n* \\[ ] b"), "<ul>\n<li>\n<p>☐ a</p>\n</li>\n<li>\n<p>[ ] b</p>\n</li>\n</ul>\n");
+    assert_eq!(html("[ ] a"), "<p>[ ] a</p>\n");
+    assert_eq!(shown("- [x] a").text.trim(), "☑ a");
+}
+
+#[test]
+fn a_table_of_too_many_cells_stays_text() {
+    let head = |columns: usize| format!("{}\n{}\n", "a|".repeat(columns), "-|".repeat(columns));
+    assert!(html(&format!("{}{}", head(20), "b\n".repeat(200))).contains("<td>b</td>"));
+    for row in ["b\n", "b\r\n", "b\r"] {
+        let html = html(&format!("{}{}\n\n~~c~~", head(1_000), row.repeat(500)));
+        assert!(!html.contains("<table") && html.contains("<del>c</del>"), "{row:?}");
+    }
+    let small = format!("{}{}\n", head(3), "b|c\n".repeat(20));
+    assert_eq!(html(&small.repeat(15)).matches("<table>").count(), 15);
 }
 
 /// The html of an address that stays as it was typed.

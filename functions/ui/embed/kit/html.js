@@ -5,8 +5,8 @@
 import { parts } from './addresses.js'
 import { h } from './dom.js'
 
-const ALLOWED = { __proto__: null, a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'] }
-for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre table thead tbody tr th td'.split(' ')) {
+const ALLOWED = { __proto__: null, a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'], th: ['align'], td: ['align'] }
+for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre table thead tbody tr'.split(' ')) {
   ALLOWED[name] = []
 }
 
@@ -89,7 +89,7 @@ function tidy(element) {
 
 const schemeOf = (href) => h('a', { href }).protocol
 
-const BLOCKS = 'p, ul, ol, li, pre, blockquote, hr, h1, h2, h3, h4, h5, h6, table'
+const BLOCKS = 'p, ul, ol, li, pre, blockquote, hr, h1, h2, h3, h4, h5, h6, table, thead, tbody, tr, th, td'
 const isEdge = (node) => !node || node.matches?.(BLOCKS)
 
 /** Breaks of lines are shown, so those that mean nothing are taken out: after `br`, and between blocks. */

@@ -4,7 +4,7 @@
 //!
 //! `tree` reads the HTML, `block` turns it into blocks, `write` writes these as Markdown. What is written is rendered at
 //! once and compared with the source; if it differs, plainer Markdown is written. What Markdown cannot have (colours,
-//! tables, videos) is dropped, its text is kept.
+//! tables without a head, videos) is dropped, its text is kept.
 
 mod block;
 mod dialect;

@@ -37,7 +37,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
             email: value.text("email"),
             ..Author::default()
         },
-        body: markdown::from_dialect(&value.body("content"), Dialect::HTML),
+        body: markdown::from_dialect(&value.body("content"), Dialect::ARTALK),
         state: if value.flag("is_pending") { RecordState::Pending } else { RecordState::Approved },
         likes: value.count("vote_up"),
         pinned: value.flag("is_pinned"),

@@ -45,7 +45,7 @@ fn thread(value: &Value) -> Thread {
 fn comment(value: &Value, zone: &TimeZone) -> Comment {
     let (body, format) = match value.body("markdown") {
         typed if typed.trim().is_empty() => (value.body("html"), BodyFormat::Html),
-        typed => (markdown::from_dialect(&typed, Dialect::HTML), BodyFormat::Markdown),
+        typed => (markdown::from_dialect(&typed, Dialect::COMENTARIO), BodyFormat::Markdown),
     };
     Comment {
         source_id: value.text("id"),

@@ -101,7 +101,7 @@ fn comment(value: &Value, thread: &str, parent: Option<String>, zone: &TimeZone)
         created_at: value.time("createdAt", zone),
         edited_at: value.time("lastEditedAt", zone),
         author: author(value),
-        body: markdown::from_dialect(&value.body("body"), Dialect::HTML_AND_EMOJI),
+        body: markdown::from_dialect(&value.body("body"), Dialect::GITHUB),
         state: state(value),
         likes: value.count("upvoteCount"),
         ..Comment::default()

@@ -123,7 +123,7 @@ fn body(typed: &str) -> (BodyFormat, String) {
     if tag && !autolink {
         (BodyFormat::Html, typed.to_owned())
     } else {
-        (BodyFormat::Markdown, markdown::from_dialect(typed, Dialect::TEXT))
+        (BodyFormat::Markdown, markdown::from_dialect(typed, Dialect::ISSO))
     }
 }
 

@@ -39,7 +39,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
     // `orig` is what was typed. Comments that came from another system have the HTML alone.
     let (body, format) = match value.body("orig") {
         typed if typed.trim().is_empty() => (value.body("text"), BodyFormat::Html),
-        typed => (markdown::from_dialect(&typed, Dialect::HTML), BodyFormat::Markdown),
+        typed => (markdown::from_dialect(&typed, Dialect::REMARK42), BodyFormat::Markdown),
     };
     Comment {
         source_id: value.text("id"),

@@ -75,7 +75,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
             ..Author::default()
         },
         // HTML is Markdown as well: it begins many comments that came from elsewhere, and emoji are images.
-        body: without_link_to_parent(markdown::from_dialect(&value.body("comment"), Dialect::HTML_AND_EMOJI)),
+        body: without_link_to_parent(markdown::from_dialect(&value.body("comment"), Dialect::GITHUB)),
         state: match value.text("status").as_str() {
             "" | "approved" => RecordState::Approved,
             "spam" => RecordState::Spam,

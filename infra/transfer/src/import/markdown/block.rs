@@ -19,6 +19,8 @@ pub(super) enum Block {
         language: String,
         text: String,
     },
+    /// The cells of each row. The first row is the head, and no other one is longer.
+    Table(Vec<Vec<Vec<Inline>>>),
     Rule,
 }
 
@@ -29,6 +31,7 @@ pub(super) enum Inline {
     Code(String),
     Emphasis(Vec<Inline>),
     Strong(Vec<Inline>),
+    Struck(Vec<Inline>),
     Link {
         address: String,
         content: Vec<Inline>,
@@ -69,6 +72,7 @@ impl Content {
                 Block::Quote(blocks) => self.add_blocks(blocks),
                 Block::List { items, .. } => items.iter().for_each(|item| self.add_blocks(item)),
                 Block::Code { text, .. } => self.add_text(text),
+                Block::Table(rows) => rows.iter().flatten().for_each(|cell| self.add_inlines(cell)),
                 Block::Rule => {}
             }
         }
@@ -78,7 +82,9 @@ impl Content {
         for inline in inlines {
             match inline {
                 Inline::Text(text) | Inline::Code(text) => self.add_text(text),
-                Inline::Emphasis(content) | Inline::Strong(content) => self.add_inlines(content),
+                Inline::Emphasis(content) | Inline::Strong(content) | Inline::Struck(content) => {
+                    self.add_inlines(content);
+                }
                 Inline::Link { address, content } => {
                     self.add_address(address);
                     self.add_inlines(content);
@@ -144,6 +150,10 @@ impl BlockReader {
             "pre" | "xmp" if !tree::has_links(&element.children) => self.push(code_block(element)),
             "code" if has_lines(element) => self.push(code_block(element)),
             "hr" => self.push(Some(Block::Rule)),
+            "table" if self.table(element).is_some() => {
+                let table = self.table(element).map(Block::Table);
+                self.push(table);
+            }
             "td" | "th" => {
                 push_text(&mut self.open, " ");
                 self.nodes(&element.children);
@@ -197,6 +207,24 @@ impl BlockReader {
         (!items.is_empty()).then_some(Block::List { start, items })
     }
 
+    /// The rows of a table that Markdown can have: below a head, each of as many cells at most, of one line each.
+    fn table(&self, element: &Element) -> Option<Vec<Vec<Vec<Inline>>>> {
+        let mut rows = Vec::new();
+        table_rows(&element.children, &mut rows)?;
+        let head = *rows.first()?;
+        let has_head = head.iter().all(|cell| cell.name == "th") && !head.is_empty();
+        if !has_head || rows.iter().any(|row| row.len() > head.len()) {
+            return None;
+        }
+        let cell = |cell: &&Element| {
+            let mut inlines = Vec::new();
+            each_inline(&mut inlines, &cell.children, self.depth);
+            let inlines = trimmed(inlines);
+            (!has_block(&cell.children) && !inlines.contains(&Inline::Break)).then_some(inlines)
+        };
+        rows.iter().map(|row| row.iter().map(cell).collect()).collect()
+    }
+
     fn heading(&mut self, level: usize, element: &Element) {
         self.end_paragraph();
         if has_block(&element.children) {
@@ -209,12 +237,41 @@ impl BlockReader {
     }
 }
 
+/// The cells of each row. `None` where there is anything else in the table.
+fn table_rows<'a>(nodes: &'a [Node], rows: &mut Vec<Vec<&'a Element>>) -> Option<()> {
+    for element in elements(nodes)? {
+        match element.name.as_str() {
+            "thead" | "tbody" | "tfoot" => table_rows(&element.children, rows)?,
+            "tr" => {
+                let cells = elements(&element.children)?;
+                cells.iter().all(|cell| matches!(cell.name.as_str(), "td" | "th")).then(|| rows.push(cells))?;
+            }
+            _ => return None,
+        }
+    }
+    Some(())
+}
+
+/// The elements, if there is no text beside them.
+fn elements(nodes: &[Node]) -> Option<Vec<&Element>> {
+    let mut elements = Vec::new();
+    for node in nodes {
+        match node {
+            Node::Element(element) => elements.push(element),
+            Node::Text(text) if text.trim().is_empty() => {}
+            Node::Text(_) => return None,
+        }
+    }
+    Some(elements)
+}
+
 /// A heading has one line.
 fn without_breaks(inlines: Vec<Inline>) -> Vec<Inline> {
     let without = |inline| match inline {
         Inline::Break => Inline::Text(" ".to_owned()),
         Inline::Emphasis(content) => Inline::Emphasis(without_breaks(content)),
         Inline::Strong(content) => Inline::Strong(without_breaks(content)),
+        Inline::Struck(content) => Inline::Struck(without_breaks(content)),
         Inline::Link { address, content } => Inline::Link { address, content: without_breaks(content) },
         other => other,
     };
@@ -274,6 +331,7 @@ fn inline(out: &mut Vec<Inline>, element: &Element, depth: usize) {
         "br" => out.push(Inline::Break),
         "b" | "strong" if may_nest => wrap(out, content(), Inline::Strong),
         "i" | "em" | "cite" | "dfn" if may_nest => wrap(out, content(), Inline::Emphasis),
+        "del" | "s" | "strike" if may_nest => wrap(out, content(), Inline::Struck),
         "code" | "tt" | "kbd" | "samp" if !tree::has_links(&element.children) => {
             // Where no block fits, such as in a link, each line is a code.
             for (index, line) in tree::text(&element.children).trim().lines().enumerate() {

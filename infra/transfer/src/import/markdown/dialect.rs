@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
-use pulldown_cmark::{CowStr, Event, LinkType, Tag, TagEnd, TextMergeStream, html};
+use pulldown_cmark::{CowStr, Event, LinkType, Options, Tag, TagEnd, TextMergeStream, html};
 use pulldown_cmark_escape::escape_html;
 use shared::domain::address;
+use shared::domain::markdown::task_box;
 use shared::domain::source::Source;
 
 use super::tree;
@@ -16,18 +17,35 @@ pub(in crate::import) struct Dialect {
     html_is_text: bool,
     /// `:rocket:` is an emoji.
     has_shortcodes: bool,
+    /// Which of GitHub's extensions it has.
+    extensions: Options,
 }
 
 impl Dialect {
-    pub(in crate::import) const HTML: Self = Self { html_is_text: false, has_shortcodes: false };
-    pub(in crate::import) const HTML_AND_EMOJI: Self = Self { has_shortcodes: true, ..Self::HTML };
-    pub(in crate::import) const TEXT: Self = Self { html_is_text: true, ..Self::HTML };
+    pub(in crate::import) const ARTALK: Self =
+        Self { html_is_text: false, has_shortcodes: false, extensions: Options::all() };
+    pub(in crate::import) const GITHUB: Self = Self { has_shortcodes: true, ..Self::ARTALK };
+    pub(in crate::import) const REMARK42: Self =
+        Self { extensions: Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH), ..Self::ARTALK };
+    pub(in crate::import) const COMENTARIO: Self = Self { extensions: Options::ENABLE_STRIKETHROUGH, ..Self::ARTALK };
+    pub(in crate::import) const ISSO: Self = Self { html_is_text: true, ..Self::COMENTARIO };
+
+    /// Whether it shows an event of our Markdown as such.
+    fn has(self, event: &Event<'_>) -> bool {
+        self.extensions.contains(match event {
+            Event::Start(Tag::Table(_)) => Options::ENABLE_TABLES,
+            Event::Start(Tag::Strikethrough) => Options::ENABLE_STRIKETHROUGH,
+            Event::TaskListMarker(_) => Options::ENABLE_TASKLISTS,
+            _ => return true,
+        })
+    }
 }
 
 /// The HTML of `markdown`. `None` when our Markdown shows the same.
 pub(super) fn to_html(markdown: &str, dialect: Dialect) -> Option<String> {
-    let source = Source::of(markdown);
-    let mut reader = Reader { dialect, verbatim: 0, differs: false, events: Vec::new() };
+    let differs = !Source::of(markdown).events().all(|(event, _)| dialect.has(&event));
+    let source = Source::with(markdown, dialect.extensions);
+    let mut reader = Reader { dialect, verbatim: 0, differs, events: Vec::new() };
     for event in TextMergeStream::new(source.events().map(|(event, _)| event)) {
         reader.read(event);
     }
@@ -54,6 +72,7 @@ impl<'a> Reader<'a> {
                 self.events.push(Event::HardBreak);
             }
             Event::Html(html) | Event::InlineHtml(html) => self.html(html),
+            Event::TaskListMarker(is_done) => self.events.push(Event::Text(task_box(is_done).into())),
             Event::Text(text) if self.verbatim == 0 => self.text(&text),
             Event::Start(tag) => {
                 self.verbatim += usize::from(is_verbatim(tag.to_end()));

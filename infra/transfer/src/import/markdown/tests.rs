@@ -36,7 +36,13 @@ fn each_kind_of_markup_has_its_markdown() {
         ),
         ("<div>a<div>b</div></div>", "a\n\nb"),
         ("<table><tr><td>a</td><td>b</td></tr><tr><td>c</td></tr></table>", "a b\n\nc"),
-        ("<s>gone</s> <u>under</u> <span style='color:red'>red</span>", "gone under red"),
+        ("<s>gone</s> <del>too</del> <u>under</u> <span style='color:red'>red</span>", "~~gone~~ ~~too~~ under red"),
+        (
+            "<table><thead><tr><th>a</th><th>b|c</th></tr></thead><tbody><tr><td><code>d|e</code></td></tr></tbody></table>f",
+            "| a | b\\|c |\n| --- | --- |\n| `d\\|e` |\n\nf",
+        ),
+        ("<table><tr><th>a</th><tr><td>b</td><td>c</td></tr></table>", "a\n\nb c"),
+        ("<table><tr><th>a</th><tr><td>b<br>c</td></tr></table>", "a\n\nb\\\nc"),
         ("a<script>alert('<b>')</script><style>p{}</style>b", "ab"),
         ("&lt;b&gt; &amp;amp; &copy; &#8230; &nbsp;x", "\\<b> \\&amp; © … \u{a0}x"),
         ("<p>unclosed <b>bold<p>next", "unclosed **bold**\n\nnext"),
@@ -76,6 +82,14 @@ fn text_stays_text() {
         "``` x",
         "#hash",
         "C# and F#",
+        "~~not struck~~",
+        "a~~b~~c",
+        "~not struck~",
+        "|---|",
+        "---|---",
+        ":-:|---",
+        "- [ ] no task",
+        "[x] no task",
     ] {
         let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
         let markdown = from_html(&format!("before<br>{escaped}"));
@@ -84,8 +98,41 @@ fn text_stays_text() {
         assert!(shown.links.is_empty());
         let alone = from_html(&escaped);
         assert_eq!(html(&alone).matches("<p>").count(), 1, "{text}: {alone}");
+        assert!(!html(&alone).contains("<del>"), "{alone}");
         assert_eq!(super::super::markdown::rendered(&alone), Content::of(&block::blocks(&tree::parse(&escaped))));
     }
+}
+
+#[test]
+fn no_lines_of_text_become_a_table_and_no_item_a_task() {
+    for (source, expected) in [
+        ("a | b<br>--- | ---<br>c | d", "<p>a | b<br />\n--- | ---<br />\nc | d</p>\n"),
+        ("|a|<br>|-|", "<p>|a|<br />\n|-|</p>\n"),
+        ("<p>|a|<br><i>|-|</i></p>", "<p>|a|<br />\n<em>|-|</em></p>\n"),
+        ("a<br>:-:", "<p>a<br />\n:-:</p>\n"),
+        ("<ul><li>[ ] a</li><li>[x] b</li></ul>", "<ul>\n<li>[ ] a</li>\n<li>[x] b</li>\n</ul>\n"),
+    ] {
+        assert_eq!(html(&from_html(source)), expected, "{source}: {}", from_html(source));
+    }
+}
+
+#[test]
+fn what_only_our_markdown_has_stays_text_as_in_the_source() {
+    let (table, task, struck) = ("|a|\n|-|\n|b|", "- [x] a", "~~a~~");
+    for (typed, same, expected) in [
+        (table, vec![Dialect::GITHUB, Dialect::ARTALK, Dialect::REMARK42], "<p>|a|<br />\n|-|<br />\n|b|</p>\n"),
+        (task, vec![Dialect::GITHUB, Dialect::ARTALK], "<ul>\n<li>[x] a</li>\n</ul>\n"),
+        (struck, vec![Dialect::GITHUB, Dialect::ISSO, Dialect::REMARK42, Dialect::COMENTARIO], ""),
+    ] {
+        for dialect in same {
+            assert_eq!(from_dialect(typed, dialect), typed, "{dialect:?}");
+        }
+        for dialect in [Dialect::ISSO, Dialect::COMENTARIO].iter().filter(|_| !expected.is_empty()) {
+            assert_eq!(html(&from_dialect(typed, *dialect)), expected, "{dialect:?}");
+        }
+    }
+    let all = format!("{table}\n\n{task}\n- [ ] b\n\none\ntwo {struck}");
+    assert_eq!(from_dialect(&all, Dialect::GITHUB), "| a |\n| --- |\n| b |\n\n- ☑ a\n- ☐ b\n\none\\\ntwo ~~a~~");
 }
 
 #[test]
@@ -144,16 +191,13 @@ fn addresses_are_whole_before_and_after() {
         assert_eq!(markdown, expected, "{source}");
         assert_eq!(rendered(&markdown), Content::of(&block::blocks(&tree::parse(&source))), "{source}");
     }
-    for dialect in [Dialect::HTML_AND_EMOJI, Dialect::TEXT] {
+    for dialect in [Dialect::GITHUB, Dialect::ISSO] {
         assert_eq!(
             from_dialect(&format!("see {address}\n**{address}**。"), dialect),
             format!("see <{address}>\\\n**<{address}>**。")
         );
     }
-    assert_eq!(
-        from_dialect("https://a.example/:tada:/b :tada:", Dialect::HTML_AND_EMOJI),
-        "<https://a.example/:tada:/b> 🎉"
-    );
+    assert_eq!(from_dialect("https://a.example/:tada:/b :tada:", Dialect::GITHUB), "<https://a.example/:tada:/b> 🎉");
     assert_eq!(
         from_html(&with_breaks_and_links(&format!("{address}\n&quot;{address}&quot;"))),
         format!("<{address}>\\\n\"<{address}>\"")
@@ -184,7 +228,7 @@ fn markdown_of_others_breaks_lines_and_links_addresses() {
         ("> one\n> two", Some("> one\\\n> two")),
         ("see https://a.example/b_c, or", Some("see <https://a.example/b_c>, or")),
     ] {
-        for dialect in [Dialect::HTML, Dialect::TEXT] {
+        for dialect in [Dialect::ARTALK, Dialect::ISSO] {
             assert_eq!(from_dialect(typed, dialect), expected.unwrap_or(typed), "{typed}");
         }
     }
@@ -203,8 +247,8 @@ fn html_in_markdown_of_others_is_markup_or_text() {
         ("Vec<u8>\nnext", "Vec\\\nnext", "Vec\\<u8>\\\nnext"),
         ("<script>alert(1)</script>", "", "<script>alert(1)</script>"),
     ] {
-        assert_eq!(from_dialect(typed, Dialect::HTML), as_markup, "{typed}");
-        assert_eq!(from_dialect(typed, Dialect::TEXT), as_text, "{typed}");
+        assert_eq!(from_dialect(typed, Dialect::ARTALK), as_markup, "{typed}");
+        assert_eq!(from_dialect(typed, Dialect::ISSO), as_text, "{typed}");
     }
 }
 
@@ -216,8 +260,8 @@ fn shortcodes_become_emoji_where_the_source_shows_them_so() {
         ("`:rocket:` :no_such_emoji: a:zz:c", "`:rocket:` :no_such_emoji: a:zz:c"),
         ("```\n:rocket:\n```", "```\n:rocket:\n```"),
     ] {
-        assert_eq!(from_dialect(typed, Dialect::HTML_AND_EMOJI), expected, "{typed}");
-        assert_eq!(from_dialect(typed, Dialect::HTML), typed);
+        assert_eq!(from_dialect(typed, Dialect::GITHUB), expected, "{typed}");
+        assert_eq!(from_dialect(typed, Dialect::ARTALK), typed);
     }
 }
 
@@ -322,7 +366,7 @@ fn markup() -> impl Strategy<Value = String> {
     leaf.prop_recursive(5, 40, 5, |inner| {
         let several = prop::collection::vec(inner, 1..5).prop_map(|parts| parts.concat());
         let tag = prop::sample::select(vec![
-            "p", "b", "i", "em", "strong", "code", "blockquote", "div", "span", "h3", "u", "s", "pre", "unknown",
+            "p", "b", "i", "em", "strong", "del", "code", "blockquote", "div", "span", "h3", "u", "s", "pre", "unknown",
         ]);
         prop_oneof![
             4 => (tag, several.clone()).prop_map(|(tag, inside)| format!("<{tag}>{inside}</{tag}>")),

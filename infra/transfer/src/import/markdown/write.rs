@@ -21,7 +21,7 @@ impl Style {
 }
 
 pub(super) fn write(blocks: &[Block], style: Style) -> String {
-    MarkdownRenderer { style, is_linked: false }.blocks(blocks)
+    MarkdownRenderer { style, is_linked: false, is_in_cell: false }.blocks(blocks)
 }
 
 #[derive(Clone, Copy)]
@@ -29,6 +29,8 @@ struct MarkdownRenderer {
     style: Style,
     /// Whether it writes the text of a link.
     is_linked: bool,
+    /// Whether it writes a cell of a table, which a `|` would end.
+    is_in_cell: bool,
 }
 
 impl MarkdownRenderer {
@@ -49,8 +51,25 @@ impl MarkdownRenderer {
                 let fence = fence(text, 3);
                 format!("{fence}{language}\n{text}\n{fence}")
             }
+            Block::Table(rows) if self.style == Style::Careful => {
+                let rows = rows.iter().map(|row| self.cells(row).join(" "));
+                rows.collect::<Vec<_>>().join("\n\n")
+            }
+            Block::Table(rows) => Self { is_in_cell: true, ..self }.table(rows),
             Block::Rule => "***".to_owned(),
         }
+    }
+
+    fn cells(self, row: &[Vec<Inline>]) -> Vec<String> {
+        row.iter().map(|cell| self.inlines(cell)).collect()
+    }
+
+    fn table(self, rows: &[Vec<Vec<Inline>>]) -> String {
+        let line = |cells: Vec<String>| format!("| {} |", cells.join(" | "));
+        let mut lines: Vec<String> = rows.iter().map(|row| line(self.cells(row))).collect();
+        let columns = rows.first().map_or(0, Vec::len);
+        lines.insert(1, line(vec!["---".to_owned(); columns]));
+        lines.join("\n")
     }
 
     fn list(self, start: Option<u64>, items: &[Vec<Block>]) -> String {
@@ -74,8 +93,11 @@ impl MarkdownRenderer {
     fn inline(self, out: &mut String, inline: &Inline) {
         match inline {
             Inline::Text(text) => self.text(out, text),
+            Inline::Code(code) if self.is_in_cell => push_code(out, &code.replace('|', "\\|")),
             Inline::Code(code) => push_code(out, code),
-            Inline::Strong(content) | Inline::Emphasis(content) if self.style != Style::Full => {
+            Inline::Strong(content) | Inline::Emphasis(content) | Inline::Struck(content)
+                if self.style != Style::Full =>
+            {
                 let content = self.inlines(content);
                 out.push_str(&content);
             }
@@ -86,6 +108,10 @@ impl MarkdownRenderer {
             Inline::Emphasis(content) => {
                 let content = self.inlines(content);
                 out.extend(["*", &content, "*"]);
+            }
+            Inline::Struck(content) => {
+                let content = self.inlines(content);
+                out.extend(["~~", &content, "~~"]);
             }
             Inline::Link { address, content } if is_autolink(address, content) => out.extend(["<", address, ">"]),
             Inline::Link { address, content } => {
@@ -130,7 +156,10 @@ impl MarkdownRenderer {
                 '_' => !(is_word(before) && is_word(next)),
                 '&' => next.is_some_and(|next| next == '#' || next.is_ascii_alphanumeric()),
                 '!' => next.is_none(),
-                '#' | '>' | '+' | '-' | '=' | '~' => at_line_start,
+                '~' => at_line_start || before == Some('~') || matches!(next, None | Some('~')),
+                // The delimiter row of a table begins with one of the last two, or with a hyphen.
+                '#' | '>' | '+' | '-' | '=' | ':' => at_line_start,
+                '|' => at_line_start || self.is_in_cell,
                 '.' | ')' => number && before.is_some_and(|before| before.is_ascii_digit()),
                 _ => false,
             };
