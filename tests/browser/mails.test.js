@@ -91,7 +91,7 @@ test('a member without an address is told so, and the dialog stays', async (t) =
   const { page } = await w.open(t, { record: newRecord(), who: token(22, 'Eve') })
   await page.getByRole('button', { name: 'Notifications' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
-  await page.getByRole('alert').getByText('No e-mail address is known').waitFor()
+  await page.getByRole('alert').getByText('No email address is known').waitFor()
   assert.ok(await page.getByRole('dialog').isVisible())
 })
 

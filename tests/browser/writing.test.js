@@ -306,10 +306,10 @@ test('a refusal can be read, stands in a live region and names the field', async
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.getByPlaceholder('Write a comment…').fill('x'.repeat(10_001))
   await page.getByRole('button', { name: 'Post comment' }).click()
-  await page.getByRole('alert').getByText('The body may not be longer than 10000 characters.').waitFor()
+  await page.getByRole('alert').getByText('Comment can have at most 10000 characters.').waitFor()
   assert.equal((await page.getByPlaceholder('Write a comment…').inputValue()).length, 10_001)
   await page.getByPlaceholder('Write a comment…').fill('Shorter.')
-  await page.getByText('The body may not be longer').waitFor({ state: 'detached' })
+  await page.getByText('Comment can have at most').waitFor({ state: 'detached' })
 })
 
 test('the preview is the HTML that is published', async (t) => {

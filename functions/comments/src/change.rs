@@ -49,7 +49,7 @@ async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, CommentWithAn
 }
 
 fn body(call: &Call) -> Result<String, Refusal> {
-    let mut input = Input::new(call.json()?);
+    let mut input = Input::of_reader(call.json()?, call.language());
     let body = input.body();
     input.finish()?;
     Ok(body)

@@ -10,6 +10,7 @@ use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::markdown;
 use shared::domain::notifications::Address;
 use shared::domain::rate_limit::RateClass;
+use shared::domain::texts::Errors;
 use shared::domain::thread::{Thread, VisitorThreadState};
 use shared::domain::user::{User, gravatar};
 use shared::domain::verdict::Judgment;
@@ -39,7 +40,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
         Some(id) => created_before(app, id).await?,
         None => {
             policy::may_write_in(&app.config, &viewer, &target.thread, app.clock.now())?;
-            policy::has_name(&viewer)?;
+            policy::has_name(&viewer, call.language())?;
             let draft = draft?;
             if let (true, Some(user)) = (viewer.is_moderator(), &viewer.user) {
                 app.keep_moderator_name(user).await?;
@@ -69,7 +70,7 @@ struct Guest {
 impl CreateInput {
     /// The fields about guests are ignored when a user sends them.
     fn read(app: &App, call: &Call) -> Result<Self, Refusal> {
-        let mut input = Input::new(call.json()?);
+        let mut input = Input::of_reader(call.json()?, call.language());
         let body = input.body();
         let parent = input.optional_id("parent_id").map(CommentId);
         let subscribe = input.flag("subscribe_to_replies");
@@ -90,7 +91,7 @@ impl Guest {
         };
         let email = email.filter(|email| !email.is_empty());
         if email.as_ref().is_some_and(|email| !is_email(email)) {
-            input.fail("guest_email", "The guest_email must be an e-mail address.");
+            input.fail_as("guest_email", Errors::address);
         }
         Self { name, email }
     }
@@ -129,7 +130,7 @@ async fn draft(app: &App, call: &Call) -> Result<Draft> {
     call.comment_key()?;
     let input = CreateInput::read(app, call)?;
     if let Some(guest) = &input.guest {
-        app.refuse_lookalike("guest_name", &guest.name, None).await?;
+        app.refuse_lookalike(call, "guest_name", &guest.name, None).await?;
     }
     let idempotency = app.idempotency(call)?;
     let parent = async {

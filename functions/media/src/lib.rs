@@ -9,11 +9,14 @@ use aws_sdk_s3::Client;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http::header;
+use imaging::Refused;
 use serde_json::{Value, json};
 use shared::app::admission::{AuthRequirement, exists};
 use shared::app::{App, Handler};
 use shared::config::Config;
+use shared::domain::language::Language;
 use shared::domain::rate_limit::RateClass;
+use shared::domain::texts::Errors;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::request::Call;
 use shared::http::response::Answer;
@@ -50,7 +53,7 @@ impl Media {
             return Err(FieldErrors::used_key().into());
         }
         let picture = self.worker.run(move || imaging::clean(&file)).await?;
-        let picture = picture.map_err(|refused| FieldErrors::one(FIELD, refused.to_string()))?;
+        let picture = picture.map_err(|refused| FieldErrors::one(FIELD, why_not(refused, call.language())))?;
 
         // A repeated request stores the image again under the same name, because it may have been removed since.
         let again = |request| Name::again(&config.visitor_salt, request, &picture);
@@ -90,12 +93,30 @@ impl Media {
 
 /// The file in the body.
 async fn file(config: &Config, call: &Call) -> Result<Bytes, Refusal> {
+    let texts = Errors::of(call.language());
     let body = Bytes::copy_from_slice(&call.body);
     let read = multipart::read_file(call.header(header::CONTENT_TYPE), body, config.media_max_bytes as u64);
     read.await.map_err(|rejected| match rejected {
         Rejected::TooLarge => Refusal::PayloadTooLarge,
-        other => FieldErrors::one(FIELD, other.to_string()),
+        Rejected::Empty => FieldErrors::one(FIELD, texts.empty_file()),
+        Rejected::NotMultipart
+        | Rejected::Malformed
+        | Rejected::Missing
+        | Rejected::UnknownField
+        | Rejected::Several => FieldErrors::one(FIELD, texts.no_file()),
     })
+}
+
+fn why_not(refused: Refused, language: Language) -> &'static str {
+    let texts = Errors::of(language);
+    match refused {
+        Refused::UnknownFormat => texts.format(),
+        Refused::TooManyPixels => texts.pixels(),
+        Refused::TooLongAnimation => texts.animation(),
+        Refused::Damaged => texts.damaged(),
+        Refused::UnsupportedJpeg => texts.unsupported_jpeg(),
+        Refused::Incompressible => texts.complex(),
+    }
 }
 
 impl Handler for Media {

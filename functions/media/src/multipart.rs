@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use futures_util::stream;
 use multer::{Constraints, Field, Multipart, SizeLimit};
-use std::{convert::Infallible, fmt};
+use std::convert::Infallible;
 
 const FIELD: &str = "file";
 /// Bytes of a body besides the file. Other parts are refused, so this is for boundaries and headers.
@@ -20,22 +20,6 @@ pub enum Rejected {
     /// Answered with 413, all others with 422 on `file`.
     TooLarge,
 }
-
-impl fmt::Display for Rejected {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::NotMultipart => "The body must be multipart/form-data with a boundary.",
-            Self::Malformed => "The multipart body is malformed.",
-            Self::Missing => "A file is required in the field \"file\".",
-            Self::UnknownField => "The body may hold only the field \"file\".",
-            Self::Several => "Upload one file at a time.",
-            Self::Empty => "The file is empty.",
-            Self::TooLarge => "The file is too large.",
-        })
-    }
-}
-
-impl std::error::Error for Rejected {}
 
 impl From<multer::Error> for Rejected {
     fn from(error: multer::Error) -> Self {

@@ -1,6 +1,6 @@
 //! POST `comments/{id}/report`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
 use shared::domain::rate_limit::RateClass;
@@ -72,13 +72,14 @@ fn done() -> Answer {
 /// The reason as it is stored: `reason`, or `reason: details`.
 fn reason(app: &App, call: &Call) -> Result<String, Refusal> {
     let reasons = &app.config.report_reasons;
-    let mut input = Input::new(call.json()?);
-    let reason = input.required_text("reason", usize::MAX);
-    if !reason.is_empty() && !reasons.contains(&reason) {
-        input.fail("reason", format!("The reason must be one of {}.", reasons.join(", ")));
+    let mut input = Input::of_reader(call.json()?, call.language());
+    let reason = input.value("reason").and_then(Value::as_str).map(str::to_owned);
+    let reason = reason.filter(|reason| reasons.contains(reason));
+    if reason.is_none() {
+        input.fail_as("reason", |errors, question| errors.reason(question, &reasons.join(", ")));
     }
     let details = input.optional_text("additional_details", MAX_REPORT_DETAILS);
-    input.finish()?;
+    let reason = input.finish_with(reason)?;
     Ok(match details.as_deref().map(str::trim).filter(|details| !details.is_empty()) {
         Some(details) => format!("{reason}: {details}"),
         None => reason,

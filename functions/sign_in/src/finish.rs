@@ -20,7 +20,7 @@ use crate::{SignIn, number, text};
 pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<Answer> {
     policy::sign_in(&app.config, call.is_from_elsewhere(&app.config.cors_origins))?;
     let fields = call.json()?;
-    let (flow, code) = (text(&fields, "flow")?, text(&fields, "code")?);
+    let (flow, code) = (text(call, &fields, "flow")?, text(call, &fields, "code")?);
     let (keys, now) = (FlowKeys::new(&app.config.visitor_salt), app.clock.now());
     let network = keys.network(call.network);
     let too_many = || Refusal::RateLimited(wait(now));

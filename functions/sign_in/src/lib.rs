@@ -14,7 +14,7 @@ mod session;
 mod start;
 
 use futures_util::future::BoxFuture;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use shared::app::{App, Handler};
 use shared::auth::own;
 use shared::domain::ids::{ID_BOUND, Random};
@@ -22,6 +22,7 @@ use shared::domain::sign_in::keys::{RefreshToken, Seed};
 use shared::domain::sign_in::{Account, TOKEN_LIFETIME};
 use shared::domain::user::User;
 use shared::error::{Fault, FieldErrors, Refusal, Result};
+use shared::http::input::wording;
 use shared::http::request::Call;
 use shared::http::resource::OwnUser;
 use shared::http::response::Answer;
@@ -80,10 +81,13 @@ fn number(random: &Random) -> u64 {
 }
 
 /// A field that must be a text; empty when it is missing.
-fn text<'a>(fields: &'a serde_json::Map<String, Value>, field: &'static str) -> Result<&'a str, Refusal> {
+fn text<'a>(call: &Call, fields: &'a Map<String, Value>, field: &'static str) -> Result<&'a str, Refusal> {
     match fields.get(field) {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(FieldErrors::one(field, format!("The {field} must be a string."))),
+        Some(_) => {
+            let (errors, name) = wording(Some(call.language()), field);
+            Err(FieldErrors::one(field, errors.not_text(&name)))
+        }
     }
 }

@@ -16,10 +16,10 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let viewer = app.admit(call, RateClass::Write, exists, AuthRequirement::User).await?;
     let Credential::User(identity) = &call.credential else { return Err(Refusal::Unauthenticated.into()) };
     let account = policy::own_account(identity)?;
-    let mut input = Input::new(call.json()?);
+    let mut input = Input::of_reader(call.json()?, call.language());
     let name = input.name("name");
     input.finish()?;
-    app.refuse_lookalike("name", &name, Some(account.id)).await?;
+    app.refuse_lookalike(call, "name", &name, Some(account.id)).await?;
     let now = app.clock.now();
     let user = match app.store.rename_account(account, &name, now).await? {
         Renamed::Done(user) => user,

@@ -14,7 +14,7 @@ use crate::{SignIn, number, text};
 pub(crate) async fn refresh(sign_in: &SignIn, app: &App, call: &Call) -> Result<Answer> {
     admit(app, call).await?;
     let fields = call.json()?;
-    let token = sign_in.seed(app).await?.read(text(&fields, "refresh_token")?).ok_or(Refusal::SignInFailed)?;
+    let token = sign_in.seed(app).await?.read(text(call, &fields, "refresh_token")?).ok_or(Refusal::SignInFailed)?;
     let refreshed = app.store.refresh_session(&token, app.clock.now()).await?;
     let (user, next) = refreshed.ok_or(Refusal::SignInFailed)?;
     let (subject, own) = user.subject.clone().zip(user.account.clone()).ok_or(Refusal::SignInFailed)?;
@@ -28,7 +28,7 @@ pub(crate) async fn end(sign_in: &SignIn, app: &App, call: &Call) -> Result<Answ
     let mut input = Input::new(fields.clone());
     let everywhere = input.flag("everywhere");
     input.finish()?;
-    if let Some(token) = sign_in.seed(app).await?.read(text(&fields, "refresh_token")?) {
+    if let Some(token) = sign_in.seed(app).await?.read(text(call, &fields, "refresh_token")?) {
         if everywhere {
             app.store.end_sessions(&token, number(&app.random), app.clock.now()).await?;
         } else {

@@ -15,6 +15,7 @@ use shared::domain::sign_in::bounds::{
 use shared::domain::sign_in::inbox::{Asker, Flow};
 use shared::domain::sign_in::keys::{FlowId, FlowKeys, nonce};
 use shared::domain::sign_in::{CODE_LIFETIME, account_of};
+use shared::domain::texts::Errors;
 use shared::error::{Fault, Refusal, Result};
 use shared::http::input::Input;
 use shared::http::request::Call;
@@ -41,10 +42,10 @@ pub(crate) async fn start(app: &App, call: &Call) -> Result<Answer> {
 
 /// The address, without the white space around it.
 fn email(call: &Call) -> Result<String, Refusal> {
-    let mut input = Input::new(call.json()?);
+    let mut input = Input::of_reader(call.json()?, call.language());
     let email = input.required_text("email", MAX_EMAIL).trim().to_owned();
     if !email.is_empty() && !is_mailable(&email) {
-        input.fail("email", "The email must be an e-mail address in ASCII.");
+        input.fail_as("email", Errors::ascii_address);
     }
     input.finish()?;
     Ok(email)

@@ -73,7 +73,7 @@ async fn preview(app: &App, call: &Call) -> Result<Answer> {
 }
 
 fn draft(call: &Call) -> Result<String, Refusal> {
-    let mut input = Input::new(call.json()?);
+    let mut input = Input::of_reader(call.json()?, call.language());
     let body = input.draft();
     input.finish()?;
     Ok(body)

@@ -7,6 +7,7 @@ use shared::domain::email::masked;
 use shared::domain::mail_keys::Recipient;
 use shared::domain::notifications::{Address, Asker, Enrolment, NotificationState, Status, Wants};
 use shared::domain::rate_limit::RateClass;
+use shared::domain::texts::Errors;
 use shared::domain::viewer::Viewer;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::Input;
@@ -39,7 +40,7 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     input.finish()?;
     let (mut enrolment, now) = (app.store.notification_state(&recipient).await?.enrolment, app.clock.now());
     enrolment.reopen(now);
-    let unknown = || FieldErrors::one("email", "No e-mail address is known: the token has none that mail can go to.");
+    let unknown = || FieldErrors::one("email", Errors::of(call.language()).no_address());
     let address = address(app, call, &viewer, &enrolment).or_else(|| enrolment.given_address().cloned());
     let address = address.ok_or_else(unknown)?;
     let network = app.mail_keys().network(call.network);

@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 const ENGLISH: &str = "en";
 /// Sections that every language has.
-const REQUIRED: [&str; 2] = ["labels", "times"];
+const REQUIRED: [&str; 3] = ["errors", "labels", "times"];
 /// Sections that go to scripts as a whole. Each is a table from key to text. The texts of other sections are functions.
 const TABLES: [&str; 2] = ["labels", "moderation"];
 /// The table whose keys stand alone. Those of others begin with the name of the section.

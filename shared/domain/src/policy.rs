@@ -13,10 +13,12 @@ use crate::comment::{Comment, MAX_DEPTH, State};
 use crate::config::{Config, RequireApproval};
 use crate::error::{FieldErrors, Refusal};
 use crate::ids::{ThreadId, UserId, Visitor};
+use crate::language::Language;
 use crate::mail_keys::Recipient;
 use crate::notifications::Reason;
 use crate::rejection::RejectionReason;
 use crate::sign_in::Account;
+use crate::texts::Errors;
 use crate::thread::{Pin, Thread};
 use crate::time::Timestamp;
 use crate::trust::Trust;
@@ -57,9 +59,9 @@ pub fn comment(config: &Config, viewer: &Viewer) -> Result<(), Refusal> {
 }
 
 /// Writing comments under a name: an account of our own has none at first.
-pub fn has_name(viewer: &Viewer) -> Result<(), Refusal> {
+pub fn has_name(viewer: &Viewer, language: Language) -> Result<(), Refusal> {
     match &viewer.user {
-        Some(user) if user.name.is_empty() => Err(FieldErrors::one("name", "Choose a name first.")),
+        Some(user) if user.name.is_empty() => Err(FieldErrors::one("name", Errors::of(language).no_name())),
         _ => Ok(()),
     }
 }

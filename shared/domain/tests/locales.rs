@@ -11,7 +11,20 @@ use locales::{Locales, Rules, mistakes};
 use serde_json::json;
 
 /// Sections that are functions, and the folders that call them.
-const CALLERS: [(&str, &[&str]); 4] = [
+const CALLERS: [(&str, &[&str]); 5] = [
+    (
+        "errors",
+        &[
+            "shared/domain/src",
+            "shared/src/app",
+            "shared/src/http",
+            "functions/comments/src",
+            "functions/media/src",
+            "functions/reactions/src",
+            "functions/sign_in/src",
+            "functions/users/src",
+        ],
+    ),
     ("mails", &["functions/delivery/src", "functions/users/src"]),
     ("moderator_mails", &["functions/delivery/src"]),
     ("pages", &["functions/users/src"]),
@@ -45,19 +58,27 @@ fn rules(tag: &str) -> Option<Rules> {
 fn each_mistake_is_named() {
     let english = json!({
         "labels": { "a": "{name}", "days": { "one": "{n} day", "other": "{n} days" } },
-        "times": {},
+        "errors": {}, "times": {},
         "mails": { "stop": "Stop" },
     });
     let with = |other: serde_json::Value| mistakes(&parsed(json!({ "en": english, "pl": other })), rules).join("; ");
     let days = json!({ "one": "{n} dzień", "few": "{n} dni", "many": "{n} dni", "other": "{n} dnia" });
-    let labels = |a: &str, days: &serde_json::Value| json!({ "labels": { "a": a, "days": days }, "times": {} });
+    let labels =
+        |a: &str, days: &serde_json::Value| json!({ "labels": { "a": a, "days": days }, "errors": {}, "times": {} });
     assert_eq!(with(labels("{name}!", &days)), "");
     let forms = r#"pl: labels.days must have the forms {"few", "many", "one", "other"}"#;
     for (other, expected) in [
-        (json!({ "labels": { "days": days }, "times": {} }), "pl: labels.a is missing"),
-        (json!({ "times": {} }), "pl: labels is missing"),
-        (json!({ "labels": { "a": "{name}", "b": "", "days": days }, "times": {} }), "pl: labels.b is not in en"),
-        (json!({ "labels": { "a": "{name}", "days": days }, "times": {}, "mail": {} }), "pl: mail is not in en"),
+        (json!({ "labels": { "days": days }, "errors": {}, "times": {} }), "pl: labels.a is missing"),
+        (json!({ "errors": {}, "times": {} }), "pl: labels is missing"),
+        (json!({ "labels": { "a": "{name}", "days": days }, "times": {} }), "pl: errors is missing"),
+        (
+            json!({ "labels": { "a": "{name}", "b": "", "days": days }, "errors": {}, "times": {} }),
+            "pl: labels.b is not in en",
+        ),
+        (
+            json!({ "labels": { "a": "{name}", "days": days }, "errors": {}, "times": {}, "mail": {} }),
+            "pl: mail is not in en",
+        ),
         (labels("{site}", &days), "pl: labels.a fills in other names than in en: {site}"),
         (labels(" ", &days), "pl: labels.a is empty"),
         (labels("{name} | x", &days), r#"pl: labels.a holds " | ""#),
@@ -82,9 +103,9 @@ fn each_mistake_is_named() {
 
 #[test]
 fn a_language_may_lack_what_english_says_for_it() {
-    let english = json!({ "labels": { "days": { "one": "{n} day", "other": "{n} days" } }, "times": {}, "mails": { "stop": "Stop" } });
+    let english = json!({ "labels": { "days": { "one": "{n} day", "other": "{n} days" } }, "errors": {}, "times": {}, "mails": { "stop": "Stop" } });
     let days = json!({ "other": "{n} dnia", "many": "{n} dni", "few": "{n} dnie", "one": "{n} dzień" });
-    let locales = parsed(json!({ "en": english, "pl": { "labels": { "days": days }, "times": {} } }));
+    let locales = parsed(json!({ "en": english, "pl": { "labels": { "days": days }, "errors": {}, "times": {} } }));
     assert!(locales::languages(&locales).ends_with("[\"en\", \"pl\"];\n"));
     let rust = locales::texts(&locales, rules);
     assert!(
@@ -100,7 +121,8 @@ fn every_text_is_used() {
     let english = &locales::read(&folder("shared/locales")).unwrap()["en"];
     for (section, callers) in CALLERS {
         let source: String = callers.iter().map(|path| source(path)).collect();
-        let unused = english[section].keys().filter(|key| !source.contains(&format!(".{key}(")));
+        let is_used = |key: &String| [format!(".{key}("), format!("::{key})")].iter().any(|call| source.contains(call));
+        let unused = english[section].keys().filter(|key| !is_used(key));
         assert_eq!(unused.collect::<Vec<_>>(), Vec::<&String>::new(), "{section}");
     }
     // Scripts say the others.

@@ -13,6 +13,8 @@ use crate::domain::name::{Look, ModeratorNames};
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::{Fault, FieldErrors, Result};
+use crate::http::input::wording;
+use crate::http::request::Call;
 use crate::store::Reading;
 
 /// How long an instance knows the names.
@@ -24,14 +26,21 @@ pub struct KnownNames(Mutex<Option<(Timestamp, ModeratorNames)>>);
 
 impl App {
     /// Refuses a name that looks like that of the site or of a moderator who is not `own`.
-    pub async fn refuse_lookalike(&self, field: &'static str, name: &str, own: Option<UserId>) -> Result<()> {
+    pub async fn refuse_lookalike(
+        &self,
+        call: &Call,
+        field: &'static str,
+        name: &str,
+        own: Option<UserId>,
+    ) -> Result<()> {
         if self.config.sign_in.is_none() {
             return Ok(());
         }
         let look = Look::of(name);
         let is_site = self.config.site_name.as_deref().is_some_and(|site| Look::of(site).is_like(&look));
         if is_site || self.moderator_names().await?.has_like(&look, own) {
-            return Err(FieldErrors::one(field, format!("The {field} is too similar to another name here.")).into());
+            let (errors, label) = wording(Some(call.language()), field);
+            return Err(FieldErrors::one(field, errors.lookalike(&label)).into());
         }
         Ok(())
     }

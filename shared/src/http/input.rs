@@ -1,9 +1,14 @@
 //! Reads the fields of a JSON request and collects their errors. Lengths are in Unicode characters.
+//!
+//! Readers see the errors of what they fill in, so these are in their language and name a field as its form does. All others are for
+//! developers.
 
 use serde_json::{Map, Value};
 
+use crate::domain::language::Language;
 use crate::domain::markdown;
 use crate::domain::name;
+use crate::domain::texts::{Errors, Labels};
 use crate::domain::time::Timestamp;
 use crate::domain::user::MAX_NAME;
 use crate::domain::visible;
@@ -14,15 +19,53 @@ pub const MAX_BODY: usize = 10_000;
 /// Characters of a report's details.
 pub const MAX_REPORT_DETAILS: usize = 500;
 
+/// The label of a field in the widget's forms.
+fn label(field: &str) -> Option<&'static str> {
+    Some(match field {
+        "body" => "comment",
+        "guest_name" => "guest_name",
+        "guest_email" => "guest_email",
+        "email" => "sign_in_address",
+        "code" => "sign_in_code",
+        "name" => "sign_in_name",
+        "reason" => "report_reason",
+        "additional_details" => "report_details",
+        _ => return None,
+    })
+}
+
+/// The texts of a field's errors, and what they call the field: in the language of the reader who fills it in, else in English.
+#[must_use]
+pub fn wording(reader: Option<Language>, field: &str) -> (Errors, String) {
+    match (reader, label(field)) {
+        (Some(language), Some(label)) => (Errors::of(language), Labels::of_widget(language).text(label).to_owned()),
+        _ => (Errors::of(Language::ENGLISH), format!("The {field}")),
+    }
+}
+
 pub struct Input {
     fields: Map<String, Value>,
     errors: FieldErrors,
+    /// The language of the reader whose form it is.
+    reader: Option<Language>,
 }
 
 impl Input {
     #[must_use]
     pub fn new(fields: Map<String, Value>) -> Self {
-        Self { fields, errors: FieldErrors::default() }
+        Self { fields, errors: FieldErrors::default(), reader: None }
+    }
+
+    /// What a reader has filled in.
+    #[must_use]
+    pub fn of_reader(fields: Map<String, Value>, language: Language) -> Self {
+        Self { reader: Some(language), ..Self::new(fields) }
+    }
+
+    /// Fails with a text that names the field.
+    pub fn fail_as(&mut self, field: &'static str, text: impl FnOnce(Errors, &str) -> String) {
+        let (errors, name) = wording(self.reader, field);
+        self.fail(field, text(errors, &name));
     }
 
     pub fn fail(&mut self, field: &'static str, message: impl Into<String>) {
@@ -51,12 +94,12 @@ impl Input {
         let text = match self.value(field)? {
             Value::String(text) => text.clone(),
             _ => {
-                self.fail(field, format!("The {field} must be a string."));
+                self.fail_as(field, Errors::not_text);
                 return None;
             }
         };
         if text.chars().count() > max {
-            self.fail(field, format!("The {field} may not be longer than {max} characters."));
+            self.fail_as(field, |errors, name| errors.too_long(name, &max.to_string()));
             return None;
         }
         Some(text)
@@ -89,17 +132,17 @@ impl Input {
     pub fn name(&mut self, field: &'static str) -> String {
         let name = self.required_text(field, MAX_NAME);
         if name.chars().any(visible::breaks_names) {
-            self.fail(field, format!("The {field} may not contain control characters."));
+            self.fail_as(field, Errors::controls);
         }
         self.refuse_bidi_overrides(field, &name);
         if name::has_piled_marks(&name) {
-            self.fail(field, format!("The {field} may not have more than two marks on a letter."));
+            self.fail_as(field, Errors::marks);
         }
         name.trim().to_owned()
     }
 
     fn fail_missing(&mut self, field: &'static str) {
-        self.fail(field, format!("The {field} field is required."));
+        self.fail_as(field, Errors::required);
     }
 
     /// A comment's body. Something of it must be visible once it is rendered.
@@ -128,14 +171,14 @@ impl Input {
     /// Refuses characters that make text show in another order than it is written.
     pub fn refuse_bidi_overrides(&mut self, field: &'static str, text: &str) {
         if visible::has_bidi_override(text) {
-            self.fail(field, format!("The {field} may not contain bidirectional overrides."));
+            self.fail_as(field, Errors::direction);
         }
     }
 
     /// Refuses control characters, but for those of lines and tabs, and bidirectional overrides.
     pub fn refuse_unprintable(&mut self, field: &'static str, text: &str) {
         if text.contains(|c: char| c.is_control() && !"\n\r\t".contains(c)) {
-            self.fail(field, format!("The {field} may not contain control characters."));
+            self.fail_as(field, Errors::controls);
         }
         self.refuse_bidi_overrides(field, text);
     }

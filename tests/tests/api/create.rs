@@ -121,7 +121,7 @@ async fn the_body_is_required() {
     for body in [json!({}), json!({ "body": null }), json!({ "body": "" }), json!({ "body": " \t\r\n\u{a0}\u{3000}" })]
     {
         let reply = ada.post("posts/1/comments", body).await.invalid("body");
-        assert_eq!(reply.json["message"], "The body field is required.");
+        assert_eq!(reply.json["message"], "Comment is required.");
     }
     ada.send(Method::POST, "posts/1/comments", "").await.invalid("body");
 }
@@ -144,7 +144,7 @@ async fn a_body_that_shows_nothing_is_missing() {
     ] {
         let body = json!({ "body": body });
         let reply = ada.post("posts/1/comments", body.clone()).await.invalid("body");
-        assert_eq!(reply.json["message"], "The body field is required.", "{body}");
+        assert_eq!(reply.json["message"], "Comment is required.", "{body}");
         ada.patch(&format!("comments/{id}"), body.clone()).await.invalid("body");
         ada.post("markdown/preview", body).await.ok(200);
     }

@@ -57,4 +57,5 @@ mod users;
 mod verdicts;
 mod webhooks;
 mod widget;
+mod wording;
 mod worst;

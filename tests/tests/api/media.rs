@@ -192,7 +192,7 @@ async fn a_truncated_file_and_one_that_is_no_image_are_refused() {
         ["<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "<html><script>alert(1)</script>", "%PDF-1.7", "hello"];
     for other in others {
         let message = refused(&world, other.as_bytes()).await;
-        assert_eq!(message, "The file must be a JPEG, PNG, GIF or WebP image.", "{other}");
+        assert_eq!(message, "The image must be a JPEG, PNG, GIF or WebP.", "{other}");
     }
 }
 

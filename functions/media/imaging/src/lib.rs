@@ -13,7 +13,7 @@ mod webp;
 
 use image::{DynamicImage, metadata::Orientation};
 use std::{
-    fmt, io,
+    io,
     panic::{AssertUnwindSafe, catch_unwind},
 };
 
@@ -91,7 +91,7 @@ impl Format {
     }
 }
 
-/// Why an upload is refused. The text is for the person who sent it.
+/// Why an upload is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     UnknownFormat,
@@ -101,21 +101,6 @@ pub enum Refused {
     UnsupportedJpeg,
     Incompressible,
 }
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::UnknownFormat => "The file must be a JPEG, PNG, GIF or WebP image.",
-            Self::TooManyPixels => "The image may have at most 25 megapixels and 65,535 pixels a side.",
-            Self::TooLongAnimation => "The animation has too many frames.",
-            Self::Damaged => "The image is damaged or incomplete.",
-            Self::UnsupportedJpeg => "This kind of JPEG is not supported; save the image again.",
-            Self::Incompressible => "The image is too complex.",
-        })
-    }
-}
-
-impl std::error::Error for Refused {}
 
 /// Makes an upload safe to serve: the picture as viewers show it, and nothing but its pixels.
 ///
