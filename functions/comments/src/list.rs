@@ -6,8 +6,8 @@ use shared::app::thread_list::ThreadRequest;
 use shared::domain::viewer::Viewer;
 use shared::error::{Refusal, Result};
 use shared::http::cursor::CursorSigner;
-use shared::http::list::CommentList;
-use shared::http::pagination::{self, ListAddress};
+use shared::http::list::{self, CommentList};
+use shared::http::pagination::{self, Envelope, ListAddress};
 use shared::http::request::{Call, path_id};
 use shared::http::response::{Answer, Sharing};
 use shared::policy;
@@ -39,6 +39,16 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
         |found: &CommentWithAncestors| policy::read_in_place(&viewer, &found.comment, &found.ancestors).is_ok();
     let found = app.store.confirm(found, listed).await?;
     let CommentWithAncestors { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
+    let signer = CursorSigner::new(&config.visitor_salt, format!("branch {}", parent.id));
+    if let Some((cursor, per_page)) = pagination::deep_paging(call, &config.lists, &signer)? {
+        let page = app.store.branch_page(&parent, &viewer.owners, cursor.as_ref(), per_page).await?;
+        let presenter = app.presenter(call, &viewer, &page.thread, &page.visitor_state);
+        let data = page.replies.iter().map(|reply| presenter.present_below(&parent, reply)).collect();
+        let [next, previous] = [page.next, page.previous].map(|cursor| cursor.map(|cursor| signer.sign_path(&cursor)));
+        let answer = list::fitting(Envelope::cursor(&ListAddress::of(call), data, per_page, next, previous))?;
+        let is_plain = page.visitor_state.is_plain() && policy::is_public(&parent, &ancestors);
+        return Ok(answer.shared(sharing(&viewer, is_plain)).in_the_language_asked_for());
+    }
     let signer = CursorSigner::new(&config.visitor_salt, format!("replies {}", parent.id));
     let paging = pagination::paging(call, &config.lists, Some(&signer))?;
     let page = app.store.reply_page(&parent, &viewer.owners, &paging).await?;

@@ -41,7 +41,7 @@ impl Thumbnails {
             return Ok(());
         };
         let made = self.worker.run(move || thumbnail(&upload)).await?;
-        let made = made.map_err(|refused| Fault::new("make a thumbnail", format!("{key}: {refused}")))?;
+        let made = made.map_err(|refused| Fault::new("make a thumbnail", format!("{key}: {refused:?}")))?;
         let thumbnail = name.thumbnail();
         tracing::info!(thumbnail, bytes = made.bytes.len(), "thumbnail made");
         bucket.put(&thumbnail, made).await

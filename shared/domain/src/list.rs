@@ -87,6 +87,14 @@ pub struct Cursor {
     pub pin: Option<CommentId>,
 }
 
+/// Where a walk through everything below a comment continues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathCursor {
+    pub direction: Direction,
+    /// The ids from below the comment down to the one after which the page begins, in the direction of the walk.
+    pub path: Vec<CommentId>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Next,

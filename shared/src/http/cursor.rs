@@ -5,8 +5,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ring::hmac;
 
 use crate::domain::ids::CommentId;
-use crate::domain::list::{Cursor, Direction};
+use crate::domain::list::{Cursor, Direction, PathCursor};
 use crate::domain::secret::Secret;
+
+/// Bytes of a signature.
+const SIGNATURE: usize = 32;
 
 /// Signs and verifies the cursors of one list. A cursor of another thread or sort, or of another signer, is not valid.
 pub struct CursorSigner<'a> {
@@ -20,33 +23,57 @@ impl<'a> CursorSigner<'a> {
         Self { salt, list }
     }
 
-    /// A byte for the direction, eight for the edge, eight for the pin (0 for none) and the signature, in base64url.
+    /// A byte for the direction, eight for the edge, and eight for the pin (0 for none).
     #[must_use]
     pub fn sign(&self, cursor: Cursor) -> String {
-        let mut bytes = vec![match cursor.direction {
+        let pin = cursor.pin.unwrap_or(CommentId(0));
+        self.sign_ids(cursor.direction, &[cursor.edge, pin])
+    }
+
+    #[must_use]
+    pub fn verify(&self, text: &str) -> Option<Cursor> {
+        let (direction, ids) = self.verified_ids(text)?;
+        let [edge, pin] = ids.try_into().ok()?;
+        Some(Cursor { direction, edge, pin: (pin.0 != 0).then_some(pin) })
+    }
+
+    /// A byte for the direction, and eight for each id of the path.
+    #[must_use]
+    pub fn sign_path(&self, cursor: &PathCursor) -> String {
+        self.sign_ids(cursor.direction, &cursor.path)
+    }
+
+    #[must_use]
+    pub fn verify_path(&self, text: &str) -> Option<PathCursor> {
+        let (direction, path) = self.verified_ids(text)?;
+        Some(PathCursor { direction, path })
+    }
+
+    /// Direction, ids and signature, in base64url.
+    fn sign_ids(&self, direction: Direction, ids: &[CommentId]) -> String {
+        let mut bytes = vec![match direction {
             Direction::Next => 0,
             Direction::Previous => 1,
         }];
-        bytes.extend(cursor.edge.0.to_be_bytes());
-        bytes.extend(cursor.pin.map_or(0, |pin| pin.0).to_be_bytes());
+        bytes.extend(ids.iter().flat_map(|id| id.0.to_be_bytes()));
         let tag = hmac::sign(&self.key(), &self.signed_content(&bytes));
         bytes.extend(tag.as_ref());
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    #[must_use]
-    pub fn verify(&self, text: &str) -> Option<Cursor> {
+    fn verified_ids(&self, text: &str) -> Option<(Direction, Vec<CommentId>)> {
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
-        let (content, mac) = bytes.split_at_checked(17)?;
+        let (content, mac) = bytes.split_at_checked(bytes.len().checked_sub(SIGNATURE)?)?;
         hmac::verify(&self.key(), &self.signed_content(content), mac).ok()?;
-        let direction = match content[0] {
+        let (direction, ids) = content.split_first()?;
+        let direction = match direction {
             0 => Direction::Next,
             1 => Direction::Previous,
             _ => return None,
         };
-        let number = |bytes: &[u8]| bytes.try_into().ok().map(u64::from_be_bytes);
-        let pin = number(&content[9..])?;
-        Some(Cursor { direction, edge: CommentId(number(&content[1..9])?), pin: (pin != 0).then_some(CommentId(pin)) })
+        let (ids, rest) = ids.as_chunks();
+        let ids = ids.iter().map(|id| CommentId(u64::from_be_bytes(*id))).collect();
+        rest.is_empty().then_some((direction, ids))
     }
 
     fn key(&self) -> hmac::Key {

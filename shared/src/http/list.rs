@@ -42,14 +42,19 @@ impl CommentList {
         envelope.ui = self.ui;
         envelope.meta.count = self.count;
         envelope.meta.closed = self.closed;
-        let mut answer = Answer::ok(&envelope);
-        // Escaped again as a string, the body at most doubles.
-        if answer.size() * 2 > MAX_ANSWER {
-            fit(&mut envelope.data)?;
-            answer = Answer::ok(&envelope);
-        }
-        Ok(answer)
+        fitting(envelope)
     }
+}
+
+/// The answer, with fewer embedded replies if it is too large.
+pub fn fitting(mut envelope: Envelope<CommentResource>) -> Result<Answer, Refusal> {
+    let mut answer = Answer::ok(&envelope);
+    // Escaped again as a string, the body at most doubles.
+    if answer.size() * 2 > MAX_ANSWER {
+        fit(&mut envelope.data)?;
+        answer = Answer::ok(&envelope);
+    }
+    Ok(answer)
 }
 
 /// Makes a page fit into Lambda's answer. Drops embedded replies first; if that is not enough, the caller must ask for fewer

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::config::Lists;
 use crate::domain::ids::UserId;
-use crate::domain::list::{MAX_NUMBERED, MAX_PER_PAGE, PagePosition, Paging, Sort};
+use crate::domain::list::{MAX_NUMBERED, MAX_PER_PAGE, PagePosition, Paging, PathCursor, Sort};
 use crate::domain::rate_limit::RateClass;
 use crate::error::{FieldErrors, Refusal};
 use crate::http::cursor::CursorSigner;
@@ -26,17 +26,9 @@ pub fn sort(call: &Call, lists: &Lists, sorting: bool) -> Result<Sort, Refusal> 
 /// `signer` is `None` for lists without cursors.
 pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> Result<Paging, Refusal> {
     let mut errors = FieldErrors::default();
-    let per_page = whole(call, "per_page", lists.per_page).filter(|number| *number <= MAX_PER_PAGE);
-    if per_page.is_none() {
-        errors.add("per_page", format!("The per_page must be a whole number from 1 to {MAX_PER_PAGE}."));
-    }
-    let per_page = per_page.unwrap_or(lists.per_page);
+    let per_page = per_page(call, lists, &mut errors);
     let position = if let (Some(text), Some(signer)) = (call.parameter("cursor"), signer) {
-        let cursor = if text.is_empty() { None } else { signer.verify(text) };
-        if cursor.is_none() && !text.is_empty() {
-            errors.add("cursor", "The cursor does not belong to this list.");
-        }
-        PagePosition::Cursor(cursor)
+        PagePosition::Cursor(cursor(text, |text| signer.verify(text), &mut errors))
     } else {
         let page = whole(call, "page", 1);
         match page {
@@ -50,6 +42,40 @@ pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> 
     };
     errors.check()?;
     Ok(Paging { per_page, position })
+}
+
+/// Whether the list goes down to replies of replies, with the page of it.
+pub fn deep_paging(
+    call: &Call,
+    lists: &Lists,
+    signer: &CursorSigner<'_>,
+) -> Result<Option<(Option<PathCursor>, usize)>, Refusal> {
+    match call.parameter("deep") {
+        None => return Ok(None),
+        Some("1") => {}
+        Some(_) => return Err(FieldErrors::one("deep", "The deep must be 1.")),
+    }
+    let mut errors = FieldErrors::default();
+    let per_page = per_page(call, lists, &mut errors);
+    let cursor = cursor(call.parameter("cursor").unwrap_or_default(), |text| signer.verify_path(text), &mut errors);
+    errors.check()?;
+    Ok(Some((cursor, per_page)))
+}
+
+fn per_page(call: &Call, lists: &Lists, errors: &mut FieldErrors) -> usize {
+    let per_page = whole(call, "per_page", lists.per_page).filter(|number| *number <= MAX_PER_PAGE);
+    if per_page.is_none() {
+        errors.add("per_page", format!("The per_page must be a whole number from 1 to {MAX_PER_PAGE}."));
+    }
+    per_page.unwrap_or(lists.per_page)
+}
+
+fn cursor<T>(text: &str, verify: impl FnOnce(&str) -> Option<T>, errors: &mut FieldErrors) -> Option<T> {
+    let cursor = if text.is_empty() { None } else { verify(text) };
+    if cursor.is_none() && !text.is_empty() {
+        errors.add("cursor", "The cursor does not belong to this list.");
+    }
+    cursor
 }
 
 /// The class of a request for a page of comments. `units`: what a page of so many may cost, in read units.

@@ -37,6 +37,9 @@ pub struct CommentResource {
     reported: bool,
     replies_count: u64,
     pub replies: Vec<CommentResource>,
+    /// How far below the comment whose branch it is in; only lists of branches have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    depth: Option<usize>,
     can: Can,
     is_author: bool,
     is_moderator: bool,
@@ -185,6 +188,7 @@ impl CommentPresenter<'_> {
             reported: said(&self.visitor_state.reported),
             replies_count: comment.replies,
             replies: Vec::new(),
+            depth: None,
             can: Can {
                 update: policy::edit(self.viewer, comment, self.now).is_ok(),
                 delete: policy::delete(self.viewer, comment, self.now).is_ok(),
@@ -199,6 +203,13 @@ impl CommentPresenter<'_> {
             relative_created_at: created_at.relative(self.relative_to, self.language),
             updated_at: comment.updated_at(),
         }
+    }
+
+    /// A comment in the list of all that is below `root`.
+    #[must_use]
+    pub fn present_below(&self, root: &Comment, comment: &Comment) -> CommentResource {
+        let depth = comment.ancestors.len() - root.ancestors.len();
+        CommentResource { depth: Some(depth), ..self.present(comment) }
     }
 
     /// A comment with its embedded replies.

@@ -180,6 +180,10 @@ async fn single_requests_keep_to_their_bounds() {
     let next = page.next().unwrap().to_owned();
     table.row("replies, first of a walk", page, (3.0, 0.0, 2));
     table.measure(&world, "replies, next of a walk", guest.get(&next), (3.0, 0.0, 2)).await;
+    let deep = async |query: &str| guest.get(&format!("comments/{parent}/replies?deep=1{query}")).await;
+    table.measure(&world, "everything below, 10 of 12", deep(""), (3.5, 0.0, 4)).await;
+    let next = deep("").await.next().unwrap().to_owned();
+    table.measure(&world, "everything below, next of a walk", guest.get(&next), (2.5, 0.0, 4)).await;
     let show = async |actor: &Actor, id| actor.get(&format!("comments/{id}")).await;
     table.measure(&world, "show a comment", show(&guest, parent), (1.5, 0.0, 2)).await;
     table.measure(&world, "show a comment, signed in", show(&bob, parent), (2.0, 0.0, 2)).await;

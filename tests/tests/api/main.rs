@@ -2,6 +2,7 @@
 
 mod auth;
 mod bans;
+mod branch;
 mod bulk;
 mod capacity;
 mod change;

@@ -125,7 +125,7 @@ async fn errors_of_images_are_in_the_readers_language() {
         let reader = reader.with(CONTENT_TYPE, "multipart/form-data; boundary=b");
         for file in [&b"no image"[..], b"", b"\x89PNG\r\n\x1A\n"] {
             let body = form("b", &[("file", "a.png", file)]);
-            texts.push(reader.send(Method::POST, "media", &body).await.invalid("file").json["message"].clone());
+            texts.push(reader.send(Method::POST, "media", body).await.invalid("file").json["message"].clone());
         }
         texts.push(reader.send(Method::POST, "media", "").await.invalid("file").json["message"].clone());
     }

@@ -7,8 +7,10 @@
 //! | `by_rank` | pages of top-level comments by likes or replies |
 //! | `parents` | a window of top-level comments with their inline and separate replies |
 //! | `replies` | pages of the replies to one comment |
+//! | `branch`  | pages of everything below one comment |
 //! | `walk`    | nothing: the arithmetic of windows and cursors |
 
+pub mod branch;
 mod by_rank;
 mod by_time;
 mod parents;

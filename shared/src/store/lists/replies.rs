@@ -17,11 +17,11 @@ const ORDER: Order = Order::OldestFirst;
 
 /// The replies to one comment that one visitor sees.
 #[derive(Clone, Copy)]
-struct Replies<'a> {
-    parent: &'a Comment,
-    scopes: &'a [Scope<'a>],
+pub(super) struct Replies<'a> {
+    pub(super) parent: &'a Comment,
+    pub(super) scopes: &'a [Scope<'a>],
     /// The ids of the visitor's own unapproved replies, where `scopes` include them.
-    own: &'a [CommentId],
+    pub(super) own: &'a [CommentId],
 }
 
 /// The replies on one page.
@@ -85,7 +85,7 @@ impl Store {
     }
 
     /// The replies of all scopes in a window.
-    async fn replies(&self, list: Replies<'_>, window: Window) -> Result<Vec<Comment>, Fault> {
+    pub(super) async fn replies(&self, list: Replies<'_>, window: Window) -> Result<Vec<Comment>, Fault> {
         let scopes = list.scopes.iter().map(|scope| self.replies_of(list, *scope, window));
         let mut replies = merge(try_join_all(scopes).await?, window.order, |reply| reply.id);
         replies.truncate(window.limit);

@@ -211,7 +211,7 @@ impl BlockReader {
     fn table(&self, element: &Element) -> Option<Vec<Vec<Vec<Inline>>>> {
         let mut rows = Vec::new();
         table_rows(&element.children, &mut rows)?;
-        let head = *rows.first()?;
+        let head = rows.first()?.clone();
         let has_head = head.iter().all(|cell| cell.name == "th") && !head.is_empty();
         if !has_head || rows.iter().any(|row| row.len() > head.len()) {
             return None;

@@ -1,0 +1,210 @@
+//! Pages of everything below a comment, in reading order: each comment directly before its own replies, siblings oldest first.
+//!
+//! The walk goes down and up the tree with a level for each comment whose replies it is reading. A cursor is the path from below the
+//! first comment to the edge of its page, so that the walk goes on where the edge was, even if that is gone.
+
+use std::collections::VecDeque;
+
+use super::replies::Replies;
+use super::walk::Window;
+use crate::domain::comment::Comment;
+use crate::domain::ids::CommentId;
+use crate::domain::list::{Direction, Order, PathCursor};
+use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::viewer::Owners;
+use crate::error::Fault;
+use crate::store::keys::{self, Scope};
+use crate::store::{Reading, Store, read};
+
+/// Comments that one page reads at most, those on the path to its cursor included.
+const MAX_READ: usize = 200;
+/// Siblings that are read at once. So few that one comment can be read at every level of the tree.
+const SIBLINGS: usize = 16;
+
+/// A page of all replies below a comment, direct and indirect ones.
+#[derive(Debug)]
+pub struct BranchPage {
+    pub thread: Thread,
+    pub visitor_state: VisitorThreadState,
+    pub replies: Vec<Comment>,
+    pub next: Option<PathCursor>,
+    pub previous: Option<PathCursor>,
+}
+
+/// The replies of one comment, while the walk is among them.
+struct Level {
+    parent: Comment,
+    /// Where the next siblings are read.
+    window: Window,
+    siblings: VecDeque<Comment>,
+    /// Whether `siblings` are the last ones.
+    is_complete: bool,
+}
+
+impl Level {
+    fn new(parent: Comment, window: Window) -> Self {
+        Self { parent, window, siblings: VecDeque::new(), is_complete: false }
+    }
+}
+
+/// A walk through the replies below a comment, in one direction.
+struct BranchWalk<'a> {
+    store: &'a Store,
+    owners: &'a Owners,
+    order: Order,
+    /// The innermost is the last. The first one is of the comment whose branch it is.
+    levels: Vec<Level>,
+    /// Comments that may still be read.
+    room: usize,
+    /// The visitor's own unapproved replies in the thread that were not met yet.
+    hidden: u64,
+    met: Vec<Comment>,
+}
+
+impl Store {
+    /// A page of `comments.replies` with `deep=1`.
+    pub async fn branch_page(
+        &self,
+        root: &Comment,
+        owners: &Owners,
+        cursor: Option<&PathCursor>,
+        per_page: usize,
+    ) -> Result<BranchPage, Fault> {
+        let (thread, mut visitor_state) = self.thread_and_visitor_state(&root.thread, owners).await?;
+        let direction = cursor.map_or(Direction::Next, |cursor| cursor.direction);
+        let order = if direction == Direction::Next { Order::OldestFirst } else { Order::NewestFirst };
+        let hidden = visitor_state.hidden_replies;
+        let (levels, room) = (Vec::new(), MAX_READ);
+        let mut walk = BranchWalk { store: self, owners, order, levels, room, hidden, met: Vec::new() };
+        walk.start(root, cursor.map_or(&[], |cursor| &cursor.path)).await?;
+        let more = walk.run(per_page).await?;
+        let mut replies = walk.met;
+        if direction == Direction::Previous {
+            replies.reverse();
+        }
+        let parents = replies.iter().filter_map(Comment::parent);
+        self.complete_visitor_state(&mut visitor_state, &owners.reactions, &root.thread, parents).await?;
+        let beside = |direction, edge: Option<&Comment>| {
+            let path = edge.map(|edge| path(root, edge)).or_else(|| turned(cursor?, direction))?;
+            Some(PathCursor { direction, path })
+        };
+        let came_from = |side| cursor.is_some() && direction != side;
+        let next = (more && direction == Direction::Next) || came_from(Direction::Next);
+        let previous = (more && direction == Direction::Previous) || came_from(Direction::Previous);
+        Ok(BranchPage {
+            thread,
+            visitor_state,
+            next: next.then(|| beside(Direction::Next, replies.last())).flatten(),
+            previous: previous.then(|| beside(Direction::Previous, replies.first())).flatten(),
+            replies,
+        })
+    }
+}
+
+impl BranchWalk<'_> {
+    /// Opens the levels on the way to the edge of the page before.
+    async fn start(&mut self, root: &Comment, path: &[CommentId]) -> Result<(), Fault> {
+        let keys = path.iter().copied().map(keys::comment).collect();
+        let mut found = self.store.batch_get(keys, Reading::Eventual).await?;
+        self.room -= path.len();
+        let mut parent = root.clone();
+        for id in path {
+            self.levels.push(Level::new(parent, Window::beyond(*id, self.order, SIBLINGS)));
+            let row: Option<Comment> = found.remove(&keys::comment(*id)).map(read).transpose()?;
+            // What is below a comment that is gone or hidden is so too.
+            let Some(row) = row.filter(|row| row.is_approved() || row.is_by(&self.owners.comments)) else {
+                return Ok(());
+            };
+            parent = row;
+        }
+        // Before the edge there is nothing that is below it.
+        if self.order == Order::OldestFirst || path.is_empty() {
+            self.descend(parent);
+        }
+        Ok(())
+    }
+
+    /// Goes on with the replies of `parent`, if it may have any. Returns it if not.
+    fn descend(&mut self, parent: Comment) -> Option<Comment> {
+        if parent.replies == 0 && self.hidden == 0 {
+            return Some(parent);
+        }
+        self.levels.push(Level::new(parent, Window::first(self.order, SIBLINGS)));
+        None
+    }
+
+    /// Meets comments until there are `count` of them. Returns whether there are more.
+    async fn run(&mut self, count: usize) -> Result<bool, Fault> {
+        while let Some(level) = self.levels.last_mut() {
+            if let Some(comment) = level.siblings.pop_front() {
+                let is_forward = self.order == Order::OldestFirst;
+                if is_forward && self.met.len() == count {
+                    return Ok(true);
+                }
+                if is_forward {
+                    self.met.push(comment.clone());
+                    self.descend(comment);
+                } else if let Some(leaf) = self.descend(comment)
+                    && !self.meet(leaf, count)
+                {
+                    return Ok(true);
+                }
+            } else if !level.is_complete {
+                if self.room == 0 {
+                    return Ok(true);
+                }
+                self.read_siblings().await?;
+            } else if let Some(Level { parent, .. }) = self.levels.pop()
+                && self.order == Order::NewestFirst
+                && !self.levels.is_empty()
+                && !self.meet(parent, count)
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Whether there was room for the comment.
+    fn meet(&mut self, comment: Comment, count: usize) -> bool {
+        let has_room = self.met.len() < count;
+        if has_room {
+            self.met.push(comment);
+        }
+        has_room
+    }
+
+    async fn read_siblings(&mut self) -> Result<(), Fault> {
+        let Some(level) = self.levels.last_mut() else { return Ok(()) };
+        let everyone = (level.parent.replies > 0).then_some(Scope::Everyone);
+        let own = (self.hidden > 0).then_some(Scope::Own(&self.owners.comments));
+        let scopes: Vec<Scope<'_>> = everyone.into_iter().chain(own).collect();
+        let window = Window { limit: SIBLINGS.min(self.room), ..level.window };
+        let list = Replies { parent: &level.parent, scopes: &scopes, own: &[] };
+        let siblings = self.store.replies(list, window).await?;
+        self.room -= siblings.len();
+        self.hidden -= self.hidden.min(siblings.iter().filter(|reply| !reply.is_approved()).count() as u64);
+        level.is_complete = siblings.len() < window.limit;
+        if let Some(last) = siblings.last() {
+            level.window = Window::beyond(last.id, self.order, SIBLINGS);
+        }
+        level.siblings = siblings.into();
+        Ok(())
+    }
+}
+
+/// The ids from below `root` down to `edge`.
+fn path(root: &Comment, edge: &Comment) -> Vec<CommentId> {
+    let above = edge.ancestors.iter().skip(root.ancestors.len() + 1);
+    above.copied().chain([edge.id]).collect()
+}
+
+/// The path from which a walk that turns round on an empty page meets the comment at its edge again.
+fn turned(cursor: &PathCursor, direction: Direction) -> Option<Vec<CommentId>> {
+    let mut path = cursor.path.clone();
+    if direction != cursor.direction {
+        let edge = path.last_mut()?;
+        edge.0 = if direction == Direction::Next { edge.0.saturating_sub(1) } else { edge.0.saturating_add(1) };
+    }
+    Some(path)
+}
