@@ -120,6 +120,23 @@ test('in Firefox a thread is read, and a comment is written', async (t) => {
   await showing(page, ['<p>From <strong>Firefox</strong>.</p>', '<p>Hello, <strong>world</strong>.</p>'])
 })
 
+test('in Firefox what a tool and Enter insert is undone step by step', async (t) => {
+  const page = await open(t, { record: newRecord(), who: service.ada })
+  const text = await page.waitForSelector('>>> textarea')
+  const value = () => page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.value)
+  await text?.type('- one')
+  await page.waitForSelector('>>> .toolbar button')
+  await page.keyboard.press('Enter')
+  const states = ['- one', await value()]
+  await chord(page, 'b')
+  states.push(await value())
+  assert.deepEqual(states, ['- one', '- one\n- ', '- one\n- ****'])
+  for (const state of states.slice(0, -1).reverse()) {
+    await chord(page, 'z')
+    assert.equal(await value(), state)
+  }
+})
+
 test('in Firefox a guest edits an own comment, and deletes it after a reload', async (t) => {
   const page = await open(t, { record: newRecord() })
   const text = await page.waitForSelector('>>> textarea')

@@ -86,14 +86,18 @@ test('the link of a comment is copied, or shown selected where there is no clipb
   assert.equal(await focusedComment(page), `comment-${id}`)
 })
 
-test('a moderator rejects, approves, and goes to the card', async (t) => {
+test('a moderator rejects with a reason, approves, and goes to the card', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   const { page, context } = await w.open(t, { record, who: w.service.moderator })
   await choose(page, id, 'Reject')
+  await article(page, id).getByText('Rejected. Only its author can see it.').waitFor()
+  await page.getByRole('button', { name: 'Off topic' }).click()
   await toast(page).getByText('Saved').waitFor()
   const seen = async () => (await w.service.call('GET', `posts/${record}/comments`, null)).data.length
   assert.equal(await seen(), 0)
+  const { data } = await w.service.call('GET', `moderation/comments?id=${id}`, w.service.moderator)
+  assert.equal(data[0].rejection.reason, 'off_topic')
   await openMenu(page, id)
   await page.getByRole('menu').waitFor()
   assert.deepEqual((await items(page)).slice(-2), ['Approve', 'Moderation'])
@@ -103,6 +107,26 @@ test('a moderator rejects, approves, and goes to the card', async (t) => {
   const opened = context.waitForEvent('page')
   await choose(page, id, 'Moderation')
   assert.equal((await opened).url(), `${w.service.api}/moderate#comment-${id}`)
+})
+
+test('a decision in the thread can be undone, and is sent when the page goes', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  const { page } = await w.open(t, { record, who: w.service.moderator })
+  /** @type {string[]} */
+  const sent = []
+  page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()))
+  await choose(page, id, 'Reject')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await article(page, id).getByRole('button', { name: 'Like' }).waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0)
+  assert.deepEqual(sent, [])
+  await choose(page, id, 'Reject')
+  await page.getByRole('button', { name: 'Undo' }).waitFor()
+  const answered = page.waitForResponse(/\/reject$/)
+  await page.evaluate(() => dispatchEvent(new Event('pagehide')))
+  assert.equal((await answered).status(), 200)
+  assert.equal(sent.length, 1)
 })
 
 test('what a moderator has not seen is not decided', async (t) => {

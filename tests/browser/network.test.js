@@ -39,7 +39,7 @@ test('when load more fails the comments stay, and it can be tried again', async 
   for (let i = 0; i < 12; i++) await w.service.comment(record, `Comment ${i}`)
   const { page, context } = await w.open(t, { record })
   await context.setOffline(true)
-  await page.getByRole('button', { name: 'Load more' }).click()
+  await page.getByRole('button', { name: /more comment/ }).click()
   await page.getByRole('alert').getByText('No connection').waitFor()
   assert.equal(await page.locator('article').count(), 10)
   await context.setOffline(false)

@@ -114,9 +114,9 @@ state('two-hundred', async () => {
   for (let i = 0; i < 200; i++) await w.service.comment(record, `Comment ${i}`, { who: token(100 + (i % 7), `Person ${i % 7}`) })
   return { record }
 }, async (page) => {
-  for (let i = 1; i < 20; i++) {
-    await page.getByRole('button', { name: 'Load more' }).click()
-    await page.locator('.list > article').nth(i * 10 + 9).waitFor()
+  for (const last of [59, 109, 159, 199]) {
+    await page.getByRole('button', { name: /more comment/ }).click()
+    await page.locator('.list > article').nth(last).waitFor()
   }
 })
 state('long', async () => {
@@ -166,6 +166,21 @@ state('waiting-and-rejected', async () => {
     Object.assign(data[0], { is_approved: false, review: { state: 'rejected', reason: 'spam', note: 'No advertisements, please.' } })
   })
   return { record, who: w.service.ada, prepare: change }
+})
+state('deciding', async () => ({ record: (await conversation()).record, who: w.service.moderator }), async (page) => {
+  await choose(page, await page.locator('.list > article').nth(1).evaluate(({ id }) => +id.slice(8)), 'Reject')
+  await page.getByRole('button', { name: 'Off topic' }).click()
+})
+state('wrong-fields', async () => ({ record: newRecord() }), async (page) => {
+  await page.getByPlaceholder('Write a comment…').fill('x'.repeat(9_500))
+  await page.getByPlaceholder('Write a comment…').evaluate((text) => (/** @type {HTMLTextAreaElement} */ (text).style.maxHeight = '6em'))
+  await page.locator('input[autocomplete=email]').fill('nowhere')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.locator('[aria-invalid=true]').first().waitFor()
+})
+state('folded', async () => ({ record: (await conversation()).record, who: w.service.ada }), async (page) => {
+  await page.getByPlaceholder('Write a comment…').fill('A draft that was put aside.\n\nWith a second paragraph.')
+  await page.getByRole('button', { name: 'Cancel' }).click()
 })
 state('closed', async () => ({ record: (await conversation()).record, who: w.service.ada, prepare: changed(({ meta }) => (meta.closed = true)) }))
 state('session-ended', async () => ({ record: (await conversation()).record, who: token(7, 'Ada Lovelace', { exp: 1000 }) }))

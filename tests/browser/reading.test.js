@@ -81,18 +81,18 @@ test('nothing on the page moves when comments arrive', async (t) => {
 
 test('load more walks through the whole thread, each comment once', async (t) => {
   const record = newRecord()
-  for (let i = 0; i < 23; i++) await w.service.comment(record, `Comment ${i}`)
+  for (let i = 0; i < 63; i++) await w.service.comment(record, `Comment ${i}`)
   const { page } = await w.open(t, { record })
   assert.equal(await page.locator('article').count(), 10)
-  await page.getByRole('button', { name: 'Load more' }).click()
-  await page.locator('article').nth(19).waitFor()
+  await page.getByRole('button', { name: '53 more comments' }).click()
+  await page.locator('article').nth(59).waitFor()
   const first = await page.locator('article').nth(10).getAttribute('id')
   assert.equal(await focusedComment(page), first)
-  await page.getByRole('button', { name: 'Load more' }).click()
-  await page.locator('article').nth(22).waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Load more' }).count(), 0)
+  await page.getByRole('button', { name: '3 more comments' }).click()
+  await page.locator('article').nth(62).waitFor()
+  assert.equal(await page.getByRole('button', { name: /more comment/ }).count(), 0)
   const ids = await page.locator('article').evaluateAll((articles) => articles.map(({ id }) => id))
-  assert.equal(new Set(ids).size, 23)
+  assert.equal(new Set(ids).size, 63)
 })
 
 test('the four sorts order the thread, and load more goes on in that order', async (t) => {
@@ -114,7 +114,7 @@ test('the four sorts order the thread, and load more goes on in that order', asy
   await sorted('newest', 'Comment 11')
   await sorted('most_replied', 'Comment 5')
   await sorted('most_liked', 'Comment 3')
-  await page.getByRole('button', { name: 'Load more' }).click()
+  await page.getByRole('button', { name: '2 more comments' }).click()
   await page.locator('.list > article').nth(11).waitFor()
   assert.equal(new Set(await bodies()).size, 12)
 })
@@ -122,16 +122,36 @@ test('the four sorts order the thread, and load more goes on in that order', asy
 test('the rest of the replies follow on demand and in order', async (t) => {
   const record = newRecord()
   const parent = await w.service.comment(record, 'Ask me.')
-  for (let i = 0; i < 26; i++) await w.service.comment(record, `Reply ${i}`, { parent: parent.id })
+  for (let i = 0; i < 60; i++) await w.service.comment(record, `Reply ${i}`, { parent: parent.id })
   const { page } = await w.open(t, { record })
   assert.equal(await page.locator('.replies article').count(), 3)
-  await page.getByRole('button', { name: '23 more replies' }).click()
-  await page.locator('.replies article').nth(19).waitFor()
-  await page.getByRole('button', { name: '6 more replies' }).click()
-  await page.locator('.replies article').nth(25).waitFor()
+  await page.getByRole('button', { name: '57 more replies' }).click()
+  await page.locator('.replies article').nth(49).waitFor()
+  await page.getByRole('button', { name: '10 more replies' }).click()
+  await page.locator('.replies article').nth(59).waitFor()
   const bodies = await page.locator('.replies .body').allTextContents()
-  assert.deepEqual(bodies.map((body) => body.trim()), Array.from({ length: 26 }, (_, i) => `Reply ${i}`))
+  assert.deepEqual(bodies.map((body) => body.trim()), Array.from({ length: 60 }, (_, i) => `Reply ${i}`))
   assert.equal(await page.getByRole('button', { name: /more repl/ }).count(), 0)
+})
+
+test('a branch ten deep opens at one press, and a collapsed one says what it hides', async (t) => {
+  const record = newRecord()
+  const top = await w.service.comment(record, 'Level 0')
+  let parent = top
+  for (let level = 1; level <= 10; level++) parent = await w.service.comment(record, `Level ${level}`, { parent: parent.id })
+  const { page } = await w.open(t, { record })
+  const deepest = article(page, parent.id)
+  while (!(await deepest.count())) {
+    const before = await page.locator('article').count()
+    assert.ok(before < 11, 'one press is enough')
+    await page.getByRole('button', { name: '1 more reply' }).click()
+    await page.locator('article').nth(10).waitFor()
+  }
+  assert.deepEqual((await page.locator('.body').allTextContents()).map((body) => body.trim()), Array.from({ length: 11 }, (_, level) => `Level ${level}`))
+  assert.equal(await page.getByRole('button', { name: /more repl/ }).count(), 0)
+  await article(page, top.id).locator('> .line').click()
+  await page.getByRole('button', { name: '10 more replies' }).click()
+  assert.equal(await deepest.isVisible(), true)
 })
 
 test('the pinned comment comes first, and moderators pin', async (t) => {
@@ -189,7 +209,7 @@ test('a permalink shows a comment anywhere in the thread, focused', async (t) =>
   await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === id, `comment-${deep.id}`)
   assert.equal(await page.locator(`#comment-${oldest.id} #comment-${child.id} #comment-${deep.id}`).count(), 1)
   // The place where load more meets it again.
-  await page.getByRole('button', { name: 'Load more' }).click()
+  await page.getByRole('button', { name: /more comment/ }).click()
   await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.foot button'))
   assert.equal(await page.locator(`#comment-${oldest.id}`).count(), 1)
   assert.equal(await page.locator('.list > article').count(), 13)

@@ -74,10 +74,19 @@ test('frameworks set attributes, because the element has no properties of their 
   assert.deepEqual(await thread.evaluate((element) => ['type', 'record', 'sort', 'loading'].filter((name) => name in element)), [])
 })
 
-test('an empty thread says so and nothing else', async (t) => {
-  const { page } = await w.open(t, { record: newRecord() })
-  await page.getByText('No comments yet').waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Load more' }).count(), 0)
+test('an empty thread invites those who may write', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const empty = page.getByText('No comments yet')
+  await empty.waitFor()
+  assert.match(await empty.innerText(), /^No comments yet\nBe the first to comment\.$/)
+  assert.equal(await page.getByRole('button', { name: /more comment/ }).count(), 0)
+  const { id } = await w.service.comment(record, 'Hello.')
+  await w.service.call('POST', `posts/${record}/close`, w.service.moderator)
+  await w.service.call('DELETE', `comments/${id}`, w.service.ada)
+  const { page: closed } = await w.open(t, { record, who: w.service.ada })
+  await closed.getByText('No comments yet').waitFor()
+  assert.equal(await closed.getByText('Be the first').count(), 0)
 })
 
 test('a closed thread has a notice in place of the composer, likes stay, and moderators go on', async (t) => {
@@ -112,7 +121,8 @@ test('who wrote a rejected comment reads the reason and the note, and nobody els
   await w.service.call('POST', `comments/${id}/reject`, w.service.moderator, { reason: 'off_topic', note: 'Please see the <b>rules</b>.' })
   const { page } = await w.open(t, { record, who: w.service.ada })
   const actions = article(page, id).locator('> .content > .actions')
-  assert.equal((await actions.textContent())?.trim(), 'Not approved. Only you see this. Off topic: Please see the <b>rules</b>.')
+  assert.equal((await actions.locator('span').textContent())?.trim(), 'Not approved. Only you see this. Off topic')
+  assert.match(await actions.locator('blockquote').innerText(), /^From the moderators\s+Please see the <b>rules<\/b>\.$/)
   const { page: other } = await w.open(t, { record, who: w.service.bob })
   await other.getByText('No comments yet').waitFor()
 })

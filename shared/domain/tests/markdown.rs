@@ -367,7 +367,7 @@ fn two_tildes_strike_text_and_no_other_number_does() {
         ("\u{10a58}~a~ ~~b~~", "\u{10a58}~a~ ~~b~~"),
         ("[~a~](/~b~ \"~c~\")", "<a href=\"/~b~\" title=\"~c~\" rel=\"nofollow ugc noopener\">~a~</a>"),
     ] {
-        assert_eq!(html(body), expected, "{body}");
+        assert_eq!(html(body), format!("<p>{expected}</p>\n"), "{body}");
     }
     assert_eq!(html("~~~ ~a\n~b~\n~~~"), "<pre><code class=\"language-~a\">~b~\n</code></pre>\n");
     assert_eq!(shown("~~a~~ ~b~").text.trim(), "a ~b~");

@@ -42,7 +42,7 @@ function asking({ say, explain, giveUp }) {
     leave()
   }
 
-  const form = h('form', { class: 'sign-in', 'aria-label': say('sign_in'), submit, keydown })
+  const form = h('form', { class: 'sign-in', novalidate: true, 'aria-label': say('sign_in'), submit, keydown })
 
   /** Asks for the next thing, which `act` takes. `back` leaves it. */
   function ask(label, attributes, action, act, back = giveUp, ...more) {
@@ -75,12 +75,13 @@ export function codeForm(entrance) {
   const asked = asking(entrance)
   const { form, ask, attempt } = asked
 
-  const askAddress = (value = '') => ask(say('sign_in_address'), { type: 'email', autocomplete: 'email', dir: 'ltr', value }, say('sign_in'), start)
+  const askAddress = (value = '') => ask(say('sign_in_address'), { type: 'email', autocomplete: 'email', dir: 'ltr', value }, say('sign_in'), (email) => start(email))
 
-  async function start(email) {
+  async function start(email, isAgain = false) {
     const { data } = await api.request('POST', 'sign_in', json({ email }))
-    const again = button(say('sign_in_again'), { class: 'again', click: () => attempt(() => start(email)) })
-    const label = h('span', {}, `${say('sign_in_code')} `, h('small', { dir: 'ltr' }, email))
+    const again = button(say('sign_in_again'), { class: 'again', click: () => attempt(() => start(email, true)) })
+    const sent = new Date().toLocaleTimeString(api.language, { timeStyle: 'short' })
+    const label = h('span', {}, `${say('sign_in_code')} `, h('small', { dir: 'ltr' }, email), isAgain && h('small', { role: 'status' }, ` ${say('sent_at').replace('{time}', sent)}`))
     const attributes = { autocomplete: 'one-time-code', inputmode: 'numeric', dir: 'ltr' }
     ask(label, attributes, say('sign_in'), (code) => finish(data.flow, code, email), () => askAddress(email), again)
   }

@@ -91,16 +91,17 @@ export class CommentView {
     this.like = isOpen && button('', { class: 'like', click: () => this.#like() })
     const likes = comment.likes_count > 0 && h('span', { class: 'like', title: say('likes') }, drawing(HEART), ` ${comment.likes_count}`)
     const answer = isAnswerable && button(say('reply'), { ...ahead, click: () => thread.answer(this) })
-    return h('div', { class: 'actions', part: 'actions' }, ...(comment.is_approved ? [this.like || likes, answer] : [this.#note()]))
+    return h('div', { class: 'actions', part: 'actions' }, ...(comment.is_approved ? [this.like || likes, answer] : this.#note()))
   }
 
   /** Why others do not see the comment. */
   #note() {
     const { say, ui } = this.thread
     const { state, reason, note } = this.comment.review ?? {}
-    const label = state === 'rejected' ? state : ui.auth.moderator ? 'pending_approval' : 'only_you'
-    const why = [reason && say(reason), note].filter(Boolean).join(': ')
-    return h('span', {}, drawing(CLOCK), ` ${say(label)} ${why}`)
+    const { moderator } = ui.auth
+    const label = state === 'rejected' ? (moderator ? 'rejected_for_moderators' : state) : moderator ? 'pending_approval' : 'only_you'
+    const quotation = note && h('blockquote', {}, h('b', {}, say('from_moderators')), h('p', { dir: 'auto' }, note))
+    return [h('span', {}, drawing(CLOCK), ` ${say(label)} ${reason ? say(reason) : ''}`), quotation]
   }
 
   /** The button of the menu, which the writer shows. */
@@ -161,22 +162,24 @@ export class CommentView {
     if (isOpen) this.parent?.expand()
   }
 
-  /** Shows how many replies are not shown. */
+  /** Shows how many replies are not shown: those that were not loaded, and what is in hidden ones. */
   showMore() {
     const { thread, comment, replies, more, line } = this
-    const shown = [...thread.views.values()].filter(({ parent, comment }) => !replies.hidden && parent === this && comment.is_approved)
-    const left = comment.replies_count - shown.length
-    more.hidden = left <= 0 || (!replies.hidden && this.#cursor === null)
+    const loaded = [...thread.views.values()].filter(({ parent, comment }) => parent === this && comment.is_approved)
+    const hidden = replies.hidden ? replies.querySelectorAll('article').length : 0
+    const left = comment.replies_count - loaded.length + hidden
+    more.hidden = left <= 0 || (!hidden && this.#cursor === null)
     more.textContent = thread.say('more_replies', left)
     line.hidden = !replies.firstChild
   }
 
+  /** Shows the next replies with everything below them. */
   async #showReplies() {
     const { thread, comment, replies } = this
     if (replies.hidden) return this.expand()
-    const { data, meta } = await thread.api.get(`comments/${comment.id}/replies`, { cursor: this.#cursor, per_page: 20 })
+    const { data, meta } = await thread.api.get(`comments/${comment.id}/replies`, { deep: 1, cursor: this.#cursor, per_page: 50 })
     this.#cursor = meta.next_cursor
-    const added = data.filter(({ id }) => !thread.views.has(id)).map((reply) => this.addReply(reply))
+    const added = data.filter(({ id }) => !thread.views.has(id)).map((reply) => thread.views.get(reply.parent_id).addReply(reply))
     this.showMore()
     added[0]?.focus()
   }

@@ -30,6 +30,7 @@ export function composer(thread, purpose) {
   const { draft, value = '', placeholder, action, cancel } = purpose
   const { say, ui } = thread
   const [kept, left] = draftsOf(thread, draft)
+  const folded = `${kept} folded`
   let isReady = false
   let arrival
 
@@ -71,14 +72,14 @@ export function composer(thread, purpose) {
   const bar = h('div', { class: 'bar' }, send)
   const box = h('div', { class: 'editor', part: 'editor' }, text)
   const events = { pointerenter: ahead.pointerenter, focusin: enhance, keydown, submit }
-  const element = h('form', { class: 'composer', ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
+  const element = h('form', { class: 'composer', novalidate: true, ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
   // A guest's text becomes the draft of the member who signs in.
   if (kept !== left && typed.delete(left)) {
     keep(device.get(left))
     device.set(left, '')
   }
   text.value = device.get(kept) || value
-  if (cancel || text.value) open()
-  const form = { thread, purpose, element, text, box, problem, bar, send, keep }
+  if (cancel || (text.value && !device.get(folded))) open()
+  const form = { thread, purpose, element, text, box, problem, bar, send, keep, folded }
   return form
 }

@@ -21,6 +21,9 @@ import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
 
+/** Comments that are loaded at a press. */
+const MORE = 50
+
 export class Thread {
   api = new Client()
   views = new Map()
@@ -42,8 +45,6 @@ export class Thread {
   /** How many comments the heading shows, where that is known. @type {number | undefined} */
   count
   #work = new AbortController()
-  /** @type {RequestOptions['query'] | null} */
-  #next = null
   #turn = {}
   #isFirst = true
 
@@ -166,7 +167,7 @@ export class Thread {
       this.empty,
       this.foot,
     )
-    this.empty.textContent = say('no_comments')
+    this.empty.replaceChildren(say('no_comments'), ...(section.querySelector('form') ? [h('br'), say('be_first')] : []))
     this.showTotal(page.meta.count)
     this.fresh.welcome(page.data)
     this.#restart(page)
@@ -202,10 +203,13 @@ export class Thread {
     const added = data.filter(({ id }) => !this.views.has(id)).map((comment) => new CommentView(this, comment))
     this.list.append(...added.map(({ element }) => element))
     this.fresh.remember()
-    const { next_cursor: cursor, current_page: page = 1, last_page = 1 } = meta
-    this.#next = cursor ? { cursor } : page < last_page ? { page: page + 1 } : null
+    const { next_cursor: cursor, current_page: page, last_page, total } = meta
+    const shown = this.list.children.length
+    // Pages of a ranked list have numbers, and the first page is smaller than the others.
+    const next = cursor ? { cursor } : page < last_page && { page: Math.floor(shown / MORE) + 1 }
+    const loadMore = () => this.#page({ ...next, per_page: MORE }, (page) => this.#append(page)[0]?.focus())
     this.foot.replaceChildren(
-      this.#next ? button(this.say('load_more'), { class: 'outlined', click: () => this.#loadMore() }) : '',
+      next ? button(this.say('load_more', total - shown), { class: 'outlined', click: loadMore }) : '',
       this.ui.feeds ? h('a', { class: 'muted', href: `${API}${this.path}/feed.atom` }, this.say('feed')) : '',
     )
     this.showEmpty()
@@ -227,10 +231,6 @@ export class Thread {
       const page = await readPage(this, query, this.#work.signal).catch((error) => isLast() && Promise.reject(error))
       if (isLast()) show(page)
     })
-  }
-
-  #loadMore() {
-    this.#page(this.#next ?? {}, (page) => this.#append(page)[0]?.focus())
   }
 
   sortBy(sort) {

@@ -1,15 +1,66 @@
+/** A moderator's decisions in the thread, which wait for five seconds as in the queue. */
+
+import { button, h } from '../kit/dom.js'
 import { json } from '../kit/json.js'
+import { dress } from './style.js'
 import { addToReplies, addToTotal } from './total.js'
 
-/** A moderator's decision about a comment, as the moderator has seen it. @param {any} view @param {'approve' | 'reject'} verdict */
-export async function decide(view, verdict) {
-  const { thread, comment } = view
-  const { id, updated_at } = comment
-  const { data } = await thread.write('POST', `comments/${id}/${verdict}`, json({ updated_at }))
-  const change = data.is_approved - comment.is_approved
-  view.show(verdict === 'reject' ? { review: { state: 'rejected' }, ...data } : data)
-  addToTotal(thread, change)
-  addToReplies(view.parent, change)
+const WAIT = 5_000
+const REASONS = ['spam', 'off_topic', 'offensive', 'illegal', 'other']
+
+/** Decides about a comment as the moderator has seen it, unless it is undone. @param {any} view @param {'approve' | 'reject'} verdict */
+export function decide(view, verdict) {
+  const { thread, comment, slot } = view
+  const { say, section } = thread
+  const { id, updated_at, is_approved } = comment
+  const isRejection = verdict === 'reject'
+  let reason = /** @type {string | null} */ (null)
+  const timer = setTimeout(send, WAIT)
+  addEventListener('pagehide', send)
+
+  function end() {
+    clearTimeout(timer)
+    removeEventListener('pagehide', send)
+    bar.remove()
+  }
+
+  function undo() {
+    end()
+    show(comment)
+  }
+
+  /** The comment keeps the focus that the bar had. */
+  function show(shown) {
+    const change = shown.is_approved - view.comment.is_approved
+    view.show(shown)
+    addToTotal(thread, change)
+    addToReplies(view.parent, change)
+    if (!section.contains(thread.root.activeElement)) view.focus()
+  }
+
+  function send() {
+    end()
+    const isSame = view.comment === decided
+    thread.attempt(
+      async () => {
+        const { data } = await thread.write('POST', `comments/${id}/${verdict}`, { ...json({ updated_at, reason: reason ?? undefined }), keepalive: true })
+        thread.toast.show(say('saved'))
+        if (isSame) show(isRejection ? { review: { state: 'rejected', reason }, ...data } : data)
+      },
+      () => show(comment),
+    )
+  }
+
+  function choose(chosen) {
+    reason = reason === chosen ? null : chosen
+    for (const [place, choice] of choices.entries()) choice.ariaPressed = `${REASONS[place] === reason}`
+  }
+
+  const choices = isRejection ? REASONS.map((name) => button(say(name), { 'aria-pressed': 'false', click: () => choose(name) })) : []
+  const bar = h('div', { class: 'decision' }, button(say('undo'), { class: 'outlined', click: undo }), ...choices)
+  const decided = { ...comment, is_approved: !isRejection, review: isRejection ? { state: 'rejected' } : null }
+  dress(thread)
+  show(decided)
+  slot.replaceChildren(bar)
   view.focus()
-  thread.toast.show(thread.say('saved'))
 }

@@ -3,25 +3,29 @@
  * @import { Composer, Editor } from '../types.d.ts'
  */
 
-import { busily, button, isOfIme } from '../kit/dom.js'
+import { device } from '../kit/device.js'
+import { busily, button, h, isOfIme } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
 import { emojis } from './emoji.js'
 import { identity } from './guest.js'
 import { images } from './images.js'
 import { keepGuestKey, newKey } from './key.js'
 import { mentions } from './mentions.js'
+import { clearMistakes, showMistakes } from './mistakes.js'
 import { postFirst } from './post.js'
 import { previewer } from './preview.js'
 import { chooseName } from './sign_in.js'
 import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
+import { continueList, pastedLink, type } from './typing.js'
 
 /** @param {Composer} composer */
 export function enhance(composer) {
-  const { thread, purpose, element, box, text, problem, bar, send, keep } = composer
+  const { thread, purpose, element, box, text, problem, bar, send, keep, folded } = composer
   const { say, ui } = thread
   let isSending = false
   let last = { content: '', key: '' }
+  const counter = h('span', { class: 'muted left' })
   /** @type {Editor} */
   const editor = { ...composer, fallible, insert }
   const people = mentions(editor)
@@ -29,6 +33,7 @@ export function enhance(composer) {
   const emoji = emojis(editor)
   const pictures = images(editor)
   const writer = identity(editor)
+  const fields = { body: text, ...writer.inputs }
 
   async function fallible(act) {
     tell('')
@@ -36,8 +41,8 @@ export function enhance(composer) {
   }
 
   async function fail(error) {
-    if (error.code === 'offline') tell(say('kept'), true)
-    else await thread.fail(error, tell)
+    if (error.code === 'offline') return tell(say('kept'), true)
+    if (!showMistakes(fields, error.errors)) await thread.fail(error, tell)
   }
 
   function tell(sentence, isKept = false) {
@@ -56,9 +61,7 @@ export function enhance(composer) {
   }
 
   function insert(string, start = text.selectionStart, end = text.selectionEnd) {
-    text.setRangeText(string, start, end, 'end')
-    text.focus()
-    text.dispatchEvent(new Event('input'))
+    type(text, string, start, end)
   }
 
   function turn(isPosting) {
@@ -71,6 +74,8 @@ export function enhance(composer) {
   function submit() {
     if (isSending || !ui.auth.can_comment) return
     if (ownSession() && !ui.auth.user?.name) return chooseName(thread)
+    clearMistakes(fields)
+    if (showMistakes(fields, writer.missing())) return
     turn(true)
     fallible(() => deliver().finally(() => turn(false)))
   }
@@ -99,8 +104,17 @@ export function enhance(composer) {
     else if (isCommand && shortcut) {
       event.preventDefault()
       mark(editor, shortcut)
-    }
+    } else if (key === 'Enter' && !isCommand && !event.shiftKey && !event.altKey && continueList(text)) event.preventDefault()
   }
+
+  function paste(event) {
+    const link = pastedLink(text, event.clipboardData)
+    if (!link) return pictures.take(event, event.clipboardData)
+    event.preventDefault()
+    insert(link)
+  }
+
+  const enter = () => device.set(folded, '')
 
   /** Makes the composer a line again. */
   const fold = () => element.classList.remove('open')
@@ -110,11 +124,12 @@ export function enhance(composer) {
     if (event.key === 'Escape' && !isOfIme(event) && !event.defaultPrevented && !event.target.closest('[popover]')) giveUp()
   }
 
-  /** Closes a reply or an edit, and an empty composer of the thread. */
+  /** Closes a reply or an edit, or folds the composer of the thread until it is entered. The draft stays. */
   function giveUp() {
     if (purpose.cancel) return purpose.cancel()
     text.blur()
-    if (!text.value) fold()
+    fold()
+    device.set(folded, text.value && '1')
   }
 
   /** Firefox cannot size a field by its text. */
@@ -124,18 +139,28 @@ export function enhance(composer) {
     text.rows = Math.ceil((text.scrollHeight - 16) / parseFloat(getComputedStyle(text).lineHeight))
   }
 
+  /** Shows how many characters are left, once that matters. */
+  function count() {
+    const left = ui.limits.body - [...text.value].length
+    counter.textContent = left > ui.limits.body / 10 ? '' : say('characters_left', left)
+  }
+
   dress(thread)
+  element.addEventListener('focusin', enter)
+  text.addEventListener('input', count)
   text.addEventListener('input', people.suggest)
   text.addEventListener('input', grow)
   text.addEventListener('keydown', keydown)
   element.addEventListener('keydown', escape)
-  text.addEventListener('paste', (event) => pictures.take(event, event.clipboardData))
+  text.addEventListener('paste', paste)
   text.addEventListener('drop', (event) => pictures.take(event, event.dataTransfer))
   element.addEventListener('submit', submit)
   for (const type of ['offline', 'online']) addEventListener(type, connection)
   text.after(preview.element, pictures.element, toolbar(editor, { emoji, pictures, preview }), emoji.element, ...people.elements)
   box.after(...writer.fieldsOfGuests)
-  bar.prepend(writer.element, button(say('cancel'), { class: 'cancel', click: giveUp }))
+  bar.prepend(writer.element, counter, button(say('cancel'), { class: 'cancel', click: giveUp }))
   grow()
+  count()
+  enter()
   people.suggest()
 }

@@ -59,5 +59,9 @@ export function identity({ thread, purpose, element: form }) {
     features.subscriptions && !purpose.isEdit && h('label', {}, subscribe, say('subscribe')),
   )
   const labels = [h('label', {}, say('guest_name'), name), h('label', {}, say('guest_email'), hint, email)]
-  return { element, fields, fieldsOfGuests: isGuest ? [h('div', { class: 'names' }, ...labels)] : [] }
+  /** What the service does not refuse: to ask for replies without an address. @returns {Record<string, string[]>} */
+  const missing = () => (subscribe.checked && email.validity.valueMissing ? { guest_email: [email.validationMessage] } : {})
+  /** By their names in the API. @type {Record<string, HTMLInputElement>} */
+  const inputs = isGuest ? { guest_name: name, guest_email: email } : {}
+  return { element, fields, inputs, missing, fieldsOfGuests: isGuest ? [h('div', { class: 'names' }, ...labels)] : [] }
 }

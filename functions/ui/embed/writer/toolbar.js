@@ -20,7 +20,7 @@ const MARKS = {
   bold: { before: '**', after: '**', key: 'b' },
   italic: { before: '_', after: '_', key: 'i' },
   code: { before: '`', after: '`', key: 'e' },
-  link: { before: '[', after: '](https://)', key: 'k' },
+  link: { before: '[', after: '](https://)', key: 'k', selected: 'https://' },
   quote: { line: '> ' },
   list: { line: '- ' },
 }
@@ -28,13 +28,14 @@ const MARKS = {
 /** @param {string} key */
 export const shortcutOf = (key) => Object.values(MARKS).find((mark) => mark.key === key)
 
-/** Puts a mark around what is selected, or before each of its lines. @param {Editor} editor */
-export function mark({ text, insert }, { line = '', before = '', after = '' }) {
+/** Puts a mark around what is selected, or before each of its lines. Selects what is inside, or what comes next. @param {Editor} editor */
+export function mark({ text, insert }, { line = '', before = '', after = '', selected: next = '' }) {
   const { selectionStart: start, selectionEnd: end } = text
   const begin = line ? text.value.lastIndexOf('\n', start - 1) + 1 : start
   const selected = text.value.slice(begin, end)
   insert(line ? selected.replace(/^/gm, line) : before + selected + after, begin, end)
-  if (!line) text.setSelectionRange(start + before.length, end + before.length)
+  const place = next ? end + before.length + after.indexOf(next) : start + before.length
+  if (!line) text.setSelectionRange(place, place + (next || selected).length)
 }
 
 /** @param {Editor} editor */

@@ -1,0 +1,40 @@
+/**
+ * What is refused about what was typed, beside the fields.
+ * @typedef {Record<string, HTMLInputElement | HTMLTextAreaElement>} Fields
+ *   by their names in the API, in their order
+ */
+
+import { h } from '../kit/dom.js'
+
+/** What takes the mistake of a field away. @type {WeakMap<Element, () => void>} */
+const corrections = new WeakMap()
+
+/** Ids differ by it. */
+let count = 0
+
+/** @param {Fields} fields */
+export const clearMistakes = (fields) => Object.values(fields).forEach((field) => corrections.get(field)?.())
+
+/**
+ * Shows each error below its field until that is changed. The first field has the focus. Answers whether any has a field.
+ * @param {Fields} fields @param {Record<string, string[]>} errors
+ */
+export function showMistakes(fields, errors) {
+  const wrong = Object.keys(fields).filter((name) => errors?.[name])
+  for (const name of wrong) {
+    const field = fields[name]
+    const id = `wrong-${(count += 1)}`
+    const note = h('p', { id, class: 'error', role: 'alert' }, errors[name].join(' '))
+    corrections.set(field, () => {
+      note.remove()
+      field.ariaInvalid = null
+      field.removeAttribute('aria-describedby')
+    })
+    field.after(note)
+    field.ariaInvalid = 'true'
+    field.setAttribute('aria-describedby', id)
+    field.addEventListener('input', () => clearMistakes({ field }), { once: true })
+  }
+  fields[wrong[0]]?.focus()
+  return wrong.length > 0
+}

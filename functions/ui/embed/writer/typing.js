@@ -1,0 +1,47 @@
+/** What an editor does with keys and addresses beyond the browser, in steps that the browser can undo. */
+
+/** A line that is an item of a list: its indent, its mark or its number with the sign after it, spaces, and the box of a task. */
+const ITEM = /^(\s*)([-*+]|(\d{1,9})([.)]))( +)(\[[ xX]\] +)?/
+
+/**
+ * Replaces part of a field as typing does, so that the browser undoes it: as one step, whatever is typed before and after.
+ * @param {HTMLTextAreaElement} text @param {string} string @param {number} start @param {number} end
+ */
+export function type(text, string, start, end) {
+  text.focus()
+  select(text, start, end)
+  // Nothing else keeps the history of a field, in any browser.
+  if (!document.execCommand(string ? 'insertText' : 'delete', false, string)) {
+    text.setRangeText(string, start, end, 'end')
+    text.dispatchEvent(new Event('input'))
+  }
+  select(text, text.selectionEnd, text.selectionEnd)
+}
+
+/** A move of the selection ends the browser's present step. */
+function select(text, start, end) {
+  text.select()
+  text.setSelectionRange(start, end)
+}
+
+/** Continues the list in which the caret stands, or ends it after an empty item. Answers whether there is one. @param {HTMLTextAreaElement} text */
+export function continueList(text) {
+  const { value, selectionStart: caret, selectionEnd } = text
+  const begin = value.lastIndexOf('\n', caret - 1) + 1
+  const [whole, indent, mark, number, sign, spaces, box] = ITEM.exec(value.slice(begin, caret)) ?? []
+  if (!whole || caret !== selectionEnd) return false
+  const isEmpty = caret === begin + whole.length && /^($|\n)/.test(value.slice(caret))
+  const next = number ? +number + 1 + sign : mark
+  if (isEmpty) type(text, '', begin, caret)
+  else type(text, `\n${indent}${next}${spaces}${box ? '[ ] ' : ''}`, caret, caret)
+  return true
+}
+
+/** The Markdown of a link, where an address is pasted over words. @param {HTMLTextAreaElement} text @param {DataTransfer} source */
+export function pastedLink({ value, selectionStart, selectionEnd }, source) {
+  const address = source.getData('text/plain').trim()
+  const words = value.slice(selectionStart, selectionEnd)
+  const isAddress = (text) => /^https?:\/\/[^\s<>]+$/i.test(text)
+  if (!isAddress(address) || !words.trim() || /\n/.test(words) || isAddress(words.trim())) return
+  return `[${words}](${/[()]/.test(address) ? `<${address}>` : address})`
+}

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { newRecord, world } from './world.js'
+
+const w = world({ SVC_ALLOW_GUESTS: 'true' })
+
+const composer = (/** @type {import('playwright-core').Page} */ page) => page.getByPlaceholder('Write a comment…')
+
+/** A page whose composer is an editor. @param {import('node:test').TestContext} t @param {object} [options] */
+async function write(t, options = {}) {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, ...options })
+  const text = composer(page)
+  await text.focus()
+  await page.getByRole('button', { name: 'Cancel' }).waitFor()
+  const value = () => text.inputValue()
+  return { page, text, value }
+}
+
+test('what tools, shortcuts, emoji and mentions insert is undone and redone step by step', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Here.', { who: w.service.bob })
+  const { page, text, value } = await write(t, { record })
+  const states = ['', 'one ']
+  await page.keyboard.type('one ')
+  await page.getByRole('button', { name: 'Emoji' }).click()
+  await page.getByRole('button', { name: '👍' }).click()
+  states.push(await value())
+  await page.keyboard.type(' @bo')
+  states.push(await value())
+  await page.getByRole('option', { name: 'Bob' }).waitFor()
+  await page.keyboard.press('Enter')
+  states.push(await value())
+  await text.selectText()
+  await page.keyboard.press('Control+b')
+  states.push(await value())
+  await text.selectText()
+  await page.getByRole('button', { name: 'Quote' }).click()
+  states.push(await value())
+  assert.deepEqual(states, ['', 'one ', 'one 👍', 'one 👍 @bo', 'one 👍 @bob ', '**one 👍 @bob **', '> **one 👍 @bob **'])
+  for (const state of states.slice(0, -1).reverse()) {
+    await page.keyboard.press('Control+z')
+    assert.equal(await value(), state)
+  }
+  for (const state of states.slice(1)) {
+    await page.keyboard.press('Control+Shift+z')
+    assert.equal(await value(), state)
+  }
+})
+
+test('Enter continues a list, and a second Enter ends it', async (t) => {
+  const { page, text, value } = await write(t)
+  for (const [typed, expected] of [
+    ['- a', '- a\n- b\n\nc'],
+    ['* a', '* a\n* b\n\nc'],
+    ['9) a', '9) a\n10) b\n\nc'],
+    ['  3. a', '  3. a\n  4. b\n\nc'],
+    ['- [x] a', '- [x] a\n- [ ] b\n\nc'],
+    ['-a', '-a\nb\n\nc'],
+    ['2026 a', '2026 a\nb\n\nc'],
+  ]) {
+    await text.fill('')
+    await page.keyboard.type(typed)
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('b')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('c')
+    assert.equal((await value()).replace(/\n+c$/, '\n\nc'), expected)
+  }
+  await text.fill('- one two')
+  await page.keyboard.press('Home')
+  await page.keyboard.press('Enter')
+  assert.equal(await value(), '\n- one two')
+  await text.fill('- one')
+  await page.keyboard.press('Shift+Enter')
+  await page.keyboard.type('more')
+  assert.equal(await value(), '- one\nmore')
+})
+
+test('an address that is pasted over words makes them a link, and any other text replaces them', async (t) => {
+  const { page, text, value } = await write(t)
+  const paste = async (/** @type {string} */ clip, before = 'the words') => {
+    await text.fill(before)
+    await text.selectText()
+    await text.evaluate((text, clip) => {
+      const clipboardData = new DataTransfer()
+      clipboardData.setData('text/plain', clip)
+      if (text.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))) document.execCommand('insertText', false, clip)
+    }, clip)
+    return value()
+  }
+  assert.equal(await paste('https://example.org/a?b=c#d'), '[the words](https://example.org/a?b=c#d)')
+  assert.equal(await paste(' https://example.org/a_(b)\n'), '[the words](<https://example.org/a_(b)>)')
+  await page.keyboard.press('Control+z')
+  assert.equal(await value(), 'the words')
+  assert.equal(await paste('no address'), 'no address')
+  assert.equal(await paste('https://example.org/ and more'), 'https://example.org/ and more')
+  assert.equal(await paste('https://example.org/', 'https://example.com/'), 'https://example.org/')
+})
+
+test('Ctrl+K selects the address that it inserts', async (t) => {
+  const { page, text, value } = await write(t)
+  await text.fill('see this')
+  await text.evaluate((text) => /** @type {HTMLTextAreaElement} */ (text).setSelectionRange(4, 8))
+  await page.keyboard.press('Control+k')
+  assert.equal(await value(), 'see [this](https://)')
+  await page.keyboard.type('https://example.org')
+  assert.equal(await value(), 'see [this](https://example.org)')
+})
+
+test('a counter shows the characters that are left from nine tenths of the limit on', async (t) => {
+  const { page, text } = await write(t)
+  await text.fill('x'.repeat(8_999))
+  assert.equal(await page.getByText(/characters? left/).count(), 0)
+  await text.fill('x'.repeat(9_000))
+  await page.getByText('1000 characters left').waitFor()
+  await text.fill(`${'x'.repeat(9_998)}👍`)
+  await page.getByText('1 character left').waitFor()
+})
+
+test('Cancel and Escape fold the composer and keep the draft, which is shown when it is entered, also after a reload', async (t) => {
+  const { page, text, value } = await write(t)
+  const send = page.getByRole('button', { name: 'Post comment' })
+  for (const close of [() => page.keyboard.press('Escape'), () => page.getByRole('button', { name: 'Cancel' }).click()]) {
+    await text.fill('Half a thought')
+    await send.waitFor()
+    await close()
+    await send.waitFor({ state: 'hidden' })
+    await page.reload()
+    await text.waitFor()
+    assert.equal(await send.isVisible(), false)
+    await text.focus()
+    await send.waitFor()
+    assert.equal(await value(), 'Half a thought')
+  }
+  await page.reload()
+  await send.waitFor()
+})
+
+test('mistakes stand beside their fields in the page’s language, the first has the focus, and nothing is lost', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), lang: 'de' })
+  const text = page.locator('textarea').first()
+  await text.fill('Hallo')
+  const name = page.locator('input[autocomplete=name]')
+  const address = page.locator('input[autocomplete=email]')
+  await address.fill('no address')
+  await page.locator('form .primary').click()
+  const wrong = async (/** @type {import('playwright-core').Locator} */ field) => {
+    await page.waitForFunction((field) => field?.getAttribute('aria-invalid') === 'true', await field.elementHandle())
+    return field.evaluate((field) => {
+      const root = /** @type {ShadowRoot} */ (field.getRootNode())
+      return root.getElementById(field.getAttribute('aria-describedby') ?? '')?.textContent
+    })
+  }
+  assert.match((await wrong(name)) ?? '', /^Dein Name /)
+  assert.match((await wrong(address)) ?? '', /^Deine E-Mail-Adresse /)
+  assert.ok(await name.evaluate((field) => /** @type {ShadowRoot} */ (field.getRootNode()).activeElement === field))
+  assert.deepEqual([await text.inputValue(), await address.inputValue()], ['Hallo', 'no address'])
+  await name.fill('Zoë')
+  assert.equal(await name.getAttribute('aria-invalid'), null)
+  assert.equal(await page.getByText(/^Dein Name .+\./).count(), 0)
+  await address.fill('zoe@example.org')
+  await page.locator('form .primary').click()
+  await page.locator('article').getByText('Hallo').waitFor()
+})
