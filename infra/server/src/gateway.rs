@@ -182,6 +182,7 @@ impl Gateway {
 }
 
 /// The answers of the gateway itself: AWS's messages, in the envelope of the API.
+#[derive(Debug)]
 enum Refusal {
     BadRequest,
     NoRoute,

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use server::gateway::Exchange;
 use shared::store::meter::Cost;
-use tracing::Level;
+use tracing::{Level, Subscriber};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -24,12 +24,24 @@ type Held = Option<Vec<u8>>;
 
 impl Lines {
     pub(super) fn start() -> Self {
+        let (lines, subscriber) = Self::new();
+        subscriber.init();
+        lines
+    }
+
+    /// Warnings, and lines of this program.
+    pub(super) fn new() -> (Self, impl Subscriber + Send + Sync) {
         let lines = Self(Arc::new(Mutex::new(Some(Vec::new()))));
         let writer = lines.clone();
         let json = tracing_subscriber::fmt().json().flatten_event(true).with_target(false);
         let json = json.with_writer(move || writer.clone()).finish();
-        json.with(Targets::new().with_default(Level::WARN).with_target(TARGET, Level::INFO)).init();
-        lines
+        (lines, json.with(Targets::new().with_default(Level::WARN).with_target(TARGET, Level::INFO)))
+    }
+
+    /// What waits.
+    #[cfg(test)]
+    pub(super) fn taken(&self) -> String {
+        String::from_utf8(self.held().as_mut().map(std::mem::take).unwrap_or_default()).unwrap()
     }
 
     pub(super) fn listening(&self, address: SocketAddr) -> io::Result<()> {

@@ -221,3 +221,42 @@ fn allow_connections() {
 
 #[cfg(not(unix))]
 fn allow_connections() {}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use server::settings::{DELIVERIES, JOBS};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_minute_in_which_a_number_changed_has_a_line() {
+        let (log, subscriber) = Lines::new();
+        let _logging = tracing::subscriber::set_default(subscriber);
+        let (queues, tally) = (open_queues(None).unwrap(), Arc::<Tally>::default());
+        let reporting = tokio::spawn(report(queues.clone(), Arc::clone(&tally)));
+        let after = async |seconds: u64| {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            let numbers = |line: &str| {
+                let line: Value = serde_json::from_str(line).unwrap();
+                assert_eq!((&line["level"], &line["message"]), (&json!("INFO"), &json!("queues")));
+                ["waiting", "dead_letters", "mails_sent", "mails_failed"].map(|name| line[name].as_u64().unwrap())
+            };
+            log.taken().lines().map(numbers).collect::<Vec<_>>()
+        };
+        assert_eq!(after(1).await, [[0; 4]; 0], "nothing waits and nothing was sent");
+        queues.put(JOBS, &json!({})).unwrap();
+        queues.put(DELIVERIES, &json!({})).unwrap();
+        queues.put("JobsDeadLetters", &json!({})).unwrap();
+        assert_eq!(after(58).await, [[0; 4]; 0]);
+        assert_eq!(after(2).await, [[2, 1, 0, 0]]);
+        assert_eq!(after(180).await, [[0; 4]; 0], "nothing changed");
+        tally.sent.fetch_add(7, Ordering::Relaxed);
+        tally.failed.fetch_add(3, Ordering::Relaxed);
+        assert_eq!(after(60).await, [[2, 1, 7, 3]]);
+        let received = queues.receive(JOBS, 1).unwrap();
+        queues.delete(JOBS, &received[0]).unwrap();
+        assert_eq!(after(60).await, [[1, 1, 7, 3]]);
+        reporting.abort();
+    }
+}

@@ -15,8 +15,9 @@ use serde_json::{Value, json};
 use server::engine::Engine;
 use tests::{Actor, MAIL, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 
-use crate::{on_data, serve};
+use crate::{count, on_data, serve};
 
+/// Unless `KILLS` says otherwise.
 const KILLS: u64 = 20;
 const ROUNDS: u64 = 3;
 const WRITERS: u64 = 3;
@@ -76,7 +77,7 @@ async fn write(actor: Actor, number: u64, answers: Arc<Mutex<Answers>>) -> Optio
 async fn after_a_kill_everything_answered_is_stored_and_the_table_in_order() {
     let data_dir = tempfile::tempdir().unwrap();
     let answers = Arc::<Mutex<Answers>>::default();
-    for round in 0..KILLS {
+    for round in 0..count("KILLS", KILLS) {
         let mut service = serve_writers(data_dir.path());
         let writers = (0..WRITERS)
             .map(|writer| tokio::spawn(write(service.member(), round * WRITERS + writer, Arc::clone(&answers))));
@@ -108,7 +109,7 @@ async fn after_a_kill_everything_answered_is_stored_and_the_table_in_order() {
 }
 
 /// A service with mails and webhooks.
-fn serve_all(data_dir: &Path) -> Service {
+pub(crate) fn serve_all(data_dir: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data_dir);
     command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0");
     command.env("SVC_JWT_SECRET", SECRET).env("SVC_WRITE_LIMIT", "1000000");
@@ -117,15 +118,20 @@ fn serve_all(data_dir: &Path) -> Service {
 
 /// A member with an address, who is called that since `seconds` ago.
 fn member(service: &Service, id: u64, name: &str, seconds: i64) -> Actor {
+    service.guest().with_token(&token(id, name, seconds))
+}
+
+/// The token of [`member`].
+pub(crate) fn token(id: u64, name: &str, seconds: i64) -> String {
     let now = Timestamp::now().as_second();
     let claims = json!({
         "sub": id.to_string(), "name": name, "email": format!("{id}@example.org"),
         "iat": now - seconds, "exp": now + 3600,
     });
-    service.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
+    sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET)
 }
 
-fn files(folder: PathBuf, extension: &str) -> Vec<PathBuf> {
+pub(crate) fn files(folder: PathBuf, extension: &str) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     files.filter(|file| file.extension().is_some_and(|found| found == extension)).collect()
 }

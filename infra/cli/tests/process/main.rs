@@ -24,6 +24,27 @@ fn local(words: &[&str]) -> Command {
     command(env!("CARGO_BIN_EXE_comments-server"), words)
 }
 
+/// A number that the command line of the tests gives, or else `usual`.
+#[cfg(unix)]
+#[expect(clippy::disallowed_methods, reason = "no setting of the service")]
+fn count(name: &str, usual: u64) -> u64 {
+    std::env::var(name).map_or(usual, |count| count.parse().unwrap())
+}
+
+/// What runs `command` as the last words of another program.
+#[cfg(unix)]
+fn under(program: &str, words: &[&str], command: &Command) -> Command {
+    let mut outer = Command::new(program);
+    outer.args(words).arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
+}
+
 /// `words` are a subcommand and its options.
 fn on_data(words: &[&str], data_dir: &Path) -> Command {
     let mut command = local(words);

@@ -13,6 +13,8 @@ use http::{HeaderName, Method};
 use serde_json::{Value, json};
 use tests::{Actor, MAIL, SECRET, Service, dot};
 
+#[cfg(unix)]
+use crate::under;
 use crate::{local, on_data, stderr};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
@@ -331,6 +333,34 @@ fn the_hundred_and_first_connection_of_an_address_waits() {
     assert_eq!(answered(&mut next).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     next.set_nonblocking(false).unwrap();
     open.truncate(99);
+    answered(&mut next).unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn the_thousand_and_first_connection_waits_and_the_limit_of_files_is_raised() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    const ASK: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    // The connections are files of this process too.
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // Everyone here is a proxy, so the limit of an address doesn't count.
+    let few_files = ["-c", "ulimit -S -n 128; exec \"$0\" \"$@\""];
+    let (_service, address) = start(&mut under("sh", &few_files, &serve_command(folder.path(), &[])));
+    let answered = |stream: &mut TcpStream| {
+        let mut answer = [0; 15];
+        stream.read_exact(&mut answer).map(|()| assert_eq!(&answer, b"HTTP/1.1 200 OK"))
+    };
+    let mut open: Vec<TcpStream> = (0..1_000).map(|_| send(&address, ASK)).collect();
+    for stream in &mut open {
+        answered(stream).unwrap();
+    }
+    let mut next = send(&address, ASK);
+    next.set_nonblocking(true).unwrap();
+    assert_eq!(answered(&mut next).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+    next.set_nonblocking(false).unwrap();
+    open.truncate(999);
     answered(&mut next).unwrap();
 }
 

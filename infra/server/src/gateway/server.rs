@@ -199,35 +199,37 @@ impl House {
     /// A whole body of `most` bytes at most. While the permit lives, the body counts as held.
     async fn read(&self, mut body: Incoming, most: usize) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-        let read = if announced > most { Err(Refusal::BodyTooLarge) } else { self.read_some(&mut body, most).await };
+        let read =
+            if announced > most { Err(Refusal::BodyTooLarge) } else { read_some(&self.held, &mut body, most).await };
         if matches!(read, Err(Refusal::BodyTooLarge | Refusal::Busy)) {
             tokio::spawn(timeout(DRAIN_TIME, drain(body)));
         }
         read
     }
+}
 
-    async fn read_some(
-        &self,
-        body: &mut Incoming,
-        most: usize,
-    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
-        let end = Instant::now() + BODY_TIME;
-        let (mut kept, mut held) = (BytesMut::new(), None::<OwnedSemaphorePermit>);
-        loop {
-            let frame = timeout_at(end.min(Instant::now() + BODY_PAUSE), body.frame()).await;
-            let Some(frame) = frame.map_err(|_| Refusal::TooSlow)? else { return Ok((kept.freeze(), held)) };
-            let Ok(data) = frame.map_err(|_| Refusal::BadRequest)?.into_data() else { continue };
-            if kept.len() + data.len() > most {
-                return Err(Refusal::BodyTooLarge);
-            }
-            let more = u32::try_from(data.len()).map_err(|_| Refusal::BodyTooLarge)?;
-            let more = Arc::clone(&self.held).try_acquire_many_owned(more).map_err(|_| Refusal::Busy)?;
-            match &mut held {
-                Some(held) => held.merge(more),
-                None => held = Some(more),
-            }
-            kept.extend_from_slice(&data);
+/// A body of `most` bytes at most, as long as its client is fast enough and `held` has room.
+async fn read_some<B: Body<Data = Bytes> + Unpin>(
+    held: &Arc<Semaphore>,
+    body: &mut B,
+    most: usize,
+) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
+    let end = Instant::now() + BODY_TIME;
+    let (mut kept, mut permit) = (BytesMut::new(), None::<OwnedSemaphorePermit>);
+    loop {
+        let frame = timeout_at(end.min(Instant::now() + BODY_PAUSE), body.frame()).await;
+        let Some(frame) = frame.map_err(|_| Refusal::TooSlow)? else { return Ok((kept.freeze(), permit)) };
+        let Ok(data) = frame.map_err(|_| Refusal::BadRequest)?.into_data() else { continue };
+        if kept.len() + data.len() > most {
+            return Err(Refusal::BodyTooLarge);
         }
+        let more = u32::try_from(data.len()).map_err(|_| Refusal::BodyTooLarge)?;
+        let more = Arc::clone(held).try_acquire_many_owned(more).map_err(|_| Refusal::Busy)?;
+        match &mut permit {
+            Some(permit) => permit.merge(more),
+            None => permit = Some(more),
+        }
+        kept.extend_from_slice(&data);
     }
 }
 
@@ -237,6 +239,36 @@ async fn drain(mut body: Incoming) {
         drained += frame.data_ref().map_or(0, Bytes::len);
         if drained > DRAINED {
             return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::pin::Pin;
+
+    use futures_util::stream::unfold;
+    use http_body_util::StreamBody;
+    use hyper::body::Frame;
+
+    use super::*;
+
+    /// A body that never ends, with a byte after each pause.
+    fn dripping(pause: u64) -> Pin<Box<dyn Body<Data = Bytes, Error = Infallible>>> {
+        Box::pin(StreamBody::new(unfold((), move |()| async move {
+            tokio::time::sleep(Duration::from_secs(pause)).await;
+            Some((Ok(Frame::data(Bytes::from_static(b"a"))), ()))
+        })))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_may_pause_for_thirty_seconds_and_take_five_minutes() {
+        for (pause, patience) in [(31, 30), (29, 300), (1, 300)] {
+            let (held, start) = (Arc::new(Semaphore::new(HELD)), Instant::now());
+            let refusal = read_some(&held, &mut dripping(pause), BODY_LIMIT).await.err();
+            assert!(matches!(refusal, Some(Refusal::TooSlow)), "{refusal:?}");
+            assert_eq!(start.elapsed().as_secs(), patience, "a byte each {pause} seconds");
+            assert_eq!(held.available_permits(), HELD, "nothing is held any more");
         }
     }
 }
