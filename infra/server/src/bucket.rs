@@ -73,7 +73,7 @@ impl Bucket {
     fn new(directory: &Path, name: &str, temporary: Option<TempDir>) -> Result<Self, BucketError> {
         // A bucket is a directory of s3s-fs.
         let objects = directory.join(name);
-        fs::create_dir_all(&objects)?;
+        crate::files::make_folder(&objects)?;
         let system = FileSystem::new(directory).map_err(|error| BucketError(format!("{error:?}")))?;
         let puts = Arc::default();
         let mut service = S3ServiceBuilder::new(Files { system, root: directory.to_owned(), puts: Arc::clone(&puts) });

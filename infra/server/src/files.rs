@@ -12,13 +12,16 @@ const PARTIAL: &str = ".partial";
 /// The beginning of its name, and of names of other temporary files.
 pub(crate) const TEMPORARY: &str = ".tmp";
 
-/// Makes a folder when it is missing.
+/// Makes a folder when it is missing, with those above it. They stay after a power failure too.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    let missing = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+    let missing: Vec<&Path> = missing.collect();
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(path)?;
+    missing.into_iter().try_for_each(sync_folder)?;
     restrict(path, 0o700)
 }
 
@@ -108,7 +111,7 @@ fn partial(path: &Path, content: &[u8]) -> io::Result<NamedTempFile> {
 }
 
 fn folder(path: &Path) -> &Path {
-    path.parent().unwrap_or(Path::new("."))
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Files of earlier versions could be read by everyone.

@@ -1,7 +1,7 @@
 //! The machine loses power. A trace of the system calls says which bytes and names were synced at each moment. On exactly those, and
 //! on those with a part of the others, the service starts again: nothing acknowledged is lost, and the table is in order.
 //!
-//! The tests need `strace`, so `.ci/run power` runs them. `POWER_CUTS` is their number.
+//! The tests need `strace`, so `.ci/run tests` runs them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,75 +9,150 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use futures_util::future::join_all;
-use serde_json::json;
-use tests::dot;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tests::{MAIL, Received, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 
-use crate::on_data;
-use crate::serve::{SITE, guest, serve_command, start, token};
+use crate::killed::{files, serve_all, token as member_token};
+use crate::serve::{SITE, guest, serve_command, start};
+use crate::{count, on_data, under};
 
-const CUTS: usize = 20;
+/// Unless `POWER_CUTS` says otherwise.
+const CUTS: u64 = 20;
 const TRACED: &str = "trace=openat,pwrite64,write,writev,sendto,sendmsg,ftruncate,fsync,fdatasync,rename,renameat,renameat2,link,\
                       linkat,unlink,unlinkat,mkdir,mkdirat";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs strace"]
-async fn after_a_power_cut_everything_acknowledged_is_stored_and_the_table_in_order() {
+async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_table_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let (data, trace) = (folder.path().join("data"), folder.path().join("trace"));
-    let mut command = Command::new("strace");
-    command
-        .args(["-D", "-f", "-qq", "-y", "-x", "-s", "20000000", "-e", TRACED, "-e", "signal=none", "-o"])
-        .arg(&trace);
-    let serve = serve_command(&data, &[]);
-    command.arg(serve.get_program()).args(serve.get_args());
-    command.env("SVC_PUBLIC_URL", SITE).env("SVC_WRITE_LIMIT", "1000000");
-    let (service, address) = start(&mut command);
-    let ada = guest(&service, &address).with_token(&token(&data));
+    // Before the cut, nothing that is sent arrives.
+    let receiver = Receiver::start().await;
+    receiver.answer(503);
+    let strace = ["-D", "-f", "-qq", "-y", "-x", "-s", "20000000", "-e", TRACED, "-e", "signal=none", "-o"];
+    let (service, address) =
+        start(&mut under("strace", &[&strace[..], &[trace.to_str().unwrap()]].concat(), &production(&data)));
+    write(&service, &address, &receiver.url).await;
+    // Its output ends with the tracer.
+    service.stop_reading();
+    receiver.answer(204);
+
+    let disk = Disk::read(&fs::read_to_string(&trace).unwrap(), &data);
+    let first = disk.events.iter().position(|event| matches!(event, Event::Acknowledged(_))).unwrap();
+    let cuts = usize::try_from(count("POWER_CUTS", CUTS)).unwrap();
+    let last = disk.events.len();
+    let mut acknowledged = 0;
+    for cut in 0..cuts {
+        let end = (first + 1 + (last - first - 1) * cut / cuts.max(2).saturating_sub(1).max(1)).min(last);
+        let after = folder.path().join("after");
+        // Every second time a part of what was not synced has reached the disk as well.
+        let told = disk.after(end, (cut % 2 == 1).then_some(cut as u64), &after);
+        acknowledged = acknowledged.max(told.len());
+        let received = receiver.received().len();
+        assert!(start(&mut production(&after)).0.stop().success());
+        finish(&after);
+        let check = on_data(&["check"], &after).output().unwrap();
+        assert!(check.status.success(), "cut {cut}: {}", String::from_utf8_lossy(&check.stdout));
+        let sent = Sent::read(&after, &receiver.received()[received..]);
+        let exported = on_data(&["export"], &after).output().unwrap();
+        let exported = String::from_utf8(exported.stdout).unwrap();
+        for told in told {
+            let lost = match told.strip_prefix("/media/") {
+                Some(image) => (!after.join("objects/media").join(image).exists()).then_some("an image"),
+                None => match exported.lines().find(|line| line.contains(&told)) {
+                    None => Some("a comment"),
+                    Some(comment) => sent.lacks(comment, &told),
+                },
+            };
+            assert!(lost.is_none(), "cut {cut} at {end} of {last} lost {} of {told}", lost.unwrap_or_default());
+        }
+        fs::remove_dir_all(&after).unwrap();
+    }
+    assert!(acknowledged >= 32, "{acknowledged}");
+}
+
+/// The service with emails and webhooks, whose mail server is down.
+fn production(data: &Path) -> Command {
+    let mut serve = serve_command(data, &[]);
+    serve.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0").env("SVC_SMTP_URL", "smtp://127.0.0.1:9");
+    serve.env("SVC_PUBLIC_URL", SITE).env("SVC_JWT_SECRET", SECRET).env("SVC_WRITE_LIMIT", "1000000");
+    serve
+}
+
+/// Starts until nothing is left to do. On a busy machine, one start doesn't finish it.
+fn finish(data: &Path) {
+    for _ in 0..10 {
+        assert!(serve_all(data).stop().success());
+        if fs::read(data.join("lock")).unwrap().is_empty() {
+            return;
+        }
+    }
+    panic!("the work is never finished");
+}
+
+/// Comments that a subscriber and a webhook are to be told of, and images.
+async fn write(service: &Service, address: &str, receiver: &str) {
+    let grace = guest(service, address).with_token(&moderator_token());
+    let hook = json!({ "url": format!("{receiver}/hook"), "events": ["comment.created"] });
+    grace.post("moderation/webhooks", hook).await.ok(201);
+    let ada = guest(service, address).with_token(&member_token(8, "Ada", 60));
+    let asked = json!({ "body": "Who replies?", "subscribe_to_replies": true });
+    let parent = ada.post("posts/1/comments", asked).await.ok(201).id();
     for round in 0..8 {
         let writes = (0..4).map(|writer| {
-            let ada = ada.clone();
+            let grace = grace.clone();
             async move {
-                let body = json!({ "body": format!("acknowledged-{round}-{writer}-end") });
-                let comment = ada.post("posts/1/comments", body).await.ok(201).id();
-                ada.like(comment).await.ok(200);
+                let reply = grace.reply("posts/1", parent, &format!("acknowledged-{round}-{writer}-end")).await;
+                grace.like(reply).await.ok(200);
                 if writer == 0 {
-                    ada.upload(&[("file", "a.gif", &dot(round))]).await.ok(201);
+                    grace.upload(&[("file", "a.gif", &dot(round))]).await.ok(201);
                 }
             }
         });
         join_all(writes).await;
     }
-    // Its output ends with the tracer.
-    service.stop_reading();
+}
 
-    let disk = Disk::read(&fs::read_to_string(&trace).unwrap(), &data);
-    let first = disk.events.iter().position(|event| matches!(event, Event::Acknowledged(_))).unwrap();
-    #[expect(clippy::disallowed_methods, reason = "no setting of the service")]
-    let cuts = std::env::var("POWER_CUTS").ok().map_or(CUTS, |cuts| cuts.parse().unwrap());
-    let last = disk.events.len();
-    let mut acknowledged = 0;
-    for cut in 0..cuts {
-        let end = first + 1 + (last - first - 1) * cut / cuts.max(2).saturating_sub(1).max(1);
-        let end = end.min(last);
-        let after = folder.path().join("after");
-        // Every second time a part of what was not synced has reached the disk as well.
-        let told = disk.after(end, (cut % 2 == 1).then_some(cut as u64), &after);
-        acknowledged = acknowledged.max(told.len());
-        assert!(start(&mut serve_command(&after, &[])).0.stop().success());
-        let check = on_data(&["check"], &after).output().unwrap();
-        assert!(check.status.success(), "cut {cut}: {}", String::from_utf8_lossy(&check.stdout));
-        let exported = on_data(&["export"], &after).output().unwrap();
-        let exported = String::from_utf8(exported.stdout).unwrap();
-        for told in told {
-            let is_kept = match told.strip_prefix("/media/") {
-                Some(image) => after.join("objects/media").join(image).exists(),
-                None => exported.contains(&told),
-            };
-            assert!(is_kept, "cut {cut} at {end} of {last} lost {told}");
-        }
-        fs::remove_dir_all(&after).unwrap();
+fn moderator_token() -> String {
+    let now = Timestamp::now().as_second();
+    let claims = json!({ "sub": "7", "name": "Grace", "roles": ["moderator"], "iat": now, "exp": now + 3600 });
+    sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET)
+}
+
+/// What was sent after a cut, and what still waits for its turn.
+struct Sent {
+    mails: Vec<String>,
+    /// Comments whose webhook arrived.
+    webhooks: BTreeSet<u64>,
+    waiting: Vec<Value>,
+}
+
+impl Sent {
+    fn read(data: &Path, received: &[Received]) -> Self {
+        let mails = files(data.join("mail"), "eml").iter().map(|file| fs::read_to_string(file).unwrap()).collect();
+        let webhooks = received.iter().filter_map(|message| message.json()["data"]["id"].as_u64()).collect();
+        let waiting = files(data.join("queue/DeliveriesQueue"), "json").into_iter().map(|file| {
+            let message: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+            serde_json::from_str(message["body"].as_str().unwrap()).unwrap()
+        });
+        Self { mails, webhooks, waiting: waiting.collect() }
     }
-    assert!(acknowledged >= 32, "{acknowledged}");
+
+    /// What of an exported comment was neither sent nor waits.
+    fn lacks(&self, comment: &str, body: &str) -> Option<&'static str> {
+        let comment: Value = serde_json::from_str(comment).unwrap();
+        let id = comment["comment"]["id"].as_u64().unwrap();
+        let waits =
+            |kind: &str| self.waiting.iter().any(|due| due["Type"] == kind && (kind == "Mail" || due["c"] == id));
+        if !self.webhooks.contains(&id) && !waits("Webhook") {
+            Some("the webhook")
+        } else if !self.mails.iter().any(|mail| mail.contains(body)) && !waits("Mail") {
+            Some("the email")
+        } else {
+            None
+        }
+    }
 }
 
 enum Event {
