@@ -100,7 +100,7 @@ test('a comment that cannot be shown hides no other, and its text shows', async 
       page.route(/\/comments\?/, async (route) => {
         const response = await route.fetch()
         const json = await response.json()
-        json.data.find((/** @type {any} */ { id }) => id === broken.id).created_at = 'never'
+        json.data.find((/** @type {any} */ { id }) => id === broken.id).user = null
         await route.fulfill({ response, json })
       }),
   })
@@ -167,4 +167,20 @@ test('hostile comments that wait leave the moderators a queue', async (t) => {
   for (const [n, unit] of units.entries()) await held.service.comment(record, bodyOf({ start: `Hostile ${n}, `, unit }, LONGEST), { who: token(700 + n, `Writer ${n}`) })
   const { page } = await openQueue(t, { who: moderator('Grace').token })
   for (const n of units.keys()) await card(page, `Hostile ${n},`).getByRole('button', { name: 'Approve' }).waitFor()
+})
+
+test('a card that cannot be shown hides no other, and can be decided', async (t) => {
+  const record = newRecord()
+  for (const n of [1, 2, 3]) await held.service.comment(record, `Card ${n}.`, { who: token(720 + n, `Writer ${n}`) })
+  const { page } = await openQueue(t, {
+    who: moderator('Grace').token,
+    prepare: (page) =>
+      page.route(/\/moderation\/comments\?/, async (route) => {
+        const response = await route.fetch()
+        const json = await response.json()
+        for (const item of json.data) if (item.body === 'Card 2.') item.user.avatar = null
+        await route.fulfill({ response, json })
+      }),
+  })
+  for (const n of [1, 2, 3]) await card(page, `Card ${n}.`).getByRole('button', { name: 'Approve' }).waitFor()
 })
