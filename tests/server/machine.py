@@ -17,7 +17,6 @@ import urllib.request
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.dont_write_bytecode = True
 sys.path.insert(0, str(ROOT / "tests" / "import"))
 from moved import PATIENCE, environment, free_port, wait_for
 

@@ -16,6 +16,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
+sys.dont_write_bytecode = True
 import day
 from machine import API, PACKAGE, PATIENCE, SECRET, Caddy, Container, ask, environment, free_port, started, token, wait_for
 
