@@ -1,7 +1,7 @@
 //! POST `moderation/comments`: one decision about many comments. Each is a separate transaction, so that one may fail while
 //! the others succeed.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use futures_util::stream::{self, StreamExt};
 use serde::Serialize;
@@ -48,7 +48,7 @@ pub(crate) async fn decide(app: &App, call: &Call) -> Result<Answer> {
     let moderator = app.admit_moderator(call, RateClass::Bulk, Ok(())).await?;
     let by = app.by(&moderator)?;
     let input = BulkInput::read(call)?;
-    let mut of_writers: HashMap<Visitor, Vec<Comment>> = HashMap::new();
+    let mut of_writers: BTreeMap<Visitor, Vec<Comment>> = BTreeMap::new();
     for found in app.store.find_all(input.ids.clone()).await? {
         of_writers.entry(found.comment.visitor()).or_default().push(found.comment);
     }
