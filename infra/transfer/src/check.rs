@@ -30,8 +30,8 @@ pub struct Check {
 
 impl Check {
     /// Returns the number of findings that remain.
-    pub async fn run(self, store: &Store, out: &mut impl Write) -> Result<usize, CheckError> {
-        let mut findings = self.look(store).await?;
+    pub async fn run(self, store: &Store, clock: &Clock, out: &mut impl Write) -> Result<usize, CheckError> {
+        let mut findings = self.look(store, clock).await?;
         for finding in &findings {
             writeln!(out, "{finding}")?;
         }
@@ -43,7 +43,7 @@ impl Check {
             for finding in &findings {
                 repaired += usize::from(recount::repair(store, finding).await?);
             }
-            findings = self.look(store).await?;
+            findings = self.look(store, clock).await?;
         }
         if self.repair {
             for finding in &findings {
@@ -56,8 +56,7 @@ impl Check {
         Ok(findings.len())
     }
 
-    async fn look(self, store: &Store) -> Result<Vec<Finding>, Fault> {
-        let clock = Clock::system();
+    async fn look(self, store: &Store, clock: &Clock) -> Result<Vec<Finding>, Fault> {
         let mut findings = recount::check(store, clock.now()).await?;
         if !self.patience.is_zero() && !findings.is_empty() {
             tokio::time::sleep(self.patience).await;

@@ -357,7 +357,7 @@ async fn use_tool(stage: &Stage, instance: usize, tool: &str) -> Value {
         }
         "repair" => {
             let check = Check { repair: true, patience: Duration::from_secs(5) };
-            let _left = check.run(store, &mut Vec::new()).await.unwrap();
+            let _left = check.run(store, &app.clock, &mut Vec::new()).await.unwrap();
         }
         "export" => {
             let _count = export(store, salt_fingerprint(&salt), directory.path(), &mut Vec::new()).await.unwrap();

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue::{self, Bool, M, N, Ns, S};
 use serde_json::json;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
-use shared::domain::time::Timestamp;
+use shared::domain::time::{Clock, Timestamp};
 use tests::{Actor, World};
 use transfer::check::Check;
 use transfer::store::recount;
@@ -288,7 +288,7 @@ async fn is_mended(world: &World, reported: &str) {
     assert!(findings.iter().any(|finding| finding.contains(reported)), "{reported}: {findings:#?}");
     let mut out = Vec::new();
     let check = Check { repair: true, patience: Duration::ZERO };
-    let left = check.run(&world.store(), &mut out).await.unwrap();
+    let left = check.run(&world.store(), &Clock::system(), &mut out).await.unwrap();
     assert_eq!(left, 0, "{reported}: {}", String::from_utf8_lossy(&out));
     world.finish_jobs().await;
     assert_eq!(world.findings().await, [""; 0], "{reported}");

@@ -13,6 +13,7 @@ use clap::Args;
 use flate2::read::GzDecoder;
 use jiff::{SignedDuration, Timestamp};
 use server::data_dir::{DataDir, DataDirError};
+use shared::domain::time::Clock;
 use transfer::check::Check;
 
 use self::archive::{pack, unpack};
@@ -127,7 +128,7 @@ impl Restore {
         };
         let made_at = made_at.map_err(named)?;
         let table = Table::open(staging, None).await?;
-        Check { repair: true, patience: Duration::ZERO }.run(&table.store, &mut io::sink()).await?;
+        Check { repair: true, patience: Duration::ZERO }.run(&table.store, &Clock::system(), &mut io::sink()).await?;
         if let Some(kept) = &table.kept {
             // The first start makes the thumbnails that were still to be made.
             kept.lock.begin_at((made_at - SignedDuration::from_hours(1)).into())?;

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use shared::domain::time::Clock;
 use transfer::check::Check;
 
 use super::table::Table;
@@ -51,6 +52,6 @@ impl Options {
             Table::open_to_read(data_dir, deployed).await?
         };
         let patience = if deployed.is_some() { PATIENCE } else { Duration::ZERO };
-        Ok(Check { repair: self.repair, patience }.run(&table.store, &mut io::stdout()).await?)
+        Ok(Check { repair: self.repair, patience }.run(&table.store, &Clock::system(), &mut io::stdout()).await?)
     }
 }

@@ -8,6 +8,7 @@ use server::engine::Engine;
 use server::stack::Stack;
 use shared::config::Config;
 use shared::domain::ids::Random;
+use shared::domain::time::Clock;
 use shared::store::Store;
 use shared::store::addresses::Addresses;
 use transfer::check::Check;
@@ -29,6 +30,6 @@ pub(super) async fn recover(
     let _ = tokio::time::timeout(grace, stack.wait_until_idle()).await;
     let store = Store::new(engine.client(), config.table_name.clone(), Random::system());
     let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
-    Check { repair: true, patience: Duration::ZERO }.run(&store, log).await?;
+    Check { repair: true, patience: Duration::ZERO }.run(&store, &Clock::system(), log).await?;
     Ok(bucket.publish_again(since)?)
 }

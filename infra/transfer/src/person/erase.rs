@@ -111,7 +111,7 @@ impl Eraser<'_> {
             }
         }
         if is_behind {
-            Check { repair: true, patience: Duration::ZERO }.run(self.store, &mut io::sink()).await?;
+            Check { repair: true, patience: Duration::ZERO }.run(self.store, &self.clock, &mut io::sink()).await?;
         }
         Ok(Receipt { at: self.clock.now().to_string(), who: name, gone, stays: remains.stays, left: remains.left })
     }
