@@ -3,6 +3,7 @@
 //! what the service should answer; the harness does not.
 
 mod actor;
+mod commands;
 mod faults;
 mod form;
 mod privacy;
@@ -21,6 +22,7 @@ mod world;
 mod written;
 
 pub use self::actor::{Actor, by_guest, sign, wants};
+pub use self::commands::{erase, export, import};
 pub use self::faults::Faults;
 pub use self::form::{dot, form};
 pub use self::privacy::lines_logged;
@@ -29,7 +31,7 @@ pub use self::remote::Remote;
 pub use self::response::{TestResponse, ids, reversed, seen};
 pub use self::service::{Service, command};
 pub use self::settings::{MAIL, MEDIA_BASE, SALT, SECRET, SIGN_IN, START, TABLE};
-pub use self::stage::{Call, FREE, Message, Stage, State};
+pub use self::stage::{Call, Changes, FREE, Instance, Mark, Stage, Task};
 pub use self::table::Item;
 pub use self::world::{Setup, World, code, mail_token};
 pub use self::written::{assert_written, committed};

@@ -1,162 +1,105 @@
-//! A service whose calls to its table the test puts in order. Two instances make a call only when it is released; the calls of
-//! a third one pass. Streams and queues wait until they are drained, the clock until it is moved, and chance repeats itself.
+//! A service whose calls to its table a test puts in order: those of two instances wait until they are released. What is to be
+//! handled waits until it is drained, and the clock until it is moved. Chance does not depend on the order.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use aws_sdk_dynamodb::Client;
-use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
-};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_types::body::SdkBody;
 use delivery::Senders;
 use futures_util::future::BoxFuture;
-use serde_json::{Map, Value, json};
-use server::bucket::Bucket;
-use server::engine::{Engine, Follower};
-use server::gateway::{Gateway, function};
-use server::outbox::{Outbox, SentMail};
+use serde_json::{Value, json};
+use server::engine::{Engine, EventFilter, Follower};
+use server::gateway::Gateway;
 use server::queue::Queues;
-use server::service;
-use server::settings::{DELIVERIES, JOBS, MEDIA};
+use server::service::{self, Services};
+use server::settings::{JOBS, MEDIA};
 use server::template::{DEPLOYED, Template};
 use shared::app::App;
 use shared::aws::call::Transport;
 use shared::aws::https;
-use shared::aws::outbound::Lookup;
 use shared::config::Config;
 use shared::domain::ids::Random;
 use shared::domain::time::{Clock, Timestamp};
-use shared::store;
 use tokio::sync::oneshot;
 
-use crate::settings::{SECRET, START, TABLE};
+use crate::settings::{START, TABLE};
+use crate::twin::Engines;
 use crate::world::config;
-use crate::{Actor, sign};
+use crate::{Actor, privacy};
 
 /// The instance whose calls pass. Those before it wait.
 pub const FREE: usize = 2;
-const INSTANCES: usize = FREE + 1;
 /// How far the clock of each instance is ahead of that of the instance before, so that it is known whose ids are higher.
 const AHEAD: i64 = 20;
-/// Further attempts at a message, and the time between two of them.
-const ATTEMPTS: usize = 5;
-const AGAIN: i64 = 60_000;
 
-/// A call to the table: what it does to which items.
+/// A call to the table. The keys that it names begin with these texts, and are written or only read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
     operation: String,
-    touches: Vec<Touch>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Touch {
-    pk: String,
-    /// `None` for all of the partition, or of an index.
-    sk: Option<String>,
-    writes: bool,
+    touches: BTreeSet<(String, bool)>,
 }
 
 impl Call {
     fn read(operation: &str, body: &Value) -> Self {
-        let touch = |key: &Value, writes| {
-            let text = |name: &str| key[name]["S"].as_str().map(str::to_owned);
-            Touch { pk: text("pk").unwrap_or_default(), sk: text("sk"), writes }
-        };
-        let touches = match operation {
-            "GetItem" => vec![touch(&body["Key"], false)],
-            "PutItem" => vec![touch(&body["Item"], true)],
-            "UpdateItem" | "DeleteItem" => vec![touch(&body["Key"], true)],
-            "BatchGetItem" => rows(&body["RequestItems"][TABLE]["Keys"]).iter().map(|key| touch(key, false)).collect(),
-            "BatchWriteItem" => {
-                let writes = rows(&body["RequestItems"][TABLE]).iter().filter_map(Value::as_object);
-                let writes = writes.flat_map(Map::values);
-                writes.map(|write| touch(write.get("Item").unwrap_or(&write["Key"]), true)).collect()
-            }
-            "TransactWriteItems" => {
-                let kinds = rows(&body["TransactItems"]).iter().filter_map(Value::as_object).flatten();
-                kinds
-                    .map(|(kind, write)| touch(write.get("Item").unwrap_or(&write["Key"]), kind != "ConditionCheck"))
-                    .collect()
-            }
+        let mut touches = BTreeSet::new();
+        match operation {
             "Query" if body["IndexName"].is_null() => {
-                let pk = body["ExpressionAttributeValues"][":pk"]["S"].as_str().unwrap_or_default().to_owned();
-                vec![Touch { pk, sk: None, writes: false }]
+                let pk = body["ExpressionAttributeValues"][":pk"]["S"].as_str().unwrap_or_default();
+                touches.insert((format!("{pk} "), false));
             }
             // What is in an index follows from the items of comments. Any item may be in a scan.
-            "Query" => vec![Touch { pk: "C#".to_owned(), sk: None, writes: false }],
-            _ => vec![Touch { pk: String::new(), sk: None, writes: false }],
-        };
+            "Query" => drop(touches.insert(("C#".to_owned(), false))),
+            "Scan" => drop(touches.insert((String::new(), false))),
+            _ => touch(body, !operation.contains("Get"), &mut touches),
+        }
         // Counters of requests follow no rule but their own, and each entry of the log has an id of its own.
-        let mut touches: Vec<Touch> =
-            touches.into_iter().filter(|touch| !touch.pk.starts_with("L#") && touch.pk != "A").collect();
-        touches.sort();
+        touches.retain(|(key, _)| !key.starts_with("L#") && !key.starts_with("A "));
         Self { operation: operation.to_owned(), touches }
     }
 
     /// Whether it matters which of the two is first.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
-        self.touches.iter().any(|one| other.touches.iter().any(|two| one.meets(two)))
-    }
-}
-
-impl Touch {
-    fn meets(&self, other: &Self) -> bool {
-        let covers = |one: &Self, two: &Self| match &one.sk {
-            Some(_) => one.pk == two.pk && one.sk == two.sk,
-            None if one.pk == "C#" => two.pk.starts_with("C#") && two.sk.as_deref() == Some("C"),
-            None => one.pk.is_empty() || one.pk == two.pk,
+        let meet = |(one, writes): &(String, bool), (two, others): &(String, bool)| {
+            (*writes || *others) && (one.starts_with(two) || two.starts_with(one))
         };
-        (self.writes || other.writes) && (covers(self, other) || covers(other, self))
+        self.touches.iter().any(|one| other.touches.iter().any(|two| meet(one, two)))
     }
 }
 
-impl fmt::Display for Call {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.operation)?;
-        for Touch { pk, sk, writes } in &self.touches {
-            write!(f, " {}{pk} {}", if *writes { "!" } else { "" }, sk.as_deref().unwrap_or("*"))?;
-        }
-        Ok(())
+fn touch(value: &Value, writes: bool, touches: &mut BTreeSet<(String, bool)>) {
+    if let (Some(pk), Some(sk)) = (value["pk"]["S"].as_str(), value["sk"]["S"].as_str()) {
+        touches.insert((format!("{pk} {sk}."), writes));
+        return;
     }
-}
-
-fn rows(value: &Value) -> &[Value] {
-    value.as_array().map(Vec::as_slice).unwrap_or_default()
+    value.as_array().into_iter().flatten().for_each(|value| touch(value, writes, touches));
+    for (name, value) in value.as_object().into_iter().flatten() {
+        touch(value, writes && name != "ConditionCheck", touches);
+    }
 }
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A call, and what lets it go on.
-type HeldCall = (Call, oneshot::Sender<()>);
-
-/// The calls that wait, by instance.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Turns {
-    is_held: AtomicBool,
-    waiting: [Mutex<VecDeque<HeldCall>>; FREE],
+    /// The calls that wait, with what releases them, by instance.
+    waiting: [VecDeque<(Call, oneshot::Sender<()>)>; FREE],
+    released: usize,
+    made: Vec<(usize, Call)>,
 }
 
 /// The connection of an instance to the table.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 struct Line {
     engine: Engine,
-    turns: Arc<Turns>,
+    turns: Arc<Mutex<Turns>>,
     instance: usize,
-}
-
-impl fmt::Debug for Line {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Line {}", self.instance)
-    }
 }
 
 impl HttpConnector for Line {
@@ -166,17 +109,22 @@ impl HttpConnector for Line {
             let target = request.headers().get("x-amz-target").unwrap_or_default();
             let operation = target.rsplit('.').next().unwrap_or_default().to_owned();
             let mut body: Value = serde_json::from_slice(request.body().bytes().unwrap_or_default()).expect("JSON");
-            if let Some(waiting) = turns.waiting.get(instance)
-                && turns.is_held.load(Ordering::Relaxed)
-            {
+            let mut call = Call::read(&operation, &body);
+            if instance < FREE {
                 let (release, released) = oneshot::channel();
-                locked(waiting).push_back((Call::read(&operation, &body), release));
-                // An error means that all calls pass from now on.
-                drop(released.await);
+                locked(&turns).waiting[instance].push_back((call.clone(), release));
+                released.await.expect("the call is released");
             }
             // Chance repeats itself, and the engine would take the next transaction for this one.
             body.as_object_mut().expect("an object").remove("ClientRequestToken");
             let (status, answer) = engine.answer_here(&operation, body.to_string().as_bytes());
+            if status != 200 {
+                // A condition was read, and it failed.
+                call.touches = call.touches.into_iter().map(|(key, _)| (key, false)).collect();
+            }
+            if instance < FREE {
+                locked(&turns).made.push((instance, call));
+            }
             let mut response = HttpResponse::new(status.try_into().expect("a status"), SdkBody::from(answer));
             response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
             Ok(response)
@@ -184,320 +132,239 @@ impl HttpConnector for Line {
     }
 }
 
-/// A message of a queue.
+/// What a handler is to be given: `events`, `jobs` or `delivery`.
 #[derive(Clone, Debug)]
-pub struct Message {
-    queue: &'static str,
-    body: String,
+pub struct Task {
     due: i64,
-    attempts: usize,
+    pub handler: &'static str,
+    event: Value,
 }
 
-/// The queues, in the order in which messages came.
+/// The messages that nobody has handled, in the order in which they came, and the time.
 #[derive(Clone, Default)]
 struct Messages {
-    sent: Arc<Mutex<Vec<Message>>>,
-    time: Arc<AtomicI64>,
+    sent: Arc<Mutex<Vec<Task>>>,
+    now: Arc<AtomicI64>,
 }
 
 impl Transport for Messages {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
         let body: Value = serde_json::from_str(request.body()).unwrap_or_default();
         if let Some(message) = body["MessageBody"].as_str() {
-            let queue = if body["QueueUrl"] == Queues::url(JOBS) { JOBS } else { DELIVERIES };
-            let due = self.time.load(Ordering::Relaxed) + body["DelaySeconds"].as_i64().unwrap_or_default() * 1000;
-            locked(&self.sent).push(Message { queue, body: message.to_owned(), due, attempts: 0 });
+            let handler = if body["QueueUrl"] == Queues::url(JOBS) { "jobs" } else { "delivery" };
+            let due = self.now.load(Ordering::Relaxed) + body["DelaySeconds"].as_i64().unwrap_or_default() * 1000;
+            let event = json!({ "Records": [{ "messageId": "1", "receiptHandle": "1", "body": message }] });
+            locked(&self.sent).push(Task { due, handler, event });
         }
         Box::pin(async { Ok(http::Response::new(b"{}".to_vec())) })
     }
 }
 
-/// The items by key, and the time.
-#[derive(Clone, Debug, Default)]
-pub struct State {
-    items: BTreeMap<String, Value>,
-    at: i64,
+/// All changes of the table, and how many of them the handler of the stream has had.
+struct Journal {
+    follower: Follower,
+    records: Vec<Value>,
+    handled: usize,
 }
 
-type Apps = Arc<[Mutex<Option<Arc<App>>>; INSTANCES]>;
+/// A state in which nothing is to be handled, by the number of changes that led to it, and its time.
+pub type Mark = (usize, i64);
+
+/// Items before and after changes by their keys; `null` where there is none.
+pub type Changes = BTreeMap<String, [Value; 2]>;
 
 pub struct Stage {
-    engine: Engine,
-    follower: tokio::sync::Mutex<Follower>,
-    /// What every order begins with.
-    kept: State,
     config: Config,
-    clients: [Client; INSTANCES],
-    gateways: [Gateway; INSTANCES],
-    apps: Apps,
-    turns: Arc<Turns>,
+    template: Template,
+    turns: Arc<Mutex<Turns>>,
     messages: Messages,
     senders: Senders,
-    outbox: Outbox,
-    bucket: Bucket,
+    journal: tokio::sync::Mutex<Journal>,
+    pub services: Services,
+}
+
+/// An instance of the service, which knows nothing of earlier requests.
+pub struct Instance {
+    pub app: Arc<App>,
+    gateway: Gateway,
+}
+
+impl Instance {
+    /// A visitor at the address and with the browser of this number.
+    #[must_use]
+    pub fn visitor(&self, number: u64) -> Actor {
+        Actor::new(&self.gateway, &self.app.config.api_prefix, number)
+    }
 }
 
 impl Stage {
     #[must_use]
     pub fn new(settings: &[(&str, &str)]) -> Self {
+        privacy::watch_the_log();
         let template = Template::parse(DEPLOYED, &[("SignIn", "true"), ("Webhooks", "true")]).expect("a template");
         let engine = Engine::memory().expect("an engine in memory");
         engine.create_table(TABLE, &template.table().expect("a table")).expect("the table is created");
-        let filter = template.stream_functions().expect("functions").swap_remove(0).1;
-        let follower = engine.follow(TABLE, filter).expect("a table to follow").into();
-        let (turns, apps) = (Arc::<Turns>::default(), Apps::default());
-        let bucket = Bucket::temporary(MEDIA).expect("a bucket");
-        let clients = [0, 1, FREE].map(|instance| {
-            let line = SharedHttpConnector::new(Line { engine: engine.clone(), turns: Arc::clone(&turns), instance });
-            let http: SharedHttpClient = http_client_fn(move |_, _| line.clone());
-            store::client::build(engine.client_builder().http_client(http))
-        });
-        let gateways = [0, 1, FREE].map(|instance| {
-            let functions = service::handlers(&bucket).map(|(name, handler)| {
-                let apps = Arc::clone(&apps);
-                let answer = move |request| {
-                    let (app, handler) = (locked(&apps[instance]).clone().expect("an app"), Arc::clone(&handler));
-                    async move { Ok(app.answer(&*handler, request).await) }
-                };
-                (name.to_owned(), function(answer))
-            });
-            let (routes, cors) = (template.routes().expect("routes"), template.cors().expect("origins"));
-            Gateway::new(routes, functions.into(), Vec::new(), cors).expect("a gateway")
-        });
-        let messages = Messages { time: Arc::new(START.into()), ..Messages::default() };
-        let config = config(settings);
-        let app = App::new(
-            config.clone(),
-            clients[FREE].clone(),
-            service::app_queues(&messages),
-            clock(&messages, 0),
-            Random::system(),
-        );
-        let queues = service::queue_settings().expect("queues");
-        let queues = Queues::temporary(queues, Clock::system(), Random::system()).expect("queues");
-        let outbox = Outbox::temporary(queues, DELIVERIES, Clock::system()).expect("a folder for mails");
-        let senders = service::senders(&app, &outbox, nowhere()).expect("senders");
-        let stage = Self {
-            engine,
-            follower,
-            kept: State::default(),
-            config,
-            clients,
-            gateways,
-            apps,
-            turns,
-            messages,
-            senders,
-            outbox,
-            bucket,
-        };
-        stage.start_instances();
-        stage
-    }
-
-    /// New instances, which know nothing of earlier requests.
-    fn start_instances(&self) {
-        for (instance, place) in self.apps.iter().enumerate() {
-            let ahead = AHEAD * i64::try_from(instance).expect("few instances");
-            let queues = service::app_queues(&self.messages);
-            let clock = clock(&self.messages, ahead);
-            let app = App::new(self.config.clone(), self.clients[instance].clone(), queues, clock, repeating(instance));
-            *locked(place) = Some(Arc::new(app));
-        }
+        let follower = engine.follow(TABLE, EventFilter::default()).expect("a table to follow");
+        let journal = Journal { follower, records: Vec::new(), handled: 0 }.into();
+        let messages = Messages { now: Arc::new(START.into()), ..Messages::default() };
+        let (config, queues, client) = (config(settings), service::app_queues(&messages), service::client(&engine));
+        let services = Services::temporary(engine, MEDIA).expect("services");
+        let app = App::new(config.clone(), client, queues, Clock::system(), Random::system());
+        // No host is found.
+        let nowhere = Arc::new(|_| Box::pin(async { Ok(Vec::new()) }) as _);
+        let senders = service::senders(&app, &services.outbox, nowhere).expect("senders");
+        Self { config, template, turns: Arc::default(), messages, senders, journal, services }
     }
 
     #[must_use]
-    pub fn app(&self, instance: usize) -> Arc<App> {
-        locked(&self.apps[instance]).clone().expect("an app")
+    pub fn instance(&self, instance: usize) -> Instance {
+        let (engine, turns) = (self.services.engine.clone(), Arc::clone(&self.turns));
+        let line = SharedHttpConnector::new(Line { engine: engine.clone(), turns, instance });
+        let client = Engines::Embedded(engine).client_over(line);
+        let (time, ahead) = (Arc::clone(&self.messages.now), AHEAD * i64::try_from(instance).expect("few instances"));
+        let clock = Clock::new(move || Timestamp(time.load(Ordering::Relaxed) + ahead));
+        let queues = service::app_queues(&self.messages);
+        let app = Arc::new(App::new(self.config.clone(), client, queues, clock, repeating(instance)));
+        let gateway = service::gateway(&app, &self.services, &self.template).expect("a gateway");
+        Instance { app, gateway }
     }
 
-    #[must_use]
-    pub fn bucket(&self) -> &Bucket {
-        &self.bucket
-    }
-
-    /// A member with these claims, or a guest, at the address and the browser of this number.
-    #[must_use]
-    pub fn actor(&self, instance: usize, number: u64, claims: Option<Value>) -> Actor {
-        let actor = Actor::new(&self.gateways[instance], &self.config.api_prefix, number);
-        let Some(mut claims) = claims else { return actor };
-        let seconds = self.now() / 1000;
-        claims["exp"] = (seconds + 3600).into();
-        claims["iat"] = (seconds + claims["iat"].as_i64().unwrap_or_default()).into();
-        actor.with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
-    }
-
-    #[must_use]
-    pub fn now(&self) -> i64 {
-        self.messages.time.load(Ordering::Relaxed)
+    fn now(&self) -> i64 {
+        self.messages.now.load(Ordering::Relaxed)
     }
 
     pub fn pass(&self, time: Duration) {
-        self.messages.time.fetch_add(i64::try_from(time.as_millis()).expect("a short time"), Ordering::Relaxed);
+        self.messages.now.fetch_add(i64::try_from(time.as_millis()).expect("a short time"), Ordering::Relaxed);
     }
 
-    /// From now on calls wait until they are released, or pass.
-    pub fn hold(&self, is_held: bool) {
-        self.turns.is_held.store(is_held, Ordering::Relaxed);
-        self.turns.waiting.iter().for_each(|waiting| locked(waiting).clear());
-    }
-
-    /// The next call of an instance, if it waits.
+    /// The next call of each instance. `None` while one that was released is not made yet.
     #[must_use]
-    pub fn waiting(&self, instance: usize) -> Option<Call> {
-        locked(&self.turns.waiting[instance]).front().map(|(call, _)| call.clone())
+    pub fn next(&self) -> Option<[Option<Call>; FREE]> {
+        let mut turns = locked(&self.turns);
+        turns.waiting.iter_mut().for_each(|waiting| waiting.retain(|(_, release)| !release.is_closed()));
+        let next = turns.waiting.each_ref().map(|waiting| waiting.front().map(|(call, _)| call.clone()));
+        (turns.released == turns.made.len()).then_some(next)
     }
 
     pub fn release(&self, instance: usize) {
-        let next = locked(&self.turns.waiting[instance]).pop_front();
-        // An error means that nobody waits for the answer any more.
-        let _is_awaited = next.expect("a call that waits").1.send(());
+        let mut turns = locked(&self.turns);
+        let (_, release) = turns.waiting[instance].pop_front().expect("a call that waits");
+        release.send(()).expect("the call waits");
+        turns.released += 1;
     }
 
-    /// The changes of the table that nobody has handled, as an event.
-    pub async fn take_changes(&self) -> Option<Value> {
-        let mut follower = self.follower.lock().await;
-        let mut records = Vec::new();
-        while let Some(batch) = follower.next_now(100).await.expect("a stream") {
-            records.extend(batch.records.into_iter().map(|record| record.content));
-            follower.handled(batch.end, Vec::new()).await;
+    /// The calls that waited and were made since a state was brought back, and whose they were.
+    #[must_use]
+    pub fn made(&self) -> Vec<(usize, Call)> {
+        locked(&self.turns).made.clone()
+    }
+
+    async fn journal(&self) -> tokio::sync::MutexGuard<'_, Journal> {
+        let mut journal = self.journal.lock().await;
+        while let Some(batch) = journal.follower.next_now(1000).await.expect("a stream") {
+            journal.records.extend(batch.records.into_iter().map(|record| record.content));
+            journal.follower.handled(batch.end, Vec::new()).await;
         }
+        journal
+    }
+
+    /// Takes what is to be handled.
+    pub async fn take(&self) -> Vec<Task> {
+        let mut journal = self.journal().await;
+        let mut records = journal.records[journal.handled..].to_vec();
+        journal.handled = journal.records.len();
+        let filter = self.template.stream_functions().expect("functions").swap_remove(0).1;
+        records.retain(|record| filter.passes(record));
         for (number, record) in records.iter_mut().enumerate() {
             record["dynamodb"]["ApproximateCreationDateTime"] = (self.now() / 1000).into();
-            record["eventID"] = number.into();
             record["dynamodb"]["SequenceNumber"] = number.to_string().into();
+            record["eventID"] = number.into();
         }
-        (!records.is_empty()).then(|| json!({ "Records": records }))
+        let changed = Task { due: 0, handler: "events", event: json!({ "Records": records }) };
+        let changed = (!records.is_empty()).then_some(changed);
+        changed.into_iter().chain(locked(&self.messages.sent).drain(..)).collect()
     }
 
-    /// The messages of a queue that nobody has handled.
-    #[must_use]
-    pub fn take_messages(&self, queue: &str) -> Vec<Message> {
-        locked(&self.messages.sent).extract_if(.., |message| message.queue == queue).collect()
-    }
-
-    /// Handles these changes, all messages, and whatever follows. The clock moves on for messages that wait. The error is a fault.
-    pub async fn drain(&self, mut changes: Option<Value>) -> Result<(), String> {
+    /// Handles these tasks and whatever follows, but for what this handler is to be given, and returns that. The clock moves on for
+    /// what is not due yet. The error is a fault.
+    pub async fn drain(&self, mut tasks: Vec<Task>, kept: &str) -> Result<Vec<Task>, String> {
+        let instance = self.instance(FREE);
         loop {
-            if changes.is_none() {
-                changes = self.take_changes().await;
-            }
-            if let Some(changes) = changes.take() {
-                events::handle(&self.app(FREE), &changes).await.map_err(|fault| fault.chain())?;
-                continue;
-            }
-            let next = {
-                let mut sent = locked(&self.messages.sent);
-                let next = (0..sent.len()).min_by_key(|place| (sent[*place].due, *place));
-                let Some(next) = next else { return Ok(()) };
-                sent.remove(next)
-            };
-            self.messages.time.fetch_max(next.due, Ordering::Relaxed);
-            self.handle(FREE, next).await?;
+            tasks.extend(self.take().await);
+            let others = (0..tasks.len()).filter(|place| tasks[*place].handler != kept);
+            let Some(next) = others.min_by_key(|place| (tasks[*place].due, *place)) else { return Ok(tasks) };
+            let next = tasks.remove(next);
+            self.messages.now.fetch_max(next.due, Ordering::Relaxed);
+            self.handle(&instance.app, &next).await?;
         }
     }
 
-    /// The mail that was sent last.
-    #[must_use]
-    pub fn last_mail(&self) -> Option<SentMail> {
-        self.outbox.mails().expect("the folder of mails can be read").pop()
-    }
-
-    /// The messages that nobody has handled, in words.
-    #[must_use]
-    pub fn messages(&self) -> String {
-        format!("{:?}", locked(&self.messages.sent))
-    }
-
-    /// Hands a message to the function of its queue. It comes again if it fails, and is a fault if it always does.
-    pub async fn handle(&self, instance: usize, message: Message) -> Result<(), String> {
-        let event = json!({ "Records": [{ "messageId": "1", "receiptHandle": "1", "body": message.body }] });
-        let answer = if message.queue == JOBS {
-            jobs::handle(&self.app(instance), &event).await
-        } else {
-            delivery::handle(&self.app(instance), &self.senders, &event).await
+    /// Hands a task to its handler. It comes again if it fails.
+    pub async fn handle(&self, app: &App, task: &Task) -> Result<(), String> {
+        let answer = match task.handler {
+            "events" => {
+                let fault = events::handle(app, &task.event).await.err();
+                json!({ "batchItemFailures": Vec::from_iter(fault.map(|fault| fault.chain())) })
+            }
+            "jobs" => jobs::handle(app, &task.event).await,
+            _ => delivery::handle(app, &self.senders, &task.event).await,
         };
-        if !rows(&answer["batchItemFailures"]).is_empty() {
-            if message.attempts == ATTEMPTS {
-                return Err(format!("{} is given up", message.body));
-            }
-            let again = Message { attempts: message.attempts + 1, due: self.now() + AGAIN, ..message };
-            locked(&self.messages.sent).push(again);
+        if answer["batchItemFailures"].as_array().is_none_or(Vec::is_empty) {
+            return Ok(());
         }
-        Ok(())
+        locked(&self.messages.sent).push(task.clone());
+        Err(format!("{answer}: {task:?}"))
     }
 
-    /// All items by key.
-    #[must_use]
-    pub fn items(&self) -> BTreeMap<String, Value> {
-        let (mut items, mut body) = (BTreeMap::new(), json!({ "TableName": TABLE, "ConsistentRead": true }));
-        loop {
-            let mut page = self.ask("Scan", &body);
-            let found = page["Items"].as_array_mut().map(std::mem::take).unwrap_or_default();
-            items.extend(found.into_iter().map(|item| (key(&item).to_string(), item)));
-            if page["LastEvaluatedKey"].is_null() {
-                return items;
-            }
-            body["ExclusiveStartKey"] = page["LastEvaluatedKey"].take();
+    pub async fn mark(&self) -> Mark {
+        (self.journal().await.records.len(), self.now())
+    }
+
+    /// What has changed since a state.
+    pub async fn changes_since(&self, mark: Mark) -> Changes {
+        let mut changes = Changes::new();
+        for record in &self.journal().await.records[mark.0..] {
+            let change = &record["dynamodb"];
+            let images = ["OldImage", "NewImage"].map(|image| change[image].clone());
+            let now = images[1].clone();
+            changes.entry(change["Keys"].to_string()).or_insert(images)[1] = now;
+        }
+        changes.retain(|_, [before, after]| before != after);
+        changes
+    }
+
+    /// Makes items what they were before these changes, or are after them.
+    pub fn set(&self, changes: &Changes, after: bool) {
+        for (key, images) in changes {
+            let item = &images[usize::from(after)];
+            let (operation, body) = if item.is_null() {
+                ("DeleteItem", format!(r#"{{"TableName":"{TABLE}","Key":{key}}}"#))
+            } else {
+                ("PutItem", format!(r#"{{"TableName":"{TABLE}","Item":{item}}}"#))
+            };
+            let (status, answer) = self.services.engine.answer_here(operation, body.as_bytes());
+            assert_eq!(status, 200, "{operation}: {}", String::from_utf8_lossy(&answer));
         }
     }
 
-    fn ask(&self, operation: &str, body: &Value) -> Value {
-        let (status, answer) = self.engine.answer_here(operation, body.to_string().as_bytes());
-        let answer = serde_json::from_slice(&answer).expect("JSON");
-        assert_eq!(status, 200, "{operation}: {answer}");
-        answer
-    }
-
-    #[must_use]
-    pub fn state(&self) -> State {
-        State { items: self.items(), at: self.now() }
-    }
-
-    /// Every order begins with this state.
-    pub fn keep(&mut self, state: State) {
-        self.kept = state;
-    }
-
-    /// Brings back the state that was kept, with new instances.
-    pub async fn restore(&self) {
-        self.hold(false);
-        let (now, kept) = (self.items(), &self.kept.items);
-        for (name, item) in &now {
-            if !kept.contains_key(name) {
-                self.ask("DeleteItem", &json!({ "TableName": TABLE, "Key": key(item) }));
-            }
-        }
-        for (name, item) in kept {
-            if now.get(name) != Some(item) {
-                self.ask("PutItem", &json!({ "TableName": TABLE, "Item": item }));
-            }
-        }
-        drop(self.take_changes().await);
+    /// Brings back a state.
+    pub async fn undo(&self, mark: Mark) {
+        self.set(&self.changes_since(mark).await, false);
+        let mut journal = self.journal().await;
+        journal.records.truncate(mark.0);
+        journal.handled = mark.0;
         locked(&self.messages.sent).clear();
-        self.messages.time.store(self.kept.at, Ordering::Relaxed);
-        self.start_instances();
+        self.messages.now.store(mark.1, Ordering::Relaxed);
+        *locked(&self.turns) = Turns::default();
     }
 }
 
-fn key(item: &Value) -> Value {
-    json!({ "pk": item["pk"], "sk": item["sk"] })
-}
-
-fn clock(messages: &Messages, ahead: i64) -> Clock {
-    let time = Arc::clone(&messages.time);
-    Clock::new(move || Timestamp(time.load(Ordering::Relaxed) + ahead))
-}
-
-/// No host is found.
-fn nowhere() -> Lookup {
-    Arc::new(|_| Box::pin(async { Ok(Vec::new()) }))
-}
-
-/// Chance that is the same in every order.
+/// Chance for which it makes no difference how often something is tried again: each size of draws has a sequence of its own.
 fn repeating(instance: usize) -> Random {
-    let drawn = AtomicU64::new(u64::try_from(instance).expect("few instances") << 32);
+    let drawn: [AtomicU64; 64] =
+        std::array::from_fn(|size| AtomicU64::new((instance as u64) << 32 | (size as u64) << 16));
     Random::new(move |bytes| {
+        let drawn = &drawn[bytes.len() % 64];
         for bytes in bytes.chunks_mut(8) {
             let mut bits = drawn.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             bits = (bits ^ (bits >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

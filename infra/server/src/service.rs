@@ -33,7 +33,7 @@ use crate::account::{ACCESS_KEY, REGION};
 use crate::bucket::Bucket;
 use crate::bucket::website::Website;
 use crate::engine::Engine;
-use crate::gateway::{BoxFuture, Function, Mount, function};
+use crate::gateway::{BoxFuture, Function, Gateway, Mount, function};
 use crate::outbox::Outbox;
 use crate::queue::{QueueSettings, Queues};
 use crate::settings::{DELIVERIES, HEALTH, JOBS, MAILBOX, MEDIA};
@@ -162,9 +162,16 @@ fn connect(
     Ok(stack)
 }
 
+/// A gateway to functions that share this app and have no roles. Nothing follows the table.
+pub fn gateway(app: &Arc<App>, services: &Services, template: &Template) -> Result<Gateway, StackError> {
+    let Services { engine, bucket, .. } = services;
+    let functions =
+        handlers(bucket).map(|(name, handler)| (name.to_owned(), http_function(app, engine, None, handler)));
+    Ok(Gateway::new(template.routes()?, functions.into(), Vec::new(), template.cors()?)?)
+}
+
 /// The handlers of requests, by the names of their binaries.
-#[must_use]
-pub fn handlers(bucket: &Bucket) -> [(&'static str, Arc<dyn Handler>); 8] {
+fn handlers(bucket: &Bucket) -> [(&'static str, Arc<dyn Handler>); 8] {
     [
         ("comments", Arc::new(comments::handle)),
         ("media", Arc::new(Media::new(bucket.client()))),

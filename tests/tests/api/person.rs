@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
-use media::bucket::Bucket;
 use serde_json::{Value, json};
-use server::settings::MEDIA;
 use shared::domain::avatar::Avatar;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
@@ -17,9 +15,8 @@ use shared::domain::user::gravatar;
 use shared::store::addresses::Addresses;
 use shared::store::{Reading, Store};
 use tests::{Actor, Faults, MAIL, SALT, SIGN_IN, TABLE, World, by_guest, ids};
-use transfer::lease::Lease;
 use transfer::person::PersonError;
-use transfer::person::erase::{Eraser, Receipt};
+use transfer::person::erase::Receipt;
 use transfer::person::export::export;
 use transfer::store::recount;
 
@@ -37,13 +34,8 @@ pub(crate) async fn erase_user(world: &World, id: u64) -> Receipt {
 }
 
 async fn erase_by(world: &World, store: &Store, who: Who) -> Result<Receipt, PersonError> {
-    let (salt, now) = (Secret::from(SALT.to_owned()), world.now());
-    let clock = Clock::new(move || now);
-    let lease = Lease { store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
-    let objects = world.bucket().client();
-    let bucket = Bucket::new(&objects, MEDIA);
-    let eraser = Eraser { store, bucket, salt: &salt, clock, lease, machine: None };
-    eraser.erase(who).await
+    let now = world.now();
+    tests::erase(store, world.bucket(), Clock::new(move || now), who).await
 }
 
 fn guest() -> Who {

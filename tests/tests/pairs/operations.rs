@@ -1,55 +1,44 @@
 //! The operations, in the states where they are interesting.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use http::Method;
 use http::header::CONTENT_TYPE;
-use media::bucket::Bucket;
 use serde_json::{Value, json};
-use server::settings::{DELIVERIES, JOBS, MEDIA};
-use shared::domain::ids::{UserId, salt_fingerprint};
+use shared::domain::ids::UserId;
 use shared::domain::person::Who;
-use shared::domain::secret::Secret;
-use tests::{Actor, FREE, Message, SALT, Stage, State, code, mail_token};
+use tests::{Actor, FREE, Instance, MAIL, SECRET, SIGN_IN, Stage, Task, code, dot, form, mail_token, sign};
 use transfer::check::Check;
-use transfer::export::export;
-use transfer::import::write::{Importer, WriteLimits};
-use transfer::import::{Format, Import, Users};
-use transfer::lease::Lease;
-use transfer::person::erase::Eraser;
 
-/// Ids by labels.
-pub(crate) type Labels = BTreeMap<String, String>;
+type Text = &'static str;
 
-/// A request, or what follows one. Labels in braces are replaced by ids.
+/// A request, or what follows one.
 pub(crate) struct Operation {
-    pub(crate) name: &'static str,
+    pub(crate) name: Text,
     /// What it relies on or changes. `cargo test` runs the pairs that have a rule in common.
-    pub(crate) rules: &'static str,
-    pub(crate) who: &'static str,
+    pub(crate) rules: Text,
+    pub(crate) who: Text,
     /// Method and path. Or `events`, `jobs` or `delivery` and the name of another operation, whose records or messages the
-    /// handler is given. Or `tool` and its name.
-    pub(crate) request: &'static str,
-    pub(crate) body: &'static str,
+    /// handler is given. Or `tool` and a command.
+    pub(crate) request: Text,
+    pub(crate) body: Text,
 }
 
 pub(crate) struct Scene {
-    pub(crate) name: &'static str,
-    pub(crate) settings: &'static [(&'static str, &'static str)],
-    /// The requests that set it up: the label of what is created, who, the request and its body.
-    set_up: &'static [(&'static str, &'static str, &'static str, &'static str)],
+    pub(crate) name: Text,
+    settings: &'static [&'static [(Text, Text)]],
+    /// The requests that set it up: the label of what is created and how often, who, the request and its body.
+    set_up: &'static [(Text, Text, Text, Text)],
     pub(crate) operations: &'static [Operation],
 }
 
-const fn op(
-    name: &'static str,
-    rules: &'static str,
-    who: &'static str,
-    request: &'static str,
-    body: &'static str,
-) -> Operation {
+/// A scene that is set up, and what labels in braces stand for.
+pub(crate) struct Set {
+    pub(crate) stage: Stage,
+    labels: BTreeMap<String, String>,
+}
+
+const fn op(name: Text, rules: Text, who: Text, request: Text, body: Text) -> Operation {
     Operation { name, rules, who, request, body }
 }
 
@@ -64,22 +53,10 @@ const IMPORTED: &str = r#"
 const OPEN: [(&str, &str); 3] =
     [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true"), ("SVC_SPAM_REVIEW", "doubtful")];
 
-const PEOPLE: [(&str, &str); 10] = [
-    ("SVC_ALLOW_GUESTS", "true"),
-    ("SVC_SUBSCRIPTIONS", "true"),
-    ("SVC_MAIL_FROM", "comments@example.org"),
-    ("SVC_PUBLIC_URL", "https://api.test"),
-    ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}"),
-    ("SVC_SIGN_IN", "true"),
-    ("SVC_SIGN_IN_SEED", "the seed that signs our own tokens"),
-    ("SVC_CORS_ORIGINS", "https://www.example.org"),
-    ("SVC_WEBHOOKS", "true"),
-    ("SVC_SPAM_REVIEW", "doubtful"),
-];
-
 #[rustfmt::skip]
 pub(crate) const SCENES: &[Scene] = &[
-    Scene { name: "replies", settings: &OPEN, set_up: &[
+    Scene { name: "replies", settings: &[&OPEN], set_up: &[
+        ("", "", "tool import", ""),
         // A comment with as many replies as are inline, and one more. The last is doubtful.
         ("P", "ada", "POST posts/1/comments", r#"{"body":"parent"}"#),
         ("P1", "bob", "POST posts/1/comments", r#"{"body":"first","parent_id":{P}}"#),
@@ -123,12 +100,28 @@ pub(crate) const SCENES: &[Scene] = &[
         op("events of delete R", "", "", "events delete R", ""),
         op("jobs of delete S", "S", "", "jobs delete S", ""),
         op("jobs of reject P", "", "", "jobs reject P", ""),
-        op("erase Bob", "", "", "tool erase", ""),
+        op("erase Bob", "", "", "tool erase 8", ""),
         op("repair", "", "", "tool repair", ""),
         op("export", "", "", "tool export", ""),
-        op("import", "", "", "tool import", ""),
+        op("import again", "", "", "tool import", ""),
     ] },
-    Scene { name: "decisions", settings: &OPEN, set_up: &[
+    Scene { name: "depths", settings: &[&OPEN], set_up: &[
+        ("D", "ada", "POST posts/1/comments", r#"{"body":"the first"}"#),
+        ("E", "ada", "POST posts/1/comments", r#"{"body":"the second","parent_id":{D}}"#),
+        ("E*8", "bob", "POST posts/1/comments", r#"{"body":"deeper","parent_id":{E}}"#),
+    ], operations: &[
+        op("deepest reply", "D", "ada", "POST posts/1/comments", r#"{"body":"new","parent_id":{E}}"#),
+        op("delete E", "D", "bob", "DELETE comments/{E}", ""),
+        op("delete D", "D", "ada", "DELETE comments/{D}", ""),
+        op("reject D", "D", "mod", "POST comments/{D}/reject", ""),
+        op("jobs of reject D", "", "", "jobs reject D", ""),
+    ] },
+    Scene { name: "imports", settings: &[&OPEN], set_up: &[], operations: &[
+        op("import", "table", "", "tool import", ""),
+        op("comment", "table", "ada", "POST posts/1/comments", r#"{"body":"new"}"#),
+        op("close", "table", "mod", "POST posts/1/close", ""),
+    ] },
+    Scene { name: "decisions", settings: &[&OPEN], set_up: &[
         ("T", "ada", "POST posts/1/comments", r#"{"body":"pinned"}"#),
         ("", "mod", "POST comments/{T}/pin", ""),
         ("C", "carol", "POST posts/1/comments", r#"{"body":"liked"}"#),
@@ -178,12 +171,15 @@ pub(crate) const SCENES: &[Scene] = &[
         op("comment of a guest", "", "guest", "POST posts/1/comments", r#"{"body":"new","guest_name":"Grace","guest_email":"grace@example.org"}"#),
         op("close", "", "mod", "POST posts/1/close", ""),
         op("reopen", "", "mia", "POST posts/2/open", ""),
+        op("erase Mallory", "", "", "tool erase 13", ""),
+        op("repair", "", "", "tool repair", ""),
         op("close again", "", "mod", "POST posts/2/close", ""),
     ] },
-    Scene { name: "people", settings: &PEOPLE, set_up: &[
+    Scene { name: "people", settings: &[&MAIL, &SIGN_IN, &[("SVC_WEBHOOKS", "true"), ("SVC_SPAM_REVIEW", "doubtful")]], set_up: &[
         ("C", "ada", "POST posts/1/comments", r#"{"body":"subscribed","subscribe_to_replies":true}"#),
         ("D", "bob", "POST posts/1/comments", r#"{"body":"by Bob"}"#),
         ("H", "mod", "POST moderation/webhooks", r#"{"url":"https://hooks.example.org/1","events":["comment.rejected"]}"#),
+        ("G", "guest", "POST posts/1/comments", r#"{"body":"subscribed","guest_name":"Grace","guest_email":"grace@example.org","subscribe_to_replies":true}"#),
         ("O", "guest", "POST sign_in", r#"{"email":"olga@example.org"}"#),
         ("S", "guest", "POST sign_in/finish", r#"{"flow":"{O.flow}","code":"{O.code}"}"#),
         ("", "S", "PUT me/name", r#"{"name":"Olga"}"#),
@@ -192,6 +188,10 @@ pub(crate) const SCENES: &[Scene] = &[
         op("keyed comment", "key", "ada keyed", "POST posts/1/comments", r#"{"body":"once"}"#),
         op("other comment with the key", "key", "ada keyed", "POST posts/1/comments", r#"{"body":"twice"}"#),
         op("keyed report", "key", "ada keyed", "POST comments/{D}/report", r#"{"reason":"spam"}"#),
+        op("keyed upload", "upload", "ada keyed", "POST media", "1"),
+        op("other upload with the key", "upload", "ada keyed", "POST media", "2"),
+        op("confirm", "mail", "guest", "POST mail/{G.link}", "action=confirm"),
+        op("stop", "mail", "guest", "POST mail/{G.link}", "action=stop"),
         op("reply to C", "mail", "bob", "POST posts/1/comments", r#"{"body":"new","parent_id":{C}}"#),
         op("delete C", "mail", "ada", "DELETE comments/{C}", ""),
         op("events of reply to C", "mail", "", "events reply to C", ""),
@@ -205,6 +205,8 @@ pub(crate) const SCENES: &[Scene] = &[
         op("ban Ada", "name", "mod", "PUT users/7/ban", "{}"),
         op("events of rename", "name", "", "events rename", ""),
         op("jobs of rename", "", "", "jobs rename", ""),
+        op("erase Ada", "", "", "tool erase 7", ""),
+        op("repair", "", "", "tool repair", ""),
         op("add a webhook", "webhook", "mod", "POST moderation/webhooks", r#"{"url":"https://hooks.example.org/2","events":["comment.created"]}"#),
         op("edit the webhook", "webhook", "mod", "PATCH moderation/webhooks/{H}", r#"{"events":["comment.deleted"]}"#),
         op("remove the webhook", "webhook", "mia", "DELETE moderation/webhooks/{H}", ""),
@@ -220,9 +222,9 @@ pub(crate) const SCENES: &[Scene] = &[
 ];
 
 impl Operation {
-    /// Whether it handles what an earlier operation has left.
-    pub(crate) fn is_handler(&self) -> bool {
-        ["events ", "jobs ", "delivery "].iter().any(|handler| self.request.starts_with(handler))
+    /// The handler, and the name of the operation that leaves what it handles.
+    pub(crate) fn handles(&self) -> Option<(&str, &str)> {
+        self.request.split_once(' ').filter(|(handler, _)| ["events", "jobs", "delivery"].contains(handler))
     }
 
     pub(crate) fn shares_a_rule(&self, other: &Self) -> bool {
@@ -231,177 +233,120 @@ impl Operation {
 }
 
 impl Scene {
-    /// The scene on a stage of its own, the labels of what is there, and its state.
-    pub(crate) async fn set_up(&self) -> (Arc<Stage>, Arc<Labels>, State) {
-        let stage = Stage::new(self.settings);
-        let mut labels = Labels::from([("stop".to_owned(), mail_token())]);
-        for instance in 0..FREE {
-            // Publishes the key of sessions, once in the life of an instance.
-            let token = json!({ "refresh_token": "none" });
-            actor(&stage, instance, "guest", &labels).post("sign_in/refresh", token).await;
-        }
+    pub(crate) async fn set_up(&self) -> Set {
+        let labels = BTreeMap::from([("stop".to_owned(), mail_token())]);
+        let mut set = Set { stage: Stage::new(&self.settings.concat()), labels };
+        // Publishes the key of sessions.
+        set.stage.instance(FREE).visitor(90).post("sign_in/refresh", json!({ "refresh_token": "none" })).await;
         for (label, who, request, body) in self.set_up {
-            stage.pass(Duration::from_mins(3));
-            let answer = ask(&stage, FREE, who, request, body, &labels).await;
-            assert!(answer["status"].as_u64() < Some(300), "{request}: {answer:#}");
-            stage.drain(None).await.unwrap();
-            for (field, value) in answer["body"]["data"].as_object().into_iter().flatten().filter(|_| !label.is_empty())
-            {
-                let name = if field == "id" { (*label).to_owned() } else { format!("{label}.{field}") };
-                labels.insert(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
-            }
-            if let Some(id) = answer["body"]["data"]["user"]["id"].as_u64() {
-                labels.insert(format!("who signs in as {label}"), id.to_string());
-            }
-            if request.ends_with("sign_in") {
-                labels.insert(format!("{label}.code"), code(&stage.last_mail().expect("a mail")));
-            }
-        }
-        stage.pass(Duration::from_mins(3));
-        let state = stage.state();
-        (Arc::new(stage), Arc::new(labels), state)
-    }
-
-    fn operation(&self, name: &str) -> &Operation {
-        self.operations.iter().find(|operation| operation.name == name).unwrap_or_else(|| panic!("no operation {name}"))
-    }
-}
-
-/// The caller at an instance.
-pub(crate) fn actor(stage: &Stage, instance: usize, who: &str, labels: &Labels) -> Actor {
-    let (name, how) = who.split_once(' ').unwrap_or((who, ""));
-    let (number, roles): (u64, &[&str]) = match name {
-        "mod" => (1, &["moderator"]),
-        "mia" => (2, &["moderator"]),
-        "ada" => (7, &[]),
-        "bob" => (8, &[]),
-        "carol" => (9, &[]),
-        "dave" => (10, &[]),
-        "mallory" => (13, &[]),
-        _ => (90, &[]),
-    };
-    if name == "guest" {
-        return stage.actor(instance, number, None);
-    }
-    if let Some(token) = labels.get(&format!("{name}.access_token")) {
-        return stage.actor(instance, number, None).with_token(token);
-    }
-    let mut claims =
-        json!({ "sub": number.to_string(), "name": name, "roles": roles, "email": format!("{name}@example.org") });
-    if how == "renamed" {
-        (claims["name"], claims["iat"]) = (json!("ada lovelace"), json!(1));
-    }
-    let actor = stage.actor(instance, number, Some(claims));
-    if how == "keyed" { actor.keyed("4711") } else { actor }
-}
-
-async fn ask(stage: &Stage, instance: usize, who: &str, request: &str, body: &str, labels: &Labels) -> Value {
-    let fill = |text: &str| {
-        let fill = |text: String, (label, id): (&String, &String)| text.replace(&format!("{{{label}}}"), id);
-        labels.iter().fold(text.to_owned(), fill)
-    };
-    let (method, path) = request.split_once(' ').expect("a method and a path");
-    let (method, path, body): (Method, _, _) = (method.parse().expect("a method"), fill(path), fill(body));
-    let actor = actor(stage, instance, who, labels);
-    let is_form = !body.is_empty() && !body.starts_with('{');
-    let actor = if is_form { actor.with(CONTENT_TYPE, "application/x-www-form-urlencoded") } else { actor };
-    let answer = actor.send(method, &path, body).await;
-    json!({ "status": answer.status, "body": answer.json })
-}
-
-/// What a handler is given.
-#[derive(Clone, Default)]
-pub(crate) struct Given {
-    changes: Option<Value>,
-    messages: Vec<Message>,
-}
-
-/// Carries out an operation. The answer of a handler says whether it failed.
-pub(crate) async fn perform(
-    stage: &Stage,
-    instance: usize,
-    operation: &Operation,
-    labels: &Labels,
-    given: Given,
-) -> Value {
-    match operation.request.split_once(' ') {
-        Some(("events", _)) => {
-            let handled = match &given.changes {
-                Some(changes) => events::handle(&stage.app(instance), changes).await,
-                None => Ok(()),
-            };
-            json!(handled.err().map(|fault| fault.chain()))
-        }
-        Some(("jobs" | "delivery", _)) => {
-            for message in given.messages {
-                stage.handle(instance, message).await.unwrap();
-            }
-            Value::Null
-        }
-        Some(("tool", tool)) => use_tool(stage, instance, tool).await,
-        _ => ask(stage, instance, operation.who, operation.request, operation.body, labels).await,
-    }
-}
-
-/// Runs a command beside the service.
-async fn use_tool(stage: &Stage, instance: usize, tool: &str) -> Value {
-    let app = stage.app(instance);
-    let (store, salt, directory) = (&app.store, Secret::from(SALT.to_owned()), tempfile::tempdir().unwrap());
-    match tool {
-        "erase" => {
-            let lease = Lease { store, clock: app.clock.clone(), holder: tool.to_owned(), patience: Duration::ZERO };
-            let objects = stage.bucket().client();
-            let bucket = Bucket::new(&objects, MEDIA);
-            let eraser = Eraser { store, bucket, salt: &salt, clock: app.clock.clone(), lease, machine: None };
-            eraser.erase(Who::User(UserId(8))).await.unwrap();
-        }
-        "repair" => {
-            let check = Check { repair: true, patience: Duration::from_secs(5) };
-            let _left = check.run(store, &app.clock, &mut Vec::new()).await.unwrap();
-        }
-        "export" => {
-            let _count = export(store, salt_fingerprint(&salt), directory.path(), &mut Vec::new()).await.unwrap();
-        }
-        _ => {
-            let path = directory.path().join("import.jsonl");
-            std::fs::write(&path, IMPORTED).unwrap();
-            let staging = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).unwrap();
-            let (users, clock) = (Users::default(), app.clock.clone());
-            let prefix = Format::Native.name();
-            let table = WriteLimits::default();
-            let (staging, users) = (&staging, &users);
-            let importer = Importer { staging, store, users, prefix, embedded: 3, clock, table, other_salt: None };
-            importer.run(&mut |_| ()).await.unwrap();
-        }
-    }
-    Value::Null
-}
-
-/// Does what comes before the handlers among these operations, and returns what they are given.
-pub(crate) async fn prepare(
-    stage: &Stage,
-    scene: &Scene,
-    operations: [&'static Operation; 2],
-    labels: &Labels,
-) -> [Given; 2] {
-    let mut given: [Given; 2] = Default::default();
-    for place in 0..2 {
-        let (handler, before) = operations[place].request.split_once(' ').expect("two words");
-        if place == 1 && operations[0].request == operations[1].request {
-            given[1] = given[0].clone();
-        } else if operations[place].is_handler() {
-            perform(stage, FREE, scene.operation(before), labels, Given::default()).await;
-            if handler == "events" {
-                given[place].changes = stage.take_changes().await;
-            } else {
-                while let Some(changes) = stage.take_changes().await {
-                    events::handle(&stage.app(FREE), &changes).await.unwrap();
+            let (label, times) = label.split_once('*').unwrap_or((label, "1"));
+            for _ in 0..times.parse().expect("a number") {
+                set.stage.pass(Duration::from_mins(3));
+                let answer = set.perform(FREE, &op(label, "", who, request, body), &[]).await;
+                assert!(answer["status"].as_u64() < Some(300), "{request}: {answer:#}");
+                set.stage.drain(Vec::new(), "").await.unwrap();
+                let data = answer["body"]["data"].as_object().filter(|_| !label.is_empty());
+                for (field, value) in data.into_iter().flatten() {
+                    let name = if field == "id" { label.to_owned() } else { format!("{label}.{field}") };
+                    set.labels.insert(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
                 }
-                given[place].messages = stage.take_messages(if handler == "jobs" { JOBS } else { DELIVERIES });
             }
-            stage.drain(None).await.unwrap();
+            if let Some(mail) = set.stage.services.outbox.mails().unwrap().pop() {
+                let link = mail.text.split("/mail/").nth(1).and_then(|rest| rest.split_whitespace().next());
+                let (name, text) = link.map_or_else(|| ("code", code(&mail)), |link| ("link", link.to_owned()));
+                set.labels.insert(format!("{label}.{name}"), text);
+            }
         }
+        set.stage.pass(Duration::from_mins(3));
+        set
     }
-    stage.pass(Duration::from_secs(1));
-    given
+}
+
+impl Set {
+    /// The caller at an instance.
+    pub(crate) fn actor(&self, instance: &Instance, who: &str) -> Actor {
+        let (name, how) = who.split_once(' ').unwrap_or((who, ""));
+        let people = ["", "mod", "mia", "ada", "bob", "carol", "dave", "mallory"];
+        let number = [90, 1, 2, 7, 8, 9, 10, 13][people.iter().position(|known| *known == name).unwrap_or_default()];
+        let (visitor, is_renamed) = (instance.visitor(number), how == "renamed");
+        if let Some(token) = self.labels.get(&format!("{name}.access_token")) {
+            return visitor.with_token(token);
+        }
+        if name == "guest" {
+            return visitor;
+        }
+        let claims = json!({
+            "sub": number.to_string(), "name": if is_renamed { "ada lovelace" } else { name },
+            "email": format!("{name}@example.org"), "roles": if number < 7 { json!(["moderator"]) } else { json!([]) },
+            "iat": instance.app.clock.now().seconds() + i64::from(is_renamed), "exp": 4_000_000_000_u64,
+        });
+        let member = visitor.with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET));
+        if how == "keyed" { member.keyed("4711") } else { member }
+    }
+
+    pub(crate) fn fill(&self, text: &str) -> String {
+        let fill = |text: String, (label, id): (&String, &String)| text.replace(&format!("{{{label}}}"), id);
+        self.labels.iter().fold(text.to_owned(), fill)
+    }
+
+    async fn ask(&self, instance: &Instance, who: &str, request: &str, body: &str) -> Value {
+        let [request, body] = [request, body].map(|text| self.fill(text));
+        let (method, path) = request.split_once(' ').expect("a method and a path");
+        let (kind, body) = if path == "media" {
+            let dot = dot(body.parse().expect("a colour"));
+            ("multipart/form-data; boundary=XyZ", form("XyZ", &[("file", "a.gif", &dot)]))
+        } else if body.is_empty() || body.starts_with('{') {
+            ("application/json", body.into_bytes())
+        } else {
+            ("application/x-www-form-urlencoded", body.into_bytes())
+        };
+        let actor = self.actor(instance, who).with(CONTENT_TYPE, kind);
+        let answer = actor.send(method.parse().expect("a method"), path, body).await;
+        json!({ "status": answer.status, "body": answer.json })
+    }
+
+    /// Carries out an operation at a new instance. A handler is given these tasks.
+    pub(crate) async fn perform(&self, number: usize, operation: &Operation, given: &[Task]) -> Value {
+        let instance = self.stage.instance(number);
+        let (store, clock) = (&instance.app.store, instance.app.clock.clone());
+        let fault = match operation.request.split(' ').collect::<Vec<_>>()[..] {
+            ["events" | "jobs" | "delivery", ..] => {
+                for task in given {
+                    // It comes again if it fails.
+                    let _fault = self.stage.handle(&instance.app, task).await;
+                }
+                None
+            }
+            ["tool", "erase", user] => {
+                let (who, bucket) = (Who::User(UserId(user.parse().expect("a user"))), &self.stage.services.bucket);
+                tests::erase(store, bucket, clock, who).await.err().map(|fault| fault.to_string())
+            }
+            ["tool", "repair"] => {
+                let check = Check { repair: true, patience: Duration::from_secs(5) };
+                check.run(store, &clock, &mut Vec::new()).await.err().map(|fault| fault.to_string())
+            }
+            ["tool", "import"] => {
+                tests::import(store, IMPORTED.as_bytes(), 3, clock).await.err().map(|fault| fault.to_string())
+            }
+            ["tool", ..] => tests::export(store).await.err().map(|fault| fault.to_string()),
+            _ => return self.ask(&instance, operation.who, operation.request, operation.body).await,
+        };
+        json!(fault)
+    }
+
+    /// Does what comes before the handlers among these operations of a scene, and returns what they are given.
+    pub(crate) async fn prepare(&self, scene: &Scene, operations: [&Operation; 2]) -> [Vec<Task>; 2] {
+        let mut given = [Vec::new(), Vec::new()];
+        for place in 0..2 {
+            if place == 1 && operations[0].request == operations[1].request {
+                given = [given[0].clone(), given[0].clone()];
+            } else if let Some((handler, before)) = operations[place].handles() {
+                let before = scene.operations.iter().find(|known| known.name == before).expect("an operation");
+                self.perform(FREE, before, &[]).await;
+                given[place] = self.stage.drain(Vec::new(), handler).await.unwrap();
+            }
+        }
+        self.stage.pass(Duration::from_secs(1));
+        given
+    }
 }

@@ -1,282 +1,253 @@
-//! Says whether what came of two operations is right.
+//! Says whether what came of two operations is right, by what people can see.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
 use shared::store::Reading;
-use tests::{FREE, Stage};
+use tests::{Changes, FREE};
 use transfer::store::recount;
 
-use crate::operations::{Labels, actor};
+use crate::Pair;
 
-/// Refusals that are right though neither serial order has them. They must have no effect.
+/// Refusals that are right though neither serial order has them: their status and code, and why. They must have no effect.
 const ALLOWED: &[(u64, &str, &str)] =
     &[(409, "comment_changed", "the moderator saw another text, whatever became of it since")];
-
-/// Fields that say when, or are made by chance.
-const GENERATED: [&str; 10] = [
-    "created_at",
-    "updated_at",
-    "relative_created_at",
-    "relative_updated_at",
-    "pinned_at",
-    "next",
-    "access_token",
-    "refresh_token",
-    "flow",
-    "secret",
+/// What is read in the end, and each comment of the lists.
+const OF_GUESTS: [&str; 4] = [
+    "posts/1/comments?per_page=50",
+    "posts/2/comments?per_page=50",
+    "counts?threads=posts/1,posts/2",
+    "posts/1/changes",
 ];
+const OF_MODERATORS: [&str; 6] = [
+    "moderation/comments?state=pending&per_page=50",
+    "moderation/comments?state=reported&per_page=50",
+    "moderation/comments?state=rejected&per_page=50",
+    "moderation/log?per_page=50",
+    "moderation/users",
+    "moderation/webhooks",
+];
+/// The low bits of an id, also in a rank, which are others when it is drawn again.
+const DRAWN: u64 = 1 << 12;
 
-/// What came of two operations, with names in the place of ids.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Outcome {
-    pub(crate) answers: [String; 2],
-    pub(crate) drained: Drained,
-    /// What people see, if anybody has looked.
-    seen: Option<String>,
-    /// The comments that the answers show, and whether they are approved.
-    shown: [Option<(u64, bool)>; 2],
-}
-
-/// What is left when all has been handled that follows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Drained {
+/// What came of two operations.
+#[derive(Clone)]
+struct Outcome {
+    answers: [Value; 2],
+    /// What the table has when all has been handled that follows. Chance and clocks are the same in every order.
+    left: Rc<Changes>,
     table: String,
-    /// What `check` finds, and faults.
-    pub(crate) findings: Vec<String>,
 }
 
-/// Texts of the ids in an outcome.
-struct Names(BTreeMap<u64, String>);
+pub(crate) struct Oracle<'a> {
+    pair: &'a Pair<'a>,
+    /// Those of serial orders come first. The others look the same to people.
+    right: Vec<Outcome>,
+    /// What is left, by what there was to handle.
+    drained: BTreeMap<String, Rc<Changes>>,
+    /// What people see, by what the table has.
+    seen: BTreeMap<String, Rc<Value>>,
+}
 
-impl Names {
-    /// Those of the scene have labels. Those that are new are numbered in their order.
-    fn of(labels: &Labels, texts: &[&str]) -> Self {
-        let labels = labels.iter().filter(|(label, _)| !label.contains('.'));
-        let mut names: BTreeMap<_, _> =
-            labels.filter_map(|(label, id)| Some((id.parse().ok()?, label.clone()))).collect();
-        let ids = texts.iter().flat_map(|text| numbers(text)).filter_map(|(_, digits)| Some(id_in(digits)?.1));
-        let new: BTreeSet<u64> = ids.filter(|id| !names.contains_key(id)).collect();
-        names.extend(new.into_iter().zip(0..).map(|(id, number)| (id, format!("#{number}"))));
-        Self(names)
+impl<'a> Oracle<'a> {
+    pub(crate) fn new(pair: &'a Pair<'a>) -> Self {
+        Self { pair, right: Vec::new(), drained: BTreeMap::new(), seen: BTreeMap::new() }
     }
 
-    fn name(&self, text: &str) -> String {
-        let (mut named, mut end) = (String::new(), 0);
-        for (start, digits) in numbers(text) {
-            let Some((count, name)) = id_in(digits).and_then(|(count, id)| Some((count, self.0.get(&id)?))) else {
-                continue;
-            };
-            named.push_str(&text[end..start]);
-            if count > 0 {
-                named.extend([&count.to_string(), "x"]);
+    /// Handles all that follows. The error is a fault, or what `check` finds.
+    async fn outcome(&mut self, answers: [Value; 2]) -> Result<Outcome, String> {
+        let (stage, mark) = (&self.pair.set.stage, self.pair.mark);
+        let tasks = stage.take().await;
+        let begun = format!("{:?}\n{tasks:?}", stage.changes_since(mark).await);
+        if !self.drained.contains_key(&begun) {
+            stage.drain(tasks, "").await?;
+            let app = stage.instance(FREE).app;
+            let findings = recount::check(&app.store, app.clock.now()).await.expect("the table answers");
+            if !findings.is_empty() {
+                return Err(findings.iter().map(|finding| format!("check: {finding}\n")).collect::<Vec<_>>().concat());
             }
-            named.push_str(name);
-            end = start + digits.len();
+            self.drained.insert(begun.clone(), Rc::new(stage.changes_since(mark).await));
         }
-        named + &text[end..]
+        let left = Rc::clone(&self.drained[&begun]);
+        let answers = answers.map(|answer| serde_json::from_str(&rounded(&answer.to_string())).expect("JSON"));
+        Ok(Outcome { answers, table: rounded(&format!("{left:?}")), left })
     }
-}
 
-/// The digits in a text, and where they begin.
-fn numbers(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut rest = 0;
-    std::iter::from_fn(move || {
-        let start = rest + text[rest..].find(|c: char| c.is_ascii_digit())?;
-        let digits =
-            text[start..].find(|c: char| !c.is_ascii_digit()).map_or(&text[start..], |end| &text[start..start + end]);
-        rest = start + digits.len();
-        Some((start, digits))
-    })
-}
+    async fn restore(&self, outcome: &Outcome) {
+        self.pair.set.stage.undo(self.pair.mark).await;
+        self.pair.set.stage.set(&outcome.left, true);
+    }
 
-/// The id that digits are, after the count of a rank.
-fn id_in(digits: &str) -> Option<(u64, u64)> {
-    const RANK: u64 = 10_000_000_000_000_000;
-    let number: u64 = digits.parse().ok()?;
-    (number % RANK > 1 << 51 && number % RANK < 1 << 53).then_some((number / RANK, number % RANK))
-}
-
-impl Outcome {
-    /// `known` has what is left by what there was to handle. The callers look if there are any.
-    pub(crate) async fn of(
-        stage: &Stage,
-        labels: &Labels,
-        answers: [Value; 2],
-        known: &mut BTreeMap<String, Drained>,
-        callers: Option<[&str; 2]>,
-    ) -> Self {
-        let shown = answers.each_ref().map(|answer| {
-            let comment = &answer["body"]["data"];
-            Some((comment["id"].as_u64()?, comment["is_approved"].as_bool()?))
-        });
-        let answers = answers.map(|answer| without_generated(essence(answer)).to_string());
-        let changes = stage.take_changes().await;
-        let begun = format!("{:?}\n{changes:?}\n{}", stage.items(), stage.messages());
-        let names = Names::of(labels, &[&begun, &answers[0], &answers[1]]);
-        let answers = answers.map(|answer| names.name(&answer));
-        let begun = names.name(&begun);
-        if let (Some(drained), None) = (known.get(&begun), callers) {
-            return Self { answers, drained: drained.clone(), seen: None, shown };
+    /// Learns what the serial orders do. What a handler of the stream or of messages to people handles was done before, so it must
+    /// have the outcome of the order in which it comes first; a job may come at any time. The error is a serial order that goes wrong.
+    pub(crate) async fn expect(&mut self) -> Result<(), String> {
+        let comes_first =
+            self.pair.operations.map(|operation| matches!(operation.handles(), Some(("events" | "delivery", _))));
+        for order in [[0, 1], [1, 0]] {
+            let answers = self.pair.follow(&order, "").await;
+            // A handler does what was decided before either, so it may not undo what comes before it.
+            let kept = &order[usize::from(self.pair.operations[order[1]].handles().is_none())..];
+            let kept: Vec<Value> = kept.iter().map(|who| answers[*who].clone()).collect();
+            let outcome = self.outcome(answers).await?;
+            self.restore(&outcome).await;
+            for answer in kept {
+                if self.is_broken(&answer).await {
+                    return Err(format!("what an answer says is not so in the end\n{answer:#}"));
+                }
+            }
+            if comes_first[order[0]] || !comes_first[order[1]] {
+                self.right.push(outcome);
+            }
         }
-        let fault = stage.drain(changes).await.err();
-        let app = stage.app(FREE);
-        let findings = recount::check(&app.store, app.clock.now()).await.expect("the table answers");
-        let findings = findings.iter().map(|finding| names.name(&finding.to_string())).chain(fault).collect();
-        let table = table(stage);
-        let names = Names::of(labels, &[&table, &begun]);
-        let mut table: Vec<String> = table.lines().map(|item| names.name(item)).collect();
-        table.sort();
-        let drained = Drained { table: table.join("\n"), findings };
-        known.insert(begun, drained.clone());
-        let seen = match callers {
-            Some(callers) => Some(names.name(&format!("{:#}", without_generated(see(stage, labels, callers).await)))),
-            None => None,
+        Ok(())
+    }
+
+    /// Whether the comment that an answer shows is no longer there, or no longer as it says.
+    async fn is_broken(&self, answer: &Value) -> bool {
+        let comment = &answer["body"]["data"];
+        let (Some(id), Some(is_approved)) = (comment["id"].as_u64(), comment["is_approved"].as_bool()) else {
+            return false;
         };
-        Self { answers, drained, seen, shown }
-    }
-
-    /// Whether this participant was refused as it may be.
-    pub(crate) fn is_refused(&self, who: usize) -> bool {
-        let answer: Value = serde_json::from_str(&self.answers[who]).unwrap_or_default();
-        ALLOWED.iter().any(|(status, code, _)| answer["status"] == *status && answer["body"]["code"] == *code)
-    }
-
-    /// Whether the comment that the answer shows is no longer there, or no longer as it says.
-    pub(crate) async fn breaks_its_word(&self, stage: &Stage, who: usize) -> bool {
-        let Some((id, is_approved)) = self.shown[who] else { return false };
-        let now = stage.app(FREE).store.comment(CommentId(id), Reading::Consistent).await.expect("the table answers");
+        let store = &self.pair.set.stage.instance(FREE).app.store;
+        let now = store.comment(CommentId(id), Reading::Consistent).await.expect("the table answers");
         now.is_none_or(|now| now.is_approved() != is_approved)
     }
 
-    fn lines(&self) -> BTreeSet<&str> {
-        let texts = self.answers.iter().chain(&self.drained.findings).chain(&self.seen);
-        texts.flat_map(|text| text.lines()).collect()
-    }
-}
-
-/// The table without what people never see and what `check` checks: counters of requests, fingerprints, and shards of queues.
-fn table(stage: &Stage) -> String {
-    let items = stage.items().into_iter().filter(|(key, _)| !key.contains("\"L#")).map(|(_, mut item)| {
-        item.as_object_mut().expect("an item").remove("fp");
-        let pk = item["pk"]["S"].as_str().unwrap_or_default();
-        if let Some(queue) = pk.strip_prefix("Q#").and_then(|queue| queue.split('#').next()) {
-            item["pk"]["S"] = format!("Q#{queue}").into();
-        }
-        item.to_string()
-    });
-    items.collect::<Vec<_>>().join("\n")
-}
-
-/// The outcomes that are right.
-pub(crate) struct Expected {
-    /// One after the other, as the name says.
-    pub(crate) serial: Vec<(&'static str, Outcome)>,
-    /// One without the other, where the other may be refused.
-    pub(crate) alone: [Option<Outcome>; 2],
-    /// Others that people cannot tell from them.
-    pub(crate) right: Vec<Outcome>,
-}
-
-impl Expected {
-    /// Whether the outcome is known to be right.
-    pub(crate) fn has(&self, outcome: &Outcome) -> bool {
-        let is_same = |known: &Outcome| known.answers == outcome.answers && known.drained == outcome.drained;
-        self.serial.iter().map(|(_, serial)| serial).chain(&self.right).any(is_same)
-    }
-
-    pub(crate) fn is_seen(&self) -> bool {
-        self.serial[0].1.seen.is_some()
-    }
-
-    /// Judges an outcome by what people see. The error says what is wrong.
-    pub(crate) fn judge(&self, outcome: &Outcome) -> Result<(), String> {
-        let looks_like =
-            |other: &Outcome| outcome.seen == other.seen && outcome.drained.findings == other.drained.findings;
-        let is_serial = |(_, serial): &(_, Outcome)| outcome.answers == serial.answers && looks_like(serial);
-        let is_alone = |who: usize| {
-            let is_same = |alone: &Outcome| outcome.answers[who] == alone.answers[who] && looks_like(alone);
-            outcome.is_refused(1 - who) && self.alone[who].as_ref().is_some_and(is_same)
-        };
-        if self.serial.iter().any(is_serial) || (0..2).any(is_alone) {
+    /// Judges what came of an order. The error says what is wrong.
+    pub(crate) async fn judge(&mut self, answers: [Value; 2]) -> Result<(), String> {
+        let outcome = self.outcome(answers).await?;
+        if self.right.iter().any(|right| right.answers == outcome.answers && right.table == outcome.table) {
             return Ok(());
         }
-        let differences = self.serial.iter().map(|(name, serial)| {
-            let (here, there) = (outcome.lines(), serial.lines());
-            let less = there.difference(&here).map(|line| format!("  - {line}"));
-            let more = here.difference(&there).map(|line| format!("  + {line}"));
-            format!("beside {name}:\n{}\n", less.chain(more).collect::<Vec<_>>().join("\n"))
-        });
-        Err(differences.collect())
-    }
-}
-
-/// What a guest, both callers and a moderator see.
-async fn see(stage: &Stage, labels: &Labels, callers: [&str; 2]) -> Value {
-    let roles: BTreeSet<&str> = callers.into_iter().chain(["guest", "mod"]).filter(|who| !who.is_empty()).collect();
-    let mut seen = json!({});
-    for role in roles {
-        let reader = actor(stage, FREE, role, labels);
-        let mut views = json!({});
-        let mut lists = vec!["posts/1/comments?per_page=50".to_owned(), "posts/2/comments?per_page=50".to_owned()];
-        while let Some(list) = lists.pop() {
-            let answer = reader.get(&list).await;
-            for row in answer.json["data"].as_array().into_iter().flatten() {
-                if row["replies_count"] != 0 {
-                    lists.push(format!("comments/{}/replies?per_page=50", row["id"]));
-                }
-                if matches!(role, "guest" | "mod") {
-                    let shown = reader.get(&format!("comments/{}", row["id"])).await;
-                    views[format!("comments/{}", row["id"])] = json!([shown.status, shown.json["data"]["body"]]);
+        let (seen, mut differences) = (self.seen(&outcome).await, Vec::new());
+        let before = self.seen(&Outcome { left: Rc::default(), table: String::new(), ..outcome.clone() }).await;
+        for right in self.right.clone() {
+            let other = self.seen(&right).await;
+            if (0..2).all(|who| self.is_answer(&outcome, &right, who, [&before, &seen])) && seen == other {
+                self.right.push(outcome);
+                return Ok(());
+            }
+            let both =
+                [(&right, &other), (&outcome, &seen)].map(|(of, seen)| json!({ "answers": of.answers, "seen": seen }));
+            differences.push(format!("unlike a right outcome (-):\n{}", differ("", both.each_ref())));
+        }
+        for who in 0..2 {
+            let refused = &outcome.answers[1 - who];
+            let has = |status: u64, code: &str| refused["status"] == status && refused["body"]["code"] == code;
+            if ALLOWED.iter().any(|(status, code, _)| has(*status, code)) {
+                let answers = self.pair.follow(&[who], "").await;
+                let alone = self.outcome(answers).await?;
+                if outcome.answers[who] == alone.answers[who] && seen == self.seen(&alone).await {
+                    self.right.push(outcome);
+                    return Ok(());
                 }
             }
-            views[&list] = json!([answer.status, answer.json["data"]]);
         }
-        let mut others = vec!["counts?threads=posts/1,posts/2", "posts/1/changes"];
-        if role == "mod" {
-            others.extend([
-                "moderation/comments?state=pending&per_page=50",
-                "moderation/comments?state=reported&per_page=50",
-                "moderation/comments?state=rejected&per_page=50",
-                "moderation/log?per_page=50",
-                "moderation/users",
-            ]);
-        }
-        if role != "guest" {
-            others.extend(["me/notifications", "ui"]);
-        }
-        for path in others {
-            let answer = reader.get(path).await;
-            views[path] = json!([answer.status, answer.json["data"]]);
-        }
-        seen[role] = views;
+        Err(differences.concat())
     }
-    seen
+
+    /// Whether an answer is that of a right outcome. What it shows of a comment was so at a moment: in a right outcome, before both, or
+    /// after both. How many likes it has was read before the like.
+    fn is_answer(&self, outcome: &Outcome, right: &Outcome, who: usize, moments: [&Value; 2]) -> bool {
+        let answer = &outcome.answers[who];
+        let gist = |answer: &Value| {
+            [&answer["status"], &answer["body"]["code"], &answer["body"]["data"]["id"]].map(Value::clone)
+        };
+        let request = rounded(&self.pair.set.fill(self.pair.operations[who].request));
+        let of_reports = request.strip_prefix("POST ").and_then(|path| path.strip_suffix("/dismiss"));
+        let of_comment = format!("comments/{}", answer["body"]["data"]["id"]);
+        let path = of_reports.unwrap_or(&of_comment);
+        let [before, after] = moments.map(|seen| json!({ "body": { "data": seen["mod"][path][1] } }));
+        let sources: Vec<&Value> =
+            self.right.iter().map(|right| &right.answers[who]).chain([&before, &after]).collect();
+        gist(answer) == gist(&right.answers[who]) && is_made_of(answer, &sources)
+    }
+
+    /// What a guest, both callers and a moderator see.
+    async fn seen(&mut self, outcome: &Outcome) -> Rc<Value> {
+        if let Some(seen) = self.seen.get(&outcome.table) {
+            return Rc::clone(seen);
+        }
+        self.restore(outcome).await;
+        let (instance, mut seen) = (self.pair.set.stage.instance(FREE), json!({}));
+        let callers = self.pair.operations.map(|operation| operation.who);
+        let roles: BTreeSet<_> = callers.into_iter().chain(["guest", "mod"]).filter(|who| !who.is_empty()).collect();
+        for role in roles {
+            let (reader, mut views) = (self.pair.set.actor(&instance, role), json!({}));
+            let of_members: &[&str] = if role == "guest" { &[] } else { &["me/notifications", "ui"] };
+            let of_moderators: &[&str] = if role == "mod" { &OF_MODERATORS } else { &[] };
+            let paths = OF_GUESTS.iter().chain(of_members).chain(of_moderators);
+            let mut paths: Vec<String> = paths.map(|path| (*path).to_owned()).collect();
+            while let Some(path) = paths.pop() {
+                let mut answer = reader.get(&path).await;
+                if let Some(rows) = answer.json["data"].as_array_mut().filter(|_| path.contains("log")) {
+                    // Of decisions at one time, any may be first.
+                    rows.sort_by_cached_key(|row| rounded(&row.to_string()));
+                }
+                let is_list = path.ends_with("per_page=50") && !path.contains("log");
+                for row in answer.json["data"].as_array().into_iter().flatten().filter(|_| is_list) {
+                    let path = format!("comments/{}", row["id"]);
+                    paths.extend((row["reports_count"].as_u64() > Some(0)).then(|| format!("{path}/reports")));
+                    paths.extend((row["replies_count"] != 0).then(|| format!("{path}/replies?per_page=50")));
+                    paths.extend(["guest", "mod"].contains(&role).then_some(path));
+                }
+                views[path] = json!([answer.status, answer.json["data"]]);
+            }
+            seen[role] = views;
+        }
+        let seen: Rc<Value> = Rc::new(serde_json::from_str(&rounded(&seen.to_string())).expect("JSON"));
+        self.seen.insert(outcome.table.clone(), Rc::clone(&seen));
+        seen
+    }
 }
 
-/// What an answer says for good. It shows a comment or its reports as they are by then, so the other operation may be in it, and
-/// counts may be a moment old: what people see afterwards is compared instead.
-fn essence(mut answer: Value) -> Value {
-    if let Some(body) = answer["body"].as_object_mut() {
-        body.remove("likes_count");
-        if body.get("data").is_some_and(|data| data["body"].is_string()) {
-            body["data"] = json!({ "id": body["data"]["id"] });
-        } else if body.get("data").is_some_and(Value::is_array) {
-            body.remove("data");
+/// Whether each part of a value is in one of these: rows of a list in any row.
+fn is_made_of(value: &Value, sources: &[&Value]) -> bool {
+    let part_of = |name: &String| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
+    match value {
+        Value::Object(parts) => {
+            parts.iter().all(|(name, part)| name == "likes_count" || is_made_of(part, &part_of(name)))
         }
+        Value::Array(rows) => {
+            let known: Vec<_> = sources.iter().filter_map(|source| source.as_array()).flatten().collect();
+            rows.iter().all(|row| is_made_of(row, &known))
+        }
+        _ => sources.contains(&value),
     }
-    answer
 }
 
-fn without_generated(mut value: Value) -> Value {
-    match &mut value {
-        Value::Object(fields) => {
-            fields.retain(|name, _| !GENERATED.contains(&name.as_str()));
-            fields.values_mut().for_each(|field| *field = without_generated(field.take()));
-        }
-        Value::Array(values) => values.iter_mut().for_each(|value| *value = without_generated(value.take())),
-        _ => {}
+/// The places in which these differ, and what is there.
+fn differ(place: &str, [right, found]: [&Value; 2]) -> String {
+    match (right, found) {
+        _ if right == found => String::new(),
+        (Value::Object(one), Value::Object(two)) => one
+            .keys()
+            .chain(two.keys())
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .map(|name| differ(&format!("{place} {name}"), [&right[name], &found[name]]))
+            .collect(),
+        (Value::Array(one), Value::Array(two)) => (0..one.len().max(two.len()))
+            .map(|row| differ(&format!("{place} {row}"), [&right[row], &found[row]]))
+            .collect(),
+        _ => format!(" {place}\n  - {right}\n  + {found}\n"),
     }
-    value
+}
+
+/// A text in which ids of comments that are new have no low bits.
+fn rounded(text: &str) -> String {
+    let mut rounded = String::with_capacity(text.len());
+    for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
+        let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
+        match digits.parse::<u64>() {
+            Ok(number) if digits.len() > 15 => {
+                rounded += &(number - number % DRAWN).to_string();
+                rounded += &part[digits.len()..];
+            }
+            _ => rounded += part,
+        }
+    }
+    rounded
 }

@@ -3,47 +3,33 @@
 
 use tests::Call;
 
-/// How often the order of a participant with more than so many calls may change between the two. Two times mean that the other
-/// one runs whole between two calls, and four that it is cut in two.
-const LONG: [(usize, usize); 2] = [(30, 2), (12, 4)];
-const MOST_ORDERS_OF_LONG: usize = 100;
+/// How often the order of a participant with more than so many calls may change between the two, and in how many orders. Two times
+/// mean that the other one runs whole between two calls, and four that it is cut in two.
+const LONG: [(usize, usize, usize); 2] = [(30, 2, usize::MAX), (12, 4, 500)];
 
-/// The participants whose calls were made, in order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Trace(pub(crate) Vec<(usize, Call)>);
+/// The calls that were made, and whose they were.
+pub(crate) type Trace = Vec<(usize, Call)>;
 
-impl Trace {
-    pub(crate) fn order(&self) -> String {
-        self.0.iter().map(|(who, _)| if *who == 0 { 'A' } else { 'B' }).collect()
-    }
-
-    /// Whether any order of these calls and those of the other matters.
-    pub(crate) fn meets(&self, other: &Self) -> bool {
-        self.0.iter().any(|(_, call)| other.0.iter().any(|(_, other)| call.meets(other)))
-    }
-
-    fn most_switches(&self) -> Option<usize> {
-        let calls = [0, 1].map(|who| self.0.iter().filter(|(by, _)| *by == who).count());
-        LONG.into_iter().find(|(most, _)| calls.iter().max() > Some(most)).map(|(_, switches)| switches)
-    }
-
-    /// The calls that another order would have after a call of the other participant: where, and whose.
-    fn races(&self) -> Vec<(usize, usize)> {
-        let mut races = Vec::new();
-        // Up to where each has to do with the other already.
-        let mut known = [None; 2];
-        for (place, (who, call)) in self.0.iter().enumerate() {
-            let earlier = self.0[..place].iter().rposition(|(other, earlier)| other != who && earlier.meets(call));
-            if earlier > known[*who] {
-                races.extend(earlier.map(|earlier| (earlier, *who)));
-                known[*who] = earlier;
-            }
-        }
-        races
-    }
+/// Whether any order of these calls and those of the other matters.
+pub(crate) fn meet(one: &Trace, other: &Trace) -> bool {
+    one.iter().any(|(_, call)| other.iter().any(|(_, other)| call.meets(other)))
 }
 
-/// A choice of whose call is next.
+/// The calls that another order would have after a call of the other participant: where, and whose.
+fn races(trace: &[(usize, Call)]) -> Vec<(usize, usize)> {
+    let mut races = Vec::new();
+    // Up to where each has to do with the other already.
+    let mut known = [None; 2];
+    for (place, (who, call)) in trace.iter().enumerate() {
+        let earlier = trace[..place].iter().rposition(|(other, earlier)| other != who && earlier.meets(call));
+        if earlier > known[*who] {
+            races.extend(earlier.map(|earlier| (earlier, *who)));
+            known[*who] = earlier;
+        }
+    }
+    races
+}
+
 struct Choice {
     next: [Option<Call>; 2],
     taken: usize,
@@ -57,16 +43,11 @@ struct Choice {
 pub(crate) struct Orders {
     path: Vec<Choice>,
     depth: usize,
-    /// Of long participants.
-    most_switches: Option<usize>,
     pub(crate) tried: usize,
+    most_calls: usize,
 }
 
 impl Orders {
-    pub(crate) fn begin(&mut self) {
-        self.depth = 0;
-    }
-
     /// Whose call is next. `None` when the order is no other than an earlier one.
     pub(crate) fn choose(&mut self, next: [Option<Call>; 2]) -> Option<usize> {
         let depth = self.depth;
@@ -91,21 +72,21 @@ impl Orders {
 
     /// Learns from an order. False when there is no other to try.
     pub(crate) fn learn(&mut self, trace: &Trace) -> bool {
-        self.tried += 1;
-        self.most_switches = [self.most_switches, trace.most_switches()].into_iter().flatten().min();
-        for (place, who) in trace.races() {
+        (self.tried, self.depth) = (self.tried + 1, 0);
+        let trace = &trace[..self.path.len()];
+        for (place, who) in races(trace) {
             self.path[place].wanted[who] = true;
         }
-        self.path.truncate(trace.0.len());
+        let calls = [0, 1].map(|who| trace.iter().filter(|(by, _)| *by == who).count());
+        self.most_calls = calls.into_iter().fold(self.most_calls, usize::max);
+        let bound = LONG.into_iter().find(|(most, ..)| self.most_calls > *most);
         while let Some(choice) = self.path.last_mut() {
             choice.tried[choice.taken] = true;
             let other = 1 - choice.taken;
-            let is_open =
-                choice.wanted[other] && !choice.tried[other] && !choice.asleep[other] && choice.next[other].is_some();
-            if is_open {
+            if choice.wanted[other] && !choice.tried[other] && !choice.asleep[other] && choice.next[other].is_some() {
                 choice.taken = other;
-                let is_few = |most| self.switches() <= most && self.tried < MOST_ORDERS_OF_LONG;
-                if self.most_switches.is_none_or(is_few) {
+                let switches = self.path.windows(2).filter(|two| two[0].taken != two[1].taken).count();
+                if bound.is_none_or(|(_, most, orders)| switches <= most && self.tried < orders) {
                     return true;
                 }
                 self.path.last_mut().expect("a choice").tried[other] = true;
@@ -113,9 +94,5 @@ impl Orders {
             self.path.pop();
         }
         false
-    }
-
-    fn switches(&self) -> usize {
-        self.path.windows(2).filter(|two| two[0].taken != two[1].taken).count()
     }
 }

@@ -8,6 +8,7 @@ use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 use shared::domain::ids::UserId;
+use shared::domain::time::Clock;
 use shared::store::{Reading, keys};
 use tests::{Actor, Faults, SIGN_IN, Setup, TestResponse, World, code};
 
@@ -296,9 +297,9 @@ async fn an_import_that_fails_again_and_again_is_finished_beside_those_who_write
     let store = world.store_behind(&faults);
     // Until its import began, the table takes the file only while it is empty.
     while world.store().one_item(&keys::native_import(), Reading::Consistent).await.unwrap().is_none() {
-        let _ = moved::try_import(&store, &file, 3).await;
+        let _ = tests::import(&store, &file, 3, Clock::system()).await;
     }
-    let importing = async { while moved::try_import(&store, &file, 3).await.is_err() {} };
+    let importing = async { while tests::import(&store, &file, 3, Clock::system()).await.is_err() {} };
     let writing = async {
         for n in 0..10 {
             own.insert(written(&writer, None, &n.to_string()).await.id());

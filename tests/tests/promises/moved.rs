@@ -5,50 +5,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use shared::domain::comment::Comment;
-use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId, salt_fingerprint};
-use shared::domain::secret::Secret;
+use shared::domain::ids::{CommentId, SourceId, ThreadId, UserId};
 use shared::domain::time::{Clock, Timestamp};
-use shared::store::Store;
 use tests::{Actor, Setup, World};
-use transfer::import::write::{Importer, WriteError, WriteLimits};
-use transfer::import::{Format, Import, Report, Users};
+use transfer::import::Report;
 
 use crate::OPEN;
 
 /// What `cargo local export` writes.
 pub(crate) async fn export(world: &World) -> Vec<u8> {
-    let salt = salt_fingerprint(&Secret::from("a salt".to_owned()));
-    let (directory, mut file) = (tempfile::tempdir().unwrap(), Vec::new());
-    transfer::export::export(&world.store(), salt, directory.path(), &mut file).await.unwrap();
-    file
+    tests::export(&world.store()).await.unwrap()
 }
 
 /// What `cargo local import native` does with it. `embedded` replies of a parent are inline.
 pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Report {
-    let report = try_import(&world.store(), file, embedded).await.unwrap();
+    let report = tests::import(&world.store(), file, embedded, Clock::system()).await.unwrap();
     world.wait_until_idle().await;
     report
-}
-
-/// The same by way of this store. It ends at the first fault that lasts.
-pub(crate) async fn try_import(store: &Store, file: &[u8], embedded: usize) -> Result<Report, WriteError> {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("export.jsonl");
-    std::fs::write(&path, file).unwrap();
-    let staging = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).unwrap();
-    let store = store.clone().embedding(embedded);
-    let importer = Importer {
-        staging: &staging,
-        store: &store,
-        users: &Users::default(),
-        prefix: Format::Native.name(),
-        embedded,
-        clock: Clock::system(),
-        table: WriteLimits::default(),
-        other_salt: None,
-    };
-    importer.run(&mut |_| ()).await?;
-    Ok(staging.report().unwrap())
 }
 
 pub(crate) fn text(file: &[u8]) -> &str {
@@ -300,7 +273,7 @@ async fn a_table_with_comments_of_others_takes_no_export() {
     People::of(&other).eve.comment("posts/1", "I was here first").await;
     other.finish_jobs().await;
     let before = export(&other).await;
-    let refused = try_import(&other.store(), &file, 3).await.unwrap_err();
+    let refused = tests::import(&other.store(), &file, 3, Clock::system()).await.unwrap_err();
     assert!(refused.to_string().contains("an empty table"), "{refused}");
     assert_eq!(text(&export(&other).await), text(&before));
 }

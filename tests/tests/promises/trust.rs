@@ -1,21 +1,15 @@
 //! What moderators have decided about a writer is on the writer's row, whoever decides at once, and whatever fails meanwhile.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use futures_util::future::join_all;
-use media::bucket::Bucket;
-use server::settings::MEDIA;
 use shared::domain::comment::State;
 use shared::domain::ids::{CommentId, UserId, Visitor};
 use shared::domain::person::Who;
-use shared::domain::secret::Secret;
 use shared::domain::time::Clock;
 use shared::domain::trust::Trust;
 use shared::store::Reading;
-use tests::{Actor, Faults, SALT, World};
-use transfer::lease::Lease;
-use transfer::person::erase::Eraser;
+use tests::{Actor, Faults, World};
 
 const MODERATORS: u64 = 16;
 const COMMENTS: usize = 12;
@@ -46,14 +40,10 @@ impl JudgedWriter {
 
 /// Erases a member, while others decide about what the member wrote.
 pub(crate) async fn erase(world: &World, id: UserId) {
-    let (store, salt, now) = (world.store(), Secret::from(SALT.to_owned()), world.now());
-    let clock = Clock::new(move || now);
-    let objects = world.bucket().client();
+    let now = world.now();
     let left = loop {
-        let lease = Lease { store: &store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
-        let bucket = Bucket::new(&objects, MEDIA);
-        let eraser = Eraser { store: &store, bucket, salt: &salt, clock: clock.clone(), lease, machine: None };
-        if let Ok(receipt) = eraser.erase(Who::User(id)).await {
+        let clock = Clock::new(move || now);
+        if let Ok(receipt) = tests::erase(&world.store(), world.bucket(), clock, Who::User(id)).await {
             break receipt.left;
         }
     };

@@ -1,0 +1,61 @@
+//! What the commands of operators do, beside a service.
+
+use std::time::Duration;
+
+use media::bucket::Bucket;
+use server::settings::MEDIA;
+use shared::domain::ids::salt_fingerprint;
+use shared::domain::person::Who;
+use shared::domain::secret::Secret;
+use shared::domain::time::Clock;
+use shared::store::Store;
+use transfer::export::ExportError;
+use transfer::import::write::{Importer, WriteError, WriteLimits};
+use transfer::import::{Format, Import, Report, Users};
+use transfer::lease::Lease;
+use transfer::person::PersonError;
+use transfer::person::erase::{Eraser, Receipt};
+
+use crate::SALT;
+
+/// Erases a person, whose images are in this bucket.
+pub async fn erase(
+    store: &Store,
+    bucket: &server::bucket::Bucket,
+    clock: Clock,
+    who: Who,
+) -> Result<Receipt, PersonError> {
+    let salt = Secret::from(SALT.to_owned());
+    let lease = Lease { store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
+    let objects = bucket.client();
+    let bucket = Bucket::new(&objects, MEDIA);
+    Eraser { store, bucket, salt: &salt, clock, lease, machine: None }.erase(who).await
+}
+
+/// Exports the table.
+pub async fn export(store: &Store) -> Result<Vec<u8>, ExportError> {
+    let salt = salt_fingerprint(&Secret::from("a salt".to_owned()));
+    let (directory, mut file) = (tempfile::tempdir().expect("a folder"), Vec::new());
+    transfer::export::export(store, salt, directory.path(), &mut file).await?;
+    Ok(file)
+}
+
+/// Imports a file in our own format. `embedded` replies of a parent are inline. Ends at the first fault that lasts.
+pub async fn import(store: &Store, file: &[u8], embedded: usize, clock: Clock) -> Result<Report, WriteError> {
+    let directory = tempfile::tempdir().expect("a folder");
+    let path = directory.path().join("export.jsonl");
+    std::fs::write(&path, file).expect("the file is written");
+    let staging = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).expect("a file of ours");
+    let importer = Importer {
+        staging: &staging,
+        store: &store.clone().embedding(embedded),
+        users: &Users::default(),
+        prefix: Format::Native.name(),
+        embedded,
+        clock,
+        table: WriteLimits::default(),
+        other_salt: None,
+    };
+    importer.run(&mut |_| ()).await?;
+    Ok(staging.report().expect("a report"))
+}
