@@ -51,14 +51,16 @@ fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// How a name looks: its skeleton (UTS 39) without marks, white space and what is not seen. There are three, because folding case
-/// first hides that `I` looks like `l`, folding nothing tells `ADA` from `Ada`, and a name may have both.
+/// How a name looks: its skeleton (UTS 39) without marks, white space and what is not seen. There are four, because folding case
+/// first hides that `I` looks like `l`, folding nothing tells `ADA` from `Ada`, and a name may have both, in capitals of two scripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     written: Signs,
     folded: Signs,
     /// The skeleton of what is written, then folded.
     both: Signs,
+    /// The same, but of folded ASCII: a foreign capital stands among capitals whose own skeletons are others.
+    mixed: Signs,
     /// Whether unseen characters may show it in another order than it is written.
     is_turned: bool,
 }
@@ -73,10 +75,11 @@ impl Look {
             let written = seen(&letters);
             for (signs, text) in [
                 (&mut look.folded, fold(&seen(&fold(&letters)))),
+                (&mut look.mixed, fold(&seen(&if c.is_ascii() { fold(&letters) } else { letters.clone() }))),
                 (&mut look.both, fold(&written)),
                 (&mut look.written, written),
             ] {
-                signs.0.extend(text.chars().map(|c| (c, is_ornament)));
+                signs.extend(&text, is_ornament);
             }
         }
         if look.written.0.is_empty() {
@@ -93,6 +96,7 @@ impl Look {
         self.written.is_like(&other.written)
             || self.folded.is_like(&other.folded)
             || self.both.is_like(&other.both)
+            || self.mixed.is_like(&other.mixed)
             || is_turned && self.folded.has_letters_of(&other.folded)
     }
 }
@@ -103,6 +107,16 @@ impl Look {
 struct Signs(Vec<(char, bool)>);
 
 impl Signs {
+    /// The skeleton of `m` is `rn`, and that of some capitals is `M`. Both are `m` here.
+    fn extend(&mut self, text: &str, is_ornament: bool) {
+        for c in text.chars() {
+            match self.0.last_mut() {
+                Some(last) if (c, *last) == ('n', ('r', is_ornament)) => last.0 = 'm',
+                _ => self.0.push((c, is_ornament)),
+            }
+        }
+    }
+
     fn is_like(&self, other: &Self) -> bool {
         self == other && !self.0.is_empty() || self.may_read(other) || other.may_read(self)
     }
@@ -167,7 +181,7 @@ fn is_ornament(c: char) -> bool {
 }
 
 /// Small capitals and others that look like a capital, in pairs. Neither NFKD nor UTS 39 knows them.
-const CAPITALS: &str = "ᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ";
+const CAPITALS: &str = "ᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ";
 
 /// The capital that a character looks like, or itself.
 fn letter_of(c: char) -> char {
@@ -275,6 +289,12 @@ mod tests {
             ("Ilse", "llse"),
             ("Ilse Boss", "llse BOSS"),
             ("Tom", "Torn"),
+            ("Emma Thomas", "E\u{41c}\u{41c}A THO\u{41c}AS"),
+            ("Margaret Hamilton", "\u{39c}ARGARET HAMILTON"),
+            ("Margaret Hamilton", "\u{ab87}argaret Hamilton"),
+            ("Tom", "\u{13a2}O\u{13b7}"),
+            ("Amy Miller", "AMY \u{a4df}ILLER"),
+            ("\u{41c}ax", "max"),
             ("O'Neill", "0Neill"),
             ("paypal", "раураl"),
             ("Grace Hopper", "Grace Hopper ✓"),
