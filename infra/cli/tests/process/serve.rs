@@ -315,32 +315,36 @@ fn bodies_of_more_than_64_megabytes_at_once_are_refused_for_now() {
     assert!(!held.is_empty() && held.iter().all(|answer| answer.starts_with("HTTP/1.1 413")), "{held:?}");
 }
 
-#[test]
-fn the_hundred_and_first_connection_of_an_address_waits() {
+/// Opens `most` connections, which are answered, and one more, which waits until one of them closes.
+fn the_next_waits(address: &str, most: usize) {
     const ASK: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    let folder = tempfile::tempdir().unwrap();
-    let (_service, address) = serve(folder.path(), &["--trusted-proxies", ""]);
     let answered = |stream: &mut TcpStream| {
         let mut status = [0; 15];
         stream.read_exact(&mut status).map(|()| assert_eq!(&status, b"HTTP/1.1 200 OK"))
     };
-    let mut open: Vec<TcpStream> = (0..100).map(|_| send(&address, ASK)).collect();
+    let mut open: Vec<TcpStream> = (0..most).map(|_| send(address, ASK)).collect();
     for stream in &mut open {
         answered(stream).unwrap();
     }
-    let mut next = send(&address, ASK);
+    let mut next = send(address, ASK);
     next.set_nonblocking(true).unwrap();
     assert_eq!(answered(&mut next).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
     next.set_nonblocking(false).unwrap();
-    open.truncate(99);
+    open.truncate(most - 1);
     answered(&mut next).unwrap();
+}
+
+#[test]
+fn the_hundred_and_first_connection_of_an_address_waits() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_service, address) = serve(folder.path(), &["--trusted-proxies", ""]);
+    the_next_waits(&address, 100);
 }
 
 #[cfg(unix)]
 #[test]
 fn the_thousand_and_first_connection_waits_and_the_limit_of_files_is_raised() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    const ASK: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     // The connections are files of this process too.
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
@@ -348,20 +352,7 @@ fn the_thousand_and_first_connection_waits_and_the_limit_of_files_is_raised() {
     // Everyone here is a proxy, so the limit of an address doesn't count.
     let few_files = ["-c", "ulimit -S -n 128; exec \"$0\" \"$@\""];
     let (_service, address) = start(&mut under("sh", &few_files, &serve_command(folder.path(), &[])));
-    let answered = |stream: &mut TcpStream| {
-        let mut answer = [0; 15];
-        stream.read_exact(&mut answer).map(|()| assert_eq!(&answer, b"HTTP/1.1 200 OK"))
-    };
-    let mut open: Vec<TcpStream> = (0..1_000).map(|_| send(&address, ASK)).collect();
-    for stream in &mut open {
-        answered(stream).unwrap();
-    }
-    let mut next = send(&address, ASK);
-    next.set_nonblocking(true).unwrap();
-    assert_eq!(answered(&mut next).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
-    next.set_nonblocking(false).unwrap();
-    open.truncate(999);
-    answered(&mut next).unwrap();
+    the_next_waits(&address, 1_000);
 }
 
 #[cfg(unix)]
