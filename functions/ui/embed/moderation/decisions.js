@@ -6,9 +6,10 @@
  */
 
 import { ApiError } from '../kit/api.js'
+import { UNDO } from '../kit/decisions.js'
 import { json } from '../kit/json.js'
 import { commentNow } from './comments.js'
-import { Outbox, PAUSE, UNDO, batches, bulkBody } from './outbox.js'
+import { Outbox, PAUSE, batches, bulkBody } from './outbox.js'
 import { askNote, reasonSwitches } from './reasons.js'
 import { applies, belongs, decided } from './verdicts.js'
 

@@ -7,11 +7,11 @@
  * @import { Auth } from '../types.d.ts'
  */
 
+import { UNDO } from '../kit/decisions.js'
 import { formStyles } from '../kit/forms.js'
 import { sheet, styles } from '../kit/sheet.js'
 import { App } from './app.js'
 import css from './moderation.css'
-import { UNDO } from './outbox.js'
 import pageCss from './page.css'
 
 const moderationStyles = sheet(`${css}.countdown{animation-duration:${UNDO}ms}`)

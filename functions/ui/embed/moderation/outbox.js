@@ -3,8 +3,7 @@
  * @import { Action, Batch, Choice, Decision, Grounds } from '../types.d.ts'
  */
 
-/** Milliseconds that a decision waits for an undo. */
-export const UNDO = 5_000
+import { UNDO } from '../kit/decisions.js'
 
 /** Milliseconds between deliveries, each of one request for fifty decisions that are alike. Keeps quick work below 60 writes a minute. */
 export const PAUSE = 4_000

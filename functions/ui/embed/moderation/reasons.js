@@ -1,15 +1,13 @@
 /**
  * What a moderator says about a rejection, while it waits.
- * @import { Grounds, Reason, Switch } from '../types.d.ts'
+ * @import { Grounds, Switch } from '../types.d.ts'
  * @import { App } from './app.js'
  */
 
+import { REASONS } from '../kit/decisions.js'
 import { h } from '../kit/dom.js'
 
-/** The reasons, in the order of their keys, which are 1 to 5. @type {Reason[]} */
-const REASONS = ['spam', 'off_topic', 'offensive', 'illegal', 'other']
-
-/** The key of the note. */
+/** The key of the note. Those of the reasons are 1 to 5, in their order. */
 const NOTE = `${REASONS.length + 1}`
 
 /** Characters of a note. */

@@ -162,7 +162,7 @@ export class CommentView {
     if (isOpen) this.parent?.expand()
   }
 
-  /** Shows how many replies are not shown: those that were not loaded, and what is in hidden ones. */
+  /** Shows how many replies are hidden: those that weren't loaded, and those in a collapsed branch. */
   showMore() {
     const { thread, comment, replies, more, line } = this
     const loaded = [...thread.views.values()].filter(({ parent, comment }) => parent === this && comment.is_approved)
@@ -173,7 +173,7 @@ export class CommentView {
     line.hidden = !replies.firstChild
   }
 
-  /** Shows the next replies with everything below them. */
+  /** Loads the next replies with everything below them, or expands a collapsed branch. */
   async #showReplies() {
     const { thread, comment, replies } = this
     if (replies.hidden) return this.expand()

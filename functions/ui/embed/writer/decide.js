@@ -1,12 +1,10 @@
 /** A moderator's decisions in the thread, which wait for five seconds as in the queue. */
 
+import { REASONS, UNDO } from '../kit/decisions.js'
 import { button, h } from '../kit/dom.js'
 import { json } from '../kit/json.js'
 import { dress } from './style.js'
 import { addToReplies, addToTotal } from './total.js'
-
-const WAIT = 5_000
-const REASONS = ['spam', 'off_topic', 'offensive', 'illegal', 'other']
 
 /** Decides about a comment as the moderator has seen it, unless it is undone. @param {any} view @param {'approve' | 'reject'} verdict */
 export function decide(view, verdict) {
@@ -15,7 +13,7 @@ export function decide(view, verdict) {
   const { id, updated_at, is_approved } = comment
   const isRejection = verdict === 'reject'
   let reason = /** @type {string | null} */ (null)
-  const timer = setTimeout(send, WAIT)
+  const timer = setTimeout(send, UNDO)
   addEventListener('pagehide', send)
 
   function end() {

@@ -1,15 +1,15 @@
 /**
- * What is refused about what was typed, beside the fields.
+ * Shows what is wrong with the fields of a form, beside them.
  * @typedef {Record<string, HTMLInputElement | HTMLTextAreaElement>} Fields
  *   by their names in the API, in their order
  */
 
 import { h } from '../kit/dom.js'
 
-/** What takes the mistake of a field away. @type {WeakMap<Element, () => void>} */
+/** Removes the mistake of a field. @type {WeakMap<Element, () => void>} */
 const corrections = new WeakMap()
 
-/** Ids differ by it. */
+/** Makes ids unique. */
 let count = 0
 
 /** @param {Fields} fields */

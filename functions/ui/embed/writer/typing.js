@@ -1,16 +1,16 @@
-/** What an editor does with keys and addresses beyond the browser, in steps that the browser can undo. */
+/** Typing aids of the editor, as steps that the browser can undo. */
 
 /** A line that is an item of a list: its indent, its mark or its number with the sign after it, spaces, and the box of a task. */
 const ITEM = /^(\s*)([-*+]|(\d{1,9})([.)]))( +)(\[[ xX]\] +)?/
 
 /**
- * Replaces part of a field as typing does, so that the browser undoes it: as one step, whatever is typed before and after.
+ * Replaces part of a field as typing does, so that the browser can undo it, as one step of its own.
  * @param {HTMLTextAreaElement} text @param {string} string @param {number} start @param {number} end
  */
 export function type(text, string, start, end) {
   text.focus()
   select(text, start, end)
-  // Nothing else keeps the history of a field, in any browser.
+  // In all browsers, only this keeps the field's history.
   if (!document.execCommand(string ? 'insertText' : 'delete', false, string)) {
     text.setRangeText(string, start, end, 'end')
     text.dispatchEvent(new Event('input'))
@@ -18,7 +18,7 @@ export function type(text, string, start, end) {
   select(text, text.selectionEnd, text.selectionEnd)
 }
 
-/** A move of the selection ends the browser's present step. */
+/** Moving the selection ends the browser's current step. */
 function select(text, start, end) {
   text.select()
   text.setSelectionRange(start, end)
