@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { test } from 'node:test'
 import { card, isAccessible, LOOKS, moderatorsPage } from './moderators_page.js'
 import { people } from './sign_in.js'
@@ -79,6 +80,29 @@ test('a moderator chooses another name, and signs out everywhere', async (t) => 
   await page.getByLabel('Your e-mail address').waitFor()
   await other.getByRole('tab', { name: 'All' }).click()
   await other.getByText('Your sign-in has expired').waitFor()
+})
+
+test('a list that is refused after the sign-out does not ask to sign in again', async (t) => {
+  const one = await session('owner@example.org', null)
+  const { page } = await open(t, { prepare: (page) => page.addInitScript(keeping(one)) })
+  await page.getByRole('tab', { name: 'Rejected' }).waitFor()
+  const leave = new EventTarget()
+  const left = once(leave, 'left')
+  await page.route(/state=rejected/, async (route) => {
+    await left
+    await route.fulfill({ status: 401, json: { message: '', code: 'unauthenticated', errors: {} } })
+  })
+  const asked = page.waitForRequest(/state=rejected/)
+  await page.getByRole('tab', { name: 'Rejected' }).click()
+  await asked
+  await page.locator('.me').click()
+  await button(page, 'Sign out everywhere').click()
+  await page.getByLabel('Your e-mail address').waitFor()
+  const refused = page.waitForResponse(/state=rejected/).then((response) => response.finished())
+  leave.dispatchEvent(new Event('left'))
+  await refused
+  await page.evaluate(() => new Promise((shown) => requestAnimationFrame(() => requestAnimationFrame(shown))))
+  assert.equal(await page.getByText('Your sign-in has expired').count(), 0)
 })
 
 test('a session that is over is asked for again in place, and a failing service ends none', async (t) => {

@@ -46,6 +46,7 @@ export class SignIn {
   async start() {
     const run = ++this.#run
     this.app.leave()
+    this.app.me = null
     this.app.client.language = languageOf(this.app.host)
     this.app.screen(h('p', { class: 'muted centred' }, this.app.t('loading')))
     try {
@@ -194,9 +195,9 @@ export class SignIn {
     return h('div', { class: 'small' }, h('p', {}, this.app.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))
   }
 
-  /** Asks to sign in again. All that is shown and waits stays. */
+  /** Asks to sign in again whoever was signed in. All that is shown and waits stays. */
   askAgain() {
-    if (this.#expired) return
+    if (this.#expired || !this.app.me) return
     const { t } = this.app
     this.#expired = h('dialog', { 'aria-labelledby': 'expired-title' },
       h('h2', { id: 'expired-title' }, t('expired')), h('p', { class: 'muted' }, t('expired_more')), this.#signInForm())
