@@ -124,7 +124,10 @@ impl Output {
                 let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
                 let file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")));
                 // The message leaves out the name of the temporary file.
-                file.map(Self::Temporary).map_err(|error| error.kind().into())
+                file.map(Self::Temporary).map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => io::Error::other("its directory does not exist"),
+                    kind => kind.into(),
+                })
             }
         }
     }

@@ -46,7 +46,7 @@ const MISUSED: u8 = 2;
 pub(super) struct Options {
     /// Address and port; port 0 takes
     /// any free one
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000", verbatim_doc_comment)]
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000", value_parser = address, verbatim_doc_comment)]
     pub(super) listen: SocketAddr,
     /// Directory of the data and the
     /// secrets
@@ -59,6 +59,10 @@ pub(super) struct Options {
     /// this machine can connect
     #[arg(long, value_name = "CIDR,…", verbatim_doc_comment)]
     pub(super) trusted_proxies: Option<Proxies>,
+}
+
+fn address(text: &str) -> Result<SocketAddr, &'static str> {
+    text.parse().map_err(|_| "an IP address and a port are needed, such as 127.0.0.1:3000 or [::]:80")
 }
 
 /// Why the service stopped, with the exit code.

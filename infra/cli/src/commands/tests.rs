@@ -172,6 +172,7 @@ fn a_usage_error_names_the_mistake_and_mentions_help() {
         ("--prot 1", "--prot"),
         ("server", "server"),
         ("serve --listen 3000", "--listen"),
+        ("serve --listen localhost:3000", "such as 127.0.0.1:3000"),
         ("serve --trusted-proxies caddy", "--trusted-proxies"),
         ("serve --ephemeral", "--ephemeral"),
         ("--ephemeral --data-dir x", "--data-dir"),

@@ -478,7 +478,10 @@ fn a_table_that_cannot_be_checked_is_3() {
     let data_dir = directory.path().join("data");
     let missing = on_data(&["check"], &data_dir).output().unwrap();
     assert_eq!(missing.status.code(), Some(3));
-    assert_eq!(stderr(&missing), format!("error: there is no table in {}\n", data_dir.display()));
+    assert_eq!(
+        stderr(&missing),
+        format!("error: there is no table in {}; name the --data-dir of the service\n", data_dir.display())
+    );
     assert!(!data_dir.exists());
     let _service = serve(&data_dir);
     let used = on_data(&["check"], &data_dir).output().unwrap();

@@ -150,8 +150,8 @@ async fn a_directory_that_cannot_be_used_is_3_and_leaves_no_file() {
     sandbox.served("data").await;
     let missing = sandbox.path("missing/a.jsonl");
     let output = sandbox.export("data", "missing/a.jsonl");
-    is_unusable(&output, "entity not found");
-    assert_eq!(stderr(&output), format!("error: {}: entity not found\n", missing.display()));
+    is_unusable(&output, "does not exist");
+    assert_eq!(stderr(&output), format!("error: {}: its directory does not exist\n", missing.display()));
     is_unusable(&sandbox.export("data", "data"), "is a directory");
     let service = serve(&sandbox.path("data"));
     is_unusable(&sandbox.export("data", "a.jsonl"), "another process uses");
