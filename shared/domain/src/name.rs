@@ -71,7 +71,8 @@ impl Look {
         let mut look = Self { is_turned: name.contains(visible::turns_text), ..Self::default() };
         for c in name.chars().filter(|c| !visible::is_unseen(*c) && !is_mark(*c)) {
             let is_ornament = is_ornament(c);
-            let letters = NFKD.normalize(c.encode_utf8(&mut [0; 4])).chars().map(letter_of).collect::<String>();
+            let letters =
+                NFKD.normalize(letter_of(c).encode_utf8(&mut [0; 4])).chars().map(letter_of).collect::<String>();
             let written = seen(&letters);
             for (signs, text) in [
                 (&mut look.folded, fold(&seen(&fold(&letters)))),
@@ -180,10 +181,10 @@ fn is_ornament(c: char) -> bool {
     }
 }
 
-/// Small capitals and others that look like a capital, in pairs. Neither NFKD nor UTS 39 knows them.
-const CAPITALS: &str = "ᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ";
+/// Letters that look like another one, in pairs, most of them like a capital. NFKD and UTS 39 take them for something else.
+const TWINS: &str = "ϲcϹCᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ";
 
-/// The capital that a character looks like, or itself.
+/// The letter that a character looks like, or itself.
 fn letter_of(c: char) -> char {
     if c.is_ascii() {
         return c;
@@ -195,8 +196,8 @@ fn letter_of(c: char) -> char {
         '\u{1f170}'..='\u{1f189}' => capital('\u{1f170}'),
         '\u{1f1e6}'..='\u{1f1ff}' => capital('\u{1f1e6}'),
         _ => {
-            let capitals = CAPITALS.chars().skip(1).step_by(2);
-            CAPITALS.chars().step_by(2).zip(capitals).find(|(small, _)| *small == c).map(|(_, capital)| capital)
+            let twins = TWINS.chars().skip(1).step_by(2);
+            TWINS.chars().step_by(2).zip(twins).find(|(letter, _)| *letter == c).map(|(_, twin)| twin)
         }
     };
     found.unwrap_or(c)
@@ -317,6 +318,8 @@ mod tests {
             ("Ada ⓥ", "Ada"),
             ("Ada ⓥ", "Ada v"),
             ("Tom", "тom"),
+            ("Grace Hopper", "Gra\u{3f2}e Hopper"),
+            ("CARL", "\u{3f9}ARL"),
             ("علي", "عـلـي"),
             ("★★★", "★★★"),
             ("李雷", "李雷✔"),
