@@ -2,7 +2,7 @@
 //!
 //! - POST and DELETE `comments/{id}/pin`, POST `comments/{id}/approve` and `comments/{id}/reject`, GET
 //!   `comments/{id}/reports`, POST `comments/{id}/reports/dismiss` in `comment.rs`
-//! - GET `moderation/comments` and `users/{id}/comments` in `queue.rs`
+//! - GET `moderation/comments` and `users/{id}/comments` in `queue.rs`, the filters of the first in `filter.rs`
 //! - POST `moderation/comments` in `bulk.rs`
 //! - GET `moderation/users` in `user.rs`
 //! - PUT and DELETE `users/{id}/ban`, PUT `comments/{id}/ban`, DELETE `moderation/networks/{network}/ban` in `ban.rs`
@@ -16,6 +16,7 @@
 mod ban;
 mod bulk;
 mod comment;
+mod filter;
 mod host;
 mod log;
 mod queue;

@@ -30,6 +30,7 @@ use shared::store::comments::{CommentWithAncestors, read_units};
 use shared::store::lists::PageCursors;
 use shared::store::queue::QueueState;
 
+use crate::filter::{self, Filter};
 use crate::walk::Walk;
 
 /// A comment with what a moderator needs to decide about it.
@@ -143,8 +144,18 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
         return one(app, call, &moderator, id).await;
     }
     let state = state(call)?;
-    let walk = Walk::new(app, call, format!("queue {}", state.name()))?;
-    let page = app.store.queue(state, walk.cursor, walk.per_page, app.clock.now());
+    let filter = Filter::read(app, call)?;
+    let walk = Walk::new(app, call, format!("queue {}{}", state.name(), filters(call)))?;
+    let now = app.clock.now();
+    let page = async {
+        match &filter {
+            None => app.store.queue(state, walk.cursor, walk.per_page, now).await,
+            Some(filter) => {
+                let passes = |comment: &Comment| filter.passes(comment);
+                app.store.filtered_queue(state, walk.cursor, walk.per_page, now, filter.since, passes).await
+            }
+        }
+    };
     let ((found, cursors), counts) = try_join(page, app.store.queue_counts()).await?;
     let mut envelope = walk.envelope(call, present(app, call, &moderator, &found).await?, cursors)?;
     envelope.meta.counts = Some(counts);
@@ -153,8 +164,9 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
 
 /// The item of one comment, whatever its state.
 async fn one(app: &App, call: &Call, viewer: &Viewer, id: &str) -> Result<Answer> {
-    if call.parameter("state").is_some() {
-        return Err(FieldErrors::one("state", "The state can't be combined with an id.").into());
+    let others = ["state"].into_iter().chain(filter::PARAMETERS);
+    for name in others.filter(|name| call.parameter(name).is_some()) {
+        return Err(FieldErrors::one(name, format!("The {name} can't be combined with an id.")).into());
     }
     let walk = Walk::new(app, call, format!("comment {id}"))?;
     let (mut found, counts) = try_join(app.store.find_all(vec![path_id(id)?]), app.store.queue_counts()).await?;
@@ -221,6 +233,12 @@ fn network(comment: &Comment) -> Option<String> {
         Ok(Author::Network(network)) => Some(network),
         _ => None,
     }
+}
+
+/// Tells a filtered list from others.
+fn filters(call: &Call) -> String {
+    let given = filter::PARAMETERS.into_iter().filter_map(|name| Some((name, call.parameter(name)?)));
+    given.fold(String::new(), |list, (name, text)| format!("{list} {name}={text}"))
 }
 
 /// Pending comments by default.

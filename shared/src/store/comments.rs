@@ -158,10 +158,18 @@ impl Store {
 
     /// The comments that exist, with their ancestors, in this order. Read consistently.
     pub async fn find_all(&self, ids: Vec<CommentId>) -> Result<Vec<CommentWithAncestors>, Fault> {
+        self.with_ancestors(self.comments_by_id(ids, Reading::Consistent).await?).await
+    }
+
+    /// The comments that exist, in this order.
+    pub async fn comments_by_id(&self, ids: Vec<CommentId>, reading: Reading) -> Result<Vec<Comment>, Fault> {
         let wanted: Vec<_> = ids.into_iter().map(keys::comment).collect();
-        let mut found = self.batch_get(wanted.clone(), Reading::Consistent).await?;
-        let comments: Vec<Comment> =
-            wanted.iter().filter_map(|key| found.remove(key)).map(read).collect::<Result<_, _>>()?;
+        let mut found = self.batch_get(wanted.clone(), reading).await?;
+        wanted.iter().filter_map(|key| found.remove(key)).map(read).collect()
+    }
+
+    /// Those of the comments whose ancestors exist, with these. Read consistently.
+    pub(super) async fn with_ancestors(&self, comments: Vec<Comment>) -> Result<Vec<CommentWithAncestors>, Fault> {
         let above: BTreeSet<CommentId> =
             comments.iter().flat_map(|comment| comment.ancestors.iter().copied()).collect();
         let above = self.batch_get(above.into_iter().map(keys::comment).collect(), Reading::Consistent).await?;

@@ -6,10 +6,11 @@ use std::time::Duration;
 use futures_util::future::{try_join, try_join_all};
 use serde::Serialize;
 
-use super::comments::{CommentWithAncestors, queues};
+use super::comments::{CommentWithAncestors, queues, read_units};
 use super::keys::{self, Item};
 use super::lists::PageCursors;
 use super::lists::walk::{Walk, Window, merge};
+use super::meter::measure;
 use super::schema::{SK, queue};
 use super::transaction::Write;
 use super::{Index, Query, Reading, Store, number};
@@ -24,6 +25,11 @@ use crate::error::Fault;
 const NEW: Duration = Duration::from_hours(30 * 24);
 /// Entries of a queue that are counted. This count means as many or more.
 const MAX_COUNTED: usize = 100;
+
+/// Comments that a filtered page reads at most.
+const MAX_FILTERED: usize = 200;
+/// Read units that a filtered page takes before it ends. The parents of what it shows may take more.
+const MAX_FILTERED_UNITS: f64 = 300.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueState {
@@ -71,13 +77,73 @@ impl Store {
         now: Timestamp,
     ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
         let walk = Walk::new(Order::NewestFirst, cursor);
-        let mut window = walk.window(per_page + 1);
+        let ids = self.queued(state, walk.window(per_page + 1), now).await?;
+        self.page_of(walk, ids, per_page).await
+    }
+
+    /// A page of those comments in a queue that were written at `since` or later and pass. It ends after [`MAX_FILTERED`]
+    /// comments, and before it reads more than [`MAX_FILTERED_UNITS`], so it may hold few comments or none, and have a next one.
+    pub async fn filtered_queue(
+        &self,
+        state: QueueState,
+        cursor: Option<Cursor>,
+        per_page: usize,
+        now: Timestamp,
+        since: Option<Timestamp>,
+        passes: impl Fn(&Comment) -> bool,
+    ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
+        let walk = Walk::new(Order::NewestFirst, cursor);
+        let mut window = walk.window(MAX_FILTERED + 1);
+        if let Some(since) = since {
+            window.span.low = window.span.low.max(CommentId::last_of(Timestamp(since.0.saturating_sub(1))).0 + 1);
+        }
+        let (ids, cost) = measure(self.queued(state, window, now)).await;
+        let (ids, mut units) = (ids?, cost.read_units);
+        let (mut page, mut read) = (Vec::new(), 0);
+        let limit = ids.len().min(MAX_FILTERED);
+        while page.len() < per_page && read < limit {
+            let batch = affordable(units).min(limit - read);
+            if batch == 0 {
+                break;
+            }
+            let batch = &ids[read..read + batch];
+            let (found, cost) = measure(self.find_passing(batch, per_page - page.len(), &passes)).await;
+            units += cost.read_units;
+            let (found, last) = found?;
+            page.extend(found);
+            read += last;
+        }
+        let more = read < ids.len();
+        let mut edges = [ids.first(), ids[..read].last()].map(|id| id.copied());
+        if walk.goes_back() {
+            page.reverse();
+            edges.reverse();
+        }
+        Ok((page, walk.cursors(edges[0], edges[1], more)))
+    }
+
+    /// The first `most` of these comments that pass, and how many ids it took.
+    async fn find_passing(
+        &self,
+        ids: &[CommentId],
+        most: usize,
+        passes: impl Fn(&Comment) -> bool,
+    ) -> Result<(Vec<CommentWithAncestors>, usize), Fault> {
+        let mut comments = self.comments_by_id(ids.to_vec(), Reading::Consistent).await?;
+        comments.retain(|comment| !comment.is_placeholder && passes(comment));
+        comments.truncate(most);
+        let last = comments.last().filter(|_| comments.len() == most).map(|comment| comment.id);
+        let taken = last.and_then(|last| ids.iter().position(|id| *id == last)).map_or(ids.len(), |last| last + 1);
+        Ok((self.with_ancestors(comments).await?, taken))
+    }
+
+    /// The ids of a queue in the window, those next to the cursor first.
+    async fn queued(&self, state: QueueState, mut window: Window, now: Timestamp) -> Result<Vec<CommentId>, Fault> {
         if state == QueueState::All {
             // Entries expire late.
             window.span.low = window.span.low.max(last_old(now).0 + 1);
         }
-        let ids = merge(self.queue_entries(state, window).await?, window.order, |id| *id);
-        self.page_of(walk, ids, per_page).await
+        Ok(merge(self.queue_entries(state, window).await?, window.order, |id| *id))
     }
 
     pub async fn queue_counts(&self) -> Result<QueueCounts, Fault> {
@@ -147,6 +213,12 @@ impl Store {
         try_join_all(deletes.map(|delete| self.transact(vec![delete]))).await?;
         Ok(())
     }
+}
+
+/// How many comments a filtered page may still read, if all of them are as large as they get.
+fn affordable(spent: f64) -> usize {
+    let fits = |count: &usize| spent + f64::from(read_units(*count, Reading::Consistent)) <= MAX_FILTERED_UNITS;
+    (1..=MAX_FILTERED).take_while(fits).count()
 }
 
 /// The entry of an imported comment among the new ones, if it is new. `events` writes those of others.

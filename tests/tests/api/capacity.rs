@@ -378,7 +378,8 @@ async fn lists_of_moderators_keep_to_their_bounds() {
     }
     // The names of ten users are five of the units.
     table.row("the log, 10", moderator.get("moderation/log").await, (6.0, 0.0, 3));
-    table.row("the log, 50", moderator.get("moderation/log?per_page=50").await, (17.0, 0.0, 3));
+    // The first words of twenty comments are ten of the units.
+    table.row("the log, 50", moderator.get("moderation/log?per_page=50").await, (27.0, 0.0, 3));
     table.row("those banned, 10", moderator.get("moderation/users?banned=true").await, (6.0, 0.0, 3));
     for id in 200..230 {
         world.user(id, &format!("Dan {id}")).get("ui").await.ok(200);

@@ -33,10 +33,12 @@ async fn a_decision_is_logged_with_who_made_it_and_about_what() {
         {
             "id": log.rows()[0]["id"], "created_at": "2050-01-02T03:04:06+00:00", "action": "reject",
             "moderator": { "id": 9, "name": "Grace" }, "comment_id": of_a_guest, "user_id": null, "thread": "posts/2",
+            "excerpt": { "name": "Grace", "text": "y" },
         },
         {
             "id": log.rows()[1]["id"], "created_at": "2050-01-02T03:04:05+00:00", "action": "approve",
             "moderator": { "id": 1, "name": "Mod" }, "comment_id": of_ada, "user_id": 7, "thread": "posts/1",
+            "excerpt": { "name": "Ada", "text": "x" },
         },
     ]);
     assert_eq!(log.data(), &expected);

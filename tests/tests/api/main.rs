@@ -19,6 +19,7 @@ mod envelope;
 mod events;
 mod feed;
 mod files;
+mod filters;
 mod head;
 mod hostile;
 mod idempotency;
