@@ -1,5 +1,6 @@
 //! POST `{type}/{id}/comments`: `comments.store`.
 
+use serde_json::Value;
 use shared::app::App;
 use shared::app::admission::{AuthRequirement, exists};
 use shared::app::spam_check;
@@ -9,9 +10,10 @@ use shared::domain::email::{MAX_EMAIL, is_email, is_mailable};
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::markdown;
 use shared::domain::notifications::Address;
+use shared::domain::origin;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::texts::Errors;
-use shared::domain::thread::{Thread, VisitorThreadState};
+use shared::domain::thread::{PageInfo, Thread, VisitorThreadState};
 use shared::domain::user::{User, gravatar};
 use shared::domain::verdict::Judgment;
 use shared::domain::viewer::Viewer;
@@ -60,6 +62,8 @@ struct CreateInput {
     parent: Option<CommentId>,
     subscribe: bool,
     guest: Option<Guest>,
+    /// Of a reply it is not kept.
+    page: Option<PageInfo>,
 }
 
 struct Guest {
@@ -76,9 +80,18 @@ impl CreateInput {
         let subscribe = input.flag("subscribe_to_replies");
         let is_guest = matches!(call.credential, Credential::None);
         let guest = is_guest.then(|| Guest::read(&mut input, app.config.guests.require_email));
+        let page = page(app, call, input.value("page"));
         input.finish()?;
-        Ok(Self { body, parent, subscribe, guest })
+        Ok(Self { body, parent, subscribe, guest, page })
     }
+}
+
+/// What the page says of itself. Its address is kept if pages of its origin may write here.
+fn page(app: &App, call: &Call, page: Option<&Value>) -> Option<PageInfo> {
+    let text = |name: &str| page?.get(name)?.as_str();
+    let own = || origin::of(&call.base_url);
+    let is_allowed = |origin: &str| app.config.cors_origins.names(origin) || own().is_some_and(|own| own == origin);
+    PageInfo::new(text("title"), text("url"), is_allowed)
 }
 
 impl Guest {
@@ -245,6 +258,7 @@ fn new_comment(viewer: &Viewer, target: &TargetThread, draft: &Draft, parent: Op
         by_moderator: viewer.is_moderator(),
         body: input.body.clone(),
         mentions: draft.mentions.clone(),
+        page: if parent.is_none() { input.page.clone().map(Box::new) } else { None },
         subscribed: input.subscribe,
         ..Comment::blank(target.id.clone())
     }

@@ -34,7 +34,7 @@ pub(crate) async fn show(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let shown = Shown {
         data: presenter.present(&comment),
         ancestors: ancestors.iter().map(|comment| presenter.present(comment)).collect(),
-        thread: ThreadResource::new(&comment.thread, &thread),
+        thread: ThreadResource::new(&app.config, &comment.thread, &thread),
     };
     let is_plain = visitor_state.is_plain() && policy::is_public(&comment, &ancestors);
     Ok(Answer::ok(&shown).shared(sharing(&viewer, is_plain)).in_the_language_asked_for())

@@ -13,7 +13,7 @@ use shared::domain::markdown;
 use shared::domain::notifications::{Address, Asker, Notice, NotificationState, Reason};
 use shared::domain::rejection::Grounds;
 use shared::domain::texts::{Labels, Mails, ModeratorMails};
-use shared::domain::thread::Thread;
+use shared::domain::thread::{PageInfo, Thread};
 use shared::domain::visible::one_line;
 use shared::error::Fault;
 use shared::policy;
@@ -28,6 +28,8 @@ const AT_ONCE: usize = 25;
 /// What an email says of one thread.
 struct Listed {
     thread: Thread,
+    /// What pages said of themselves with these comments. Moderators alone read it before one of them approves.
+    page: Option<PageInfo>,
     entries: Vec<Entry>,
 }
 
@@ -128,7 +130,9 @@ impl Worker<'_> {
         link: impl Fn(&str, &Comment) -> String,
     ) -> Vec<Section> {
         let sections = threads.values().map(|(id, listed)| {
-            let url = self.mail.page(id, listed.thread.url.as_deref());
+            let page = listed.page.as_ref();
+            let url = listed.thread.known_url().or(page.and_then(|page| page.url.as_deref()));
+            let url = self.app.config.page_of(id, url).unwrap_or_else(|| self.mail.public_url.clone());
             let notification = |entry: &Entry| Notification {
                 headline: entry.headline.clone(),
                 body: entry.text(),
@@ -137,7 +141,8 @@ impl Worker<'_> {
                 url: link(&url, &entry.comment),
             };
             let notifications = listed.entries.iter().map(notification).collect();
-            let title = listed.thread.title.clone().unwrap_or_else(|| format!("{}/{}", id.kind, id.record));
+            let title = listed.thread.known_title().or(page.and_then(|page| page.title.as_deref()));
+            let title = title.map_or_else(|| format!("{}/{}", id.kind, id.record), str::to_owned);
             Section { title, mute_url: mute(id), notifications, url }
         });
         sections.collect()
@@ -274,7 +279,7 @@ async fn notification(
 
 fn collect(threads: &mut Threads, thread: Thread, entry: Entry) {
     let id = &entry.comment.thread;
-    let new = || (id.clone(), Listed { thread, entries: Vec::new() });
+    let new = || (id.clone(), Listed { thread, page: None, entries: Vec::new() });
     let (_, listed) = threads.entry(id.to_string()).or_insert_with(new);
     listed.entries.push(entry);
 }
@@ -311,6 +316,9 @@ pub(crate) async fn digest(
     }
     if threads.is_empty() {
         return Ok(Vec::new());
+    }
+    for (_, listed) in threads.values_mut() {
+        listed.page = listed.entries.iter().find_map(|entry| entry.comment.page.as_deref().cloned());
     }
     let page = worker.moderation_page();
     let sections =

@@ -153,7 +153,7 @@ async fn present(app: &App, comment: &Comment, event: EventKind) -> Result<Value
         relative_to: now,
         language: Language::default(),
     };
-    let thread = ThreadResource::new(&comment.thread, &thread);
+    let thread = ThreadResource::new(&app.config, &comment.thread, &thread);
     let data = CommentData { comment: presenter.present(comment), thread, verdicts: verdicts(comment, event) };
     let mut data = serde_json::to_value(data).map_err(|error| Fault::new("writing a webhook", error))?;
     if let Some(fields) = data.as_object_mut().filter(|_| comment.is_queued() && event != EventKind::Pending) {

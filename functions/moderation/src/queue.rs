@@ -10,7 +10,7 @@ use shared::app::App;
 use shared::app::admission::exists;
 use shared::domain::author::Author;
 use shared::domain::comment::{Comment, HeldFor};
-use shared::domain::ids::{ThreadId, UserId};
+use shared::domain::ids::UserId;
 use shared::domain::name::{Look, ModeratorNames};
 use shared::domain::rate_limit::RateClass;
 use shared::domain::rejection::{Grounds, Rejection, RejectionReason};
@@ -79,9 +79,10 @@ struct ModeratedThread {
 }
 
 impl ModeratedThread {
-    fn new(app: &App, id: &ThreadId, thread: &Thread) -> Self {
+    fn new(app: &App, comment: &Comment, thread: &Thread) -> Self {
         let closed = policy::is_closed(&app.config, thread, app.clock.now());
-        Self { thread: ThreadResource::new(id, thread), closed }
+        let page = comment.page.as_deref();
+        Self { thread: ThreadResource::with_page(&app.config, &comment.thread, thread, page), closed }
     }
 }
 
@@ -213,7 +214,7 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
         let presenter = app.presenter(call, viewer, thread, visitor_state);
         Some(Item {
             comment: presenter.present(comment),
-            thread: ModeratedThread::new(app, &comment.thread, thread),
+            thread: ModeratedThread::new(app, comment, thread),
             network: network(comment),
             parent: ancestors.last().map(|parent| presenter.present(parent)),
             held_for: comment.held_for(),

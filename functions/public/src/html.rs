@@ -26,6 +26,8 @@ pub(crate) struct Section<'a> {
     pub(crate) address: ListAddress,
     /// The address of the record, on the first page of a thread.
     pub(crate) canonical: Option<String>,
+    /// The page of the record, if it is known.
+    pub(crate) url: Option<String>,
     pub(crate) thread: Thread,
     pub(crate) comments: Vec<CommentWithReplies>,
     pub(crate) neighbours: Neighbours,
@@ -42,9 +44,9 @@ impl Section<'_> {
         self.labels().text(key)
     }
 
-    /// The title of the record, if the host has said it.
+    /// The title of the record, if it is known.
     fn title(&self) -> &str {
-        self.thread.title.as_deref().unwrap_or(self.say("comments"))
+        self.thread.known_title().unwrap_or(self.say("comments"))
     }
 
     /// Links to their pages stay.
@@ -170,7 +172,7 @@ pub(crate) fn document(section: &Section<'_>, body: &Markup) -> Markup {
             body {
                 main {
                     h1 dir="auto" {
-                        @if let Some(url) = &section.thread.url { a href=(url) { (title) } } @else { (title) }
+                        @if let Some(url) = &section.url { a href=(url) { (title) } } @else { (title) }
                     }
                     (body)
                 }

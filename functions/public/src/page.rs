@@ -56,11 +56,13 @@ async fn thread<'a>(app: &'a App, call: &Call, kind: &str, record: &str) -> Resu
     let address = ListAddress::of(call).keeping(&LINK_PARAMETERS);
     let neighbours = request.neighbours(&address, &read);
     let is_first = neighbours.prev.is_none();
+    let url = app.config.page_of(&policy::thread(&app.config, kind, record)?, read.page.thread.known_url());
     Ok(Section {
         config: &app.config,
         language: call.named_language(),
         address,
-        canonical: read.page.thread.url.clone().filter(|_| is_first),
+        canonical: url.clone().filter(|_| is_first),
+        url,
         thread: read.page.thread,
         comments: read.page.parents,
         neighbours,
@@ -95,6 +97,7 @@ async fn replies<'a>(app: &'a App, call: &Call, kind: &str, record: &str, parent
         language: call.named_language(),
         address,
         canonical: None,
+        url: config.page_of(&comment.thread, page.thread.known_url()),
         thread: page.thread,
         parent: Some(comment.id),
         comments: vec![CommentWithReplies { comment, replies: page.replies }],

@@ -40,8 +40,10 @@ pub(crate) async fn feed(app: &App, call: &Call, kind: &str, record: &str) -> Re
     };
     let class = RateClass::LargeRead { units: read_units(NEWEST, Reading::Eventual) };
     let (thread, newest) = app.admit_everyone(call, class, exists, read).await?;
+    let url = app.config.page_of(&thread, newest.thread.known_url());
     let feed = Feed {
         base_url: &call.base_url,
+        url: url.as_deref(),
         users_route_prefix: &app.config.users_route_prefix,
         thread: &thread,
         newest: &newest,
@@ -52,6 +54,8 @@ pub(crate) async fn feed(app: &App, call: &Call, kind: &str, record: &str) -> Re
 
 struct Feed<'a> {
     base_url: &'a str,
+    /// The page of the record.
+    url: Option<&'a str>,
     users_route_prefix: &'a str,
     thread: &'a ThreadId,
     newest: &'a NewestComments,
@@ -61,7 +65,7 @@ impl Feed<'_> {
     /// Fits into Lambda's answer: 20 comments have at most 64 KB of html each, and escaping at most triples markup.
     fn document(&self) -> String {
         let ThreadId { kind, record } = self.thread;
-        let name = self.newest.thread.title.clone().unwrap_or_else(|| format!("{kind}/{record}"));
+        let name = self.newest.thread.known_title().map_or_else(|| format!("{kind}/{record}"), str::to_owned);
         let address = format!("{}/{kind}/{record}/feed.atom", self.base_url);
         let updated = self.newest.comments.iter().map(Comment::updated_at).max().unwrap_or(Timestamp(0));
         let mut document = format!(
@@ -72,7 +76,7 @@ impl Feed<'_> {
             Xml(&name),
             Zulu(updated),
         );
-        if let Some(url) = &self.newest.thread.url {
+        if let Some(url) = self.url {
             // Writing to a string cannot fail.
             let _written = writeln!(document, "<link rel=\"alternate\" type=\"text/html\" href=\"{}\"/>", Xml(url));
         }
@@ -85,8 +89,7 @@ impl Feed<'_> {
 
     fn entry(&self, comment: &Comment) -> String {
         let address = format!("{}/comments/{}", self.base_url, comment.id);
-        let url = self.newest.thread.url.as_ref();
-        let link = url.map_or_else(|| address.clone(), |url| at_comment(url, comment));
+        let link = self.url.map_or_else(|| address.clone(), |url| at_comment(url, comment));
         let writer = if visible::shows_nothing(&comment.name) { "Anonymous" } else { &comment.name };
         let html = as_typed(&markdown::render(&comment.body, self.users_route_prefix, &comment.mentions));
         format!(

@@ -11,6 +11,7 @@ use crate::mail_keys::Recipient;
 use crate::notifications::Address;
 use crate::rejection::{Grounds, Rejection};
 use crate::report::{ReportExcerpt, Resolution};
+use crate::thread::PageInfo;
 use crate::time::{Timestamp, stored};
 use crate::verdict::Verdict;
 
@@ -106,6 +107,9 @@ pub struct Comment {
     /// The decisions of moderators about its reports, oldest first.
     #[serde(rename = "rs", default, skip_serializing_if = "Vec::is_empty")]
     pub resolutions: Vec<Resolution>,
+    /// What the page said of itself. Top-level comments only.
+    #[serde(rename = "pg", default, skip_serializing_if = "Option::is_none")]
+    pub page: Option<Box<PageInfo>>,
     /// Whether the writer wants to be notified of replies.
     #[serde(rename = "sb", default, skip_serializing_if = "is_default")]
     pub subscribed: bool,
@@ -199,6 +203,7 @@ impl Comment {
             reported: false,
             newest_reports: Vec::new(),
             resolutions: Vec::new(),
+            page: None,
             subscribed: false,
             subscription: None,
             was_shown: false,

@@ -96,6 +96,8 @@ pub struct Config {
     pub limits: Limits,
     pub auth: Auth,
     /// `None` without `SVC_MAIL_FROM`
+    /// `SVC_PAGE_URL`: the page of a record, with `{type}` and `{id}`
+    pub page_url: Option<String>,
     pub mail: Option<Mail>,
     /// `SVC_SITE_NAME`, or the host of `SVC_PAGE_URL` or of `SVC_PUBLIC_URL`
     pub site_name: Option<String>,
@@ -226,8 +228,6 @@ pub struct Mail {
     pub from: String,
     /// [`Config::public_url`], the base of links to the service
     pub public_url: String,
-    /// `SVC_PAGE_URL`: the page of a record, with `{type}` and `{id}`; `None` where mails have codes alone
-    pub page_url: Option<String>,
     /// [`Config::site_name`]
     pub site_name: String,
     /// `SVC_SMTP_URL`; without it mails go to SES
@@ -270,17 +270,6 @@ impl ConfigError {
     #[must_use]
     pub fn new(variable: &'static str, held: Option<String>, accepted: &str) -> Self {
         Self { variable, held, accepted: accepted.to_owned() }
-    }
-}
-
-impl Mail {
-    /// The page of a record, as the host has said it or by `SVC_PAGE_URL`.
-    #[must_use]
-    pub fn page(&self, thread: &ThreadId, said: Option<&str>) -> String {
-        // Neither part has characters that addresses encode.
-        let made = |url: &String| url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
-        let page = said.map(str::to_owned).or_else(|| self.page_url.as_ref().map(made));
-        page.unwrap_or_else(|| self.public_url.clone())
     }
 }
 
@@ -340,6 +329,14 @@ impl Config {
         unknown::unknown(names, &self.variables)
     }
 
+    /// The page of a record: where it was `said` to be, else as `SVC_PAGE_URL` makes it.
+    #[must_use]
+    pub fn page_of(&self, thread: &ThreadId, said: Option<&str>) -> Option<String> {
+        // Neither part has characters that addresses encode.
+        let made = |url: &String| url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
+        said.map(str::to_owned).or_else(|| self.page_url.as_ref().map(made))
+    }
+
     /// Whether `SVC_MODERATORS` names this user, by id, by `sub` or by the address of an account.
     #[must_use]
     pub fn names_moderator(&self, user: &Identity) -> bool {
@@ -392,6 +389,7 @@ impl Config {
             spam: vars.spam()?,
             limits: vars.limits()?,
             auth: vars.auth(needs)?,
+            page_url: vars.page_url()?,
             mail: vars.mail()?,
             site_name: vars.site_name()?,
             sign_in: vars.sign_in()?,
@@ -685,7 +683,6 @@ impl<'a> Vars<'a> {
         Ok(Some(Mail {
             from,
             public_url,
-            page_url,
             site_name: site_name.unwrap_or_default(),
             smtp_url,
             wait: Duration::from_secs(wait),
@@ -1181,8 +1178,11 @@ mod tests {
             ("www.example.org", Duration::from_mins(1), 0)
         );
         let post = ThreadId::new("posts", "a:1").unwrap();
-        assert_eq!(mail.page(&post, None), "https://www.example.org/posts/a:1");
-        assert_eq!(mail.page(&post, Some("https://example.org/x")), "https://example.org/x");
+        let config = with_all(&MAIL).unwrap();
+        let page = |said: Option<&str>| config.page_of(&post, said);
+        assert_eq!(page(None).as_deref(), Some("https://www.example.org/posts/a:1"));
+        assert_eq!(page(Some("https://example.org/x")).as_deref(), Some("https://example.org/x"));
+        assert_eq!(with_all(&[]).unwrap().page_of(&post, None), None);
         for missing in ["SVC_PUBLIC_URL", "SVC_PAGE_URL"] {
             let rest: Vec<_> = MAIL.into_iter().filter(|(name, _)| *name != missing).collect();
             let error = with_all(&rest).unwrap_err().to_string();
@@ -1303,7 +1303,7 @@ mod tests {
     #[test]
     fn sign_in_needs_a_sender_a_base_of_links_a_list_of_origins_and_a_seed() {
         let config = with_all(&SIGN_IN).unwrap();
-        assert!(config.sign_in.is_some() && config.mail.unwrap().page_url.is_none());
+        assert!(config.sign_in.is_some() && config.mail.is_some() && config.page_url.is_none());
         assert_eq!(config.site_name.as_deref(), Some("api.example.org"));
         for (missing, value) in [
             ("SVC_MAIL_FROM", ""),

@@ -33,8 +33,18 @@ impl Origins {
     /// `origin` as a browser sends it.
     #[must_use]
     pub fn contains(&self, origin: &str) -> bool {
+        self.has(origin, |_| true)
+    }
+
+    /// Whether the list has this origin itself, not only a pattern of any host.
+    #[must_use]
+    pub fn names(&self, origin: &str) -> bool {
+        self.has(origin, |listed| !is_any_host(listed))
+    }
+
+    fn has(&self, origin: &str, counts: impl Fn(&str) -> bool) -> bool {
         let asking = origin.split_once("://").and_then(|(scheme, rest)| Some((scheme, authority(rest)?)));
-        self.0.iter().any(|listed| match (listed.split_once("://"), &asking) {
+        self.0.iter().filter(|listed| counts(listed)).any(|listed| match (listed.split_once("://"), &asking) {
             (None, _) => true,
             (Some((scheme, host)), Some((of_scheme, asking))) => {
                 let is_host = match host.strip_suffix(ANY_PORT) {
@@ -62,8 +72,12 @@ impl Origins {
     /// Whether pages of any host are allowed. On this machine they are of one host, whatever their port.
     #[must_use]
     pub fn has_any_host(&self) -> bool {
-        self.0.iter().any(|listed| listed.ends_with('*') && !LOOPBACK.contains(&listed.as_str()))
+        self.0.iter().any(|listed| is_any_host(listed))
     }
+}
+
+fn is_any_host(listed: &str) -> bool {
+    listed.ends_with('*') && !LOOPBACK.contains(&listed)
 }
 
 impl fmt::Display for Origins {

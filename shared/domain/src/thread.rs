@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
 use crate::ids::{CommentId, UserId};
+use crate::origin;
 use crate::time::{Timestamp, stored};
 use crate::visible;
 
@@ -14,6 +15,57 @@ use crate::visible;
 pub const MAX_TITLE: usize = 300;
 /// Characters of a record's address.
 pub const MAX_ADDRESS: usize = 2_048;
+
+/// Characters of the title and of the address that a page says of itself.
+const MAX_PAGE_TITLE: usize = 200;
+const MAX_PAGE_ADDRESS: usize = 2_000;
+
+/// What a page with the widget says of itself, as far as it may.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PageInfo {
+    #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl PageInfo {
+    /// Leaves out what is malformed, and an address unless its origin is allowed. `None` when nothing is left.
+    #[must_use]
+    pub fn new(title: Option<&str>, url: Option<&str>, is_allowed: impl Fn(&str) -> bool) -> Option<Self> {
+        let address = |url: &str| {
+            let fits = url.chars().count() <= MAX_PAGE_ADDRESS && is_address(url);
+            (fits && origin::of(url).is_some_and(|origin| is_allowed(&origin))).then(|| without_fragment(url))
+        };
+        let page = Self { title: title.and_then(page_title), url: url.and_then(address) };
+        (page != Self::default()).then_some(page)
+    }
+}
+
+fn without_fragment(url: &str) -> String {
+    url.split_once('#').map_or(url, |(page, _)| page).to_owned()
+}
+
+/// The title of a page on one line, without what nobody sees or what turns text around.
+fn page_title(text: &str) -> Option<String> {
+    let mut title = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let is_kept = match c {
+            visible::NON_JOINER | visible::JOINER => {
+                title.chars().next_back().is_some_and(visible::joins)
+                    && rest.peek().copied().is_some_and(visible::joins)
+            }
+            c => !visible::breaks_names(c) && !visible::turns_text(c) && !visible::has_no_width(c),
+        };
+        if is_kept {
+            title.push(c);
+        }
+    }
+    let title: String = title.trim().chars().take(MAX_PAGE_TITLE).collect();
+    let title = title.trim_end_matches([visible::NON_JOINER, visible::JOINER]).trim_end();
+    (!visible::shows_nothing(title)).then(|| title.to_owned())
+}
 
 /// The default is a thread that the table has no item for: without comments, and without data about its record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -26,10 +78,16 @@ pub struct Thread {
     /// The author of the commented record.
     #[serde(rename = "au", default, skip_serializing_if = "Option::is_none")]
     pub author: Option<UserId>,
+    /// What the host has said of the record. [`Self::known_title`] and [`Self::known_url`] are what is shown.
     #[serde(rename = "ti", default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(rename = "url", default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// What a page said of itself with a comment that a moderator approved or wrote, or with a member's that was shown at once.
+    #[serde(rename = "pt", default, skip_serializing_if = "Option::is_none")]
+    pub page_title: Option<String>,
+    #[serde(rename = "pu", default, skip_serializing_if = "Option::is_none")]
+    pub page_url: Option<String>,
     /// Whether a moderator closed it, or opened it. Otherwise its age decides.
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
@@ -39,6 +97,24 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// The title of the record, as the host said it, else a page of itself.
+    #[must_use]
+    pub fn known_title(&self) -> Option<&str> {
+        self.title.as_deref().or(self.page_title.as_deref())
+    }
+
+    /// The address of the record, as the host said it, else a page of itself.
+    #[must_use]
+    pub fn known_url(&self) -> Option<&str> {
+        self.url.as_deref().or(self.page_url.as_deref())
+    }
+
+    /// Whether a page has not said before what this one says.
+    #[must_use]
+    pub fn lacks(&self, page: &PageInfo) -> bool {
+        (page.title.is_some() && self.page_title.is_none()) || (page.url.is_some() && self.page_url.is_none())
+    }
+
     /// `age` closes a thread that no moderator closed or opened; `None` means never.
     #[must_use]
     pub fn is_closed(&self, age: Option<Duration>, now: Timestamp) -> bool {
@@ -180,6 +256,53 @@ mod tests {
         ] {
             assert!(!is_address(bad), "{bad:?}");
         }
+    }
+
+    #[test]
+    fn the_title_of_a_page_is_trimmed_cut_and_without_what_nobody_sees() {
+        for (given, kept) in [
+            (" \t Tea\n", Some("Tea")),
+            ("a\u{0}b\u{7f}c\u{85}d\u{2028}e", Some("abcde")),
+            ("a\u{202e}b\u{2066}c\u{2069}d\u{200f}e\u{61c}f", Some("abcdef")),
+            ("a\u{200b}b\u{feff}c\u{2060}d", Some("abcd")),
+            ("می\u{200c}خواهم", Some("می\u{200c}خواهم")),
+            ("👩\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥", Some("👩\u{200d}🚀 ❤\u{fe0f}\u{200d}🔥")),
+            ("👩🏽\u{200d}🚀", Some("👩🏽\u{200d}🚀")),
+            ("क्\u{200d}ष", Some("क्\u{200d}ष")),
+            ("\u{200d}a \u{200c}b\u{200d} c\u{200c}", Some("a b c")),
+            ("a\u{200d}\u{200d}b", Some("a\u{200d}b")),
+            ("🏴\u{e0067}\u{e0062}\u{e007f}", Some("🏴\u{e0067}\u{e0062}\u{e007f}")),
+            ("", None),
+            (" \u{200b}\u{202e}\u{200d} ", None),
+        ] {
+            assert_eq!(page_title(given).as_deref(), kept, "{given:?}");
+        }
+        assert_eq!(page_title(&"é".repeat(201)), Some("é".repeat(200)));
+        assert_eq!(page_title(&format!("{} b", "a".repeat(199))), Some("a".repeat(199)));
+        assert_eq!(page_title(&format!("{}\u{200d}b", "a".repeat(199))), Some("a".repeat(199)));
+    }
+
+    #[test]
+    fn the_address_of_a_page_is_of_an_allowed_origin_and_loses_its_fragment() {
+        let url = |url: &str| PageInfo::new(None, Some(url), |origin| origin == "https://blog.example")?.url;
+        for (given, kept) in [
+            ("https://blog.example/a?b#c", Some("https://blog.example/a?b")),
+            ("https://Blog.example:443/", Some("https://Blog.example:443/")),
+            ("https://blog.example", Some("https://blog.example")),
+            ("http://blog.example/", None),
+            ("https://blog.example:8443/", None),
+            ("https://blog.example.evil.example/", None),
+            ("https://ada@blog.example/", None),
+            ("https://blog.example@evil.example/", None),
+            ("javascript:alert(1)", None),
+            ("//blog.example/", None),
+            ("/a", None),
+            ("", None),
+        ] {
+            assert_eq!(url(given).as_deref(), kept, "{given:?}");
+        }
+        let long = |count: usize| format!("https://blog.example/{}", "a".repeat(count - 21));
+        assert_eq!((url(&long(2_000)), url(&long(2_001))), (Some(long(2_000)), None));
     }
 
     #[test]

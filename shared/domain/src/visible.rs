@@ -12,6 +12,24 @@ pub fn is_unseen(c: char) -> bool {
     is_invisible(c) || (c.is_control() && !c.is_whitespace())
 }
 
+/// Zero width (non-)joiners: they shape words of several scripts, and join emoji.
+pub const NON_JOINER: char = '\u{200c}';
+pub const JOINER: char = '\u{200d}';
+
+/// Whether the character may be beside a joiner: it is part of a word or of an emoji.
+#[must_use]
+pub fn joins(c: char) -> bool {
+    let is_sign =
+        || !c.is_ascii() && !c.is_whitespace() && !matches!(c, '\u{2000}'..='\u{206f}' | '\u{3000}'..='\u{303f}');
+    c.is_alphanumeric() || c == '\u{fe0f}' || (is_sign() && !is_unseen(c))
+}
+
+/// Whether the character takes no room, and neither shapes nor joins others.
+#[must_use]
+pub fn has_no_width(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+}
+
 /// Whether the character is a control, or breaks lines as U+2028 and U+2029 do. A name has none of them.
 #[must_use]
 pub fn breaks_names(c: char) -> bool {

@@ -11,7 +11,7 @@ use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::language::Language;
 use crate::domain::markdown;
 use crate::domain::rejection::{Grounds, RejectionReason};
-use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::thread::{PageInfo, Thread, VisitorThreadState};
 use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::domain::verdict::{Detail, Rule, Verdict};
@@ -121,15 +121,28 @@ pub struct ThreadResource {
     #[serde(rename = "type")]
     kind: String,
     id: String,
-    /// What the host application has said of the record.
+    /// What the host application has said of the record, else a page of itself.
     title: Option<String>,
     url: Option<String>,
 }
 
 impl ThreadResource {
     #[must_use]
-    pub fn new(id: &ThreadId, thread: &Thread) -> Self {
-        Self { kind: id.kind.clone(), id: id.record.clone(), title: thread.title.clone(), url: thread.url.clone() }
+    pub fn new(config: &Config, id: &ThreadId, thread: &Thread) -> Self {
+        Self::with_page(config, id, thread, None)
+    }
+
+    /// For moderators: as `page` says, where the thread has nothing yet.
+    #[must_use]
+    pub fn with_page(config: &Config, id: &ThreadId, thread: &Thread, page: Option<&PageInfo>) -> Self {
+        let title = thread.known_title().or(page.and_then(|page| page.title.as_deref()));
+        let url = thread.known_url().or(page.and_then(|page| page.url.as_deref()));
+        Self {
+            kind: id.kind.clone(),
+            id: id.record.clone(),
+            title: title.map(str::to_owned),
+            url: config.page_of(id, url),
+        }
     }
 }
 

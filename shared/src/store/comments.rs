@@ -16,7 +16,7 @@ use super::transaction::{Label, Outcome, Write, absent};
 use super::{Reading, Store, number, read, text, write, yes};
 use crate::domain::comment::{Comment, State};
 use crate::domain::ids::{CommentId, IdSource};
-use crate::domain::thread::{Thread, VisitorThreadState};
+use crate::domain::thread::{PageInfo, Thread, VisitorThreadState};
 use crate::domain::time::Timestamp;
 use crate::domain::verdict::Judgment;
 use crate::domain::viewer::Owners;
@@ -341,7 +341,7 @@ pub fn creation(
     embedded: usize,
 ) -> Result<Vec<Write>, Fault> {
     let (is_inline, others) = match (comment.is_approved(), parent) {
-        (true, None) => (false, vec![join_thread(comment)]),
+        (true, None) => (false, vec![join_thread_with_page(comment)]),
         (true, Some(parent)) => {
             let place = ReplyPlace::below(parent, comment.id, embedded);
             (place.is_inline, place.gain(parent, comment.id, embedded))
@@ -351,6 +351,9 @@ pub fn creation(
             let queues = queues(comment).map(|state| Write::put(keys::queue(state, comment.id).item()));
             let mut others: Vec<Write> =
                 std::iter::once(placement::gain_own(comment, is_inline)).chain(queues).collect();
+            if let Some(page) = comment.page.as_deref().filter(|_| comment.by_moderator) {
+                others.push(replace_page(Write::update(keys::thread(&comment.thread)), page));
+            }
             if let Some(parent) = parent {
                 others.push(placement::gain_hidden(parent));
                 others.push(Write::put(keys::hidden_reply(parent.id, comment.id).item()));
@@ -366,6 +369,37 @@ pub fn creation(
 pub(super) fn join_thread(comment: &Comment) -> Write {
     let gain = Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(1));
     gain.set_once(thread::OPENED_AT, number(comment.id.created_at().0))
+}
+
+/// The same for a new comment. What a member's page says is believed where none has said anything. A guest's waits for a
+/// moderator.
+fn join_thread_with_page(comment: &Comment) -> Write {
+    let join = join_thread(comment);
+    match comment.page.as_deref().filter(|_| comment.user.is_some()) {
+        Some(page) if comment.by_moderator => replace_page(join, page),
+        Some(page) => take_page(join, page),
+        None => join,
+    }
+}
+
+/// The thread takes what a moderator's page says of itself in place of what a page said before.
+fn replace_page(write: Write, page: &PageInfo) -> Write {
+    said(page).into_iter().fold(write, |write, (name, value)| match value {
+        Some(value) => write.set(name, text(value)),
+        None => write,
+    })
+}
+
+/// The thread takes what a page says of itself and no page has said before.
+pub(super) fn take_page(write: Write, page: &PageInfo) -> Write {
+    said(page).into_iter().fold(write, |write, (name, value)| match value {
+        Some(value) => write.set_once(name, text(value)),
+        None => write,
+    })
+}
+
+fn said(page: &PageInfo) -> [(&'static str, Option<&String>); 2] {
+    [(thread::PAGE_TITLE, page.title.as_ref()), (thread::PAGE_URL, page.url.as_ref())]
 }
 
 /// The thread loses an approved top-level comment, and its pin if that was it.

@@ -10,7 +10,7 @@ use crate::domain::comment::Comment;
 use crate::error::Fault;
 
 /// The attributes of a comment that placeholders do not have: its writer, its text, its state, likes and reports.
-pub const ERASED: [&str; 24] = [
+pub const ERASED: [&str; 25] = [
     comment::USER,
     comment::GUEST,
     comment::NETWORK,
@@ -26,6 +26,7 @@ pub const ERASED: [&str; 24] = [
     comment::IN_REVIEW,
     comment::SUSPICIOUS,
     comment::VERDICTS,
+    comment::PAGE,
     comment::SUBSCRIBED,
     comment::SUBSCRIPTION,
     comment::LIKES,

@@ -3,7 +3,8 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::comments::{
-    Changed, Plan, as_read, as_reported, change_queues, join_thread, leave_thread, present, state_text, unpin, verdicts,
+    Changed, Plan, as_read, as_reported, change_queues, join_thread, leave_thread, present, state_text, take_page,
+    unpin, verdicts,
 };
 use super::keys;
 use super::log::{By, Subject};
@@ -135,7 +136,8 @@ impl Store {
                 Verdict::Reject(grounds) => self.reject(comment.clone(), by.rejection(grounds), by).await?,
                 Verdict::Dismiss => Decision::by(&comment, comment.clone(), verdict, by)?.into_plan(),
             };
-            self.with_trust(plan, &comment, verdict, by).await
+            let plan = self.with_trust(plan, &comment, verdict, by).await?;
+            if *verdict == Verdict::Approve { self.with_page(plan, &comment).await } else { Ok(plan) }
         };
         Ok(match self.try_plans("deciding about a comment", comment, plan).await? {
             Changed::Done | Changed::Now(_) => Decided::Done,
@@ -172,6 +174,22 @@ impl Store {
             }
             plan => Ok(plan),
         }
+    }
+
+    /// The plan for a comment that is approved already, with what its page says of itself and no page has said before.
+    async fn with_page(&self, plan: Plan, comment: &Comment) -> Result<Plan, Fault> {
+        let Some(page) = comment.page.as_deref().filter(|_| comment.is_approved()) else { return Ok(plan) };
+        let as_read = || as_read(Write::unchanged(keys::comment(comment.id)), comment);
+        let writes = match plan {
+            Plan::Nothing => vec![as_read()],
+            Plan::Together(writes) => writes,
+            plan => return Ok(plan),
+        };
+        if self.thread(&comment.thread, Reading::Eventual).await?.lacks(page) {
+            let take = take_page(Write::update(keys::thread(&comment.thread)), page);
+            return Ok(Plan::Together(writes.into_iter().chain([take]).collect()));
+        }
+        Ok(if writes == [as_read()] { Plan::Nothing } else { Plan::Together(writes) })
     }
 
     /// `read` is the time of the edit that the decision is about.
@@ -234,7 +252,10 @@ impl Store {
             writes.push(Write::delete(keys::hidden_reply(parent.id, comment.id)));
             place.is_inline
         } else {
-            writes.push(join_thread(comment));
+            let join = join_thread(comment);
+            // A moderator vouches for what the page said.
+            let page = comment.page.as_deref().filter(|_| decision.entry.is_some());
+            writes.push(page.map_or(join.clone(), |page| take_page(join, page)));
             false
         };
         let (approval, others) = decision.placed(is_inline).into_writes();

@@ -202,6 +202,7 @@ items! {
             REPORTED       "ro"  B                        "a report is open";
             NEWEST_REPORTS "rl"  L(excerpt) names Words   "excerpts of the newest three reports, newest first";
             RESOLUTIONS    "rs"  L(resolution)            "resolutions of reports, oldest first";
+            PAGE           "pg"  M(page)   names Words    "what the page said of itself; top-level comments only";
             SUBSCRIBED     "sb"  B                        "the writer subscribed to replies";
             SUBSCRIPTION   "su"  M(subscription) names Hash "where notifications go, until the comment is approved";
             BY_TRUST       "bt"  B                        "shown without a decision while new writers waited";
@@ -248,6 +249,8 @@ items! {
             AUTHOR         "au"  N         names User     "user id of the record's author";
             TITLE          "ti"  S         names Words    "title of the record";
             URL            "url" S         names Words    "address of the record";
+            PAGE_TITLE     "pt"  S         names Words    "title that a page said of itself, where the host says none";
+            PAGE_URL       "pu"  S         names Words    "address that a page said of itself, for the same";
             CLOSED         "cl"  B                        "a moderator closed the thread, or (false) opened it; missing while its age decides";
             OPENED_AT      "op"  N                        "when the top-level comment was written that everyone saw first";
         }
@@ -573,6 +576,10 @@ maps! {
         NAME           "nm"  S         names Name         "name of the moderator";
         AT             "at"  N                            "time";
         SILENT         "q"   B                            "it follows from a ban: the writer gets no mail of it";
+    }
+    page {
+        TITLE          "t"   S                            "title";
+        URL            "u"   S                            "address";
     }
     subscription {
         GUEST          "g"   S                            "a guest's recipient";

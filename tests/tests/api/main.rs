@@ -38,6 +38,7 @@ mod moderation;
 mod moderators;
 mod origins;
 mod page;
+mod page_info;
 mod pages;
 mod permissions;
 mod person;
