@@ -22,6 +22,22 @@ test('a comment is sent by keyboard alone, takes the focus and is announced', as
   assert.equal(await page.getByPlaceholder('Write a comment…').inputValue(), '')
 })
 
+test('a new comment says the title and the canonical address of its page, and a reply says nothing', async (t) => {
+  for (const [head, address] of [['<link rel="canonical" href="/tea">', '/tea'], ['<link rel="canonical" href="https://elsewhere.example/tea">', ''], ['', '']]) {
+    const { page, url } = await w.open(t, { record: newRecord(), who: w.service.ada, head, hash: '#part' })
+    const sent = (/** @type {() => Promise<any>} */ act) => Promise.all([page.waitForRequest((request) => request.method() === 'POST' && /comments$/.test(request.url())), act()])
+    const text = page.getByPlaceholder('Write a comment…')
+    await text.fill('First')
+    const [first] = await sent(() => text.press('Control+Enter'))
+    assert.deepEqual(first.postDataJSON().page, { title: 'A post', url: address ? new URL(address, url).href : url })
+    await page.locator('article').getByRole('button', { name: 'Reply' }).click()
+    const reply = page.getByPlaceholder('Write a reply…')
+    await reply.fill('Second')
+    const [second] = await sent(() => reply.press('Control+Enter'))
+    assert.equal(second.postDataJSON().page, undefined)
+  }
+})
+
 test('a reply appears below its comment; giving up returns the focus and keeps the text', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Ask me.')

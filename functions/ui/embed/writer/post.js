@@ -12,9 +12,18 @@ export async function post(thread, body, key) {
   return data
 }
 
+/** What this page says of itself, by the key of the comment: one that is sent again has to be the same. @type {Record<string, object>} */
+const pages = {}
+
+function page() {
+  const own = location.href.split('#')[0]
+  const { href = own } = /** @type {Partial<HTMLLinkElement>} */ (document.querySelector('link[rel~=canonical][href]') ?? {})
+  return { title: document.title, url: URL.canParse(href) && new URL(href).origin === location.origin ? href : own }
+}
+
 /** Writes a comment of the thread, which comes first until the next load. @param {any} thread */
 export const postFirst = (thread) => async (fields, key) => {
-  const view = thread.prepend(await post(thread, fields, key))
+  const view = thread.prepend(await post(thread, { ...fields, page: (pages[key] ??= page()) }, key))
   thread.list.prepend(view.element)
   thread.focusOn(view)
 }
