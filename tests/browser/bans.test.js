@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { LOOKS, card, focused, isAccessible, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
+import { LOOKS, card, deliver, focused, isAccessible, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { dialogCloses, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
@@ -215,16 +215,18 @@ test('a thread is closed and opened from any of its cards, and the log says so',
   const [record, other] = [newRecord(), newRecord()]
   await w.service.call('PUT', `posts/${record}`, grace.token, { title: 'A long story' })
   for (const [body, where] of [['One', record], ['Elsewhere', other], ['Two', record]]) await w.service.comment(where, body, { who: ada.token })
-  const { page } = await open(t, { who: grace.token })
+  const { page } = await open(t, { who: grace.token, clock: true })
   await until(() => focused(page), (text) => text === 'Two')
   await press(page, 'c')
   await page.getByText('Closed: A long story').first().waitFor()
   for (const body of ['One', 'Two']) await card(page, body).locator('.closed').waitFor()
   assert.equal(await card(page, 'Elsewhere').locator('.closed').count(), 0)
+  await deliver(page)
   await assert.rejects(w.service.comment(record, 'Too late', { who: ada.token }), /thread_closed/)
   await until(() => focused(page), (text) => text === 'Two')
   await card(page, 'One').getByRole('button', { name: 'Reopen thread' }).click()
   await page.getByText('Reopened: A long story').first().waitFor()
+  await deliver(page)
   await w.service.comment(record, 'In time', { who: ada.token })
   await tab(page, 'Log')
   const rows = page.locator('.log li', { hasText: grace.name })

@@ -31,7 +31,7 @@ test('a queue of 200 is emptied by keyboard alone, and every decision is in the 
     await press(page, key)
   }
   await page.getByRole('heading', { name: 'Nothing to review' }).waitFor()
-  const entries = await until(() => logOf(grace), (entries) => entries.length === 200)
+  const entries = await until(() => logOf(grace), (entries) => entries.length === 200, 90_000)
   assert.equal(entries.length, 200)
   assert.equal(new Set(entries.map(({ comment_id }) => comment_id)).size, 200)
   const count = (/** @type {any[]} */ list, /** @type {string} */ action) => list.filter((entry) => entry.action === action).length

@@ -121,11 +121,15 @@ export interface Choice {
   item: Item
   action: Action
   list: import('./moderation/queue.js').CardList
+  /** Whether the text in the comment's box is sent once it is approved. */
+  replies?: boolean
 }
 
 /** Choices that were made together, when, and on what grounds. */
 export interface Decision {
   choices: Choice[]
+  /** In place of choices: a thread, and whether it is closed then. */
+  toggle?: { thread: RecordThread, closed: boolean }
   at: number
   grounds: Grounds
 }

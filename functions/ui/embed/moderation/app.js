@@ -15,16 +15,15 @@ import { Keys } from './keys.js'
 import { LogPanel } from './log.js'
 import { Notices } from './notices.js'
 import { CardList } from './queue.js'
+import { Replies } from './replies.js'
 import { Side } from './side.js'
 import { SignIn } from './sign_in.js'
+import { Tallies } from './tallies.js'
 import { FIRST_TEXTS, ownTexts, translator } from './texts.js'
 import { UsersPanel } from './users.js'
 import { WebhooksPanel } from './webhooks.js'
 
 const TABS = /** @type {const} */ (['pending', 'reported', 'rejected', 'all', 'users', 'webhooks', 'log'])
-
-/** A count that means as many or more. */
-const MANY = 100
 
 /** Milliseconds between looks into the log for what other moderators have decided. */
 const WATCH = 15_000
@@ -46,6 +45,10 @@ export class App {
   keys = new Keys(this)
   decisions = new Decisions(this)
   bans = new Bans(this)
+  replies = new Replies(this)
+  tallies = new Tallies(this)
+  /** What the search of queues was asked for. */
+  searched = ''
   side = new Side(this)
   /** The first one follows from what waits. @type {typeof TABS[number] | null} */
   #tab = null
@@ -96,7 +99,7 @@ export class App {
     clearInterval(this.#watchTimer)
     this.#panel?.close()
     this.#panel = null
-    this.decisions.leave()
+    this.decisions.others.leave()
   }
 
   /** @param {boolean} readOnly */
@@ -117,7 +120,7 @@ export class App {
     this.#main.querySelector('.banner')?.remove()
     if (readOnly) this.#main.prepend(h('p', { class: 'banner' }, icon('warning'), t('read_only')))
     this.#watchTimer = setInterval(() => document.visibilityState === 'visible' && this.#look(), WATCH)
-    this.decisions.watch().catch(() => {})
+    this.decisions.others.watch().catch(() => {})
     const counts = await this.recount().catch(() => null)
     if (!header.isConnected) return
     await this.#showTab(this.#tab ?? (counts?.pending === 0 ? 'all' : 'pending'))
@@ -133,20 +136,8 @@ export class App {
   /** How many comments wait, and how many are reported, now. */
   async recount() {
     const { meta } = await this.client.get('moderation/comments', { state: 'pending', cursor: '', per_page: 1 })
-    this.#showCounts(meta.counts)
+    this.tallies.show(meta.counts)
     return meta.counts
-  }
-
-  /** @param {Record<string, number>} counts by tab */
-  #showCounts(counts) {
-    for (const [name, n] of Object.entries(counts)) {
-      const tab = this.root.getElementById(`tab-${name}`)
-      const tally = /** @type {HTMLElement | undefined} */ (tab?.querySelector('.tally'))
-      if (!tab || !tally) continue
-      tally.textContent = n < MANY ? `${n}` : `${MANY}+`
-      tally.hidden = !n
-      tab.title = n ? this.t(n < MANY ? 'count' : 'count_more', { n }) : ''
-    }
   }
 
   /** Arrow keys, Home and End move between tabs. @param {KeyboardEvent} event */
@@ -197,15 +188,15 @@ export class App {
       label: this.t(state),
       empty: `empty_${state}`,
       state,
-      load: (cursor, size = 50) => this.page('moderation/comments', { state, cursor, per_page: size }),
+      load: (cursor, size = 50, filters = {}) => this.page('moderation/comments', { ...filters, state, cursor, per_page: size }),
     })
   }
 
   /** @param {string} path @param {Record<string, string | number>} query */
   async page(path, query) {
     const { data, meta } = await this.client.get(path, query)
-    if (meta.counts) this.#showCounts(meta.counts)
-    this.decisions.show(data)
+    this.tallies.show(meta.counts)
+    this.decisions.others.show(data)
     return { data, next: meta.next_cursor ?? null }
   }
 
@@ -253,7 +244,7 @@ export class App {
   /** What is new, in the log and in the queues. A failure is left for the next look. */
   async #look() {
     const queue = this.#panel instanceof CardList ? this.#panel : null
-    await Promise.allSettled([this.decisions.watch(), this.recount(), queue?.look()])
+    await Promise.allSettled([this.decisions.others.watch(), this.recount(), queue?.look()])
   }
 
   /** Nobody bans themselves. @param {User} user */

@@ -12,7 +12,8 @@ import { ago } from './ago.js'
 import { authorOf } from './bans.js'
 import { icon, sign } from './icons.js'
 import { mark } from './marks.js'
-import { titleOf, toggleThread } from './threads.js'
+import { takesReplies } from './replies.js'
+import { titleOf } from './threads.js'
 import { actionOf, applies, standing } from './verdicts.js'
 
 
@@ -39,8 +40,9 @@ export class Card {
     this.item = item
     this.note = note
     const focused = this.element.matches(':focus-within')
+    const field = /** @type {HTMLElement | null} */ (this.element.querySelector('textarea:focus'))
     this.render()
-    if (focused) this.element.focus({ preventScroll: true })
+    if (focused) (field?.isConnected ? field : this.element).focus({ preventScroll: true })
   }
 
   /** @param {boolean} selected */
@@ -70,7 +72,7 @@ export class Card {
     this.element.classList.toggle('noted', !!this.note)
     const body = this.#text('body', item, standing(item) === 'visible', item.verdicts)
     const children = [this.#head(where), item.parent && this.#parent(item.parent), body, this.#showAll(body), this.#checks(), this.#rejection()]
-    this.element.replaceChildren(...children.filter((child) => child != null), ...this.#reports(), this.#note(), this.#actions())
+    this.element.replaceChildren(...children.filter((child) => child != null), ...this.#reports(), this.#note(), this.list.app.replies.formIn(this) ?? '', this.#actions())
   }
 
   /** Why the comment is here, in a few words. */
@@ -245,8 +247,9 @@ export class Card {
     return h('div', { class: 'actions' },
       applies(item, first) && h('button', { type: 'button', class: 'approve', title: keep && t('keep_hint'), click: decide('approve') }, sign('approve', 'a'), t(keep ? 'keep' : 'approve')),
       applies(item, 'reject') && h('button', { type: 'button', class: 'reject', click: decide('reject') }, sign('reject', 'r'), t('reject')),
+      takesReplies(item) && h('button', { type: 'button', class: 'quiet', 'aria-keyshortcuts': 'Enter', click: () => app.replies.open(this) }, sign('reply', '↵'), h('span', { class: 'long' }, app.labels.reply)),
       isBannable && h('button', { type: 'button', class: 'quiet', click: () => app.bans.banWriters(this.list, [this]) }, sign('ban', 'b'), t(id == null ? 'block' : 'ban')),
-      h('button', { type: 'button', class: 'quiet', click: () => toggleThread(app, item.thread) }, sign('lock', 'c'), h('span', { class: 'long' }, t(closed ? 'open_thread' : 'close_thread'))),
+      h('button', { type: 'button', class: 'quiet', click: () => app.decisions.toggle(item.thread) }, sign('lock', 'c'), h('span', { class: 'long' }, t(closed ? 'open_thread' : 'close_thread'))),
       id != null && this.list.state && h('button', { type: 'button', class: 'quiet', click: () => app.side.showWriter(item.user) }, icon('all'), h('span', { class: 'long' }, t('all_by', { name: app.nameOf(item) }))))
   }
 }

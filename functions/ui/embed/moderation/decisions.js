@@ -1,6 +1,6 @@
 /**
- * Takes decisions, and says what became of them. Hears in the log what other moderators decide.
- * @import { Action, Batch, Choice, Decision, Grounds, Item, LogEntry, State } from '../types.d.ts'
+ * Takes decisions, and says what became of them.
+ * @import { Action, Batch, Choice, Decision, Grounds, Item, RecordThread, State } from '../types.d.ts'
  * @import { App } from './app.js'
  * @import { CardList } from './queue.js'
  */
@@ -9,8 +9,10 @@ import { ApiError } from '../kit/api.js'
 import { UNDO } from '../kit/decisions.js'
 import { json } from '../kit/json.js'
 import { commentNow } from './comments.js'
+import { Others, decidedAs } from './others.js'
 import { Outbox, PAUSE, batches, bulkBody } from './outbox.js'
 import { askNote, reasonSwitches } from './reasons.js'
+import { setClosed, showClosed, titleOf } from './threads.js'
 import { applies, belongs, decided } from './verdicts.js'
 
 /** Milliseconds of a pause that ends by signing in. */
@@ -22,21 +24,14 @@ const LAG = 60_000
 /** Whether a request would be refused again. @param {unknown} error */
 const isFinal = (error) => error instanceof ApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status)
 
-/** The comment as the decision in the log leaves it. The log has no reasons. @param {Item} item @param {LogEntry} entry */
-const decidedAs = (item, { action, moderator, created_at }) => decided(item, /** @type {Action} */ (action), { reason: null, note: null, moderator, created_at })
-
 export class Decisions {
   #outbox = new Outbox((due) => this.#deliver(due))
   /** Latest decisions by the id of the comment. @type {Map<number, { action: Action, seen: string, at: number }>} */
   #handled = new Map()
-  /** Decisions of others about comments that no list shows. @type {Map<number, LogEntry>} */
-  #heard = new Map()
-  /** The newest entry of the log; undefined before the first look. @type {LogEntry['id'] | null | undefined} */
-  #newest
-
   /** @param {App} app */
   constructor(app) {
     this.app = app
+    this.others = new Others(app, (id) => this.#handled.has(id))
   }
 
   /** @param {Choice[]} choices of one list */
@@ -45,6 +40,19 @@ export class Decisions {
     const decision = this.#outbox.add(choices)
     this.#show(choices, decision.grounds, choices[0].list)
     this.#tell(decision)
+    this.app.tallies.show()
+  }
+
+  /** Closes a thread, or opens a closed one. @param {RecordThread} thread */
+  toggle(thread) {
+    const closed = !thread.closed
+    showClosed(this.app, thread, closed)
+    this.#tell(this.#outbox.add([], { thread, closed }))
+  }
+
+  /** How many comments leave a queue by what was not sent. @param {State} state */
+  waitingIn(state) {
+    return this.#outbox.open.flatMap(({ choices }) => choices).filter(({ item }) => belongs(item, state)).length
   }
 
   /** Shows as rejected what the service rejects by itself after a ban, or has rejected by now. @param {Item[]} items */
@@ -74,12 +82,13 @@ export class Decisions {
 
   /** Says what was decided, and offers to undo it, or to say why. @param {Decision} decision */
   #tell(decision) {
-    const { choices, grounds } = decision
+    const { choices, grounds, toggle } = decision
     const { app } = this
-    const [{ item, action }] = choices
-    const same = choices.every((choice) => choice.action === action)
-    const text = choices.length === 1 ? `done_${action}` : `many_${same ? action : 'approve'}`
     const undo = { label: app.t('undo'), key: 'u', act: () => this.undo(), for: UNDO }
+    if (toggle) return app.notices.tell(app.t(toggle.closed ? 'now_closed' : 'now_open', { thread: titleOf(toggle.thread) }), undo)
+    const [{ item, action, replies }] = choices
+    const same = choices.every((choice) => choice.action === action)
+    const text = choices.length > 1 ? `many_${same ? action : 'approve'}` : replies ? 'done_approve_reply' : `done_${action}`
     const changed = () => this.#show(choices, grounds, choices[0].list)
     const ask = () => this.#outbox.hold(decision, async () => {
       app.notices.hide()
@@ -95,7 +104,10 @@ export class Decisions {
   undo() {
     const decision = this.#outbox.undo()
     if (!decision) return this.app.tell(this.app.t('nothing_to_undo'))
-    this.#bringBack(decision.choices)
+    const { choices, toggle } = decision
+    if (toggle) showClosed(this.app, toggle.thread, !toggle.closed)
+    else this.#bringBack(choices)
+    this.app.tallies.show()
     this.app.tell(this.app.t('undone'))
   }
 
@@ -105,7 +117,10 @@ export class Decisions {
    * @param {string} [note]
    */
   #bringBack(choices, note = '') {
-    for (const { item } of choices) this.#handled.delete(item.id)
+    for (const { item, replies } of choices) {
+      this.#handled.delete(item.id)
+      if (replies) this.app.replies.reopen(item.id)
+    }
     for (const list of this.app.lists) {
       const { state } = list
       const made = (/** @type {Choice} */ choice) => choice.list === list || (state && choice.list.state === state)
@@ -125,16 +140,32 @@ export class Decisions {
 
   /** @param {Decision[]} due @returns {Promise<{ again: Decision[], after: number }>} */
   async #deliver(due) {
-    await this.watch().catch(() => {})
+    await this.others.watch().catch(() => {})
     /** @type {Decision[]} */
     const again = []
     let after = PAUSE
+    for (const decision of due) {
+      if (!decision.toggle) continue
+      const { thread, closed } = decision.toggle
+      try {
+        await setClosed(this.app, thread, closed)
+        showClosed(this.app, thread, closed)
+      } catch (error) {
+        if (isFinal(error)) {
+          showClosed(this.app, thread, !closed)
+          this.app.tell(this.app.t('failed', { why: this.app.explain(error) }))
+        } else {
+          after = this.#failed(error)
+          again.push(decision)
+        }
+      }
+    }
     const open = due.map((decision) => ({ ...decision, choices: decision.choices.filter((choice) => !this.#clashes(choice)) }))
     for (const batch of batches(open)) {
       let left = batch.choices
       try {
         const { data } = await this.app.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
-        left = this.#settle(batch, data.failed)
+        left = await this.#settle(batch, data.failed)
       } catch (error) {
         if (isFinal(error)) {
           this.#refused(batch, error)
@@ -156,15 +187,34 @@ export class Decisions {
     if (last) last.at = Date.now()
   }
 
-  /** What became of a request. @param {Batch} batch @param {{ id: number, code: string }[]} failed @returns {Choice[]} what has to be sent again */
-  #settle({ choices }, failed) {
+  /** What became of a request. @param {Batch} batch @param {{ id: number, code: string }[]} failed @returns {Promise<Choice[]>} what has to be sent again */
+  async #settle({ choices }, failed) {
     const codes = new Map(failed.map(({ id, code }) => [id, code]))
     for (const choice of choices) {
       const code = codes.get(choice.item.id)
       if (code === 'not_found') this.app.tell(this.app.t('deleted', { name: this.app.nameOf(choice.item) }))
       else if (code === 'comment_changed') this.#bringBackChanged(choice)
+      else if (!code && choice.replies) await this.#reply(choice)
     }
     return choices.filter(({ item }) => codes.get(item.id) === 'unavailable')
+  }
+
+  /** Sends the replies to what was approved. @param {Batch} batch @param {{ id: number }[]} failed */
+  #replyAll({ choices }, failed) {
+    const due = choices.filter(({ item, replies }) => replies && !failed.some(({ id }) => id === item.id))
+    return Promise.all(due.map(({ item }) => this.app.replies.deliver(item)))
+  }
+
+  /** Sends the reply that waited for an approval. If that fails, the comment comes back with its box. @param {Choice} choice */
+  async #reply(choice) {
+    try {
+      await this.app.replies.deliver(choice.item)
+    } catch (error) {
+      const text = this.app.t('not_replied', { why: this.app.explain(error) })
+      const item = await commentNow(this.app.client, choice.item.id).catch(() => choice.item)
+      this.#bringBack([{ ...choice, item }], text)
+      this.app.tell(text)
+    }
   }
 
   /** @param {Choice} choice */
@@ -194,66 +244,31 @@ export class Decisions {
 
   /** @param {Decision[]} again */
   #tellWaiting(again) {
-    const n = again.reduce((sum, { choices }) => sum + choices.length, 0)
+    const n = again.reduce((sum, { choices, toggle }) => sum + (toggle ? 1 : choices.length), 0)
     if (n && !this.app.entry.isAsking) this.app.tell(this.app.t('not_sent', { n }), { label: this.app.t('retry'), act: () => this.#outbox.hurry() })
     else if (!n && this.app.notices.stays) this.app.notices.hide()
   }
 
   /** Sends all that waits at once, also while the page goes. */
   flush() {
-    const sent = batches(this.#outbox.takeAll()).map((batch) =>
-      this.app.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true }).catch(() => {}))
+    const all = this.#outbox.takeAll()
+    const toggled = all.map(({ toggle }) => toggle && setClosed(this.app, toggle.thread, toggle.closed).catch(() => {}))
+    const sent = batches(all).map((batch) =>
+      this.app.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
+        .then(({ data }) => this.#replyAll(batch, data.failed)).catch(() => {}))
     this.app.notices.hide()
-    return Promise.all(sent)
-  }
-
-  /** Reads in the log what has been decided since the last look. */
-  async watch() {
-    const { data } = /** @type {{ data: LogEntry[] }} */ (await this.app.client.get('moderation/log', { cursor: '', per_page: 50 }))
-    const last = this.#newest
-    this.#newest = data[0]?.id ?? null
-    if (last === undefined) return
-    const known = data.findIndex(({ id }) => id === last)
-    for (const entry of data.slice(0, known < 0 ? undefined : known).reverse()) this.#hear(entry)
-  }
-
-  /** @param {LogEntry} entry */
-  #hear(entry) {
-    const { comment_id: id, action } = entry
-    if (id == null || !['approve', 'reject', 'dismiss'].includes(action)) return
-    const own = entry.moderator.id === this.app.me?.id
-    if (own && this.#handled.has(id)) return
-    const cards = this.app.cards.filter(({ item }) => item.id === id)
-    for (const card of cards) card.update(decidedAs(card.item, entry), own && this.app.bans.sweeps(card.item) ? '' : this.#byWhom(entry))
-    if (!cards.length && !own) this.#heard.set(id, entry)
-  }
-
-  /** @param {LogEntry} entry */
-  #byWhom({ moderator, action }) {
-    return this.app.t(`${moderator.id === this.app.me?.id ? 'by_you' : 'by_other'}_${action}`, { name: moderator.name })
+    return Promise.all([...toggled, ...sent])
   }
 
   /** Whether someone else has decided meanwhile. If they decided otherwise, the comment comes back. @param {Choice} choice */
   #clashes(choice) {
-    const entry = this.#heard.get(choice.item.id)
+    const entry = this.others.take(choice.item.id)
     if (!entry) return false
-    this.#heard.delete(choice.item.id)
     if (entry.action !== choice.action) {
-      this.#bringBack([{ ...choice, item: decidedAs(choice.item, entry) }], this.#byWhom(entry))
-      this.app.tell(this.#byWhom(entry))
-    }
+      this.#bringBack([{ ...choice, item: decidedAs(choice.item, entry) }], this.others.words(entry))
+      this.app.tell(this.others.words(entry))
+    } else if (choice.replies) this.#reply(choice)
     return true
-  }
-
-  /** Takes note that a list shows these comments as they are now. @param {Item[]} items */
-  show(items) {
-    for (const { id } of items) this.#heard.delete(id)
-  }
-
-  /** Forgets what others have decided. */
-  leave() {
-    this.#newest = undefined
-    this.#heard.clear()
   }
 
   /** Forgets what waits. */

@@ -5,11 +5,10 @@
  */
 
 import { h } from '../kit/dom.js'
-import { toggleThread } from './threads.js'
 
 const KEYS = /** @type {const} */ ([
   ['j k', 'help_move'], ['a', 'help_approve'], ['r', 'reject'], ['1–6', 'help_reason'], ['b', 'help_ban'],
-  ['c', 'help_close'], ['x', 'help_select'], ['X', 'help_range'], ['*', 'select_all'], ['u', 'help_undo'], ['?', 'help_help'], ['Esc', 'help_clear'],
+  ['c', 'help_close'], ['Enter', 'help_reply'], ['x', 'help_select'], ['X', 'help_range'], ['*', 'select_all'], ['u', 'help_undo'], ['?', 'help_help'], ['Esc', 'help_clear'],
 ])
 
 /** The name of the setting that switches letters off, as kept on this device. */
@@ -71,6 +70,11 @@ export class Keys {
       if (!top && list?.selection.clear()) event.preventDefault()
       return
     }
+    const card = list?.current
+    if (event.key === 'Enter' && card && event.composedPath()[0] === card.element) {
+      event.preventDefault()
+      return this.app.replies.open(card)
+    }
     if (!this.letters || !this.app.isOpen) return
     const letter = event.shiftKey ? event.key : event.key.toLowerCase()
     if (this.#press(letter, event.repeat, list)) event.preventDefault()
@@ -88,7 +92,7 @@ export class Keys {
       a: () => list?.decide('approve', list.chosen),
       r: () => list?.decide('reject', list.chosen),
       b: () => list && app.bans.banWriters(list, list.chosen),
-      c: () => card && toggleThread(app, card.item.thread),
+      c: () => card && app.decisions.toggle(card.item.thread),
       x: () => card && selection?.select(card, !card.selected),
       X: () => selection?.selectRange(),
       '*': () => selection?.selectAll(),

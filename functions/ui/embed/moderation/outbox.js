@@ -31,9 +31,14 @@ export class Outbox {
     this.#deliver = deliver
   }
 
-  /** @param {Choice[]} choices @returns {Decision} */
-  add(choices) {
-    const decision = { choices, at: Date.now(), grounds: { reason: null, note: null } }
+  /** All that was not delivered. */
+  get open() {
+    return [...this.#sending, ...this.waiting]
+  }
+
+  /** @param {Choice[]} choices @param {Decision['toggle']} [toggle] @returns {Decision} */
+  add(choices, toggle) {
+    const decision = { choices, toggle, at: Date.now(), grounds: { reason: null, note: null } }
     this.waiting.push(decision)
     this.#schedule()
     return decision
@@ -57,7 +62,7 @@ export class Outbox {
 
   /** Takes all that waits, to be sent elsewhere or forgotten. */
   takeAll() {
-    const all = [...this.#sending, ...this.waiting]
+    const all = this.open
     this.#sending = []
     this.waiting = []
     return all

@@ -6,17 +6,19 @@
 
 import { h } from '../kit/dom.js'
 import { Card } from './card.js'
-import { icon } from './icons.js'
+import { Cards } from './cards.js'
+import { emptyPanel } from './empty.js'
+import { filtersOf, searchField } from './search.js'
 import { Selection } from './selection.js'
 import { actionOf, applies } from './verdicts.js'
 
 
-/** A list of comments. The current one has the focus while the keyboard is used. */
-export class CardList {
-  /** The cards, in the order of the page. @type {Card[]} */
-  cards = []
-  /** @type {Card | null} */
-  current = null
+/** A search loads on until it has so many more cards, or has asked so often. */
+const FOUND = 20
+const REQUESTS = 5
+
+/** A list of comments. */
+export class CardList extends Cards {
   /** @type {string | null} */
   #cursor = ''
   /** The id of the newest comment that was loaded. */
@@ -32,14 +34,20 @@ export class CardList {
   /** @type {WeakMap<Element, () => void>} */
   #measures = new WeakMap()
   #nearEnd
+  /** What the comments have in common, as filters of the API. @type {Record<string, string>} */
+  #filters = {}
+  /** How many cards are enough for now, and how many requests are left. */
+  #goal = { cards: 0, requests: 0 }
 
   /**
    * @param {App} app
    * @param {{
-   *   label: string, empty: string, state?: State, load: (cursor: string, size?: number) => Promise<ListPage>,
+   *   label: string, empty: string, state?: State,
+   *   load: (cursor: string, size?: number, filters?: Record<string, string>) => Promise<ListPage>,
    * }} options `state`: that of a queue
    */
   constructor(app, { label, empty, state, load }) {
+    super()
     this.app = app
     this.state = state
     /** Whether comments stay in the list after a decision. */
@@ -49,15 +57,17 @@ export class CardList {
     this.load = load
     this.#feed.setAttribute('aria-label', label)
     this.#nearEnd = new IntersectionObserver(([{ isIntersecting }]) => isIntersecting && this.more(), { rootMargin: '1200px' })
-    this.element = h('div', { class: 'list' }, this.selectable && this.selection.element, this.#feed, this.#end)
+    if (state) this.#filters = /** @type {Record<string, string>} */ (filtersOf(app.searched) ?? {})
+    const search = state && searchField(app, (filters, enter) => this.#search(filters, enter))
+    this.element = h('div', { class: 'list' }, search, this.selectable && this.selection.element, this.#feed, this.#end)
     this.#feed.addEventListener('focusin', (event) => {
       const card = this.cards.find(({ element }) => element.contains(/** @type {Node} */ (event.target)))
-      if (card) this.#setCurrent(card)
+      if (card) this.setCurrent(card)
     })
     this.#feed.addEventListener('click', (event) => {
       const target = /** @type {Element} */ (event.target)
       const card = this.cards.find(({ element }) => element.contains(target))
-      if (card && !target.closest('a, button, input') && !getSelection()?.toString()) this.focus(card)
+      if (card && !target.closest('a, button, input, form') && !getSelection()?.toString()) this.focus(card)
     })
     this.selection.show()
   }
@@ -82,16 +92,32 @@ export class CardList {
     this.selection.show()
   }
 
+  /** Whether a part of the queue is shown. */
+  get #isFiltered() {
+    return Object.keys(this.#filters).length > 0
+  }
+
+  /** @param {Record<string, string>} filters @param {boolean} enter whether the first comment that is found takes the focus */
+  async #search(filters, enter) {
+    if (JSON.stringify(filters) !== JSON.stringify(this.#filters)) {
+      this.#filters = filters
+      this.current = null
+      await this.reload()
+    } else await this.#loading
+    if (enter) this.focusFirst()
+  }
+
   /** Loads the next page, if there is one. */
   more() {
     if (this.#cursor == null) return Promise.resolve()
     const turn = this.#turn
+    if (!this.#loading) this.#goal = { cards: this.cards.length + FOUND, requests: REQUESTS }
     this.#loading ??= this.#fetch(this.#cursor).finally(() => {
       if (turn !== this.#turn) return
       this.#loading = null
       // A new observation reports whether the end is still near.
       this.#nearEnd.unobserve(this.#end)
-      if (this.#cursor != null && this.cards.length) this.#nearEnd.observe(this.#end)
+      if (this.#cursor != null && this.cards.length && !this.#isFiltered) this.#nearEnd.observe(this.#end)
     })
     return this.#loading
   }
@@ -103,7 +129,7 @@ export class CardList {
     this.#feed.setAttribute('aria-busy', 'true')
     this.#end.replaceChildren(h('p', { class: 'muted centred' }, this.app.t('loading')))
     try {
-      const { data, next } = await this.load(cursor)
+      const { data, next } = await this.load(cursor, undefined, this.#filters)
       if (turn !== this.#turn) return
       this.#cursor = next
       this.#newest = Math.max(this.#newest, ...data.map(({ id }) => id))
@@ -121,15 +147,30 @@ export class CardList {
     }
     this.#feed.removeAttribute('aria-busy')
     this.selection.show()
-    if (!this.cards.length && this.#cursor != null) await this.#fetch(this.#cursor)
+    if (this.#cursor != null && this.#wantsMore()) await this.#fetch(this.#cursor)
+    else if (this.#isFiltered && !this.#end.childElementCount) this.#showFoot()
+  }
+
+  #wantsMore() {
+    return this.#isFiltered ? this.cards.length < this.#goal.cards && --this.#goal.requests > 0 : !this.cards.length
+  }
+
+  /** Below what was found: an offer to search on. */
+  #showFoot() {
+    const { t } = this.app
+    const searchOn = async () => {
+      const known = this.cards.length
+      await this.more()
+      if (this.cards[known]) this.focus(this.cards[known])
+      else /** @type {HTMLElement | null} */ (this.#end.querySelector('button, .panel'))?.focus()
+    }
+    this.#end.replaceChildren(
+      this.#cursor == null ? '' : h('button', { type: 'button', class: 'outlined', click: searchOn }, t('search_on')),
+      this.state === 'all' ? h('p', { class: 'muted small' }, t('search_all')) : '')
   }
 
   #showEmpty() {
-    const { t } = this.app
-    this.#end.replaceChildren(h('div', { class: 'panel', tabindex: '-1' },
-      h('span', { class: 'mark' }, icon('approve')),
-      h('h2', {}, t(this.empty)),
-      t(`${this.empty}_more`) && h('p', { class: 'muted' }, t(`${this.empty}_more`))))
+    this.#end.replaceChildren(emptyPanel(this.app, this.#isFiltered ? 'empty_search' : this.empty, this.#isFiltered && this.state === 'all' ? 'search_all' : ''))
   }
 
   async refresh() {
@@ -145,7 +186,7 @@ export class CardList {
 
   /** Looks whether a newer comment has come, and says so at the button that loads it. An empty list shows whatever has come. */
   async look() {
-    if (!this.state || this.#loading) return
+    if (!this.state || this.#loading || this.#isFiltered) return
     const { data } = await this.load('', 1)
     const known = Math.max(0, ...this.cards.map(({ item }) => item.id), this.#newest)
     const open = data.filter((item) => !this.app.decisions.isHandled(item, this.state))
@@ -173,11 +214,6 @@ export class CardList {
     this.selection.show()
   }
 
-  /** @param {number} id */
-  find(id) {
-    return this.cards.find(({ item }) => item.id === id)
-  }
-
   /**
    * Takes cards out. The next card that stays becomes the current one.
    * @param {Card[]} cards
@@ -191,10 +227,10 @@ export class CardList {
     this.cards = this.cards.filter(staying)
     if (next) {
       if (focused) this.focus(next)
-      else this.#setCurrent(next)
+      else this.setCurrent(next)
     }
     cards.forEach(({ element }) => element.remove())
-    if (next && focused) this.#reveal(next)
+    if (next && focused) this.reveal(next)
     this.selection.show()
     if (!next) this.#drained()
   }
@@ -221,35 +257,6 @@ export class CardList {
     else /** @type {HTMLElement | null} */ (this.#end.querySelector('.panel'))?.focus()
   }
 
-  /** @param {Card} card */
-  #setCurrent(card) {
-    if (this.current === card) return
-    this.current?.element.classList.remove('current')
-    this.current?.element.removeAttribute('aria-current')
-    this.current?.element.setAttribute('tabindex', '-1')
-    this.current = card
-    card.element.classList.add('current')
-    card.element.setAttribute('aria-current', 'true')
-    card.element.setAttribute('tabindex', '0')
-  }
-
-  /** @param {Card} card */
-  focus(card) {
-    this.#setCurrent(card)
-    card.element.focus({ preventScroll: true })
-    this.#reveal(card)
-  }
-
-  /** Gives the focus back to the current card. */
-  refocus() {
-    if (this.current) this.focus(this.current)
-  }
-
-  /** Scrolls as little as shows the card. @param {Card} card */
-  #reveal({ element }) {
-    element.scrollIntoView({ block: element.offsetHeight > innerHeight * 0.7 ? 'start' : 'nearest' })
-  }
-
   /** @param {1 | -1} step */
   async move(step) {
     const at = this.current ? this.cards.indexOf(this.current) : -1
@@ -264,9 +271,9 @@ export class CardList {
     return cards.length ? cards : this.cards.filter((card) => card === this.current)
   }
 
-  /** @param {Verdict} verdict @param {Card[]} cards */
-  decide(verdict, cards) {
-    const choices = cards.map(({ item }) => ({ item, action: actionOf(item, verdict), list: this }))
+  /** @param {Verdict} verdict @param {Card[]} cards @param {boolean} [replies] whether the texts in their boxes are sent then */
+  decide(verdict, cards, replies = false) {
+    const choices = cards.map(({ item }) => ({ item, action: actionOf(item, verdict), list: this, replies }))
     const changing = choices.filter(({ item, action }) => applies(item, action))
     // Someone else has decided the same: there is nothing left to send.
     const settled = cards.filter(({ item, note }) => note && !applies(item, actionOf(item, verdict)))

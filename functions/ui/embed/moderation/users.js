@@ -11,6 +11,8 @@ import { below } from './below.js'
 
 export class UsersPanel {
   #query = h('input', { type: 'search', maxlength: '50', autocomplete: 'off', input: () => this.#later() })
+  /** The members who wrote lately, before anything is typed. */
+  #recent = h('div', { class: 'recent' })
   #heading = h('h2')
   #rows = h('ul', { class: 'rows' })
   #end = h('div', { class: 'after' })
@@ -25,7 +27,7 @@ export class UsersPanel {
     const { t } = app
     this.element = h('div', { class: 'users' },
       h('label', { class: 'search' }, h('span', { class: 'visually-hidden' }, t('search_users')), this.#query),
-      this.#heading, this.#rows, this.#end)
+      this.#recent, this.#heading, this.#rows, this.#end)
     this.#query.placeholder = t('search_users')
   }
 
@@ -53,15 +55,25 @@ export class UsersPanel {
     const { signal } = this.#request
     this.#heading.textContent = t(q ? 'found' : 'banned_now')
     this.#end.replaceChildren(h('p', { class: 'muted centred' }, t('loading')))
+    if (!cursor) this.#recent.replaceChildren()
     try {
       const { data, meta } = await app.client.get('moderation/users', q ? { q } : { banned: 'true', cursor }, signal)
       for (const user of data) app.bans.learn(user)
+      if (!q && !cursor) await this.#showRecent(signal)
       this.#rows.append(...data.map((/** @type {Author & Ban} */ author) => this.#row(author)))
       const load = (/** @type {string} */ next) => this.#load(next)
       this.#end.replaceChildren(below(app, this.#rows, meta?.next_cursor, load, q ? 'empty_users' : 'empty_banned'))
     } catch (error) {
       if (!signal.aborted) this.#end.replaceChildren(app.problem(error, () => this.#load(cursor)))
     }
+  }
+
+  /** Those who are banned are below. @param {AbortSignal} signal */
+  async #showRecent(signal) {
+    const { client, t } = this.app
+    const { data } = await client.get('moderation/comments', { state: 'all', cursor: '', per_page: 50 }, signal)
+    const members = new Map(data.flatMap(({ user }) => (user.id == null || this.app.bans.of(user) ? [] : [[user.id, user]])))
+    if (members.size) this.#recent.replaceChildren(h('h2', {}, t('recent_writers')), h('ul', { class: 'rows' }, ...[...members.values()].map((user) => this.#row(user))))
   }
 
   /** @param {Author} author @returns {HTMLElement} */

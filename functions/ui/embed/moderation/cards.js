@@ -1,0 +1,46 @@
+/**
+ * Cards, one of which is the current one.
+ * @import { Card } from './card.js'
+ */
+
+/** Cards one below the other. The current one has the focus while the keyboard is used. */
+export class Cards {
+  /** In the order of the page. @type {Card[]} */
+  cards = []
+  /** @type {Card | null} */
+  current = null
+
+  /** @param {number} id */
+  find(id) {
+    return this.cards.find(({ item }) => item.id === id)
+  }
+
+  /** @param {Card} card */
+  setCurrent(card) {
+    if (this.current === card) return
+    this.current?.element.classList.remove('current')
+    this.current?.element.removeAttribute('aria-current')
+    this.current?.element.setAttribute('tabindex', '-1')
+    this.current = card
+    card.element.classList.add('current')
+    card.element.setAttribute('aria-current', 'true')
+    card.element.setAttribute('tabindex', '0')
+  }
+
+  /** @param {Card} card */
+  focus(card) {
+    this.setCurrent(card)
+    card.element.focus({ preventScroll: true })
+    this.reveal(card)
+  }
+
+  /** Gives the focus back to the current card. */
+  refocus() {
+    if (this.current) this.focus(this.current)
+  }
+
+  /** Scrolls as little as shows the card. @param {Card} card */
+  reveal({ element }) {
+    element.scrollIntoView({ block: element.offsetHeight > innerHeight * 0.7 ? 'start' : 'nearest' })
+  }
+}

@@ -1,0 +1,16 @@
+/**
+ * In place of cards: that there are none.
+ * @import { App } from './app.js'
+ */
+
+import { h } from '../kit/dom.js'
+import { icon } from './icons.js'
+
+/** @param {App} app @param {string} empty key of what it says @param {string} more key of what it says below */
+export function emptyPanel({ t }, empty, more) {
+  const below = t(more || `${empty}_more`)
+  return h('div', { class: 'panel', tabindex: '-1' },
+    h('span', { class: 'mark' }, icon(empty === 'empty_search' ? 'all' : 'approve')),
+    h('h2', {}, t(empty)),
+    below && h('p', { class: 'muted' }, below))
+}

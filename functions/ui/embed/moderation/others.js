@@ -1,0 +1,71 @@
+/**
+ * Hears in the log what other moderators decide.
+ * @import { Action, Item, LogEntry } from '../types.d.ts'
+ * @import { App } from './app.js'
+ */
+
+import { decided } from './verdicts.js'
+
+/** The comment as the decision in the log leaves it. The log has no reasons. @param {Item} item @param {LogEntry} entry */
+export const decidedAs = (item, { action, moderator, created_at }) =>
+  decided(item, /** @type {Action} */ (action), { reason: null, note: null, moderator, created_at })
+
+export class Others {
+  /** Decisions about comments that no list shows. @type {Map<number, LogEntry>} */
+  #heard = new Map()
+  /** The newest entry of the log; undefined before the first look. @type {LogEntry['id'] | null | undefined} */
+  #newest
+  #isHandled
+
+  /** @param {App} app @param {(id: number) => boolean} isHandled whether a comment was decided here */
+  constructor(app, isHandled) {
+    this.app = app
+    this.#isHandled = isHandled
+  }
+
+  /** Reads in the log what has been decided since the last look. */
+  async watch() {
+    const newest = async (/** @type {number} */ n) => /** @type {{ data: LogEntry[] }} */ (await this.app.client.get('moderation/log', { cursor: '', per_page: n })).data
+    const last = this.#newest
+    let data = await newest(10)
+    if (last !== undefined && data.length === 10 && !data.some(({ id }) => id === last)) data = await newest(50)
+    this.#newest = data[0]?.id ?? null
+    if (last === undefined) return
+    const known = data.findIndex(({ id }) => id === last)
+    for (const entry of data.slice(0, known < 0 ? undefined : known).reverse()) this.#hear(entry)
+  }
+
+  /** @param {LogEntry} entry */
+  #hear(entry) {
+    const { comment_id: id, action } = entry
+    if (id == null || !['approve', 'reject', 'dismiss'].includes(action)) return
+    const own = entry.moderator.id === this.app.me?.id
+    if (own && this.#isHandled(id)) return
+    const cards = this.app.cards.filter(({ item }) => item.id === id)
+    for (const card of cards) card.update(decidedAs(card.item, entry), own && this.app.bans.sweeps(card.item) ? '' : this.words(entry))
+    if (!cards.length && !own) this.#heard.set(id, entry)
+  }
+
+  /** @param {LogEntry} entry */
+  words({ moderator, action }) {
+    return this.app.t(`${moderator.id === this.app.me?.id ? 'by_you' : 'by_other'}_${action}`, { name: moderator.name })
+  }
+
+  /** Forgets a decision, and returns it. @param {number} id */
+  take(id) {
+    const entry = this.#heard.get(id)
+    this.#heard.delete(id)
+    return entry
+  }
+
+  /** Takes note that a list shows these comments as they are now. @param {Item[]} items */
+  show(items) {
+    for (const { id } of items) this.#heard.delete(id)
+  }
+
+  /** Forgets what others have decided. */
+  leave() {
+    this.#newest = undefined
+    this.#heard.clear()
+  }
+}

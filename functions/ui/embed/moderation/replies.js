@@ -1,0 +1,122 @@
+/**
+ * The boxes in which moderators reply to comments.
+ * @import { Item } from '../types.d.ts'
+ * @import { App } from './app.js'
+ * @import { Card } from './card.js'
+ */
+
+import { h } from '../kit/dom.js'
+import { json } from '../kit/json.js'
+import { standing } from './verdicts.js'
+
+/** @typedef {{ form: HTMLFormElement, field: HTMLTextAreaElement, problem: HTMLElement, send: HTMLButtonElement, key: string, isOpen: boolean }} Box */
+
+/** Whether a moderator may reply to it: everyone sees it, or will once it is approved. @param {Item} item */
+export const takesReplies = (item) => standing(item) !== 'rejected'
+
+export class Replies {
+  /** Boxes with text in them, by the id of the comment. @type {Map<number, Box>} */
+  #boxes = new Map()
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
+  }
+
+  /** The box that a card shows. @param {Card} card */
+  formIn({ item }) {
+    const box = this.#boxes.get(item.id)
+    if (!box?.isOpen) return null
+    box.send.textContent = standing(item) === 'waiting' ? this.app.t('approve_reply') : this.app.labels.reply
+    return box.form
+  }
+
+  /** @param {Card} card */
+  open(card) {
+    const { item } = card
+    if (!takesReplies(item)) return this.app.tell(this.app.t('nothing_to_do'))
+    const box = this.#boxes.get(item.id) ?? this.#box(item)
+    this.#boxes.set(item.id, box)
+    box.isOpen = true
+    card.render()
+    box.field.focus()
+  }
+
+  /** Shows the box again, with its text, when the comment is next shown. @param {number} id */
+  reopen(id) {
+    const box = this.#boxes.get(id)
+    if (box) box.isOpen = true
+  }
+
+  /** @param {Item} item @returns {Box} */
+  #box(item) {
+    const { t, labels } = this.app
+    const name = t('reply_to', { name: this.app.nameOf(item) })
+    const field = h('textarea', { rows: '3', dir: 'auto', 'aria-label': name, placeholder: name })
+    const problem = h('p', { class: 'error', role: 'alert' })
+    const send = h('button', { class: 'primary' }, labels.reply)
+    const here = () => this.app.cards.find(({ element }) => element.contains(form))
+    const form = h('form', {
+      class: 'reply',
+      submit: (/** @type {SubmitEvent} */ event) => {
+        event.preventDefault()
+        const card = here()
+        if (card) this.#send(card)
+      },
+      keydown: (/** @type {KeyboardEvent} */ event) => {
+        const sends = event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.isComposing
+        if (!sends && (event.key !== 'Escape' || event.isComposing)) return
+        event.preventDefault()
+        event.stopPropagation()
+        if (sends) form.requestSubmit()
+        else this.#fold(here())
+      },
+    }, field, problem, h('div', { class: 'buttons' },
+      h('button', { type: 'button', class: 'outlined', click: () => this.#fold(here()) }, t('cancel')), send))
+    return { form, field, problem, send, key: crypto.randomUUID(), isOpen: true }
+  }
+
+  /** Puts the box aside, with its text. @param {Card | undefined} card */
+  #fold(card) {
+    const box = card && this.#boxes.get(card.item.id)
+    if (!box) return
+    box.isOpen = false
+    if (!box.field.value.trim()) this.#boxes.delete(card.item.id)
+    card.render()
+    card.list.focus(card)
+  }
+
+  /** @param {Card} card */
+  async #send(card) {
+    const { item, list } = card
+    const box = this.#boxes.get(item.id)
+    if (!box || box.send.disabled) return
+    box.problem.textContent = ''
+    if (!box.field.value.trim()) return box.field.focus()
+    if (standing(item) === 'waiting') {
+      box.isOpen = false
+      return list.decide('approve', [card], true)
+    }
+    box.send.disabled = true
+    try {
+      await this.deliver(item)
+      card.render()
+      list.focus(card)
+      this.app.tell(this.app.t('replied', { name: this.app.nameOf(item) }))
+    } catch (error) {
+      box.problem.textContent = this.app.explain(error)
+      box.field.focus()
+    } finally {
+      box.send.disabled = false
+    }
+  }
+
+  /** Posts the text of the box, which goes then. @param {Item} item */
+  async deliver({ id, thread }) {
+    const box = this.#boxes.get(id)
+    if (!box) return
+    const path = [thread.type, thread.id].map(encodeURIComponent).join('/')
+    await this.app.client.request('POST', `${path}/comments`, { ...json({ body: box.field.value, parent_id: id }, box.key), keepalive: true })
+    this.#boxes.delete(id)
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * The field that searches a queue.
+ * @import { App } from './app.js'
+ */
+
+import { h } from '../kit/dom.js'
+
+/** Milliseconds after the last letter. */
+const REST = 300
+
+/** A filter by name, or a word. Quotation marks hold words together. */
+const PART = /(?:(from|in|since):\s*)("[^"]*"?|\S*)|("[^"]*"?|\S+)/gi
+
+/** What was typed, as filters of the API. `null` while one of them is nothing that it may be. @param {string} text */
+export function filtersOf(text) {
+  /** @type {Record<string, string[]>} */
+  const given = { q: [], from: [], in: [], since: [] }
+  for (const [, name = 'q', value, word] of text.matchAll(PART)) given[name.toLowerCase()].push((value ?? word).replaceAll('"', '').trim())
+  const values = Object.values(given).flat()
+  const thread = given.in.at(-1)
+  const day = given.since.at(-1)
+  const since = day && /^\d{4}-\d\d-\d\d$/.test(day) ? new Date(`${day}T00:00`) : null
+  if (values.includes('') || (thread && !/^[^/]+\/[^/]+$/.test(thread)) || (day && !Number.isFinite(since?.getTime()))) return null
+  const joined = (/** @type {string[]} */ words) => words.join(' ') || undefined
+  /** @type {Record<string, string | undefined>} */
+  const filters = { q: joined(given.q), from: joined(given.from), thread, since: since?.toISOString() }
+  return Object.fromEntries(Object.entries(filters).filter(([, value]) => value != null))
+}
+
+/**
+ * A field that calls `search` with the filters in it, and whether to go on to what was found. It keeps its text for the next queue.
+ * @param {App} app @param {(filters: Record<string, string>, enter: boolean) => void} search
+ */
+export function searchField(app, search) {
+  const { t } = app
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer
+  const run = (enter = false) => {
+    clearTimeout(timer)
+    const filters = filtersOf(field.value)
+    field.setAttribute('aria-invalid', `${!filters}`)
+    app.searched = field.value
+    if (filters) search(/** @type {Record<string, string>} */ (filters), enter)
+  }
+  const field = h('input', {
+    type: 'search', maxlength: '200', autocomplete: 'off', spellcheck: 'false', dir: 'auto', 'aria-describedby': 'search-hint', placeholder: t('search_hint'),
+    input: () => {
+      clearTimeout(timer)
+      timer = setTimeout(run, REST)
+    },
+    keydown: (/** @type {KeyboardEvent} */ event) => event.key === 'Enter' && !event.isComposing && run(true),
+  })
+  field.value = app.searched
+  return h('div', { class: 'search', role: 'search' },
+    h('label', {}, h('span', { class: 'visually-hidden' }, t('search')), field),
+    h('p', { id: 'search-hint', class: 'muted' }, t('search_hint')))
+}

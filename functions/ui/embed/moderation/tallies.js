@@ -1,0 +1,32 @@
+/**
+ * How many comments wait, and how many are reported, at their tabs.
+ * @import { State } from '../types.d.ts'
+ * @import { App } from './app.js'
+ */
+
+/** A count that means as many or more. */
+const MANY = 100
+
+export class Tallies {
+  /** As the service has said. @type {Partial<Record<State, number>>} */
+  #counts = {}
+
+  /** @param {App} app */
+  constructor(app) {
+    this.app = app
+  }
+
+  /** Shows the numbers, without the comments whose decisions wait. @param {Partial<Record<State, number>>} [counts] */
+  show(counts = this.#counts) {
+    this.#counts = counts
+    for (const [name, count] of Object.entries(counts)) {
+      const n = count < MANY ? Math.max(0, count - this.app.decisions.waitingIn(/** @type {State} */ (name))) : count
+      const tab = this.app.root.getElementById(`tab-${name}`)
+      const tally = /** @type {HTMLElement | undefined} */ (tab?.querySelector('.tally'))
+      if (!tab || !tally) continue
+      tally.textContent = n < MANY ? `${n}` : `${MANY}+`
+      tally.hidden = !n
+      tab.title = n ? this.app.t(n < MANY ? 'count' : 'count_more', { n }) : ''
+    }
+  }
+}
