@@ -84,7 +84,8 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         const { page } = await members.open(t, { record, context, init: member.keeping(one, seconds) })
         if (state !== 'ended') {
           await page.getByPlaceholder('Write a comment…').fill('Who would have thought?')
-          await page.getByRole('button', { name: 'Sign out', exact: true }).waitFor()
+          await page.locator('.me').click()
+          await page.getByRole('menuitem', { name: 'Sign out', exact: true }).waitFor()
         }
         await taking(page, '')(state)
       }

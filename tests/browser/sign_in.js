@@ -28,7 +28,7 @@ export function people(w) {
 
   /** The next code for an address. @param {string} email @returns {Promise<string>} */
   async function codeFor(email) {
-    for (const end = Date.now() + 10_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
+    for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
       const page = await (await fetch(new URL('/_mail', w.service.api))).text()
       const codes = page.split('<article>').filter((mail) => mail.includes(`<p>${email}</p>`)).map((mail) => mail.match(/\b\d{8}\b/)?.[0])
       const code = codes.find((code) => !used.has(code))

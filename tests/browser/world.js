@@ -145,7 +145,7 @@ export class Images extends LocalServer {
 
   /** Waits until an image was asked for. @param {string} path */
   async asked(path) {
-    for (const end = Date.now() + 10_000; !this.requests.some((request) => request.path === path); ) {
+    for (const end = Date.now() + 60_000; !this.requests.some((request) => request.path === path); ) {
       if (Date.now() > end) throw new Error(`nobody asked for ${path}`)
       await new Promise((resolve) => setTimeout(resolve, 20))
     }

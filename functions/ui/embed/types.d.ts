@@ -6,7 +6,7 @@ type Schemas = components['schemas']
 
 export type User = Schemas['User']
 /** The visitor. */
-export type OwnUser = Schemas['OwnUser']
+export type OwnUser = Schemas['Visitor']
 export type Comment = Schemas['Comment']
 export type Ui = Schemas['Ui']
 

@@ -49,10 +49,10 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
 /// GET `ui`: the configuration of the widget, or of the moderators' page.
 async fn configuration(app: &App, call: &Call) -> Result<Answer> {
     let viewer = app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
-    let language = call.language();
+    let (language, now) = (call.language(), app.clock.now());
     let data = match call.parameter("for") {
-        None => ui::configuration(&app.config, &viewer, Labels::of_widget(language)),
-        Some("moderation") => ui::configuration_of_moderation(&app.config, &viewer, language),
+        None => ui::configuration(&app.config, &viewer, Labels::of_widget(language), now),
+        Some("moderation") => ui::configuration_of_moderation(&app.config, &viewer, language, now),
         Some(_) => return Err(FieldErrors::one("for", "The for must be moderation.").into()),
     };
     let mut answer = Answer::ok(&Data { data })

@@ -118,8 +118,10 @@ impl<'a> ThreadRequest<'a> {
     pub fn answer(&self, address: &ListAddress, presenter: &CommentPresenter<'_>, read: &PageRead) -> Result<Answer> {
         let page = &read.page;
         let parents = page.parents.iter();
-        let configuration =
-            |_| ui::configuration(presenter.config, presenter.viewer, Labels::of_widget(presenter.language));
+        let configuration = |_| {
+            let labels = Labels::of_widget(presenter.language);
+            ui::configuration(presenter.config, presenter.viewer, labels, presenter.now)
+        };
         let list = CommentList {
             data: parents.map(|parent| presenter.present_with_replies(&parent.comment, &parent.replies)).collect(),
             total: page.thread.parents + page.visitor_state.hidden_parents,

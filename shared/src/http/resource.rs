@@ -83,6 +83,23 @@ pub struct OwnUser {
     avatar: String,
 }
 
+/// The same, in the configuration of the widget.
+#[derive(Debug, Serialize)]
+pub struct Visitor {
+    #[serde(flatten)]
+    user: OwnUser,
+    /// When an account may choose another name, unless it may now.
+    name_from: Option<Timestamp>,
+}
+
+impl Visitor {
+    #[must_use]
+    pub fn new(config: &Config, user: &User, now: Timestamp) -> Self {
+        let from = user.renames_from().filter(|from| user.account.is_some() && *from > now);
+        Self { user: OwnUser::new(config, user), name_from: from }
+    }
+}
+
 impl OwnUser {
     #[must_use]
     pub fn new(config: &Config, user: &User) -> Self {

@@ -6,14 +6,15 @@ use serde_json::{Value, json};
 use crate::config::Config;
 use crate::domain::language::Language;
 use crate::domain::texts::Labels;
+use crate::domain::time::Timestamp;
 use crate::domain::viewer::Viewer;
 use crate::domain::webhook::EventKind;
 use crate::http::input::{MAX_BODY, MAX_REPORT_DETAILS};
-use crate::http::resource::OwnUser;
+use crate::http::resource::Visitor;
 use crate::policy;
 
 #[must_use]
-pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels) -> Value {
+pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels, now: Timestamp) -> Value {
     json!({
         "labels": labels,
         "features": features(config),
@@ -34,14 +35,14 @@ pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels) -> Value 
         },
         "feeds": config.features.feeds,
         "sign_in": config.sign_in.is_some(),
-        "auth": auth(config, viewer),
+        "auth": auth(config, viewer, now),
     })
 }
 
 /// The configuration for the moderators' page: the widget's, the texts of the page, and the events of webhooks.
 #[must_use]
-pub fn configuration_of_moderation(config: &Config, viewer: &Viewer, language: Language) -> Value {
-    let mut configuration = configuration(config, viewer, Labels::of_moderation(language));
+pub fn configuration_of_moderation(config: &Config, viewer: &Viewer, language: Language, now: Timestamp) -> Value {
+    let mut configuration = configuration(config, viewer, Labels::of_moderation(language), now);
     configuration["webhook_events"] = json!(EventKind::OF_COMMENTS.map(EventKind::name));
     configuration
 }
@@ -65,8 +66,8 @@ fn features(config: &Config) -> Value {
     })
 }
 
-fn auth(config: &Config, viewer: &Viewer) -> Value {
-    let user = viewer.user.as_ref().map(|user| OwnUser::new(config, user));
+fn auth(config: &Config, viewer: &Viewer, now: Timestamp) -> Value {
+    let user = viewer.user.as_ref().map(|user| Visitor::new(config, user, now));
     json!({
         "authenticated": user.is_some(),
         "moderator": viewer.is_moderator(),

@@ -86,7 +86,11 @@ async fn a_stranger_signs_in_by_the_code_of_a_mail_and_writes_under_a_name() {
     let ada = sign_in(&world, &world.guest(), ADA).await;
     assert_eq!((&ada.user["name"], &ada.user["avatar"]), (&Value::Null, &json!("")));
     let ui = ada.actor.get("ui").await.ok(200);
-    assert_eq!((&ui.data()["sign_in"], &ui.data()["auth"]["user"]), (&json!(true), &ada.user));
+    assert_eq!(ui.data()["sign_in"], true);
+    assert_eq!(
+        ui.data()["auth"]["user"],
+        json!({ "id": ada.user["id"], "name": null, "avatar": "", "name_from": null })
+    );
     let comment = world.user(7, "Bob").comment("posts/1", "x").await;
     ada.actor.like(comment).await.ok(200);
     ada.actor.report(comment, "spam").await.ok(201);
@@ -570,12 +574,24 @@ async fn a_later_name_waits_a_day_after_the_last_change() {
         let fresh = sign_in(&world, &world.guest(), ADA).await;
         fresh.actor.put("me/name", json!({ "name": name })).await
     };
+    let name_from = async || {
+        let fresh = sign_in(&world, &world.guest(), ADA).await;
+        let [alone, listed] = ["ui", "posts/1/comments?include=ui"].map(|path| fresh.actor.get(path));
+        let (alone, listed) = (alone.await.ok(200), listed.await.ok(200));
+        assert_eq!(alone.data()["auth"], listed.json["ui"]["auth"]);
+        alone.data()["auth"]["user"]["name_from"].clone()
+    };
     let comment = ada.actor.comment("posts/1", "x").await;
+    assert_eq!(name_from().await, json!(null));
     ada.actor.put("me/name", json!({ "name": "Ada L." })).await.ok(200);
+    let next = name_from().await;
+    assert_eq!(next, json!((world.now() + Duration::from_hours(24)).to_string()));
     name("Ada").await.refused(429, "rate_limited");
     world.pass(Duration::from_secs(24 * 3_600 - 1));
     name("Ada").await.refused(429, "rate_limited");
+    assert_eq!(name_from().await, next);
     world.pass(Duration::from_secs(1));
+    assert_eq!(name_from().await, json!(null));
     name("Ada M.").await.ok(200);
     world.finish_jobs().await;
     assert_eq!(world.guest().see("posts/1", comment).await["user"]["name"], "Ada M.");

@@ -45,7 +45,7 @@ async fn the_configuration_is_answered_whole() {
                 "moderator": false,
                 "banned": false,
                 "can_comment": true,
-                "user": { "id": 7, "name": "Ada", "avatar": "" },
+                "user": { "id": 7, "name": "Ada", "avatar": "", "name_from": null },
             },
         }})
     );

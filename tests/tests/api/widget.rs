@@ -144,7 +144,7 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     let pages = ["next_page", "previous_page"];
     // The moderators' page says it, in every language.
     let moderation = ["looks_like"];
-    let for_others = ["anonymous", "comment", "unlike", "view_replies"];
+    let for_others = ["anonymous", "comment", "linked_comment", "now_public", "show_thread", "unlike", "view_replies"];
     let widget = widget();
     let unsaid: Vec<String> = labels("en")
         .await

@@ -14,7 +14,7 @@ import { ahead, writer } from './later.js'
 const typed = new Set()
 
 /** The visitor as comments show people. Guests are who they last said they are. */
-const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
+export const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
 
 /** The names of a visitor's draft and of a guest's. A draft stays with who wrote it when the session ends. */
 function draftsOf({ path, ui, ended }, draft) {
@@ -72,7 +72,7 @@ export function composer(thread, purpose) {
   const bar = h('div', { class: 'bar' }, send)
   const box = h('div', { class: 'editor', part: 'editor' }, text)
   const events = { pointerenter: ahead.pointerenter, focusin: enhance, keydown, submit }
-  const element = h('form', { class: 'composer', novalidate: true, ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
+  const element = h('form', { class: 'composer', 'data-draft': draft, novalidate: true, ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
   // A guest's text becomes the draft of the member who signs in.
   if (kept !== left && typed.delete(left)) {
     keep(device.get(left))

@@ -1,10 +1,24 @@
 /** The head of a thread: its heading, the sort, and the reader's own settings. */
 
+import { avatar } from '../kit/avatar.js'
 import { button, h } from '../kit/dom.js'
-import { offersCodes } from '../kit/session.js'
+import { offersCodes, ownSession } from '../kit/session.js'
+import { visitor } from './composer.js'
 import { ahead } from './later.js'
 
 export const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
+
+/** Who is signed in, and the menu of that account. @param {any} thread */
+function me(thread) {
+  const { say, ui } = thread
+  const click = (event) => {
+    event.preventDefault()
+    thread.later(({ account }) => account(thread, opener))
+  }
+  const opener = button(avatar(visitor(ui.auth)), { ...ahead, class: 'me', 'aria-haspopup': 'menu', click })
+  opener.append(ui.auth.user.name ?? say('sign_in_name'))
+  return opener
+}
 
 /** @param {any} thread */
 export function headOf(thread) {
@@ -17,7 +31,9 @@ export function headOf(thread) {
     { class: 'top' },
     h('div', {}, h('h2', {}, `${say('comments')} `, total), ' ', fresh.since),
     features.sorting && select,
-    features.subscriptions && auth.authenticated && button(say('notifications'), { ...ahead, click: () => thread.later(({ chooseMails }) => chooseMails(thread)) }),
+    ownSession()
+      ? auth.user && me(thread)
+      : features.subscriptions && auth.authenticated && button(say('notifications'), { ...ahead, click: () => thread.later(({ chooseMails }) => chooseMails(thread)) }),
     offersCodes(ui) && !auth.authenticated && !ended && button(say('sign_in'), { ...ahead, click: () => thread.signIn() }),
   )
 }

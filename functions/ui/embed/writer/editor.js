@@ -14,7 +14,7 @@ import { mentions } from './mentions.js'
 import { clearMistakes, showMistakes } from './mistakes.js'
 import { postFirst } from './post.js'
 import { previewer } from './preview.js'
-import { chooseName } from './sign_in.js'
+import { chooseName, mayBeSent, sendLater } from './sign_in.js'
 import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 import { continueList, pastedLink, type } from './typing.js'
@@ -73,6 +73,11 @@ export function enhance(composer) {
 
   function submit() {
     if (isSending || !ui.auth.can_comment) return
+    const entrance = thread.section.querySelector('.sign-in input')
+    if (entrance) {
+      sendLater(thread, purpose.draft)
+      return entrance.focus()
+    }
     if (ownSession() && !ui.auth.user?.name) return chooseName(thread)
     clearMistakes(fields)
     if (showMistakes(fields, writer.missing())) return
@@ -163,4 +168,5 @@ export function enhance(composer) {
   count()
   enter()
   people.suggest()
+  if (mayBeSent(thread, purpose.draft)) submit()
 }

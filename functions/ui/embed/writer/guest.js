@@ -1,13 +1,11 @@
 /**
- * Who writes: a guest's fields, a member's session, and the box that subscribes to replies.
+ * Who writes: a guest's fields, a member's name, and the box that subscribes to replies.
  * @import { Editor } from '../types.d.ts'
  */
 
 import { avatar } from '../kit/avatar.js'
 import { device } from '../kit/device.js'
-import { button, h } from '../kit/dom.js'
-import { ownSession } from '../kit/session.js'
-import { chooseName, signOut } from './sign_in.js'
+import { h } from '../kit/dom.js'
 
 /** @param {Editor} editor */
 export function identity({ thread, purpose, element: form }) {
@@ -40,22 +38,11 @@ export function identity({ thread, purpose, element: form }) {
     return { ...chosen, guest_name: name.value, guest_email: email.value || undefined }
   }
 
-  /** What the session can do, in the composer of the thread. */
-  function session() {
-    if (!ownSession() || purpose.cancel) return []
-    return [
-      button(say(auth.user.name ? 'edit' : 'sign_in_name'), { 'aria-label': auth.user.name && `${say('edit')}: ${say('sign_in_name')}`, click: () => chooseName(thread) }),
-      button(say('sign_out'), { click: () => signOut(thread, false) }),
-      button(say('sign_out_everywhere'), { click: () => signOut(thread, true) }),
-    ]
-  }
-
   showHint()
   const element = h(
     'div',
     { class: 'identity' },
     auth.user?.name && !purpose.isEdit && h('span', {}, before, h('b', { dir: 'auto' }, auth.user.name), after),
-    ...(auth.user ? session() : []),
     features.subscriptions && !purpose.isEdit && h('label', {}, subscribe, say('subscribe')),
   )
   const labels = [h('label', {}, say('guest_name'), name), h('label', {}, say('guest_email'), hint, email)]

@@ -1,5 +1,6 @@
 /** What the reader calls once a visitor writes. */
 
+export { account } from './account.js'
 export { edit, reopen, reply } from './below.js'
 export { enhance } from './editor.js'
 export { chooseMails } from './mails.js'

@@ -1,4 +1,4 @@
-/** The menu of a comment: its actions besides like and reply. */
+/** Menus: that of a comment, with its actions besides like and reply, and others like it. */
 
 import { API } from '../kit/address.js'
 import { button, drawing, h } from '../kit/dom.js'
@@ -21,12 +21,16 @@ const SIGNS = {
   approve: 'M3 8l3 4 7-8',
   reject: 'M4 4l8 8M12 4l-8 8',
   moderation: 'M8 2l5 2v4q0 4-5 6-5-2-5-6V4z',
+  change_name: 'M3 13l1-3 7-7 2 2-7 7zM10 4l2 2',
+  notifications: 'M4 11V7a4 4 0 0 1 8 0v4l1 1H3zM7 14h2',
+  sign_out: 'M7 3H3v10h4M6 8h7M10 5l3 3-3 3',
+  sign_out_everywhere: 'M7 3H3v10h4M6 8h7M10 5l3 3-3 3',
 }
 
 /** How long guests can change what they have written. */
 const GUESTS_TIME = 15 * 60_000
 
-/** Labels and what they do, in groups. */
+/** What can be done with a comment, in groups: by label, a function of it or an address. */
 function groups({ thread, comment }) {
   const { features, auth } = thread.ui
   const { can, pinned, reported, is_approved, review, created_at } = comment
@@ -45,16 +49,21 @@ function groups({ thread, comment }) {
 }
 
 /** Shows the menu of a comment, or hides it. */
-export function menu(view) {
-  const { thread, opener } = view
+export const menu = (view) => showMenu(view.thread, view.opener, groups(view), view)
+
+/** Shows a menu, or hides it. Gives its items. @param {any} thread @param {any} opener @param {Record<string, any>[]} groups @param {any} [subject] what its functions get @returns {HTMLElement[]} */
+export function showMenu(thread, opener, groups, subject) {
   const { say, section } = thread
-  if (opener.popoverTargetElement?.isConnected) return opener.popoverTargetElement.hidePopover()
+  if (opener.popoverTargetElement?.isConnected) {
+    opener.popoverTargetElement.hidePopover()
+    return []
+  }
 
   function item([label, act]) {
     const attributes = { role: 'menuitem', tabindex: -1, class: /delete|reject/.test(label) && 'danger', 'aria-disabled': label === 'reported' && 'true' }
     const click = () => {
       element.hidePopover()
-      if (typeof act === 'function') thread.attempt(async () => act(view))
+      if (typeof act === 'function') thread.attempt(async () => act(subject))
     }
     const content = [drawing(SIGNS[label.replace(/^un|ed$/g, '')]), say(label)]
     if (typeof act === 'string') return h('a', { ...attributes, href: act, target: '_blank', rel: 'noopener', click }, ...content)
@@ -73,11 +82,12 @@ export function menu(view) {
     if (key === 'Tab') element.hidePopover()
   }
 
-  const entries = groups(view).map((group) => Object.entries(group).filter(([, act]) => act).map(item))
+  const entries = groups.map((group) => Object.entries(group).filter(([, act]) => act).map(item))
   const rows = entries.filter(({ length }) => length).flatMap((group, place) => (place ? [h('hr'), ...group] : group))
   const element = h('div', { class: 'menu sheet', part: 'menu', role: 'menu', popover: 'auto', 'aria-label': say('more'), toggle, keydown }, ...rows)
   dress(thread)
   moveByArrows(element)
   section.append(element)
   togglePopover(element, opener, true)
+  return entries.flat()
 }

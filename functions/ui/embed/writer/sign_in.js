@@ -9,6 +9,19 @@ import { dress } from './style.js'
 
 let isWarned = false
 
+/** The draft of a thread that is sent once somebody has signed in. @type {{ thread: any, draft: string | undefined } | null} */
+let waiting = null
+
+/** @param {any} thread @param {string} [draft] */
+export const sendLater = (thread, draft) => (waiting = { thread, draft })
+
+/** Whether a draft waited for somebody to sign in, who did. @param {any} thread @param {string} draft */
+export function mayBeSent(thread, draft) {
+  if (waiting?.thread !== thread || waiting?.draft !== draft) return false
+  waiting = null
+  return !!ownSession() && !!thread.ui.auth.user?.name
+}
+
 /** @param {any} thread @param {string} label the hint if there is no way to sign in @param {any} [view] the comment being replied to */
 export function leadToSignIn(thread, label, view) {
   const { host, say, toast, ui } = thread
@@ -20,43 +33,47 @@ export function leadToSignIn(thread, label, view) {
   isWarned = true
 }
 
-/** Shows a form below the composer or a comment, and reloads the thread after it. */
+/** Shows a form below the composer or a comment, and reloads the thread after it. What somebody wanted to send is sent then. */
 function enter(thread, form, view) {
   const { api, say, root, notice } = thread
   const explain = (error) => why(thread, error)
   const place = view?.slot ?? notice
   const before = root.activeElement
+  sendLater(thread, before?.closest('form')?.dataset.draft)
   const giveUp = () => {
+    waiting = null
     place.replaceChildren()
     before?.focus()
   }
   const done = async () => {
     // A composer in a comment's slot becomes a reply.
     if (!view) place.replaceChildren()
-    await showAnew(thread, !view)
+    await showAnew(thread)
+    if (waiting?.draft === 'new') thread.section.querySelector('textarea').focus()
   }
   dress(thread)
   place.replaceChildren(form({ api, say, explain, done, giveUp }))
   place.querySelector('input').focus()
 }
 
-async function showAnew(thread, hasFocus = true) {
+/** Loads the thread for another visitor. The focus is where visitors sign in and out, and goes to a reply that was begun. */
+async function showAnew(thread) {
   thread.ended = null
   await thread.load()
-  if (hasFocus) thread.section.querySelector('textarea')?.focus()
+  thread.section.querySelector('.top')?.lastElementChild.focus()
 }
 
 /** Asks for a name, instead of the present one. */
 export const chooseName = (thread) => enter(thread, (entrance) => nameForm(entrance, thread.ui.auth.user.name))
 
 /** Everywhere is all that this account has. What is here ends without a connection too. @param {any} thread @param {boolean} everywhere */
-export const signOut = (thread, everywhere) =>
-  thread.attempt(async () => {
-    await alone(async () => {
-      const { refresh_token } = ownSession()
-      const end = anonymous.request('POST', 'sign_in/end', json({ refresh_token, everywhere }))
-      await (everywhere ? end : end.catch(() => {}))
-      keepSession()
-    })
-    await showAnew(thread)
+export async function signOut(thread, everywhere) {
+  await alone(async () => {
+    const { refresh_token } = ownSession()
+    const end = anonymous.request('POST', 'sign_in/end', json({ refresh_token, everywhere }))
+    await (everywhere ? end : end.catch(() => {}))
+    keepSession()
   })
+  await showAnew(thread)
+  return thread.root.activeElement
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { people, signInFor } from './sign_in.js'
+import { newRecord, world } from './world.js'
+
+const w = world((site) => ({ ...signInFor(site), SVC_ALLOW_GUESTS: 'true' }))
+const { codeFor } = people(w)
+
+/** @typedef {import('playwright-core').Page} Page */
+
+const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
+const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
+
+test('one e-mail field shows at a time, and what a guest sends meanwhile waits for the sign-in', async (t) => {
+  const { page } = await w.open(t, { record: newRecord() })
+  await composer(page).fill('Which name?')
+  await page.getByLabel('Your name').waitFor()
+  await button(page, 'Sign in').click()
+  const form = page.getByRole('form', { name: 'Sign in' })
+  await form.getByLabel('Your e-mail address').waitFor()
+  await page.getByLabel('Your name').waitFor({ state: 'hidden' })
+  assert.equal(await page.getByLabel('Your e-mail address').filter({ visible: true }).count(), 1)
+  await page.keyboard.press('Escape')
+  await page.getByLabel('Your name').waitFor()
+  await button(page, 'Sign in').first().click()
+  await button(page, 'Post comment').click()
+  await form.getByLabel('Your e-mail address').and(page.locator(':focus')).fill('which@example.org')
+  await page.keyboard.press('Enter')
+  await form.getByLabel('Code from the email').fill(await codeFor('which@example.org'))
+  await page.keyboard.press('Enter')
+  await form.getByLabel('Your public name').fill('Witch')
+  await page.keyboard.press('Enter')
+  await page.locator('article').filter({ hasText: 'Witch' }).getByText('Which name?').waitFor()
+})
+
