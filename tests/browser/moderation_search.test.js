@@ -207,6 +207,12 @@ test('users begin with the members who wrote lately, and the log has the first w
   assert.equal(await page.getByRole('heading', { name: 'Recent writers' }).count(), 0)
   await tab(page, 'Log')
   await page.locator('.log li', { hasText: 'Grace of words' }).locator('.excerpt', { hasText: 'Ada of late These are words' }).waitFor()
+  for (const width of [1000, 320]) {
+    await page.setViewportSize({ width, height: 800 })
+    const boxes = await page.locator('.log li').first().evaluate((row) => ['.did', '.actions', '.excerpt'].map((part) => row.querySelector(part)?.getBoundingClientRect().toJSON()))
+    const [did, actions, excerpt] = boxes
+    assert.ok(did.height < 60 && (actions.bottom <= excerpt.top + 8 || actions.top >= excerpt.bottom - 1) && excerpt.width > width / 2, JSON.stringify(boxes))
+  }
 })
 
 test('axe finds nothing in a search and in a reply, and nothing sticks out', async (t) => {

@@ -54,11 +54,11 @@ export class LogPanel {
     return h('li', { class: 'row' },
       h('time', { class: 'muted', datetime: entry.created_at, title: inFull(entry.created_at, language) }, ago(entry.created_at, language)),
       h('span', { class: 'did' }, h('strong', { dir: 'auto' }, moderator), ' ', h('span', { class: `deed ${action}` }, what)),
-      entry.excerpt && h('span', { class: 'excerpt', dir: 'auto' }, h('strong', {}, h('bdi', {}, entry.excerpt.name || app.labels.guest)), ' ', entry.excerpt.text),
       h('span', { class: 'muted thread', dir: 'auto' }, entry.thread),
       h('span', { class: 'actions' },
         comment != null && h('button', { type: 'button', class: 'quiet', click: () => app.side.showComment(comment) }, t('show')),
-        user != null && h('button', { type: 'button', class: 'quiet', click: () => app.side.showWriter({ id: user, name, avatar: '' }) }, name ? t('all_by', { name }) : t('user_number', { id: user }))))
+        user != null && h('button', { type: 'button', class: 'quiet', click: () => app.side.showWriter({ id: user, name, avatar: '' }) }, name ? t('all_by', { name }) : t('user_number', { id: user }))),
+      entry.excerpt && h('span', { class: 'excerpt', dir: 'auto' }, h('strong', {}, h('bdi', {}, entry.excerpt.name || app.labels.guest)), ' ', entry.excerpt.text))
   }
 
   close() {}
