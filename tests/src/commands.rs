@@ -24,12 +24,13 @@ pub async fn erase(
     bucket: &server::bucket::Bucket,
     clock: Clock,
     who: Who,
+    patience: Duration,
 ) -> Result<Receipt, PersonError> {
     let salt = Secret::from(SALT.to_owned());
     let lease = Lease { store, clock: clock.clone(), holder: "one".to_owned(), patience: Duration::ZERO };
     let objects = bucket.client();
     let bucket = Bucket::new(&objects, MEDIA);
-    Eraser { store, bucket, salt: &salt, clock, lease, machine: None }.erase(who).await
+    Eraser { store, bucket, salt: &salt, clock, lease, patience, machine: None }.erase(who).await
 }
 
 /// Exports the table.

@@ -4,6 +4,7 @@
 
 mod actor;
 mod commands;
+mod compare;
 mod faults;
 mod form;
 mod privacy;
@@ -23,6 +24,7 @@ mod written;
 
 pub use self::actor::{Actor, by_guest, sign, wants};
 pub use self::commands::{erase, export, import};
+pub use self::compare::{differ, is_made_of, rounded, rounded_value};
 pub use self::faults::Faults;
 pub use self::form::{dot, form};
 pub use self::privacy::lines_logged;
@@ -31,7 +33,7 @@ pub use self::remote::Remote;
 pub use self::response::{TestResponse, ids, reversed, seen};
 pub use self::service::{Service, command};
 pub use self::settings::{MAIL, MEDIA_BASE, SALT, SECRET, SIGN_IN, START, TABLE};
-pub use self::stage::{Call, Changes, FREE, Instance, Mark, Stage, Task};
+pub use self::stage::{Call, Changes, FREE, Instance, Mark, Stage, Task, in_common};
 pub use self::table::Item;
 pub use self::world::{Setup, World, code, mail_token};
 pub use self::written::{assert_written, committed};

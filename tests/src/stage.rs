@@ -1,7 +1,7 @@
 //! A service whose calls to its table a test puts in order: those of two instances wait until they are released. What is to be
 //! handled waits until it is drained, and the clock until it is moved. Chance does not depend on the order.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -37,7 +37,7 @@ pub const FREE: usize = 2;
 const AHEAD: i64 = 20;
 
 /// A call to the table. The keys that it names begin with these texts, and are written or only read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
     operation: String,
     touches: BTreeSet<(String, bool)>,
@@ -61,14 +61,43 @@ impl Call {
         Self { operation: operation.to_owned(), touches }
     }
 
+    /// A pause in which others end what they have begun.
+    #[must_use]
+    pub fn pause() -> Self {
+        Self { operation: "pause".to_owned(), touches: BTreeSet::from([(String::new(), true)]) }
+    }
+
     /// Whether it matters which of the two is first.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
-        let meet = |(one, writes): &(String, bool), (two, others): &(String, bool)| {
-            (*writes || *others) && (one.starts_with(two) || two.starts_with(one))
-        };
         self.touches.iter().any(|one| other.touches.iter().any(|two| meet(one, two)))
     }
+}
+
+/// What the calls of two participants do to what both touch, with places for numbers: in other pairs it may be the same.
+#[must_use]
+pub fn in_common([one, other]: [&[(usize, Call)]; 2]) -> String {
+    let common = |calls: &[(usize, Call)], others: &[(usize, Call)]| {
+        let (mut text, others) = (String::new(), others.iter().flat_map(|(_, call)| &call.touches).collect::<Vec<_>>());
+        for (_, call) in calls {
+            let touches = call.touches.iter().filter(|touch| others.iter().any(|other| meet(touch, other)));
+            text.extend(touches.map(|touch| format!("{} {touch:?};", call.operation)));
+        }
+        text
+    };
+    let (text, mut numbers) = (format!("{} + {}", common(one, other), common(other, one)), Vec::new());
+    let places = text.split_inclusive(|c: char| !c.is_ascii_digit()).map(|part| {
+        let (number, rest) = part.split_at(part.trim_end_matches(|c: char| !c.is_ascii_digit()).len());
+        let place = numbers.iter().position(|known| *known == number).unwrap_or(numbers.len());
+        numbers.extend((place == numbers.len()).then(|| number.to_owned()));
+        format!("{place}{rest}")
+    });
+    places.collect()
+}
+
+/// Whether it matters which of these is first: what keys begin with, and whether they are written.
+fn meet((one, writes): &(String, bool), (two, others): &(String, bool)) -> bool {
+    (*writes || *others) && (one.starts_with(two) || two.starts_with(one))
 }
 
 fn touch(value: &Value, writes: bool, touches: &mut BTreeSet<(String, bool)>) {
@@ -89,7 +118,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, Default)]
 struct Turns {
     /// The calls that wait, with what releases them, by instance.
-    waiting: [VecDeque<(Call, oneshot::Sender<()>)>; FREE],
+    waiting: [Vec<(Call, oneshot::Sender<()>)>; FREE],
     released: usize,
     made: Vec<(usize, Call)>,
 }
@@ -112,7 +141,7 @@ impl HttpConnector for Line {
             let mut call = Call::read(&operation, &body);
             if instance < FREE {
                 let (release, released) = oneshot::channel();
-                locked(&turns).waiting[instance].push_back((call.clone(), release));
+                locked(&turns).waiting[instance].push((call.clone(), release));
                 released.await.expect("the call is released");
             }
             // Chance repeats itself, and the engine would take the next transaction for this one.
@@ -150,7 +179,9 @@ struct Messages {
 impl Transport for Messages {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
         let body: Value = serde_json::from_str(request.body()).unwrap_or_default();
-        if let Some(message) = body["MessageBody"].as_str() {
+        // Nobody is there whom webhooks could call.
+        let is_sent = |message: &&str| !message.contains(r#""Type":"Webhook""#);
+        if let Some(message) = body["MessageBody"].as_str().filter(is_sent) {
             let handler = if body["QueueUrl"] == Queues::url(JOBS) { "jobs" } else { "delivery" };
             let due = self.now.load(Ordering::Relaxed) + body["DelaySeconds"].as_i64().unwrap_or_default() * 1000;
             let event = json!({ "Records": [{ "messageId": "1", "receiptHandle": "1", "body": message }] });
@@ -237,20 +268,27 @@ impl Stage {
         self.messages.now.fetch_add(i64::try_from(time.as_millis()).expect("a short time"), Ordering::Relaxed);
     }
 
-    /// The next call of each instance. `None` while one that was released is not made yet.
+    /// The next call of each instance: of those that it makes at once, the first in their own order. `None` while one that was released is not made yet.
     #[must_use]
     pub fn next(&self) -> Option<[Option<Call>; FREE]> {
         let mut turns = locked(&self.turns);
         turns.waiting.iter_mut().for_each(|waiting| waiting.retain(|(_, release)| !release.is_closed()));
-        let next = turns.waiting.each_ref().map(|waiting| waiting.front().map(|(call, _)| call.clone()));
+        let next = turns.waiting.each_ref().map(|waiting| waiting.iter().map(|(call, _)| call).min().cloned());
         (turns.released == turns.made.len()).then_some(next)
     }
 
-    pub fn release(&self, instance: usize) {
+    /// Lets an instance make its next call, or end its pause.
+    pub fn release(&self, instance: usize, pauses: bool) {
         let mut turns = locked(&self.turns);
-        let (_, release) = turns.waiting[instance].pop_front().expect("a call that waits");
-        release.send(()).expect("the call waits");
         turns.released += 1;
+        if pauses {
+            turns.made.push((instance, Call::pause()));
+            return;
+        }
+        let waiting = &mut turns.waiting[instance];
+        let first = (0..waiting.len()).min_by_key(|place| waiting[*place].0.clone()).expect("a call that waits");
+        let (_, release) = waiting.remove(first);
+        release.send(()).expect("the call waits");
     }
 
     /// The calls that waited and were made since a state was brought back, and whose they were.

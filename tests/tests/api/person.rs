@@ -35,7 +35,7 @@ pub(crate) async fn erase_user(world: &World, id: u64) -> Receipt {
 
 async fn erase_by(world: &World, store: &Store, who: Who) -> Result<Receipt, PersonError> {
     let now = world.now();
-    tests::erase(store, world.bucket(), Clock::new(move || now), who).await
+    tests::erase(store, world.bucket(), Clock::new(move || now), who, Duration::ZERO).await
 }
 
 fn guest() -> Who {

@@ -50,6 +50,9 @@ const IMPORTED: &str = r#"
 {"comment":{"source_id":"559","parent":"558","thread":"one","created_at":"2020-01-02T03:04:06Z","author":{"name":"Pavel"},"body":"Hello","format":"markdown","state":"approved"}}
 "#;
 
+/// How long commands wait for requests that began before.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 const OPEN: [(&str, &str); 3] =
     [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true"), ("SVC_SPAM_REVIEW", "doubtful")];
 
@@ -57,6 +60,7 @@ const OPEN: [(&str, &str); 3] =
 pub(crate) const SCENES: &[Scene] = &[
     Scene { name: "replies", settings: &[&OPEN], set_up: &[
         ("", "", "tool import", ""),
+        ("", "mia", "GET ui", ""),
         // A comment with as many replies as are inline, and one more. The last is doubtful.
         ("P", "ada", "POST posts/1/comments", r#"{"body":"parent"}"#),
         ("P1", "bob", "POST posts/1/comments", r#"{"body":"first","parent_id":{P}}"#),
@@ -122,6 +126,7 @@ pub(crate) const SCENES: &[Scene] = &[
         op("close", "table", "mod", "POST posts/1/close", ""),
     ] },
     Scene { name: "decisions", settings: &[&OPEN], set_up: &[
+        ("", "mia", "GET ui", ""),
         ("T", "ada", "POST posts/1/comments", r#"{"body":"pinned"}"#),
         ("", "mod", "POST comments/{T}/pin", ""),
         ("C", "carol", "POST posts/1/comments", r#"{"body":"liked"}"#),
@@ -199,13 +204,13 @@ pub(crate) const SCENES: &[Scene] = &[
         op("enrol", "mail", "ada", "PUT me/notifications", r#"{"replies":false,"mentions":true,"own_records":false}"#),
         op("forget the address", "mail", "ada", "DELETE me/notifications", ""),
         op("unsubscribe", "mail", "guest", "POST mail/{stop}", "List-Unsubscribe=One-Click"),
-        op("rename", "name", "ada renamed", "GET ui", ""),
+        op("rename", "name erase", "ada renamed", "GET ui", ""),
         op("comment under the new name", "name", "ada renamed", "POST posts/1/comments", r#"{"body":"new"}"#),
         op("comment of Ada", "name", "ada", "POST posts/1/comments", r#"{"body":"hello"}"#),
         op("ban Ada", "name", "mod", "PUT users/7/ban", "{}"),
         op("events of rename", "name", "", "events rename", ""),
         op("jobs of rename", "", "", "jobs rename", ""),
-        op("erase Ada", "", "", "tool erase 7", ""),
+        op("erase Ada", "erase", "", "tool erase 7", ""),
         op("repair", "", "", "tool repair", ""),
         op("add a webhook", "webhook", "mod", "POST moderation/webhooks", r#"{"url":"https://hooks.example.org/2","events":["comment.created"]}"#),
         op("edit the webhook", "webhook", "mod", "PATCH moderation/webhooks/{H}", r#"{"events":["comment.deleted"]}"#),
@@ -319,10 +324,10 @@ impl Set {
             }
             ["tool", "erase", user] => {
                 let (who, bucket) = (Who::User(UserId(user.parse().expect("a user"))), &self.stage.services.bucket);
-                tests::erase(store, bucket, clock, who).await.err().map(|fault| fault.to_string())
+                tests::erase(store, bucket, clock, who, PATIENCE).await.err().map(|fault| fault.to_string())
             }
             ["tool", "repair"] => {
-                let check = Check { repair: true, patience: Duration::from_secs(5) };
+                let check = Check { repair: true, patience: PATIENCE };
                 check.run(store, &clock, &mut Vec::new()).await.err().map(|fault| fault.to_string())
             }
             ["tool", "import"] => {

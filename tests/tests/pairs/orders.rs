@@ -21,10 +21,14 @@ fn races(trace: &[(usize, Call)]) -> Vec<(usize, usize)> {
     // Up to where each has to do with the other already.
     let mut known = [None; 2];
     for (place, (who, call)) in trace.iter().enumerate() {
-        let earlier = trace[..place].iter().rposition(|(other, earlier)| other != who && earlier.meets(call));
+        let meets = |(other, earlier): &(usize, Call)| other != who && earlier.meets(call);
+        // All that has begun ends before a pause does, so that it may only begin later.
+        let is_pause = *call == Call::pause();
+        let earlier =
+            if is_pause { trace[..place].iter().position(meets) } else { trace[..place].iter().rposition(meets) };
         if earlier > known[*who] {
             races.extend(earlier.map(|earlier| (earlier, *who)));
-            known[*who] = earlier;
+            known[*who] = if is_pause { Some(place) } else { earlier };
         }
     }
     races

@@ -1,6 +1,7 @@
 //! What moderators have decided about a writer is on the writer's row, whoever decides at once, and whatever fails meanwhile.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use shared::domain::comment::State;
@@ -43,7 +44,7 @@ pub(crate) async fn erase(world: &World, id: UserId) {
     let now = world.now();
     let left = loop {
         let clock = Clock::new(move || now);
-        if let Ok(receipt) = tests::erase(&world.store(), world.bucket(), clock, Who::User(id)).await {
+        if let Ok(receipt) = tests::erase(&world.store(), world.bucket(), clock, Who::User(id), Duration::ZERO).await {
             break receipt.left;
         }
     };

@@ -13,7 +13,7 @@ use super::table::Table;
 use super::{Failure, UNUSABLE, data_dir};
 
 /// A deployed service completes the requests under way within this time.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Recount a table and print what is wrong. The exit code is 1 if anything is,
 /// 3 if the table cannot be used

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use md5::{Digest, Md5};
@@ -20,6 +21,7 @@ use transfer::lease::{Lease, PATIENCE};
 use transfer::person::erase::{Eraser, Machine, Mail, Receipt, Retained};
 use transfer::person::export::export;
 
+use super::check;
 use super::deployed::sdk_config;
 use super::export::write_to;
 use super::kept::open_bucket;
@@ -153,6 +155,7 @@ impl Options {
             salt,
             clock: Clock::system(),
             lease,
+            patience: if self.table.is_some() { check::PATIENCE } else { Duration::ZERO },
             machine: table.kept.as_ref().map(|kept| kept as &dyn Machine),
         };
         let mut receipt = eraser.erase(self.who.who(salt)?).await?;

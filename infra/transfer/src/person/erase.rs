@@ -84,6 +84,8 @@ pub struct Eraser<'a> {
     pub salt: &'a Secret,
     pub clock: Clock,
     pub lease: Lease<'a>,
+    /// How long a request may take that began before. Zero when the service isn't running.
+    pub patience: Duration,
     /// `None` for a deployed table.
     pub machine: Option<&'a dyn Machine>,
 }
@@ -144,13 +146,22 @@ impl Eraser<'_> {
     }
 
     async fn erase_all(&self, person: &Person, hashes: &PersonHashes, gone: &mut Gone) -> Result<(), PersonError> {
-        let mut links = Links::default();
-        let see = |comment: &Comment, is_own| {
-            for image in Name::all_in(&comment.body) {
-                links.add(image.as_str().to_owned(), comment.id, is_own);
+        let mut is_first = !self.patience.is_zero();
+        let (links, matches) = loop {
+            let mut links = Links::default();
+            let see = |comment: &Comment, is_own| {
+                for image in Name::all_in(&comment.body) {
+                    links.add(image.as_str().to_owned(), comment.id, is_own);
+                }
+            };
+            let matches = find::matches(self.store, person, &hashes.who(&person.who), self.clock.now(), see).await?;
+            // A request may be about to write the user.
+            if !is_first || !find::have_names_alone(&matches) {
+                break (links, matches);
             }
+            tokio::time::sleep(self.patience).await;
+            is_first = false;
         };
-        let matches = find::matches(self.store, person, &hashes.who(&person.who), self.clock.now(), see).await?;
         let erasure = Erasure { store: self.store, person, hashes, clock: &self.clock };
         for found in matches {
             // First, because the text is the only one that names them.

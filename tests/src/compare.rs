@@ -1,0 +1,65 @@
+//! Compares answers.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+/// The low bits of an id, also in a rank, which are others when it is drawn again.
+const DRAWN: u64 = 1 << 12;
+
+/// Whether each part of a value is in one of these: rows of a list in any row.
+pub fn is_made_of<'a>(value: &Value, sources: impl IntoIterator<Item = &'a Value>) -> bool {
+    let sources: Vec<&Value> = sources.into_iter().collect();
+    let part_of = |name: &String| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
+    match value {
+        Value::Object(parts) => {
+            parts.iter().all(|(name, part)| name == "likes_count" || is_made_of(part, part_of(name)))
+        }
+        Value::Array(rows) => {
+            let known: Vec<_> = sources.iter().filter_map(|source| source.as_array()).flatten().collect();
+            rows.iter().all(|row| is_made_of(row, known.iter().copied()))
+        }
+        _ => sources.contains(&value),
+    }
+}
+
+/// The places in which these differ, and what is there.
+pub fn differ(place: &str, [right, found]: [&Value; 2], places: &mut Vec<(String, String)>) {
+    match (right, found) {
+        _ if right == found => {}
+        (Value::Object(one), Value::Object(two)) => {
+            for name in one.keys().chain(two.keys()).collect::<BTreeSet<_>>() {
+                differ(&format!("{place} {name}"), [&right[name], &found[name]], places);
+            }
+        }
+        (Value::Array(one), Value::Array(two)) => {
+            for row in 0..one.len().max(two.len()) {
+                differ(&format!("{place} {row}"), [&right[row], &found[row]], places);
+            }
+        }
+        _ => places.push((place.to_owned(), format!("  - {right}\n  + {found}\n"))),
+    }
+}
+
+/// A value whose texts and numbers are [`rounded`].
+#[must_use]
+pub fn rounded_value(value: &Value) -> Value {
+    serde_json::from_str(&rounded(&value.to_string())).expect("JSON")
+}
+
+/// A text in which ids of comments that are new have no low bits.
+#[must_use]
+pub fn rounded(text: &str) -> String {
+    let mut rounded = String::with_capacity(text.len());
+    for part in text.split_inclusive(|c: char| !c.is_ascii_digit()) {
+        let digits = part.trim_end_matches(|c: char| !c.is_ascii_digit());
+        match digits.parse::<u64>() {
+            Ok(number) if digits.len() > 15 => {
+                rounded += &(number - number % DRAWN).to_string();
+                rounded += &part[digits.len()..];
+            }
+            _ => rounded += part,
+        }
+    }
+    rounded
+}
