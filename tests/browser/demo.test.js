@@ -66,6 +66,7 @@ test('where readers sign in by a code, a guest does', async (t) => {
   await page.keyboard.press('Enter')
   await page.getByLabel('Your public name').fill('Demi')
   await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Demi', exact: true }).waitFor()
   await isVisitor(page, 'Demi')
   await becoming(page, () => page.getByRole('radio', { name: 'Grace' }).check())
   await isVisitor(page, 'Grace')
