@@ -22,5 +22,21 @@ pub const SIGN_IN: [(&str, &str); 5] = [
     ("SVC_PUBLIC_URL", "https://api.test"),
     ("SVC_CORS_ORIGINS", "https://www.example.org"),
 ];
+/// Settings with which readers sign in with an account elsewhere too. Tests say where their providers are.
+pub const PROVIDERS: [(&str, &str); 13] = [
+    ("SVC_SIGN_IN", "email,github,google,oidc"),
+    ("SVC_SIGN_IN_SEED", SEED),
+    ("SVC_MAIL_FROM", "comments@example.org"),
+    ("SVC_PUBLIC_URL", "https://api.test"),
+    ("SVC_CORS_ORIGINS", "https://www.example.org"),
+    ("SVC_GITHUB_CLIENT_ID", "client of github"),
+    ("SVC_GITHUB_CLIENT_SECRET", "hush:github"),
+    ("SVC_GOOGLE_CLIENT_ID", "client of google"),
+    ("SVC_GOOGLE_CLIENT_SECRET", "hush:google"),
+    ("SVC_OIDC_ISSUER", "https://id.example"),
+    ("SVC_OIDC_CLIENT_ID", "client of oidc"),
+    ("SVC_OIDC_CLIENT_SECRET", "hush:oidc"),
+    ("SVC_OIDC_NAME", "Company"),
+];
 /// Addresses of images begin with this.
 pub const MEDIA_BASE: &str = "https://media.example.org";

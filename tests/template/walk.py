@@ -63,7 +63,10 @@ SAMPLES = {
     "RestoreBucket": "exports-of-example-org",
     "RestorePrefix": "AWSDynamoDB/01750000000000-12345678/data/",
     "SecretKeyArns": "arn:aws:kms:eu-west-1:123456789012:key/12345678-1234-1234-1234-123456789012",
-    "SignIn": "true",
+    "GithubClientSecretArn": SECRET,
+    "GoogleClientSecretArn": SECRET,
+    "OidcClientSecretArn": SECRET,
+    "SignIn": "email,github",
     "SmtpUrlArn": SECRET,
 }
 # What rules ask for beside a parameter.
@@ -76,10 +79,13 @@ BESIDE = {
     "RestoreBucket": ["RestorePrefix"],
     "SignIn": ["CorsOrigins", "MailFrom", "PublicUrl"],
 }
+# Parameters that are given together here, because they differ in their names alone: with each by itself the walk takes four times as long.
+LIKE = {"GoogleClientSecretArn": "GithubClientSecretArn", "OidcClientSecretArn": "GithubClientSecretArn"}
 # What each rule refuses: these parameters with their samples or what stands behind `=`, and the others with their defaults.
 REFUSED = {
     "Budget": [["MonthlyBudget"], ["BudgetMail"]],
-    "Codes": [["SignIn", "CorsOrigins", "PublicUrl"], ["SignIn", "CorsOrigins", "MailFrom"], ["SignIn", "MailFrom", "PublicUrl"],
+    "Codes": [["SignIn", "CorsOrigins", "PublicUrl"]],
+    "Methods": [["SignIn", "CorsOrigins", "MailFrom"], ["SignIn=github", "CorsOrigins"], ["SignIn", "MailFrom", "PublicUrl"],
               ["SignIn", "MailFrom", "PublicUrl", "CorsOrigins=https://*"], ["SignIn", "MailFrom", "PublicUrl", "CorsOrigins=https://example.org,http://*"]],
     "Domain": [["DomainName"], ["CertificateArn"], ["DomainName", "CertificateArn"], ["EdgeCache", "DomainName"]],
     "Edge": [["EdgeCache"], ["EdgeCache", "DomainName", "CertificateArn"], ["EdgeCache", "PublicUrl", "CorsOrigins=https://*"],
@@ -116,7 +122,9 @@ def holds(expression, values, conditions):
         if function == "Condition":
             return holds(conditions[argument], values, conditions)
         if function == "Fn::Contains":
-            return argument[1] in values[argument[0]["Ref"]].split(",")
+            listed, one = argument
+            listed = values[listed["Ref"]].split(",") if isinstance(listed, dict) else listed
+            return (values[one["Ref"]] if isinstance(one, dict) else one) in listed
         if function == "Fn::Equals":
             left, right = (str(values[side["Ref"]] if isinstance(side, dict) else side) for side in argument)
             return left == right
@@ -138,6 +146,7 @@ def combinations(template):
     """Every set of conditions that holds for some values of the parameters."""
     conditions = template["Conditions"]
     named = sorted(set(re.findall(r'"Ref": "(\w+)"', json.dumps(conditions))))
+    named = [name for name in named if name not in LIKE]
     choices = []
     for name in named:
         parameter = template["Parameters"][name]
@@ -146,6 +155,7 @@ def combinations(template):
     found = set()
     for chosen in itertools.product(*choices):
         values = DEFAULTS | dict(zip(named, chosen))
+        values |= {name: values[like] for name, like in LIKE.items()}
         values |= {beside: SAMPLES[beside] for name in BESIDE if values[name] != DEFAULTS[name] for beside in BESIDE[name]}
         if not refused_by(template["Rules"], values):
             found.add(frozenset(name for name in conditions if holds(conditions[name], values, conditions)))

@@ -178,6 +178,9 @@ impl<'a> Walk<'a> {
             self.guest.post(path, body).await.ok(if is_on { status } else { 404 });
         };
         post("sign_in", json!({ "email": NOBODY }), 201).await;
+        // A page, where the method is on.
+        let callback = self.guest.get("sign_in/callback/github").await.status;
+        assert!([400, 404].contains(&callback), "{callback}");
         post("sign_in/finish", json!({ "flow": "nothing", "code": "12345678" }), 422).await;
         post("sign_in/refresh", json!({ "refresh_token": "nothing" }), 422).await;
         post("sign_in/end", json!({ "refresh_token": "nothing" }), 204).await;

@@ -1,21 +1,39 @@
-//! POST `sign_in/finish`. A try is counted before the code is compared.
+//! POST `sign_in/finish`. A wrong code has been counted before anybody hears that it was wrong.
 
+use serde_json::{Map, Value, json};
 use shared::app::App;
 use shared::domain::avatar::Avatar;
 use shared::domain::email::exact;
 use shared::domain::sign_in::bounds::{WRONG_TRIES_OF_NETWORK, wait};
 use shared::domain::sign_in::inbox::{Flow, Inbox};
 use shared::domain::sign_in::keys::{FlowId, FlowKeys, RefreshToken};
+use shared::domain::sign_in::providers::{Provider, ProviderAccount};
+use shared::domain::sign_in::redirect::{Finish, Profile, RedirectFlow, challenge_of};
 use shared::domain::sign_in::{Account, account_of};
 use shared::domain::user::{Identity, User, gravatar};
-use shared::error::{Fault, Refusal, Result};
+use shared::error::{Error, Fault, Refusal, Result};
 use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::policy;
 use shared::store::bounds::Bound;
-use shared::store::sign_in::RightCode;
+use shared::store::sign_in::{Proven, RightCode};
 
 use crate::{SignIn, number, text};
+
+/// What the caller has proven.
+enum Proof {
+    /// The address that an emailed code went to.
+    Address {
+        id: FlowId,
+        inbox: Inbox,
+        flow: Flow,
+        email: String,
+    },
+    Elsewhere {
+        account: ProviderAccount,
+        profile: Profile,
+    },
+}
 
 pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<Answer> {
     policy::sign_in(&app.config, call.is_from_elsewhere(&app.config.cors_origins))?;
@@ -28,41 +46,86 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
     if !wrong.has_room(app.store.counted_towards(wrong, now).await?) {
         return Err(too_many().into());
     }
-    let Some((id, inbox, flow)) = right_code(app, &keys, flow, code).await? else {
+    // Only flows of emailed codes have a dot.
+    let proof = match flow.parse::<FlowId>() {
+        Ok(id) => address(app, &keys, id, code).await?,
+        Err(_) => elsewhere(app, call, &keys, &fields, (flow, code)).await?,
+    };
+    let Some(proof) = proof else {
         // Of tries at the same time, no more than the bound hear that they were wrong.
         let is_counted = app.store.count_towards(wrong, now).await?;
         return Err(if is_counted { Refusal::SignInFailed } else { too_many() }.into());
     };
-    let Some(email) = keys.open(&flow.address) else { return Err(Refusal::SignInFailed.into()) };
-    let (account, subject) = account_of(&app.config.visitor_salt, &email);
-    let session = number(&app.random);
-    let right = RightCode {
-        id: &id,
-        flow: &flow,
-        inbox,
-        account: Account { id: account, subject, epoch: number(&app.random) },
-        avatar: if app.config.guests.show_gravatar { gravatar(&exact(&email)) } else { Avatar::Neutral },
-        network: &network,
-        session,
-        now,
+    let shows_pictures = app.config.guests.show_gravatar;
+    let (ids, address, avatar) = match &proof {
+        Proof::Address { flow, email, .. } => {
+            let avatar = if shows_pictures { gravatar(&exact(email)) } else { Avatar::Neutral };
+            (Some(account_of(&app.config.visitor_salt, email)), Some(flow.address.clone()), avatar)
+        }
+        Proof::Elsewhere { account, profile } => {
+            let picture = profile.picture.clone().filter(|_| shows_pictures);
+            let address = profile.address.as_ref().map(|address| keys.seal(address));
+            (app.config.account_elsewhere(account), address, picture.map_or(Avatar::Neutral, Avatar::from))
+        }
     };
-    let (user, account) = app.store.begin_session(right).await?.ok_or(Refusal::SignInFailed)?;
+    let (id, subject) = ids.ok_or(Refusal::SignInFailed)?;
+    let code = match &proof {
+        Proof::Address { id, inbox, flow, .. } => Some(RightCode { id, flow, inbox: inbox.clone() }),
+        Proof::Elsewhere { .. } => None,
+    };
+    let session = number(&app.random);
+    let account = Account { id, subject, epoch: number(&app.random) };
+    let proven = Proven { code, address, account, avatar, network: &network, session, now };
+    let (user, account) = app.store.begin_session(proven).await?.ok_or(Refusal::SignInFailed)?;
     note_moderator(app, &user, &account).await?;
     let token = RefreshToken { account: user.id, nonce: session, generation: 0 };
-    sign_in.session(app, &user, &account, &token).await
+    let mut data = sign_in.session(app, &user, &account, &token).await?;
+    if let Proof::Elsewhere { account, profile } = proof {
+        data["account"] = json!(account.to_string());
+        data["suggested_name"] = json!(suggested_name(app, call, profile.name, &user).await?);
+    }
+    Ok(Answer::ok(&json!({ "data": data })))
 }
 
-/// The flow whose code it is, with its inbox.
-async fn right_code(
-    app: &App,
-    keys: &FlowKeys,
-    flow: &str,
-    code: &str,
-) -> Result<Option<(FlowId, Inbox, Flow)>, Fault> {
-    let Ok(id) = flow.parse::<FlowId>() else { return Ok(None) };
+/// The address of the flow whose code it is.
+async fn address(app: &App, keys: &FlowKeys, id: FlowId, code: &str) -> Result<Option<Proof>, Fault> {
     let tried = app.store.try_code(&id, app.clock.now()).await?;
     let right = tried.filter(|_| keys.is_code(&id, code));
-    Ok(right.map(|(inbox, flow)| (id, inbox, flow)))
+    Ok(right.and_then(|(inbox, flow)| {
+        let email = keys.open(&flow.address)?;
+        Some(Proof::Address { id, inbox, flow, email })
+    }))
+}
+
+/// The account that has come back from its provider.
+async fn elsewhere(
+    app: &App,
+    call: &Call,
+    keys: &FlowKeys,
+    fields: &Map<String, Value>,
+    (flow, code): (&str, &str),
+) -> Result<Option<Proof>, Fault> {
+    let challenge = fields.get("verifier").and_then(Value::as_str).and_then(challenge_of);
+    let (code, network) = (keys.redirect_code(flow, code), keys.wider_network(call.network));
+    let given = Finish { code: &code, challenge: challenge.as_deref(), network: &network };
+    let now = app.clock.now();
+    let finish = |item: &mut RedirectFlow| item.finish(&given, now);
+    let finished = app.store.change_redirect(&keys.redirect_name(flow), finish).await?;
+    Ok(finished.and_then(|(provider, profile)| {
+        let (provider, profile) = (Provider::of_id(&provider)?, keys.open_of_redirect::<Profile>(&profile)?);
+        let account = ProviderAccount { provider, subject: profile.subject.clone() };
+        Some(Proof::Elsewhere { account, profile })
+    }))
+}
+
+/// The name that the provider knows, unless it would be refused.
+async fn suggested_name(app: &App, call: &Call, name: Option<String>, user: &User) -> Result<Option<String>, Fault> {
+    let Some(name) = name else { return Ok(None) };
+    match app.refuse_lookalike(call, "name", &name, Some(user.id)).await {
+        Ok(()) => Ok(Some(name)),
+        Err(Error::Refused(_)) => Ok(None),
+        Err(Error::Fault(fault)) => Err(fault),
+    }
 }
 
 /// Logs the sign-in of a moderator.

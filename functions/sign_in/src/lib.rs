@@ -1,15 +1,19 @@
-//! Sign-in by a code, for sites without users of their own. This function alone has the seed, from which the keys of access
-//! and refresh tokens follow.
+//! Sign-in by a code or with an account elsewhere, for sites without users of their own. This function alone has the seed, from
+//! which the keys of access and refresh tokens follow, and our secrets at providers.
 //!
 //! | file | route |
 //! |---|---|
 //! | `start` | POST `sign_in`: asks for a code |
+//! | `redirect` | POST `sign_in` with `provider`, and GET `sign_in/callback/{provider}` |
+//! | `providers` | none: what we ask providers |
 //! | `finish` | POST `sign_in/finish`: begins a session by the code |
 //! | `session` | POST `sign_in/refresh` and `sign_in/end` |
 //! | `name` | PUT `me/name` |
 
 mod finish;
 mod name;
+mod providers;
+mod redirect;
 mod session;
 mod start;
 
@@ -28,18 +32,22 @@ use shared::http::resource::OwnUser;
 use shared::http::response::Answer;
 use tokio::sync::OnceCell;
 
+use crate::providers::Providers;
+
 /// What this function has besides the app.
 #[derive(Default)]
 pub struct SignIn {
     /// The seed, once its public key is in the table.
     seed: OnceCell<Seed>,
+    providers: Providers,
 }
 
 impl Handler for SignIn {
     fn handle<'a>(&'a self, app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>> {
         Box::pin(async move {
             match (call.method.as_str(), call.path().as_slice()) {
-                ("POST", ["sign_in"]) => start::start(app, call).await,
+                ("POST", ["sign_in"]) => start::start(self, app, call).await,
+                ("GET", ["sign_in", "callback", provider]) => redirect::callback(self, app, call, provider).await,
                 ("POST", ["sign_in", "finish"]) => finish::finish(self, app, call).await,
                 ("POST", ["sign_in", "refresh"]) => session::refresh(self, app, call).await,
                 ("POST", ["sign_in", "end"]) => session::end(self, app, call).await,
@@ -63,15 +71,15 @@ impl SignIn {
         self.seed.get_or_try_init(publish).await
     }
 
-    /// The answer that begins or goes on with a session.
-    async fn session(&self, app: &App, user: &User, account: &Account, token: &RefreshToken) -> Result<Answer> {
+    /// The data of an answer that begins or goes on with a session.
+    async fn session(&self, app: &App, user: &User, account: &Account, token: &RefreshToken) -> Result<Value> {
         let seed = self.seed(app).await?;
-        Ok(Answer::ok(&json!({ "data": {
+        Ok(json!({
             "access_token": own::sign(seed, account, app.clock.now())?,
             "expires_in": TOKEN_LIFETIME.as_secs(),
             "refresh_token": seed.write(token),
             "user": OwnUser::new(&app.config, user),
-        } })))
+        }))
     }
 }
 

@@ -1,5 +1,6 @@
 //! POST `sign_in/refresh` and `sign_in/end`. Both count as reads, and go on in read-only mode.
 
+use serde_json::json;
 use shared::app::App;
 use shared::app::admission::RateClass;
 use shared::domain::sign_in::Account;
@@ -19,7 +20,7 @@ pub(crate) async fn refresh(sign_in: &SignIn, app: &App, call: &Call) -> Result<
     let (user, next) = refreshed.ok_or(Refusal::SignInFailed)?;
     let (subject, own) = user.subject.clone().zip(user.account.clone()).ok_or(Refusal::SignInFailed)?;
     let account = Account { id: user.id, subject, epoch: own.epoch };
-    sign_in.session(app, &user, &account, &next).await
+    Ok(Answer::ok(&json!({ "data": sign_in.session(app, &user, &account, &next).await? })))
 }
 
 pub(crate) async fn end(sign_in: &SignIn, app: &App, call: &Call) -> Result<Answer> {

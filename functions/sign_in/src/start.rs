@@ -1,4 +1,4 @@
-//! POST `sign_in`. The response and the calls to table and queue are the same for every address, so that neither the
+//! POST `sign_in` with an address. The response and the calls to table and queue are the same for every address, so that neither the
 //! response nor its time reveals who has an account.
 
 use std::time::Duration;
@@ -14,6 +14,7 @@ use shared::domain::sign_in::bounds::{
 };
 use shared::domain::sign_in::inbox::{Asker, Flow};
 use shared::domain::sign_in::keys::{FlowId, FlowKeys, nonce};
+use shared::domain::sign_in::providers::Method;
 use shared::domain::sign_in::{CODE_LIFETIME, account_of};
 use shared::domain::texts::Errors;
 use shared::error::{Fault, Refusal, Result};
@@ -24,9 +25,16 @@ use shared::policy;
 use shared::store::bounds::Bound;
 use shared::store::sign_in::{FAILED_CODES, FlowStart};
 
-pub(crate) async fn start(app: &App, call: &Call) -> Result<Answer> {
+use crate::{SignIn, redirect};
+
+pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call) -> Result<Answer> {
     policy::sign_in(&app.config, call.is_from_elsewhere(&app.config.cors_origins))?;
-    let email = email(call)?;
+    let input = Input::of_reader(call.json()?, call.language());
+    let takes_email = app.config.sign_in.as_ref().is_some_and(|sign_in| sign_in.has(Method::Email));
+    if input.value("provider").is_some() || !takes_email {
+        return redirect::start(sign_in, app, call, input).await;
+    }
+    let email = email(input)?;
     let (keys, now) = (FlowKeys::new(&app.config.visitor_salt), app.clock.now());
     let network = keys.network(call.network);
     if !app.store.count_towards(Bound::hourly("codes", &network, CODES_OF_NETWORK), now).await? {
@@ -41,8 +49,7 @@ pub(crate) async fn start(app: &App, call: &Call) -> Result<Answer> {
 }
 
 /// The address, without the white space around it.
-fn email(call: &Call) -> Result<String, Refusal> {
-    let mut input = Input::of_reader(call.json()?, call.language());
+fn email(mut input: Input) -> Result<String, Refusal> {
     let email = input.required_text("email", MAX_EMAIL).trim().to_owned();
     if !email.is_empty() && !is_mailable(&email) {
         input.fail_as("email", Errors::ascii_address);

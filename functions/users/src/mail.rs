@@ -4,8 +4,8 @@
 use std::convert::Infallible;
 
 use futures_util::stream;
-use http::{HeaderName, HeaderValue, StatusCode, header};
-use maud::{PreEscaped, html};
+use http::{StatusCode, header};
+use maud::html;
 use multer::Multipart;
 use shared::app::App;
 use shared::app::admission::AuthRequirement;
@@ -14,15 +14,9 @@ use shared::domain::notifications::NotificationState;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::texts::{Mails, Pages};
 use shared::error::{FieldErrors, Result};
-use shared::http::content_policy::hash;
-use shared::http::quality;
 use shared::http::request::Call;
 use shared::http::response::Answer;
-
-const STYLE: &str = "body{margin:0 auto;max-width:36rem;padding:3rem 1rem;font:1rem/1.5 system-ui,sans-serif}\
-h1{font-size:1.5rem;line-height:1.25}form{display:flex;flex-wrap:wrap;gap:.75rem}\
-button{padding:.6rem 1.1rem;border:1px solid;border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}\
-button:first-child{border-color:#0b57d0;background:#0b57d0;color:#fff}";
+use shared::http::{page, quality};
 
 /// What a button does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,42 +161,14 @@ fn page(call: &Call, status: StatusCode, says: &str, offered: &[Action]) -> Answ
         Action::Mute => links.mute(),
         Action::Stop => links.stop(),
     };
-    let page = html! {
-        (PreEscaped("<!doctype html>\n"))
-        html lang=(texts.language().tag()) {
-            head {
-                meta charset="utf-8";
-                title { (texts.title()) }
-                "\n"
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                "\n"
-                meta name="color-scheme" content="light dark";
-                "\n"
-                style { (PreEscaped(STYLE)) }
-            }
-            "\n"
-            body {
-                main {
-                    h1 { (texts.title()) }
-                    p { (says) }
-                    @if !offered.is_empty() {
-                        form method="post" {
-                            @for action in offered {
-                                button name="action" value=(action.name()) { (label(action)) }
-                            }
-                        }
-                    }
+    let form = html! {
+        @if !offered.is_empty() {
+            form method="post" {
+                @for action in offered {
+                    button name="action" value=(action.name()) { (label(action)) }
                 }
             }
         }
-        "\n"
     };
-    let policy = format!(
-        "default-src 'none'; style-src '{}'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
-        hash(STYLE)
-    );
-    let mut answer = Answer::page(status, page.into_string(), &policy);
-    answer.set(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
-    answer.set(header::CONTENT_LANGUAGE, HeaderValue::from_static(texts.language().tag()));
-    answer
+    page::of_one_sentence(status, texts.language(), texts.title(), says, &form)
 }

@@ -130,12 +130,15 @@ fn connect(
     let origins = app.config.cors_origins.to_string();
     let sender = app.config.mail.as_ref().map_or("", |mail| &mail.from);
     let webhooks = if app.config.webhooks.on { "true" } else { "" };
-    let sign_in = if app.config.sign_in.is_some() { "true" } else { "" };
+    let ids = |sign_in: &shared::config::SignIn| {
+        sign_in.methods.iter().map(|method| method.id()).collect::<Vec<_>>().join(",")
+    };
+    let sign_in = app.config.sign_in.as_ref().map(ids).unwrap_or_default();
     let parameters = [
         ("ApiPrefix", app.config.api_prefix.as_str()),
         ("CorsOrigins", &origins),
         ("MailFrom", sender),
-        ("SignIn", sign_in),
+        ("SignIn", &sign_in),
         ("Webhooks", webhooks),
     ];
     let template = Template::parse(DEPLOYED, &parameters)?;

@@ -2,6 +2,7 @@
 //! with an error that names the variable, its value and the values that it accepts.
 
 pub mod profile;
+mod sign_in;
 mod unknown;
 
 use std::cell::RefCell;
@@ -20,10 +21,12 @@ use crate::origin::{self, Origins, is_loopback};
 use crate::routes::{is_reserved, reserved_types};
 use crate::secret::{self, Secret};
 use crate::sign_in::account_of;
+use crate::sign_in::providers::{Issuers, Method, ProviderAccount};
 use crate::spam;
 use crate::user::Identity;
 use crate::visible;
 
+pub use self::sign_in::{ProviderClient, SignIn};
 pub use self::unknown::UnknownSetting;
 
 const API_PREFIX: &str = "svc/api/v1";
@@ -103,6 +106,8 @@ pub struct Config {
     pub site_name: Option<String>,
     /// `None` without `SVC_SIGN_IN`
     pub sign_in: Option<SignIn>,
+    /// `SVC_GITHUB_URL` and `SVC_OIDC_ISSUER`
+    pub issuers: Issuers,
     pub webhooks: Webhooks,
     /// `SVC_READ_ONLY`
     pub read_only: bool,
@@ -242,12 +247,6 @@ pub struct Mail {
     pub configuration_set: Option<String>,
 }
 
-#[derive(Clone, Debug)]
-pub struct SignIn {
-    /// `SVC_SIGN_IN_SEED`: signs access tokens; only the function `sign_in` has it
-    pub seed: Option<Secret>,
-}
-
 #[derive(Clone, Copy, Debug)]
 pub struct Webhooks {
     /// `SVC_WEBHOOKS`
@@ -256,13 +255,16 @@ pub struct Webhooks {
     pub private: bool,
 }
 
-/// Numbers below 2^53 are user ids, `email:` begins an address, everything else is the `sub` of a token.
+/// Numbers below 2^53 are user ids, `email:` begins an address, `github:`, `google:` and `oidc:` begin an account elsewhere, everything
+/// else is the `sub` of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moderator {
     Id(UserId),
     Sub(String),
     /// An address, which only a code of ours proves.
     Email(String),
+    /// An account elsewhere, which only its provider proves, by our sign-in.
+    Elsewhere(ProviderAccount),
 }
 
 impl ConfigError {
@@ -286,10 +288,6 @@ fn check_secret(secret: &Secret) -> Result<(), ConfigError> {
 
 fn check_salt(salt: &Secret) -> Result<(), ConfigError> {
     check_length("SVC_VISITOR_SALT", salt, MIN_SALT)
-}
-
-fn check_seed(seed: &Secret) -> Result<(), ConfigError> {
-    check_length("SVC_SIGN_IN_SEED", seed, MIN_SEED)
 }
 
 fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
@@ -340,14 +338,14 @@ impl Config {
     /// Whether `SVC_MODERATORS` names this user, by id, by `sub` or by the address of an account.
     #[must_use]
     pub fn names_moderator(&self, user: &Identity) -> bool {
-        let is_of = |address: &str| {
-            let (id, subject) = account_of(&self.visitor_salt, address);
+        let has = |(id, subject): (UserId, String)| {
             user.claims.account.is_some() && (id, Some(&subject)) == (user.id, user.subject.as_ref())
         };
         self.auth.moderators.iter().any(|moderator| match moderator {
             Moderator::Id(named) => *named == user.id,
             Moderator::Sub(named) => *named == user.claims.sub,
-            Moderator::Email(address) => is_of(address),
+            Moderator::Email(address) => has(account_of(&self.visitor_salt, address)),
+            Moderator::Elsewhere(account) => self.account_elsewhere(account).is_some_and(has),
         })
     }
 
@@ -361,6 +359,7 @@ impl Config {
                 issuers.map(|issuer| UserId::hashed(&self.visitor_salt, issuer, sub).0).collect()
             }
             Moderator::Email(address) => vec![account_of(&self.visitor_salt, address).0],
+            Moderator::Elsewhere(account) => self.account_elsewhere(account).into_iter().map(|(id, _)| id).collect(),
         })
     }
 
@@ -393,6 +392,7 @@ impl Config {
             mail: vars.mail()?,
             site_name: vars.site_name()?,
             sign_in: vars.sign_in()?,
+            issuers: vars.issuers()?,
             webhooks: Webhooks {
                 on: vars.switch("SVC_WEBHOOKS", false)?,
                 private: vars.switch("SVC_WEBHOOK_PRIVATE", false)?,
@@ -425,10 +425,9 @@ impl Config {
             ("SVC_SIGN_IN_SEED", self.sign_in.as_ref().and_then(|sign_in| sign_in.seed.as_ref())),
             ("SVC_VISITOR_SALT", Some(&self.visitor_salt)),
         ];
-        secrets
-            .into_iter()
-            .find(|(_, secret)| secret.is_some_and(|secret| secret::is_name(secret.expose())))
-            .map(|(name, _)| name)
+        let secrets = secrets.into_iter().filter_map(|(name, secret)| Some((name, secret?)));
+        let mut secrets = secrets.chain(sign_in::client_secrets(self.sign_in.as_ref()));
+        secrets.find(|(_, secret)| secret::is_name(secret.expose())).map(|(name, _)| name)
     }
 
     /// Whether headers of CORS depend on the page that asks: API Gateway repeats an origin of the list. CloudFront replaces them.
@@ -440,15 +439,20 @@ impl Config {
     /// The secrets, each with the check of its value, which may have been fetched by its name.
     pub fn secrets_mut(&mut self) -> impl Iterator<Item = (&mut Secret, SecretCheck)> {
         let salt = Some(&mut self.visitor_salt).filter(|salt| !salt.expose().is_empty());
+        let (seed, clients) = match &mut self.sign_in {
+            Some(sign_in) => (sign_in.seed.as_mut(), sign_in.clients.as_mut_slice()),
+            None => (None, [].as_mut_slice()),
+        };
         let secrets: [(Option<&mut Secret>, SecretCheck); 6] = [
             (self.auth.secret.as_mut(), check_secret),
             (self.spam.akismet_key.as_mut(), |_| Ok(())),
             (self.edge_secret.as_mut(), |_| Ok(())),
             (self.mail.as_mut().and_then(|mail| mail.smtp_url.as_mut()), check_smtp),
-            (self.sign_in.as_mut().and_then(|sign_in| sign_in.seed.as_mut()), check_seed),
+            (seed, sign_in::check_seed),
             (salt, check_salt),
         ];
-        secrets.into_iter().filter_map(|(secret, check)| Some((secret?, check)))
+        let clients = clients.iter_mut().map(|client| (Some(&mut client.secret), (|_| Ok(())) as SecretCheck));
+        secrets.into_iter().chain(clients).filter_map(|(secret, check)| Some((secret?, check)))
     }
 }
 
@@ -637,32 +641,17 @@ impl<'a> Vars<'a> {
         let moderator = |text: String| match text.strip_prefix("email:") {
             Some(address) if is_mailable(address.trim()) => Ok(Moderator::Email(email::exact(address))),
             Some(_) => Err(self.wrong(name, "ids and subs, and e-mail addresses after email:, separated by commas")),
-            None => Ok(text.parse().map_or(Moderator::Sub(text), Moderator::Id)),
+            None => match sign_in::provider_account(&text) {
+                Some(account) => account.map(Moderator::Elsewhere).map_err(|_| {
+                    self.wrong(
+                        name,
+                        "ids and subs, and ids of accounts after github:, google: or oidc:, such as github:583231",
+                    )
+                }),
+                None => Ok(text.parse().map_or(Moderator::Sub(text), Moderator::Id)),
+            },
         };
         self.list(name).into_iter().map(moderator).collect()
-    }
-
-    /// A function whose environment has the seed, even an empty one, signs access tokens.
-    fn sign_in(&self) -> Result<Option<SignIn>, ConfigError> {
-        let seed = self.text("SVC_SIGN_IN_SEED").map(Secret::from);
-        if !self.switch("SVC_SIGN_IN", false)? {
-            return Ok(None);
-        }
-        let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_SIGN_IN is on"));
-        if self.text("SVC_PUBLIC_URL").is_none() {
-            return Err(needed("SVC_PUBLIC_URL", BASE_URL));
-        }
-        if self.origins("SVC_CORS_ORIGINS")?.has_any_host() {
-            return Err(needed("SVC_CORS_ORIGINS", "a list of origins"));
-        }
-        match &seed {
-            Some(seed) if !secret::is_name(seed.expose()) => check_seed(seed)?,
-            None if (self.var)("SVC_SIGN_IN_SEED").is_some() => {
-                return Err(needed("SVC_SIGN_IN_SEED", "a secret that is used for nothing else"));
-            }
-            _ => {}
-        }
-        Ok(Some(SignIn { seed }))
     }
 
     /// `None` without a sender. What is wrong is refused then too.
@@ -675,8 +664,9 @@ impl<'a> Vars<'a> {
         let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_MAIL_FROM is set"));
         let public_url = self.public_url()?;
         let public_url = public_url.ok_or_else(|| needed("SVC_PUBLIC_URL", BASE_URL))?;
-        let has_codes_alone =
-            self.switch("SVC_SIGN_IN", false)? && !self.switch("SVC_SUBSCRIPTIONS", false)? && moderators.is_empty();
+        let has_codes_alone = self.methods()?.contains(&Method::Email)
+            && !self.switch("SVC_SUBSCRIPTIONS", false)?
+            && moderators.is_empty();
         if page_url.is_none() && !has_codes_alone {
             return Err(needed("SVC_PAGE_URL", PAGE_URL));
         }
@@ -702,10 +692,11 @@ impl<'a> Vars<'a> {
                 let needed = |reason: &str| {
                     Err(self.wrong("SVC_MAIL_FROM", format_args!("an e-mail address, because {reason}")))
                 };
-                for reason in ["SVC_SUBSCRIPTIONS", "SVC_SIGN_IN"] {
-                    if self.switch(reason, false)? {
-                        return needed(&format!("{reason} is on"));
-                    }
+                if self.switch("SVC_SUBSCRIPTIONS", false)? {
+                    return needed("SVC_SUBSCRIPTIONS is on");
+                }
+                if self.methods()?.contains(&Method::Email) {
+                    return needed("SVC_SIGN_IN has email");
                 }
                 if self.text("SVC_MODERATION_MAIL").is_some() {
                     return needed("SVC_MODERATION_MAIL is set");
@@ -852,6 +843,15 @@ impl<'a> Vars<'a> {
     }
 }
 
+/// Where the accounts of providers are, for commands that need no other setting.
+///
+/// # Errors
+///
+/// When an address is not valid.
+pub fn issuers(var: impl Fn(&str) -> Option<String>) -> Result<Issuers, ConfigError> {
+    Vars::new(&var)?.issuers()
+}
+
 /// What is before the API prefix in an address of the service. Owners paste the base of the routes as well.
 #[must_use]
 pub fn without_prefix<'a>(url: &'a str, prefix: &str) -> &'a str {
@@ -892,7 +892,7 @@ mod tests {
         with_all(&[(name, value)])
     }
 
-    fn with_all(settings: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    pub(super) fn with_all(settings: &[(&str, &str)]) -> Result<Config, ConfigError> {
         Config::from_vars(|asked| match (asked, settings.iter().find(|(name, _)| *name == asked)) {
             (_, Some((_, value))) => Some((*value).to_owned()),
             ("TABLE_NAME", None) => Some("comments".to_owned()),
@@ -1267,7 +1267,7 @@ mod tests {
         assert!(names("7") && names("ada") && !names("8") && !names("Ada"));
     }
 
-    fn identity(config: &Config, sub: &str, account: Option<Account>) -> Identity {
+    pub(super) fn identity(config: &Config, sub: &str, account: Option<Account>) -> Identity {
         Identity::new(
             Claims { sub: sub.to_owned(), account: account.map(Box::new), ..Claims::default() },
             &config.visitor_salt,
@@ -1316,7 +1316,7 @@ mod tests {
         ] {
             let others = SIGN_IN.into_iter().filter(|(name, _)| *name != missing);
             let error = with_all(&others.chain([(missing, value)]).collect::<Vec<_>>()).unwrap_err().to_string();
-            assert!(error.starts_with(missing) && error.contains("is"), "{error}");
+            assert!(error.starts_with(missing) && error.contains("because"), "{error}");
         }
         let seed = [("SVC_SIGN_IN_SEED", "a short seed")];
         let error = with_all(&[&seed[..], &SIGN_IN].concat()).unwrap_err().to_string();

@@ -48,6 +48,7 @@ pub const ROUTES: &[Route] = &[
     open( "svc-pro.mail.show",                                "mail/{token}",                        "users"),
     route("svc-pro.mail.act",                       "POST",   "mail/{token}",                        "users"),
     route("svc-pro.sign_in.start",                  "POST",   "sign_in",                             "sign_in"),
+    route("svc-pro.sign_in.callback",               "GET",    "sign_in/callback/{provider}",         "sign_in"),
     route("svc-pro.sign_in.finish",                 "POST",   "sign_in/finish",                      "sign_in"),
     route("svc-pro.sign_in.refresh",                "POST",   "sign_in/refresh",                     "sign_in"),
     route("svc-pro.sign_in.end",                    "POST",   "sign_in/end",                         "sign_in"),

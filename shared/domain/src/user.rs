@@ -126,18 +126,18 @@ pub struct User {
     pub trust: Trust,
 }
 
-/// The account of a user who signs in by a code.
+/// The account of a user who signs in here, by a code or with an account elsewhere.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnAccount {
     /// [`Account::epoch`]
     #[serde(rename = "ep")]
     pub epoch: u64,
-    /// The address, sealed.
-    #[serde(rename = "ad")]
-    pub address: String,
-    /// Keyed hash of the mailbox.
-    #[serde(rename = "ib")]
-    pub inbox: String,
+    /// The address, sealed. An account elsewhere has one if its provider has told us one that it has verified.
+    #[serde(rename = "ad", default, skip_serializing_if = "Option::is_none")]
+    pub address: Option<String>,
+    /// Keyed hash of the mailbox that codes go to.
+    #[serde(rename = "ib", default, skip_serializing_if = "Option::is_none")]
+    pub inbox: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -300,17 +300,26 @@ fn placeholder(id: UserId) -> String {
 
 /// The name in a token, if any of its characters is visible.
 fn name(claims: &Claims) -> Option<String> {
-    let name = without_piled_marks(&visible::without_bidi_overrides(claims.name.as_deref()?));
+    clean_name(claims.name.as_deref()?)
+}
+
+/// A name from elsewhere as it may be shown. `None` if no character of it is visible.
+#[must_use]
+pub fn clean_name(name: &str) -> Option<String> {
+    let name = without_piled_marks(&visible::without_bidi_overrides(name));
     let name: String = name.trim().chars().filter(|c| !visible::breaks_names(*c)).take(MAX_NAME).collect();
     (!visible::shows_nothing(&name)).then_some(name)
 }
 
+/// Whether pictures may have this address.
+#[must_use]
+pub fn is_picture(url: &str) -> bool {
+    let web = url.starts_with("https://") || url.starts_with("http://");
+    web && url.len() <= MAX_PICTURE && !url.chars().any(|c| c.is_control() || c.is_whitespace())
+}
+
 fn picture(claims: &Claims) -> Avatar {
-    let safe = |url: &&String| {
-        let web = url.starts_with("https://") || url.starts_with("http://");
-        web && url.len() <= MAX_PICTURE && !url.chars().any(|c| c.is_control() || c.is_whitespace())
-    };
-    match (claims.picture.as_ref().filter(safe), &claims.email) {
+    match (claims.picture.as_ref().filter(|url| is_picture(url)), &claims.email) {
         (Some(url), _) => url.clone().into(),
         (None, Some(email)) => gravatar(email),
         (None, None) => Avatar::Neutral,
@@ -351,7 +360,7 @@ mod tests {
         let claims = Claims { sub: "7".to_owned(), account: Some(Box::new(account("ada", 1))), ..Claims::default() };
         let identity = Identity::new(claims, &Secret::from("salt".to_owned()));
         assert_eq!((identity.id, identity.subject.as_deref()), (UserId(9), Some("ada")));
-        let own = OwnAccount { epoch: 1, address: String::new(), inbox: String::new() };
+        let own = OwnAccount { epoch: 1, address: None, inbox: None };
         let ada = User { subject: Some("ada".to_owned()), account: Some(own), ..User::named("") };
         assert!(ada.is_signed_in(&account("ada", 1)));
         assert!(!ada.is_signed_in(&account("ada", 2)) && !ada.is_signed_in(&account("eve", 1)));

@@ -86,7 +86,7 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
 }
 
 /// The standard mends addresses that are written wrong. None is mended where that may change the host.
-fn parse_as_written(text: &str) -> Option<Url> {
+pub(crate) fn parse_as_written(text: &str) -> Option<Url> {
     let is_mended = Cell::new(text.chars().any(char::is_control));
     let mend = |violation| {
         use SyntaxViolation::{Backslash, C0SpaceIgnored, ExpectedDoubleSlash, TabOrNewlineIgnored};

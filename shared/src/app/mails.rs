@@ -21,13 +21,13 @@ impl App {
         MailKeys::new(&self.config.visitor_salt)
     }
 
-    /// A member's email address: the account's, which a code has proven, or the token's. `None` if no email can be sent to
+    /// A member's email address: the account's, which a code or its provider has proven, or the token's. `None` if no email can be sent to
     /// it.
     #[must_use]
     pub fn member_address(&self, call: &Call, member: &User) -> Option<Address> {
         let language = call.language().tag().to_owned();
         if let Some(account) = &member.account {
-            return Some(Address { sealed: account.address.clone(), language, confirmed: true });
+            return Some(Address { sealed: account.address.clone()?, language, confirmed: true });
         }
         let Credential::User(identity) = &call.credential else { return None };
         let email = identity.claims.email.as_deref().filter(|email| is_mailable(email))?;

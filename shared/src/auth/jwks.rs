@@ -64,6 +64,10 @@ enum FetchError {
 }
 
 impl Jwks {
+    pub(super) fn url(&self) -> &http::Uri {
+        &self.url
+    }
+
     pub(super) fn new(url: http::Uri, client: https::Client) -> Arc<Self> {
         Arc::new(Self { url, client, known: RwLock::default(), asked_at: Mutex::default() })
     }

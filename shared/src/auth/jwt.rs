@@ -33,6 +33,8 @@ pub enum BadToken {
     Issuer,
     #[error("another audience")]
     Audience,
+    #[error("another nonce")]
+    Nonce,
 }
 
 impl From<NoKey> for BadToken {

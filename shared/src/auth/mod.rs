@@ -1,5 +1,6 @@
 //! Bearer tokens: verified signatures and the claims of the user.
 
+pub mod id_token;
 mod jwks;
 mod jwt;
 pub mod own;

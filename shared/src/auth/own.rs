@@ -40,7 +40,7 @@ struct Payload {
     epoch: u64,
 }
 
-/// Whether a token says that it is one of ours. Its signature is another question.
+/// Whether a token says that it is one of ours, or of an account elsewhere, whose ids are hashed under such an issuer. Its signature is another question.
 pub(super) fn is_own(token: &str) -> bool {
     #[derive(Deserialize)]
     struct Issuer {
@@ -48,7 +48,9 @@ pub(super) fn is_own(token: &str) -> bool {
     }
     let payload = token.split('.').nth(1).and_then(|payload| URL_SAFE_NO_PAD.decode(payload).ok());
     let issuer = payload.and_then(|payload| serde_json::from_slice::<Issuer>(&payload).ok());
-    issuer.is_some_and(|issuer| issuer.iss == ISSUER)
+    issuer.is_some_and(|issuer| {
+        issuer.iss.strip_prefix(ISSUER).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    })
 }
 
 /// Signs an access token.

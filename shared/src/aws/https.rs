@@ -30,6 +30,8 @@ const ANSWER_LIMIT: usize = 1024 * 1024;
 #[derive(Clone)]
 pub struct Client {
     timeout: Duration,
+    /// Bytes of an answer.
+    limit: usize,
     roots: fn() -> Vec<TrustAnchor<'static>>,
     pool: Arc<OnceLock<Pool<HttpsConnector<HttpConnector>, Full<Bytes>>>>,
 }
@@ -38,8 +40,8 @@ pub struct Client {
 pub enum Error {
     #[error("no answer within {0:?}")]
     Timeout(Duration),
-    #[error("the answer is larger than {ANSWER_LIMIT} bytes")]
-    TooLarge,
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
     #[error("the connection failed")]
     Connection(#[source] Box<dyn StdError + Send + Sync>),
 }
@@ -53,7 +55,7 @@ impl Error {
                 let error = error.downcast_ref::<hyper_util::client::legacy::Error>();
                 !error.is_some_and(hyper_util::client::legacy::Error::is_connect)
             }
-            Self::Timeout(_) | Self::TooLarge => true,
+            Self::Timeout(_) | Self::TooLarge(_) => true,
         }
     }
 }
@@ -73,22 +75,29 @@ impl Client {
     }
 
     fn trusting(roots: fn() -> Vec<TrustAnchor<'static>>, timeout: Duration) -> Self {
-        Self { timeout, roots, pool: Arc::default() }
+        Self { timeout, limit: ANSWER_LIMIT, roots, pool: Arc::default() }
+    }
+
+    /// Takes answers of at most so many bytes.
+    #[must_use]
+    pub fn limited_to(self, limit: usize) -> Self {
+        Self { limit, ..self }
     }
 
     /// Sends to the absolute `http` or `https` address of `request`. Redirects are not followed.
     ///
     /// # Errors
     ///
-    /// When no complete answer of at most 1 MiB arrives in time. An error status is not an error.
+    /// When no complete answer arrives in time, or a larger one than the limit, which is 1 MiB unless set. An error status is not an error.
     pub async fn send(&self, request: http::Request<impl Into<Bytes>>) -> Result<http::Response<Vec<u8>>, Error> {
         let pool = self.pool.get_or_init(|| pool((self.roots)()));
         let request = request.map(|body| Full::new(body.into()));
         let exchange = async {
             let (head, body) =
                 pool.request(request).await.map_err(|error| Error::Connection(error.into()))?.into_parts();
-            let body = Limited::new(body, ANSWER_LIMIT).collect().await.map_err(|error| {
-                if error.is::<http_body_util::LengthLimitError>() { Error::TooLarge } else { Error::Connection(error) }
+            let body = Limited::new(body, self.limit).collect().await.map_err(|error| {
+                let is_too_large = error.is::<http_body_util::LengthLimitError>();
+                if is_too_large { Error::TooLarge(self.limit) } else { Error::Connection(error) }
             })?;
             Ok(http::Response::from_parts(head, body.to_bytes().into()))
         };
@@ -238,7 +247,7 @@ mod tests {
         assert_eq!(answer.body().len(), ANSWER_LIMIT);
         server.set(200, "x".repeat(ANSWER_LIMIT + 1));
         let error = client.send(get(&server.url)).await.unwrap_err();
-        assert!(matches!(error, Error::TooLarge), "{error:?}");
+        assert!(matches!(error, Error::TooLarge(ANSWER_LIMIT)), "{error:?}");
     }
 
     #[tokio::test]

@@ -6,6 +6,7 @@ pub mod cursor;
 pub mod input;
 pub mod language;
 pub mod list;
+pub mod page;
 pub mod pagination;
 pub mod quality;
 pub mod request;

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::config::Config;
 use crate::domain::language::Language;
+use crate::domain::sign_in::providers::{Method, Provider};
 use crate::domain::texts::Labels;
 use crate::domain::time::Timestamp;
 use crate::domain::viewer::Viewer;
@@ -15,6 +16,7 @@ use crate::policy;
 
 #[must_use]
 pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels, now: Timestamp) -> Value {
+    let sign_in_methods = sign_in_methods(config, &labels);
     json!({
         "labels": labels,
         "features": features(config),
@@ -35,6 +37,7 @@ pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels, now: Time
         },
         "feeds": config.features.feeds,
         "sign_in": config.sign_in.is_some(),
+        "sign_in_methods": sign_in_methods,
         "auth": auth(config, viewer, now),
     })
 }
@@ -45,6 +48,18 @@ pub fn configuration_of_moderation(config: &Config, viewer: &Viewer, language: L
     let mut configuration = configuration(config, viewer, Labels::of_moderation(language), now);
     configuration["webhook_events"] = json!(EventKind::OF_COMMENTS.map(EventKind::name));
     configuration
+}
+
+/// The methods as their buttons show them.
+fn sign_in_methods(config: &Config, labels: &Labels) -> Value {
+    let Some(sign_in) = &config.sign_in else { return json!([]) };
+    let name = |method: Method| match method {
+        Method::Email => labels.text("sign_in_email"),
+        Method::Provider(Provider::GitHub) => "GitHub",
+        Method::Provider(Provider::Google) => "Google",
+        Method::Provider(Provider::Oidc) => &sign_in.oidc_name,
+    };
+    sign_in.methods.iter().map(|method| json!({ "id": method.id(), "name": name(*method) })).collect()
 }
 
 fn features(config: &Config) -> Value {

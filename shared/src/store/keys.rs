@@ -278,6 +278,11 @@ pub fn inbox(hash: &str) -> Key {
     Key::new(format!("O#{hash}"), "O")
 }
 
+/// `name` is a keyed hash of the flow.
+pub fn redirect_flow(name: &str) -> Key {
+    Key::new(format!("R#{name}"), "R")
+}
+
 pub fn sessions(account: UserId) -> Key {
     Key::new(format!("Z#{account}"), "Z")
 }
@@ -355,6 +360,7 @@ pub enum ItemKind {
     Idempotency(Visitor),
     NotificationState(Recipient),
     Inbox(String),
+    RedirectFlow,
     Sessions(UserId),
     PublicKeys,
     ModeratorNames,
@@ -415,6 +421,7 @@ impl ItemKind {
             ("I", ("I", "")) => Self::Idempotency(of_visitor()?.0),
             ("E", ("E", "")) => Self::NotificationState(Recipient(rest.to_owned())),
             ("O", ("O", "")) => Self::Inbox(rest.to_owned()),
+            ("R", ("R", "")) => Self::RedirectFlow,
             ("Z", ("Z", "")) => Self::Sessions(rest.parse().ok()?),
             ("K", ("K", "")) => Self::PublicKeys,
             ("Y", ("M", "")) => Self::ModeratorNames,
@@ -457,6 +464,7 @@ impl ItemKind {
             Self::Idempotency(_) => &schema::idempotency::KIND,
             Self::NotificationState(_) => &schema::notification_state::KIND,
             Self::Inbox(_) => &schema::inbox::KIND,
+            Self::RedirectFlow => &schema::redirect_flow::KIND,
             Self::Sessions(_) => &schema::sessions::KIND,
             Self::PublicKeys => &schema::public_keys::KIND,
             Self::ModeratorNames => &schema::moderator_names::KIND,
@@ -600,6 +608,7 @@ pub mod tests {
             (idempotency(&visitor, "hash"), ItemKind::Idempotency(visitor.clone())),
             (notification_state(&ada.into()), ItemKind::NotificationState(ada.into())),
             (inbox("hash"), ItemKind::Inbox("hash".to_owned())),
+            (redirect_flow("hash"), ItemKind::RedirectFlow),
             (sessions(ada), ItemKind::Sessions(ada)),
             (public_keys(), ItemKind::PublicKeys),
             (moderator_names(), ItemKind::ModeratorNames),

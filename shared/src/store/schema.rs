@@ -304,7 +304,7 @@ items! {
             IMPORTED_BAN   "ib"  N                        "id of a ban that was imported, which is not imported again";
             APPROVED       "ap"  NS                       "at most 20 comments whose latest decision is an approval";
             REJECTED       "np"  NS                       "the newest 20 comments whose latest decision is a rejection";
-            ACCOUNT        "ac"  M(account) names Hash    "account of who signs in by a code";
+            ACCOUNT        "ac"  M(account) names Hash    "account of who signs in by a code or with an account elsewhere";
         }
     }
     guest "guest" {
@@ -484,6 +484,19 @@ items! {
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
     }
+    redirect_flow "redirect flow" {
+        key "R#hash" "R"; export No; read "sign-in with an account elsewhere: the callback, and the page that finishes; expires";
+        attributes {
+            VERSION        "vn"  N                        "number of changes, for the condition of the next one";
+            PROVIDER       "pr"  S                        "provider";
+            CHALLENGE      "ch"  S                        "challenge of the page's verifier";
+            STARTED        "st"  M(redirect_started)      "what the callback needs, until it is reached";
+            RETURNED       "re"  M(redirect_returned) names Hash "what finishing needs, since the callback";
+            USER           "u"   N         names User     "id of the account, since the callback";
+            TRIES          "tr"  N                        "wrong codes";
+            ENDS           "x"   N                        "when the flow ends and the item expires, in Unix seconds";
+        }
+    }
     sessions "sessions" {
         key "Z#id" "Z" names User; export No; read "sign-in: refreshing and ending a session";
         attributes {
@@ -616,8 +629,17 @@ maps! {
     }
     account {
         EPOCH          "ep"  N                            "another one after signing out everywhere";
-        ADDRESS        "ad"  S                            "address, sealed";
-        INBOX          "ib"  S                            "hash of the mailbox";
+        ADDRESS        "ad"  S                            "address, sealed; of an account elsewhere, if its provider has verified one";
+        INBOX          "ib"  S                            "hash of the mailbox; missing of an account elsewhere";
+    }
+    redirect_started {
+        RETURN_TO      "to"  S                            "address of the page to return to";
+        SECRETS        "se"  S                            "our verifier and nonce, sealed";
+    }
+    redirect_returned {
+        CODE           "co"  S                            "keyed hash of the code";
+        NETWORK        "nw"  S                            "keyed hash of the network that reached the callback";
+        PROFILE        "pf"  S                            "what the provider said of the reader, sealed";
     }
     flow {
         NONCE          "n"   S                            "tells it from the others";

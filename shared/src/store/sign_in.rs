@@ -1,4 +1,4 @@
-//! Sign-in by a code: inboxes, accounts and their sessions, bounds, and the public keys of access tokens.
+//! Sign-in: inboxes of codes, flows to providers, accounts and their sessions, bounds, and the public keys of access tokens.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::BoxFuture;
@@ -18,6 +18,7 @@ use crate::domain::sign_in::Account;
 use crate::domain::sign_in::bounds::STOPPED;
 use crate::domain::sign_in::inbox::{Asker, Flow, Inbox};
 use crate::domain::sign_in::keys::{FlowId, PublicKeys, RefreshToken};
+use crate::domain::sign_in::redirect::RedirectFlow;
 use crate::domain::sign_in::session::Sessions;
 use crate::domain::time::Timestamp;
 use crate::domain::user::{OwnAccount, User};
@@ -36,17 +37,25 @@ pub struct FlowStart<'a> {
     pub now: Timestamp,
 }
 
-/// A code that was right.
+/// A code that was right, and is spent with the session that it begins.
 pub struct RightCode<'a> {
     pub id: &'a FlowId,
     pub flow: &'a Flow,
     /// The inbox after the try was counted.
     pub inbox: Inbox,
+}
+
+/// Someone who has proven to have an account.
+pub struct Proven<'a> {
+    /// `None` for an account elsewhere, whose flow has ended.
+    pub code: Option<RightCode<'a>>,
+    /// A proven address, sealed.
+    pub address: Option<String>,
     /// Has the epoch that the account gets if it is new.
     pub account: Account,
     /// The picture that the account gets if it is new.
     pub avatar: Avatar,
-    /// Keyed hash of the network that the code came from.
+    /// Keyed hash of the network that the proof came from.
     pub network: &'a str,
     /// Tells the session from the others.
     pub session: u64,
@@ -130,38 +139,56 @@ impl Store {
         Ok(flow.map(|flow| (inbox, flow)))
     }
 
-    /// Spends the flow, and begins a session of its account, which may be new. `None` when the flow is spent already, or the id
-    /// belongs to another user.
-    pub async fn begin_session(&self, code: RightCode<'_>) -> Result<Option<(User, Account)>, Fault> {
+    /// Starts a flow to a provider. `name` is a keyed hash of it.
+    pub async fn start_redirect(&self, name: &str, flow: &RedirectFlow) -> Result<(), Fault> {
+        let start = |item: &mut RedirectFlow| *item = flow.clone();
+        let new = (RedirectFlow::default(), true);
+        self.try_change("starting a sign-in", &keys::redirect_flow(name), new, start).await.map(drop)
+    }
+
+    /// Changes a flow to a provider, an ended one if it is missing, and returns what `change` says.
+    pub async fn change_redirect<T>(&self, name: &str, change: impl Fn(&mut RedirectFlow) -> T) -> Result<T, Fault> {
+        Ok(self.change_versioned("changing a sign-in", &keys::redirect_flow(name), change).await?.1)
+    }
+
+    /// Spends the code, if it was one, and begins a session of the account, which may be new. `None` when the code is spent
+    /// already, or the id belongs to another user.
+    pub async fn begin_session(&self, proven: Proven<'_>) -> Result<Option<(User, Account)>, Fault> {
         let doing = "signing in";
-        let (inbox_key, sessions_key) = (keys::inbox(&code.id.inbox), keys::sessions(code.account.id));
-        let user_key = keys::user(code.account.id);
-        let mut known = Some(code.inbox.clone());
-        let mut attempts = self.attempts(doing);
+        let (user_key, sessions_key) = (keys::user(proven.account.id), keys::sessions(proven.account.id));
+        let mut known = proven.code.as_ref().map(|code| code.inbox.clone());
+        let (mut attempts, mut is_first) = (self.attempts(doing), true);
         loop {
             attempts.next().await?;
-            let reading = if known.is_some() { Reading::Eventual } else { Reading::Consistent };
+            let reading = if is_first { Reading::Eventual } else { Reading::Consistent };
+            is_first = false;
             let (user, sessions) =
                 tokio::try_join!(self.one_item(&user_key, reading), self.one_item(&sessions_key, reading))?;
             let user: Option<User> = user.map(read).transpose()?;
             let sessions: Sessions = sessions.map(read).transpose()?.unwrap_or_default();
-            let inbox = match known.take() {
-                Some(inbox) => inbox,
-                None => self.inbox(&code.id.inbox).await?,
-            };
-            let mut spent = inbox.clone();
-            let other = |user: &User| user.subject.as_ref().is_some_and(|subject| *subject != code.account.subject);
-            if !spent.spend(code.flow) || user.as_ref().is_some_and(other) {
+            let other = |user: &User| user.subject.as_ref().is_some_and(|subject| *subject != proven.account.subject);
+            if user.as_ref().is_some_and(other) {
                 return Ok(None);
             }
-            let Some((epoch, check)) = self.open_account(&code, user.as_ref()).await? else { continue };
+            let mut spend = None;
+            if let Some(code) = &proven.code {
+                let inbox = match known.take() {
+                    Some(inbox) => inbox,
+                    None => self.inbox(&code.id.inbox).await?,
+                };
+                let mut spent = inbox.clone();
+                if !spent.spend(code.flow) {
+                    return Ok(None);
+                }
+                spend = Some(next_version(&keys::inbox(&code.id.inbox), inbox, &mut spent)?);
+            }
+            let Some((epoch, check)) = self.open_account(&proven, user.as_ref()).await? else { continue };
             let mut begun = sessions.clone();
-            begun.begin(epoch, code.session, code.network, code.now);
-            let inbox = next_version(&inbox_key, inbox, &mut spent)?;
+            begun.begin(epoch, proven.session, proven.network, proven.now);
             let sessions = next_version(&sessions_key, sessions, &mut begun)?;
-            if self.transact([inbox, sessions].into_iter().chain(check).collect()).await? == Outcome::Done {
-                let user = user.unwrap_or_else(|| new_user(&code));
-                return Ok(Some((user, Account { epoch, ..code.account })));
+            if self.transact(spend.into_iter().chain([sessions]).chain(check).collect()).await? == Outcome::Done {
+                let user = user.unwrap_or_else(|| new_user(&proven));
+                return Ok(Some((user, Account { epoch, ..proven.account })));
             }
         }
     }
@@ -170,22 +197,30 @@ impl Store {
     /// without a session it is of no use to anybody, and a transaction costs twice as much. `None` when another sign-in was first.
     async fn open_account(
         &self,
-        code: &RightCode<'_>,
+        proven: &Proven<'_>,
         user: Option<&User>,
     ) -> Result<Option<(u64, Option<Write>)>, Fault> {
-        let key = keys::user(code.account.id);
+        let key = keys::user(proven.account.id);
+        let inbox = proven.code.as_ref().map(|code| code.id.inbox.clone());
         if let Some(account) = user.and_then(|user| user.account.as_ref()) {
-            let check = Write::unchanged(key).still(user::ACCOUNT, Some(attribute(account)?));
-            return Ok(Some((account.epoch, Some(check))));
+            let is_new = |address: &&String| inbox.is_none() && account.address.as_ref() != Some(*address);
+            let write = match proven.address.as_ref().filter(is_new) {
+                // A provider may say another address than last time.
+                Some(address) => {
+                    let account = OwnAccount { address: Some(address.clone()), ..account.clone() };
+                    Write::update(key).set(user::ACCOUNT, attribute(&account)?)
+                }
+                None => Write::unchanged(key),
+            };
+            return Ok(Some((account.epoch, Some(write.still(user::ACCOUNT, Some(attribute(account)?))))));
         }
-        let account =
-            OwnAccount { epoch: code.account.epoch, address: code.flow.address.clone(), inbox: code.id.inbox.clone() };
+        let account = OwnAccount { epoch: proven.account.epoch, address: proven.address.clone(), inbox };
         let subject = user.and_then(|user| user.subject.clone());
         let update = Write::update(key)
-            .set(user::ID, number(code.account.id.0))
-            .set(user::SUBJECT, text(code.account.subject.clone()))
+            .set(user::ID, number(proven.account.id.0))
+            .set(user::SUBJECT, text(proven.account.subject.clone()))
             .set(user::ACCOUNT, attribute(&account)?)
-            .set_once(user::AVATAR, text(code.avatar.clone()))
+            .set_once(user::AVATAR, text(proven.avatar.clone()))
             .still(user::SUBJECT, subject.map(text))
             .still(user::ACCOUNT, None);
         let is_first = self.update("opening an account", update).await?.is_some();
@@ -229,7 +264,7 @@ impl Store {
         }
     }
 
-    /// A user who signs in by a code, and the epoch.
+    /// A user who signs in here, and the epoch.
     async fn account(&self, id: UserId) -> Result<Option<(User, u64)>, Fault> {
         let user: Option<User> = self.get(&keys::user(id), Reading::Consistent).await?;
         Ok(user.and_then(|user| user.account.as_ref().map(|account| account.epoch).map(|epoch| (user, epoch))))
@@ -308,8 +343,8 @@ fn stopped_codes(address: &str) -> keys::Key {
 }
 
 /// The user of a new account.
-fn new_user(code: &RightCode<'_>) -> User {
-    User { avatar: code.avatar.clone(), ..User::unnamed(code.account.id) }
+fn new_user(proven: &Proven<'_>) -> User {
+    User { avatar: proven.avatar.clone(), ..User::unnamed(proven.account.id) }
 }
 
 fn attribute(account: &OwnAccount) -> Result<AttributeValue, Fault> {

@@ -11,6 +11,7 @@ use crate::domain::name::ModeratorNames;
 use crate::domain::notifications::NotificationState;
 use crate::domain::sign_in::inbox::Inbox;
 use crate::domain::sign_in::keys::PublicKeys;
+use crate::domain::sign_in::redirect::RedirectFlow;
 use crate::domain::sign_in::session::Sessions;
 use crate::domain::webhook::{Delivery, Endpoint};
 use crate::error::Fault;
@@ -39,6 +40,12 @@ impl Versioned for Delivery {
 }
 
 impl Versioned for Inbox {
+    fn version(&mut self) -> &mut u64 {
+        &mut self.version
+    }
+}
+
+impl Versioned for RedirectFlow {
     fn version(&mut self) -> &mut u64 {
         &mut self.version
     }

@@ -18,7 +18,7 @@ use tests::{
 };
 use tokio::time::Instant;
 
-use crate::{largest, sign_in};
+use crate::{largest, providers, sign_in};
 
 /// Replies of each parent that has any.
 const REPLIES: usize = 3;
@@ -265,6 +265,37 @@ async fn signing_in_keeps_to_its_bounds() {
     let end = json!({ "refresh_token": sign_in::session(&guest, &refreshed).refresh, "everywhere": true });
     table.row("sign in: refresh", refreshed, (3.0, 1.0, 3));
     table.measure(&world, "sign in: end everywhere", guest.post("sign_in/end", end), (3.0, 1.0, 3)).await;
+    table.check();
+}
+
+#[tokio::test]
+async fn signing_in_with_an_account_elsewhere_keeps_to_its_bounds() {
+    let fake = providers::Fake::start().await;
+    let more = [("SVC_SUBSCRIPTIONS", "true"), ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}")];
+    let more = [&fake.settings()[..], &more, &[("SVC_MODERATORS", "oidc:ada")]].concat();
+    let world = metered(&more);
+    let long = "\u{1f600}".repeat(254);
+    fake.claim("name", &json!("\u{1f600}".repeat(100)));
+    fake.claim("picture", &json!(format!("https://id.example/{}", "x".repeat(490))));
+    fake.claim(
+        "email",
+        &json!(format!("{}@{}.example", "a".repeat(60), ["b"; 3].map(|label| label.repeat(60)).join("."))),
+    );
+    let (guest, mut table) = (world.guest(), Table::default());
+    let page = format!("https://www.example.org/{}", "x".repeat(1_976));
+    for (subject, is) in [("ada", "a moderator"), (long.as_str(), "a long one"), (long.as_str(), "the same")] {
+        fake.claim("sub", &json!(subject));
+        let started = providers::start(&guest, "oidc", &page).await.ok(201);
+        let query = fake.authorize(&started.data()["url"]);
+        let flow = started.data()["flow"].clone();
+        table.row(format!("sign in with a provider: start, {is}"), started, (4.0, 6.0, 2));
+        let back = guest.get(&format!("sign_in/callback/oidc?{query}")).await.ok(303);
+        let code = providers::code(&back);
+        table.0.push((format!("sign in with a provider: callback, {is}"), back, (3.0, 8.0, 5)));
+        let finished = providers::finish(&guest, &flow, &code).await.ok(200);
+        // The first one publishes the key, and reads the names of moderators, as one in a minute does.
+        table.row(format!("sign in with a provider: finish, {is}"), finished, (4.5, 12.0, 10));
+    }
     table.check();
 }
 

@@ -17,7 +17,10 @@ use crate::images::IMAGE;
 
 const API: &str = include_str!("../../../docs/api.md");
 const SETTINGS: &str = include_str!("../../../docs/settings.md");
-const CONFIG: &str = include_str!("../../../shared/domain/src/config.rs");
+const CONFIG: &str = concat!(
+    include_str!("../../../shared/domain/src/config.rs"),
+    include_str!("../../../shared/domain/src/config/sign_in.rs")
+);
 
 /// Name, method, path.
 fn named() -> BTreeSet<[String; 3]> {

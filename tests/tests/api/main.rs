@@ -45,6 +45,7 @@ mod person;
 mod pinned;
 mod pins;
 mod placeholders;
+mod providers;
 mod public;
 mod refusals;
 mod rejection_mails;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::Method;
 use serde_json::{Value, json};
 use shared::routes::{ROUTES, Route};
-use tests::{Actor, MAIL, SIGN_IN, WEBHOOKS, World, assert_written, by_guest, mail_token, wants};
+use tests::{Actor, MAIL, PROVIDERS, WEBHOOKS, World, assert_written, by_guest, mail_token, wants};
 
 use crate::files::WRITER;
 use crate::images::IMAGE;
@@ -23,6 +23,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
         "svc-pro.moderation.networks.unban" => "moderation/networks/none/ban".to_owned(),
         "svc-pro.media.destroy" => format!("media/{IMAGE}"),
         "svc-pro.embed.part" => format!("embed/{WRITER}"),
+        "svc-pro.sign_in.callback" => "sign_in/callback/github".to_owned(),
         "svc-pro.mail.show" | "svc-pro.mail.act" => format!("mail/{}", mail_token()),
         _ => route.path.replace("{type}/{id}", "posts/1").replace("{id}", &id.to_string()),
     };
@@ -102,9 +103,9 @@ async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
 
 async fn matrix() -> String {
     let mail: Vec<_> = MAIL.into_iter().filter(|(name, _)| *name != "SVC_ALLOW_GUESTS").collect();
-    let world = World::with(&[&SIGN_IN[..], &mail, &WEBHOOKS].concat());
-    let open = world.again(&[&SIGN_IN[..], &MAIL, &[("SVC_GUEST_LIKES", "true")], &WEBHOOKS].concat());
-    let closed = world.again(&[&SIGN_IN[..], &mail, &[("SVC_READ_ONLY", "true")], &WEBHOOKS].concat());
+    let world = World::with(&[&PROVIDERS[..], &mail, &WEBHOOKS].concat());
+    let open = world.again(&[&PROVIDERS[..], &MAIL, &[("SVC_GUEST_LIKES", "true")], &WEBHOOKS].concat());
+    let closed = world.again(&[&PROVIDERS[..], &mail, &[("SVC_READ_ONLY", "true")], &WEBHOOKS].concat());
     let banned_moderator = world.claiming(&json!({ "sub": "14", "name": "Eve", "roles": ["moderator"] }));
     banned_moderator.get("ui").await.ok(200);
     world.moderator().put("users/14/ban", json!({})).await.ok(200);

@@ -10,13 +10,14 @@ use tests::{Actor, MAIL, SIGN_IN, TestResponse, WEBHOOKS, World};
 use crate::permissions;
 
 /// Files, what stops mails, and codes, which no limiter counts.
-const UNLIMITED: [&str; 7] = [
+const UNLIMITED: [&str; 8] = [
     "svc-pro.embed",
     "svc-pro.embed.part",
     "svc-pro.moderation.script",
     "svc-pro.moderation.page",
     "svc-pro.mail.act",
     "svc-pro.sign_in.start",
+    "svc-pro.sign_in.callback",
     "svc-pro.sign_in.finish",
 ];
 
@@ -33,8 +34,9 @@ async fn ask_all_but(open: &[&str], actor: &Actor, kind: &str, id: u64) -> Vec<(
 }
 
 /// The routes that are open to everyone.
-const OPEN: [&str; 22] = [
+const OPEN: [&str; 23] = [
     "svc-pro.sign_in.start",
+    "svc-pro.sign_in.callback",
     "svc-pro.sign_in.finish",
     "svc-pro.sign_in.refresh",
     "svc-pro.sign_in.end",

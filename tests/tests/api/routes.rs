@@ -3,7 +3,7 @@
 use http::Method;
 use serde_json::json;
 use shared::routes::ROUTES;
-use tests::{MAIL, SIGN_IN, WEBHOOKS, World, mail_token};
+use tests::{MAIL, PROVIDERS, WEBHOOKS, World, mail_token};
 
 use crate::files::WRITER;
 use crate::images::IMAGE;
@@ -29,7 +29,7 @@ async fn the_first_segment_of_a_route_is_no_type() {
 
 #[tokio::test]
 async fn every_route_is_answered_by_its_function() {
-    let world = World::with(&[&SIGN_IN[..], &MAIL, &WEBHOOKS].concat());
+    let world = World::with(&[&PROVIDERS[..], &MAIL, &WEBHOOKS].concat());
     let moderator = world.moderator();
     for route in ROUTES {
         let id = moderator.comment("posts/1", "x").await;
@@ -38,6 +38,7 @@ async fn every_route_is_answered_by_its_function() {
         let path = path
             .replace("{id}", &id.to_string())
             .replace("{name}", IMAGE)
+            .replace("{provider}", "github")
             .replace("{token}", &mail_token())
             .replace("{file}", WRITER);
         let path = path.replace("counts", "counts?threads=posts/1");

@@ -39,6 +39,7 @@ async fn the_configuration_is_answered_whole() {
             "guest": { "require_email": true, "show_gravatar": true, "likes": false },
             "feeds": true,
             "sign_in": false,
+            "sign_in_methods": [],
             "limits": { "body": 10_000, "report_details": 500, "media_bytes": 4_194_304 },
             "auth": {
                 "authenticated": true,

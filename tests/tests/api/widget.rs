@@ -144,6 +144,8 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     let pages = ["next_page", "previous_page"];
     // The moderators' page says it, in every language.
     let moderation = ["looks_like"];
+    // Names and buttons of the ways to sign in.
+    let methods = ["sign_in_email", "sign_in_with"];
     let for_others = ["anonymous", "comment", "linked_comment", "now_public", "show_thread", "unlike", "view_replies"];
     let widget = widget();
     let unsaid: Vec<String> = labels("en")
@@ -153,7 +155,8 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
         .filter(|key| !widget.contains(&format!("'{key}'")) && !widget.contains(&format!("\n  {key}: ")))
         .filter(|key| !widget.contains(&format!("\n      {key}: ")) && !widget.contains(&format!("\n      {key},")))
         .collect();
-    let mut known: Vec<&str> = [&reasons[..], &refusals, &mails, &switches, &pages, &moderation, &for_others].concat();
+    let mut known: Vec<&str> =
+        [&reasons[..], &refusals, &mails, &switches, &pages, &moderation, &methods, &for_others].concat();
     known.sort_unstable();
     assert_eq!(unsaid, known);
 }

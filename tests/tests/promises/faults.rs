@@ -269,8 +269,16 @@ async fn without_the_limiters_rows_reads_are_answered_and_writes_are_not_taken()
 
 #[tokio::test]
 async fn without_the_table_every_route_says_so_in_the_envelope() {
-    // The page of documentation is no JSON, files need no table, and links of mails are checked first.
-    const OTHERS: [&str; 6] = ["docs", "embed.js", "embed/{file}", "moderation.js", "moderate", "mail/{token}"];
+    // The page of documentation is no JSON, files need no table, and links of mails and providers are checked first.
+    const OTHERS: [&str; 7] = [
+        "docs",
+        "embed.js",
+        "embed/{file}",
+        "moderation.js",
+        "moderate",
+        "mail/{token}",
+        "sign_in/callback/{provider}",
+    ];
     let faults = Faults::new(11);
     let world = crate::faulty(&faults, &[&MAIL[..], &WEBHOOKS, &SIGN_IN].concat());
     faults.fail("");

@@ -400,10 +400,13 @@ fn statements<'a>(template: &'a Value, function: &'a Value) -> Vec<&'a Value> {
 
 #[test]
 fn a_function_starts_with_the_secrets_of_its_environment_and_may_read_no_others() {
-    const SECRETS: [&str; 6] = [
+    const SECRETS: [&str; 9] = [
         "SVC_AKISMET_KEY",
         "SVC_EDGE_SECRET",
+        "SVC_GITHUB_CLIENT_SECRET",
+        "SVC_GOOGLE_CLIENT_SECRET",
         "SVC_JWT_SECRET",
+        "SVC_OIDC_CLIENT_SECRET",
         "SVC_SIGN_IN_SEED",
         "SVC_SMTP_URL",
         "SVC_VISITOR_SALT",
@@ -419,7 +422,9 @@ fn a_function_starts_with_the_secrets_of_its_environment_and_may_read_no_others(
         let reads = statements.iter().filter(|one| one["Action"].to_string().contains("secretsmanager:GetSecretValue"));
         let granted: BTreeSet<_> = reads.flat_map(|statement| named(&statement["Resource"])).collect();
         assert_eq!(given, granted, "{name}");
-        assert_eq!(granted.contains("SignInSeed"), name == "SignInByCode", "{name} and the seed of sign-in");
+        for secret in ["SignInSeed", "GithubClientSecretArn", "GoogleClientSecretArn", "OidcClientSecretArn"] {
+            assert_eq!(granted.contains(secret), name == "SignInByCode", "{name} and {secret}");
+        }
 
         let needs = WITHOUT_TOKENS.iter().find(|(beside, _)| *beside == binary).map_or(Needs::Callers, |(_, n)| *n);
         let value = |variable: &str| match environment.get(variable)? {

@@ -10,7 +10,8 @@ use shared::routes::ROUTES;
 use crate::deployed::{entries, referred, template};
 
 /// They may hold any text.
-const FREE: [&str; 4] = ["JwtAudience", "JwtIssuer", "SpamDeny", "SpamReview"];
+const FREE: [&str; 7] =
+    ["GithubClientId", "GoogleClientId", "OidcClientId", "JwtAudience", "JwtIssuer", "SpamDeny", "SpamReview"];
 
 const SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt-AbCdEf";
 /// Secrets Manager knows it, and no permission names it.
@@ -27,6 +28,15 @@ const NO_ADDRESSES: [&str; 10] = [
     "https://example.org/#top",
     "https://example.org:65536",
     "https://*",
+];
+
+const HTTPS: [&str; 3] = ["https://id.example.org", "https://id.example.org:8443/a/b/", "https://localhost"];
+const NO_HTTPS: [&str; 5] = [
+    "http://id.example.org",
+    "id.example.org",
+    "https://",
+    "https://ada:pw@id.example.org",
+    "https://id.example.org?a=b",
 ];
 
 /// Its local part has 64 characters.
@@ -70,6 +80,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
             TOO_LONG,
         ],
     ),
+    ("GithubUrl", &HTTPS, &NO_HTTPS),
     ("MailWait", &["0", "60", "999", "1000", "3600"], &["3601", "4000", "-1", "1h"]),
     (
         "MediaMaxBytes",
@@ -90,6 +101,9 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
             " email: a@example.org ,7, email:b@example.org",
             "e,em,ema,emai,email,emails,the email:you",
             "email|abc:def",
+            "github:583231",
+            "7, github: 1 ,google:112233, oidc:auth0|a:b c",
+            "githubs,github|1",
         ],
         &[
             "email:you",
@@ -98,8 +112,15 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
             "7,email:you@localhost",
             "email:a..b@example.org",
             "email:a@example.org x",
+            "github:ada",
+            "7,github:",
+            "github:0",
+            "oidc: ",
+            "google:,7",
         ],
     ),
+    ("OidcIssuer", &HTTPS, &NO_HTTPS),
+    ("OidcName", &["Company", "Ada's \"site\" é"], &["a\u{7}b", "a\u{85}b"]),
     (
         "PageUrl",
         &["https://www.example.org/{type}/{id}", "http://127.0.0.1:3000/?{id}&{type}"],
@@ -118,6 +139,11 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("RepliesPerParent", &["0", "9", "10", "19", "20"], &["21", "30", "100", "-1"]),
     ("ReportReasons", &["spam", "spam,other", "Not nice, other"], &[",", " , "]),
     ("SiteName", &["Example", "Ada's \"site\" é"], &["a\u{7}b", "a\u{85}b"]),
+    (
+        "SignIn",
+        &["", "true", "false", "email", "github", "oidc,google,email,github"],
+        &["email,email", "true,github", "GitHub", "facebook", ",", "github,email,github"],
+    ),
     ("SpamDenyLinks", &["0", "50", "9999", "10000"], &["10001", "-1", "few"]),
     ("SpamReviewLinks", &["0", "10", "9999", "10000"], &["10001", "-1", "few"]),
     ("Theme", &["auto", "light", "dark"], &["purple", "Dark"]),
@@ -146,7 +172,10 @@ const OTHERS: &[(&str, &[&str], &[&str])] = &[
         &["arn:aws:acm:eu-west-1:123456789012:certificate/0a1b-2c", "0a1b-2c"],
     ),
     ("DomainName", &["comments.example.org"], &["https://comments.example.org", "localhost", "a..example.org"]),
+    ("GithubClientSecretArn", &[SECRET], &["the secret of our app", PARTIAL_SECRET]),
+    ("GoogleClientSecretArn", &[SECRET], &["the secret of our client", PARTIAL_SECRET]),
     ("JwtSecretArn", &[SECRET], &["the secret that signs all the tokens", PARTIAL_SECRET]),
+    ("OidcClientSecretArn", &[SECRET], &["the secret of our client", PARTIAL_SECRET]),
     ("ReservedConcurrency", &["0", "2", "10", "1000"], &["", "1", "-1", "1001", "05"]),
     ("RestoreBucket", &["exports.example-org"], &["s3://exports", "Exports", "a"]),
     (
@@ -218,6 +247,8 @@ fn configured(setting: &str, value: &str) -> Result<Config, ConfigError> {
         "SVC_PUBLIC_URL" => Some("https://comments.example.org".to_owned()),
         "SVC_CORS_ORIGINS" => Some("https://www.example.org".to_owned()),
         "SVC_PAGE_URL" => Some("https://www.example.org/{type}/{id}".to_owned()),
+        "SVC_OIDC_ISSUER" => Some("https://id.example.org".to_owned()),
+        "SVC_OIDC_NAME" => Some("Company".to_owned()),
         _ => None,
     })
 }

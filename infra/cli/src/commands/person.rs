@@ -13,9 +13,11 @@ use server::data_dir::DataDir;
 use server::outbox;
 use server::queue;
 use server::settings;
+use shared::config;
 use shared::domain::ids::{UserId, hex, salt_fingerprint};
 use shared::domain::person::Who;
 use shared::domain::secret::Secret;
+use shared::domain::sign_in::providers::ProviderAccount;
 use shared::domain::time::Clock;
 use transfer::lease::{Lease, PATIENCE};
 use transfer::person::erase::{Eraser, Machine, Mail, Receipt, Retained};
@@ -78,9 +80,10 @@ pub(super) struct Options {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct WhoOptions {
-    /// Id of a user, as the API shows it
-    #[arg(long, value_name = "ID", allow_hyphen_values = true, value_parser = parse_user)]
-    user: Option<UserId>,
+    /// Id of a user, as the API shows it, or an account
+    /// elsewhere, such as github:583231
+    #[arg(long, value_name = "ID", allow_hyphen_values = true, value_parser = parse_user, verbatim_doc_comment)]
+    user: Option<NamedUser>,
     /// Address that a guest gave, also in a system whose
     /// comments were imported, or that signs in by a code
     #[arg(long, value_name = "ADDRESS", value_parser = parse_email, verbatim_doc_comment)]
@@ -91,8 +94,16 @@ impl WhoOptions {
     /// One of the two is required.
     fn who(&self, salt: &Secret) -> Result<Who, Failure> {
         let by_address = |email: &String| Who::address(email, hex(&Md5::digest(email.as_bytes())), salt);
-        let who = self.user.map(Who::User).or_else(|| self.email.as_ref().map(by_address));
-        who.ok_or_else(|| "expected --user or --email".into())
+        match (&self.user, &self.email) {
+            (Some(NamedUser::Id(id)), _) => Ok(Who::User(*id)),
+            (Some(NamedUser::Elsewhere(account)), _) => {
+                let known = config::issuers(config::environment)?.account(salt, account);
+                let (id, _) = known.ok_or("SVC_OIDC_ISSUER is not set; set it as it is for the service")?;
+                Ok(Who::User(id))
+            }
+            (None, Some(email)) => Ok(by_address(email)),
+            (None, None) => Err("expected --user or --email".into()),
+        }
     }
 }
 
@@ -221,8 +232,17 @@ impl Objects {
     }
 }
 
-fn parse_user(text: &str) -> Result<UserId, &'static str> {
-    text.parse().map_err(|()| "expected a user's id, such as 7")
+/// What `--user` names.
+#[derive(Clone, Debug)]
+enum NamedUser {
+    Id(UserId),
+    Elsewhere(ProviderAccount),
+}
+
+fn parse_user(text: &str) -> Result<NamedUser, &'static str> {
+    let elsewhere = || text.parse().map(NamedUser::Elsewhere);
+    let user = text.parse().map(NamedUser::Id).or_else(|()| elsewhere());
+    user.map_err(|_| "expected a user's id, such as 7, or an account such as github:583231")
 }
 
 /// Parses an address into the form that is hashed.

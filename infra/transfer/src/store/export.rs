@@ -111,6 +111,7 @@ fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
         | ItemKind::Idempotency(_)
         | ItemKind::NotificationState(_)
         | ItemKind::Inbox(_)
+        | ItemKind::RedirectFlow
         | ItemKind::Sessions(_)
         | ItemKind::PublicKeys
         | ItemKind::ModeratorNames

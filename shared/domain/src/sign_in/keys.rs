@@ -3,7 +3,7 @@
 //! seed, which the function `sign_in` alone has.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
 use base64::Engine;
@@ -11,6 +11,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use icu_normalizer::ComposingNormalizerBorrowed;
 use ring::hmac;
 use ring::signature::{Ed25519KeyPair, KeyPair};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::TOKEN_LIFETIME;
@@ -87,6 +88,7 @@ pub fn nonce(random: [u8; 17]) -> String {
 /// The keys of flows.
 pub struct FlowKeys {
     seal: Seal,
+    redirects: Seal,
     names: hmac::Key,
     codes: hmac::Key,
 }
@@ -95,7 +97,8 @@ impl FlowKeys {
     #[must_use]
     pub fn new(salt: &Secret) -> Self {
         let keys = DerivedKeys::new(salt);
-        Self { seal: keys.addresses(), names: keys.mac("sign-in name"), codes: keys.mac("code") }
+        let redirects = keys.seal("sign-in redirect", "sign-in redirect nonce");
+        Self { seal: keys.addresses(), redirects, names: keys.mac("sign-in name"), codes: keys.mac("code") }
     }
 
     /// A keyed hash of an address's mailbox, the same for all of its spellings.
@@ -121,11 +124,43 @@ impl FlowKeys {
     /// A keyed hash of a caller's network. One customer of a provider may have an IPv6 /48.
     #[must_use]
     pub fn network(&self, ip: IpAddr) -> String {
-        let network = match ip {
-            IpAddr::V4(ip) => IpAddr::V4(ip),
-            IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 80))),
-        };
-        tag(&self.names, &["network", &network.to_string()], SHORT)
+        tag(&self.names, &["network", &cut(ip, 32).to_string()], SHORT)
+    }
+
+    /// A keyed hash of a caller's wider network, which phones stay in while they move between addresses: a /24 or a /48.
+    #[must_use]
+    pub fn wider_network(&self, ip: IpAddr) -> String {
+        tag(&self.names, &["wider network", &cut(ip, 24).to_string()], SHORT)
+    }
+
+    /// The flow of a `state`. The page has the flow; only the provider's answer has the state.
+    #[must_use]
+    pub fn redirect(&self, state: &str) -> String {
+        tag(&self.names, &["redirect", state], INBOX)
+    }
+
+    /// A keyed hash of such a flow, which its item has.
+    #[must_use]
+    pub fn redirect_name(&self, flow: &str) -> String {
+        tag(&self.names, &["redirect name", flow], INBOX)
+    }
+
+    /// A keyed hash of the code of such a flow.
+    #[must_use]
+    pub fn redirect_code(&self, flow: &str, code: &str) -> String {
+        tag(&self.names, &["redirect code", flow, code], INBOX)
+    }
+
+    /// Seals what such a flow keeps.
+    #[must_use]
+    pub fn seal_of_redirect(&self, value: &impl Serialize) -> String {
+        self.redirects.close(&serde_json::to_string(value).unwrap_or_default())
+    }
+
+    /// `None` when it was sealed under another salt.
+    #[must_use]
+    pub fn open_of_redirect<T: DeserializeOwned>(&self, sealed: &str) -> Option<T> {
+        serde_json::from_str(&self.redirects.open(sealed)?).ok()
     }
 
     #[must_use]
@@ -215,6 +250,14 @@ impl Seed {
         // Compared as hashes, so that the time it takes says nothing about the signature.
         let hash = |text: &str| hmac::sign(&self.refresh, text.as_bytes());
         (hash(&self.write(&token)).as_ref() == hash(text).as_ref()).then_some(token)
+    }
+}
+
+/// The network of an address: so many bits of IPv4, and a /48.
+fn cut(ip: IpAddr, bits: u32) -> IpAddr {
+    match ip {
+        IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & (u32::MAX << (32 - bits)))),
+        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 80))),
     }
 }
 
@@ -343,6 +386,22 @@ mod tests {
         assert_eq!(network("2001:db8:1:2::1"), network("2001:db8:1:ffff::2"));
         assert_ne!(network("2001:db8:1::1"), network("2001:db8:2::1"));
         assert_ne!(network("192.0.2.1"), network("192.0.2.2"));
+        let wider = |ip: &str| keys.wider_network(ip.parse().unwrap());
+        assert_eq!(wider("192.0.2.1"), wider("192.0.2.254"));
+        assert_eq!(wider("2001:db8:1:2::1"), wider("2001:db8:1:ffff::2"));
+        assert!(wider("192.0.2.1") != wider("192.0.3.1") && wider("2001:db8:1::1") != wider("2001:db8:2::1"));
+    }
+
+    #[test]
+    fn a_flow_follows_from_its_state_and_not_the_other_way_round() {
+        let keys = keys("a");
+        let flow = keys.redirect("state");
+        assert_eq!(flow, keys.redirect("state"));
+        assert!(!flow.contains('.') && flow != keys.redirect("other") && flow != keys.redirect_name("state"));
+        assert_ne!(keys.redirect_code(&flow, "code"), keys.redirect_code("other", "code"));
+        let sealed = keys.seal_of_redirect(&"hush");
+        assert_eq!(keys.open_of_redirect::<String>(&sealed).as_deref(), Some("hush"));
+        assert_eq!((keys.open(&sealed), self::keys("b").open_of_redirect::<String>(&sealed)), (None, None));
     }
 
     #[test]

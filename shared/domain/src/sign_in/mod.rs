@@ -1,16 +1,20 @@
-//! Sign-in by an emailed code. Requesting a code starts a *flow*; the code ends it and begins a *session* of the account.
-//! An account is an address.
+//! Sign-in by an emailed code, or with an account elsewhere. Requesting a code starts a *flow*; the code ends it and begins a
+//! *session* of the account. An account is an address, or an account elsewhere.
 //!
 //! | file | what |
 //! |---|---|
 //! | `bounds` | how many codes and tries there are, whoever asks |
 //! | `inbox` | the flows of an address, and the bounds of its codes |
 //! | `keys` | codes, hashes and refresh tokens |
+//! | `providers` | GitHub, Google and OpenID Connect, and the accounts there |
+//! | `redirect` | the way to a provider and back |
 //! | `session` | the sessions of an account |
 
 pub mod bounds;
 pub mod inbox;
 pub mod keys;
+pub mod providers;
+pub mod redirect;
 pub mod session;
 
 use std::time::Duration;
@@ -22,7 +26,8 @@ use crate::email;
 use crate::ids::UserId;
 use crate::secret::Secret;
 
-/// The `iss` of our own tokens. No other token may have it.
+/// The `iss` of our own tokens. No other token may have it. Ids of accounts elsewhere are hashed under it, a colon, and their
+/// issuer; no other token may have that either.
 pub const ISSUER: &str = "svc-pro:sign-in";
 /// How long a code is valid.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
@@ -55,7 +60,7 @@ fn size(value: &Value) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub id: UserId,
-    /// A longer hash of the address than the id.
+    /// A longer hash than the id.
     pub subject: String,
     /// Signing out everywhere gives the account another one, and tokens with an earlier one are void.
     pub epoch: u64,

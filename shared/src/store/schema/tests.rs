@@ -20,6 +20,7 @@ use crate::domain::person::KnownBy;
 use crate::domain::report::Report;
 use crate::domain::sign_in::inbox::Inbox;
 use crate::domain::sign_in::keys::PublicKeys;
+use crate::domain::sign_in::redirect::RedirectFlow;
 use crate::domain::sign_in::session::Sessions;
 use crate::domain::thread::{Thread, VisitorThreadState};
 use crate::domain::user::User;
@@ -121,6 +122,7 @@ fn written() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("idempotency", written_by::<idempotency_row::Row<u64>>(&idempotency::KIND)),
         ("notification state", written_by::<NotificationState>(&notification_state::KIND)),
         ("inbox", fields::<Inbox>()),
+        ("redirect flow", written_by::<RedirectFlow>(&redirect_flow::KIND)),
         ("sessions", written_by::<Sessions>(&sessions::KIND)),
         ("public keys", written_by::<PublicKeys>(&public_keys::KIND)),
         ("moderators' names", written_by::<ModeratorNames>(&moderator_names::KIND)),

@@ -19,7 +19,9 @@ use shared::domain::time::Timestamp;
 use shared::domain::user::User;
 use shared::error::Fault;
 use shared::store::keys::{self, Item, ItemKind, Key};
-use shared::store::schema::{Attribute, Names, PK, SK, Type, banned, comment, idempotency, import_journal, maps, user};
+use shared::store::schema::{
+    Attribute, Names, PK, SK, Type, banned, comment, idempotency, import_journal, maps, redirect_flow, user,
+};
 use shared::store::{Store, read};
 
 use crate::store::for_each_item;
@@ -226,8 +228,8 @@ impl Identification {
                 self.known.names.insert(name);
                 self.known.subjects.extend(subject);
                 if let Some(account) = account {
-                    self.known.sealed.insert(account.address);
-                    self.known.inboxes.insert(account.inbox);
+                    self.known.sealed.extend(account.address);
+                    self.known.inboxes.extend(account.inbox);
                 }
             }
             ItemKind::Report(_) => {
@@ -303,6 +305,10 @@ pub(super) fn match_of(
         ItemKind::Guest(visitor) => is(&visitor).then_some(MatchKind::Trust(key)),
         ItemKind::Sessions(id) => (id == user).then_some(MatchKind::SignIn(key)),
         ItemKind::Inbox(hash) => person.known.inboxes.contains(&hash).then_some(MatchKind::SignIn(key)),
+        ItemKind::RedirectFlow => {
+            let is_own = item.get(redirect_flow::USER) == Some(&shared::store::number(user.0));
+            is_own.then_some(MatchKind::SignIn(key))
+        }
         ItemKind::ModeratorNames => {
             let names: ModeratorNames = read(item)?;
             names.has_one_of(user).then_some(MatchKind::ModeratorName)

@@ -1,0 +1,196 @@
+//! Accounts elsewhere that readers sign in with: those of GitHub, of Google, and of any other OpenID Connect provider. They are
+//! never joined with each other, nor with an address: a provider's word about an address is not ours.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::ISSUER;
+use crate::ids::UserId;
+use crate::secret::Secret;
+
+/// Characters of a subject (OpenID Connect Core, section 2).
+const MAX_SUBJECT: usize = 255;
+/// The issuer of Google's tokens.
+const GOOGLE: &str = "https://accounts.google.com";
+
+/// A way to sign in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// A code that we email.
+    Email,
+    Provider(Provider),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    GitHub,
+    Google,
+    Oidc,
+}
+
+/// How we talk to a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// OAuth 2 with an API that says who it is.
+    GitHub,
+    /// OpenID Connect with discovery.
+    OpenId,
+}
+
+/// What is fixed of a provider. The rest is in its settings.
+#[derive(Debug)]
+pub struct Facts {
+    /// Its name in settings, addresses and [`ProviderAccount`]s.
+    pub id: &'static str,
+    pub protocol: Protocol,
+    /// Scopes that we ask for, and those with which the provider says the address too.
+    pub scope: &'static str,
+    pub scope_with_address: &'static str,
+    is_subject: fn(&str) -> bool,
+}
+
+const OPENID: Facts = Facts {
+    id: "oidc",
+    protocol: Protocol::OpenId,
+    scope: "openid profile",
+    scope_with_address: "openid profile email",
+    is_subject: |subject| (1..=MAX_SUBJECT).contains(&subject.chars().count()),
+};
+
+impl Method {
+    pub const ALL: [Self; 4] = [
+        Self::Email,
+        Self::Provider(Provider::GitHub),
+        Self::Provider(Provider::Google),
+        Self::Provider(Provider::Oidc),
+    ];
+
+    #[must_use]
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Email => "email",
+            Self::Provider(provider) => provider.facts().id,
+        }
+    }
+}
+
+impl Provider {
+    /// The table of providers.
+    #[must_use]
+    pub fn facts(self) -> &'static Facts {
+        match self {
+            Self::GitHub => &Facts {
+                id: "github",
+                protocol: Protocol::GitHub,
+                scope: "",
+                scope_with_address: "user:email",
+                is_subject: |id| id.parse().is_ok_and(|number: u64| number > 0 && number.to_string() == id),
+            },
+            Self::Google => &Facts { id: "google", ..OPENID },
+            Self::Oidc => &OPENID,
+        }
+    }
+
+    #[must_use]
+    pub fn of_id(id: &str) -> Option<Self> {
+        [Self::GitHub, Self::Google, Self::Oidc].into_iter().find(|provider| provider.facts().id == id)
+    }
+}
+
+/// An account elsewhere, written `github:583231`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProviderAccount {
+    pub provider: Provider,
+    pub subject: String,
+}
+
+impl FromStr for ProviderAccount {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once(':').and_then(|(id, subject)| Some((Provider::of_id(id)?, subject.trim())));
+        let (provider, subject) = parts.ok_or("no account of a provider")?;
+        Self::new(provider, subject).ok_or("no id of an account")
+    }
+}
+
+impl fmt::Display for ProviderAccount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.provider.facts().id, self.subject)
+    }
+}
+
+impl ProviderAccount {
+    /// `None` for a subject that the provider gives nobody.
+    #[must_use]
+    pub fn new(provider: Provider, subject: &str) -> Option<Self> {
+        (provider.facts().is_subject)(subject).then(|| Self { provider, subject: subject.to_owned() })
+    }
+}
+
+/// Where the accounts of each provider are. Accounts of another issuer are other people's.
+#[derive(Clone, Debug)]
+pub struct Issuers {
+    /// `SVC_GITHUB_URL`, without a slash at its end
+    pub github: String,
+    /// `SVC_OIDC_ISSUER`, as the provider writes it
+    pub oidc: Option<String>,
+}
+
+impl Issuers {
+    #[must_use]
+    pub fn of(&self, provider: Provider) -> Option<&str> {
+        match provider {
+            Provider::GitHub => Some(&self.github),
+            Provider::Google => Some(GOOGLE),
+            Provider::Oidc => self.oidc.as_deref(),
+        }
+    }
+
+    /// The id of the account here, and its subject. `None` while the provider's issuer is not set.
+    #[must_use]
+    pub fn account(&self, salt: &Secret, account: &ProviderAccount) -> Option<(UserId, String)> {
+        let issuer = self.of(account.provider)?;
+        Some(UserId::hashed(salt, &format!("{ISSUER}:{issuer}"), &account.subject))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_written_with_the_name_of_its_provider() {
+        for text in ["github:1", "github:18446744073709551615", "google:1234567890", "oidc:a:b c", "oidc:é"] {
+            assert_eq!(text.parse::<ProviderAccount>().unwrap().to_string(), text);
+        }
+        let long = format!("oidc:{}", "x".repeat(256));
+        for text in ["github:", "github:0", "github:01", "github:ada", "github:-1", "github:18446744073709551616"] {
+            assert!(text.parse::<ProviderAccount>().is_err(), "{text}");
+        }
+        for text in ["oidc:", "email:1", "GitHub:1", "ada", &long] {
+            assert!(text.parse::<ProviderAccount>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_same_subject_of_another_issuer_is_somebody_else() {
+        let salt = Secret::from("salt".to_owned());
+        let id = |github: &str, oidc: Option<&str>, account: &str| {
+            let issuers = Issuers { github: github.to_owned(), oidc: oidc.map(str::to_owned) };
+            issuers.account(&salt, &account.parse().unwrap())
+        };
+        let github = id("https://github.com", None, "github:7").unwrap();
+        assert!(github.0.is_hashed());
+        assert_eq!(Some(&github), id("https://github.com", Some("https://a.test"), "github:7").as_ref());
+        assert_eq!(github, UserId::hashed(&salt, "svc-pro:sign-in:https://github.com", "7"));
+        let others = [
+            id("https://git.example", None, "github:7"),
+            id("https://github.com", None, "google:7"),
+            id("https://github.com", Some("https://a.test"), "oidc:7"),
+            id("https://github.com", Some("https://a.test/"), "oidc:7"),
+        ];
+        assert!(others.iter().flatten().all(|other| *other != github) && others[2] != others[3]);
+        assert_eq!(id("https://github.com", None, "oidc:7"), None);
+    }
+}

@@ -1,0 +1,761 @@
+//! Sign-in with an account elsewhere, and each threat that it answers. The providers are fakes: GitHub's three endpoints, and an
+//! OpenID Connect issuer with a key of its own.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::{Method, Request, Response};
+use ring::digest;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use serde_json::{Value, json};
+use server::http_server;
+use shared::domain::ids::UserId;
+use shared::domain::secret::Secret;
+use tests::{Actor, MAIL, PROVIDERS, SALT, TestResponse, World};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::person::erase_user;
+
+const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
+const PAGE: &str = "https://www.example.org/posts/1?a=b";
+const DISCOVERY: &str = "/.well-known/openid-configuration";
+const TOKEN: &str = "/token";
+
+/// GitHub and an OpenID Connect issuer at one address. Stops when dropped.
+pub(crate) struct Fake {
+    url: &'static str,
+    shared: Arc<Mutex<Shared>>,
+    task: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct Shared {
+    url: String,
+    /// Codes that were handed out, with what the reader brought for them.
+    codes: BTreeMap<String, BTreeMap<String, String>>,
+    /// Changes of discovery and of the claims. What is null is missing.
+    discovery: BTreeMap<String, Value>,
+    claims: BTreeMap<String, Value>,
+    userinfo: Value,
+    github: Value,
+    /// Answers in place of those of a path: status and body.
+    faults: BTreeMap<String, (u16, String)>,
+    asked: Vec<String>,
+    got_by_post: bool,
+    /// The seed of the key that signs, and the id that the token says.
+    signs_with: (u8, String),
+    known_keys: Vec<(u8, &'static str)>,
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn pair(seed: u8) -> Ed25519KeyPair {
+    Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap()
+}
+
+fn parameters(text: &str) -> BTreeMap<String, String> {
+    form_urlencoded::parse(text.as_bytes()).into_owned().collect()
+}
+
+impl Fake {
+    pub(crate) async fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let shared = Shared {
+            url: url.clone(),
+            signs_with: (1, "a".to_owned()),
+            known_keys: vec![(1, "a")],
+            github: json!({ "id": 7, "login": "octo-ada", "avatar_url": "https://github.example/7.png" }),
+            ..Shared::default()
+        };
+        let shared = Arc::new(Mutex::new(shared));
+        let answering = Arc::clone(&shared);
+        let task = tokio::spawn(http_server::serve(listener, move |request| {
+            let (status, body) = lock(&answering).answer(&request);
+            let mut answer = Response::new(Bytes::from(body));
+            *answer.status_mut() = status.try_into().unwrap();
+            answer.headers_mut().insert("location", "http://127.0.0.1:9/".parse().unwrap());
+            std::future::ready(answer)
+        }));
+        // Settings of a world borrow it.
+        Self { url: url.leak(), shared, task }
+    }
+
+    pub(crate) fn settings(&self) -> Vec<(&'static str, &'static str)> {
+        [&PROVIDERS[..], &[("SVC_GITHUB_URL", self.url), ("SVC_OIDC_ISSUER", self.url)]].concat()
+    }
+
+    fn world(&self, more: &[(&'static str, &'static str)]) -> World {
+        World::with(&[&self.settings(), more].concat())
+    }
+
+    pub(crate) fn claim(&self, name: &str, value: &Value) {
+        lock(&self.shared).claims.insert(name.to_owned(), value.clone());
+    }
+
+    fn discover(&self, name: &str, value: Value) {
+        lock(&self.shared).discovery.insert(name.to_owned(), value);
+    }
+
+    fn fail(&self, path: &str, status: u16, body: &str) {
+        lock(&self.shared).faults.insert(path.to_owned(), (status, body.to_owned()));
+    }
+
+    fn asked(&self, path: &str) -> usize {
+        lock(&self.shared).asked.iter().filter(|asked| *asked == path).count()
+    }
+
+    /// What the reader does at the provider: the parameters of the callback.
+    pub(crate) fn authorize(&self, url: &Value) -> String {
+        let (address, query) = url.as_str().unwrap().split_once('?').unwrap();
+        assert!(address.starts_with(self.url), "{address}");
+        let mut asked = parameters(query);
+        let state = asked["state"].clone();
+        asked.insert("address".to_owned(), address.to_owned());
+        let mut shared = lock(&self.shared);
+        let code = format!("code-{}", shared.codes.len());
+        shared.codes.insert(code.clone(), asked);
+        format!("code={code}&state={state}")
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Shared {
+    fn answer(&mut self, request: &Request<Bytes>) -> (u16, String) {
+        let path = request.uri().path().to_owned();
+        self.asked.push(path.clone());
+        // GitHub refuses requests without one.
+        assert!(path == "/keys" || request.headers().contains_key("user-agent"), "{path}");
+        if let Some(fault) = self.faults.get(&path) {
+            return fault.clone();
+        }
+        let is_known = request.headers().get("authorization").is_some_and(|value| value == "Bearer the access token");
+        let answer = match path.as_str() {
+            DISCOVERY => self.discovery(),
+            "/keys" => self.keys(),
+            TOKEN | "/login/oauth/access_token" => return self.token(request, &path),
+            "/userinfo" if is_known => self.userinfo.clone(),
+            "/api/v3/user" if is_known => self.github.clone(),
+            "/api/v3/user/emails" if is_known => json!([
+                { "email": "old@github.example", "verified": true, "primary": false },
+                { "email": "ada@github.example", "verified": true, "primary": true },
+            ]),
+            _ => return (404, "{}".to_owned()),
+        };
+        (200, answer.to_string())
+    }
+
+    fn discovery(&self) -> Value {
+        let url = &self.url;
+        let said = json!({
+            "issuer": url,
+            "authorization_endpoint": format!("{url}/authorize"),
+            "token_endpoint": format!("{url}{TOKEN}"),
+            "userinfo_endpoint": format!("{url}/userinfo"),
+            "jwks_uri": format!("{url}/keys"),
+        });
+        with(said, &self.discovery)
+    }
+
+    fn keys(&self) -> Value {
+        let key = |(seed, id): &(u8, &str)| {
+            let x = URL_SAFE_NO_PAD.encode(pair(*seed).public_key());
+            json!({ "kty": "OKP", "crv": "Ed25519", "kid": id, "x": x })
+        };
+        json!({ "keys": self.known_keys.iter().map(key).collect::<Vec<_>>() })
+    }
+
+    /// The tokens for a code, whose caller must be the client and have the verifier.
+    fn token(&mut self, request: &Request<Bytes>, path: &str) -> (u16, String) {
+        let form = parameters(std::str::from_utf8(request.body()).unwrap());
+        let refuse = |why: &str| (400, json!({ "error": why }).to_string());
+        let Some(asked) = self.codes.remove(&form["code"]) else { return refuse("the code") };
+        let challenge = URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, form["code_verifier"].as_bytes()));
+        if asked["code_challenge"] != challenge || asked["code_challenge_method"] != "S256" {
+            return refuse("the verifier");
+        }
+        if form["grant_type"] != "authorization_code" || form["redirect_uri"] != asked["redirect_uri"] {
+            return refuse("the request");
+        }
+        let (id, secret) = match request.headers().get("authorization") {
+            Some(basic) => {
+                let basic = STANDARD.decode(basic.to_str().unwrap().strip_prefix("Basic ").unwrap()).unwrap();
+                let basic = String::from_utf8(basic).unwrap();
+                let (id, secret) = basic.split_once(':').unwrap();
+                (id.replace('+', " "), secret.replace("%3A", ":"))
+            }
+            None => (form["client_id"].clone(), form["client_secret"].clone()),
+        };
+        self.got_by_post = form.contains_key("client_secret");
+        let provider = if path == TOKEN { "oidc" } else { "github" };
+        if (id, secret) != (format!("client of {provider}"), format!("hush:{provider}")) {
+            return refuse("the client");
+        }
+        let mut tokens = json!({ "access_token": "the access token", "token_type": "bearer" });
+        if path == TOKEN {
+            tokens["id_token"] = json!(self.id_token(&asked["nonce"]));
+        }
+        (200, tokens.to_string())
+    }
+
+    fn id_token(&self, nonce: &str) -> String {
+        let claims = json!({
+            "iss": self.url, "aud": "client of oidc", "nonce": nonce, "sub": "ada", "name": "Ada Lovelace",
+            "picture": "https://id.example/ada.png", "email": "ada@id.example", "email_verified": true,
+            "exp": tests::START / 1_000 + 1_000_000,
+        });
+        let claims = with(claims, &self.claims);
+        let (seed, id) = &self.signs_with;
+        let header = json!({ "alg": "EdDSA", "kid": id });
+        let text = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string())).join(".");
+        let signature = URL_SAFE_NO_PAD.encode(pair(*seed).sign(text.as_bytes()));
+        format!("{text}.{signature}")
+    }
+}
+
+fn with(mut said: Value, changes: &BTreeMap<String, Value>) -> Value {
+    for (name, value) in changes {
+        if value.is_null() {
+            said.as_object_mut().unwrap().remove(name);
+        } else {
+            said[name] = value.clone();
+        }
+    }
+    said
+}
+
+fn challenge() -> String {
+    URL_SAFE_NO_PAD.encode(digest::digest(&digest::SHA256, VERIFIER.as_bytes()))
+}
+
+pub(crate) async fn start(actor: &Actor, provider: &str, page: &str) -> TestResponse {
+    let body = json!({ "provider": provider, "challenge": challenge(), "return_to": page });
+    actor.post("sign_in", body).await
+}
+
+/// The part of the fragment after the flow.
+pub(crate) fn code(back: &TestResponse) -> String {
+    let location = back.header("location");
+    let (_, fragment) = location.split_once("#comment-sign-in=").unwrap();
+    fragment.split_once('.').unwrap().1.to_owned()
+}
+
+pub(crate) async fn finish(actor: &Actor, flow: &Value, code: &str) -> TestResponse {
+    actor.post("sign_in/finish", json!({ "flow": flow, "code": code, "verifier": VERIFIER })).await
+}
+
+/// Starts a flow, goes to the provider and comes back. The flow, and the answer of the callback.
+async fn go(fake: &Fake, actor: &Actor, provider: &str) -> (Value, TestResponse) {
+    let started = start(actor, provider, PAGE).await.ok(201);
+    let query = fake.authorize(&started.data()["url"]);
+    let back = actor.get(&format!("sign_in/callback/{provider}?{query}")).await.ok(303);
+    (started.data()["flow"].clone(), back)
+}
+
+async fn sign_in(fake: &Fake, actor: &Actor, provider: &str) -> Value {
+    let (flow, back) = go(fake, actor, provider).await;
+    finish(actor, &flow, &code(&back)).await.ok(200).data().clone()
+}
+
+#[track_caller]
+fn failed(answer: &TestResponse) {
+    answer.clone().refused(422, "sign_in_failed");
+}
+
+#[tokio::test]
+async fn a_stranger_signs_in_with_github_and_comes_back_as_the_same_person() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let guest = world.guest();
+    let started = start(&guest, "github", &format!("{PAGE}#comment-3")).await.ok(201);
+    assert_eq!(started.data()["expires_in"], 900);
+    assert!(!started.data()["flow"].as_str().unwrap().contains('.'));
+    let query = fake.authorize(&started.data()["url"]);
+    let asked = lock(&fake.shared).codes["code-0"].clone();
+    assert_eq!(asked["address"], format!("{}/login/oauth/authorize", fake.url));
+    assert_eq!((asked["client_id"].as_str(), asked["response_type"].as_str()), ("client of github", "code"));
+    assert_eq!(asked["redirect_uri"], "https://api.test/svc/api/v1/sign_in/callback/github");
+    assert!(!asked.contains_key("scope") && !asked.contains_key("nonce"));
+    let back = guest.get(&format!("sign_in/callback/github?{query}")).await.ok(303);
+    assert!(back.header("location").starts_with(&format!("{PAGE}#comment-sign-in=")), "{}", back.header("location"));
+    assert!(back.header("cache-control").contains("no-store") && back.header("referrer-policy") == "no-referrer");
+    let data = finish(&guest, &started.data()["flow"], &code(&back)).await.ok(200).data().clone();
+    assert_eq!((&data["account"], &data["suggested_name"]), (&json!("github:7"), &json!("octo-ada")));
+    let issuer = format!("svc-pro:sign-in:{}", fake.url);
+    let (id, _) = UserId::hashed(&Secret::from(SALT.to_owned()), &issuer, "7");
+    assert_eq!(data["user"], json!({ "id": id.0, "name": null, "avatar": "https://github.example/7.png" }));
+    let ada = guest.clone().with_token(data["access_token"].as_str().unwrap());
+    ada.put("me/name", json!({ "name": "Ada" })).await.ok(200);
+    ada.write("posts/1", None, "Hello").await.ok(201);
+    let refresh = json!({ "refresh_token": data["refresh_token"] });
+    let refreshed = guest.post("sign_in/refresh", refresh).await.ok(200);
+    assert!(refreshed.data().get("account").is_none());
+    let again = sign_in(&fake, &world.guest(), "github").await;
+    assert_eq!(again["user"]["name"], "Ada");
+}
+
+#[tokio::test]
+async fn a_stranger_signs_in_with_openid_connect() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[("SVC_GUEST_SHOW_GRAVATAR", "false")]);
+    let data = sign_in(&fake, &world.guest(), "oidc").await;
+    assert_eq!((&data["account"], &data["suggested_name"]), (&json!("oidc:ada"), &json!("Ada Lovelace")));
+    assert_eq!((&data["user"]["name"], &data["user"]["avatar"]), (&Value::Null, &json!("")));
+    let started = start(&world.guest(), "oidc", PAGE).await.ok(201);
+    fake.authorize(&started.data()["url"]);
+    let asked = lock(&fake.shared).codes.values().next().unwrap().clone();
+    assert_eq!((asked["scope"].as_str(), asked["nonce"].len()), ("openid profile", 22));
+    assert_eq!((fake.asked(DISCOVERY), fake.asked("/userinfo")), (1, 0));
+    world.pass(Duration::from_hours(1));
+    start(&world.guest(), "oidc", PAGE).await.ok(201);
+    assert_eq!(fake.asked(DISCOVERY), 2, "once an hour");
+}
+
+#[tokio::test]
+async fn the_configuration_lists_the_methods_in_their_order() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[("SVC_SIGN_IN", "oidc,github,email")]);
+    let ui = world.guest().get("ui").await.ok(200);
+    let named = json!([
+        { "id": "oidc", "name": "Company" }, { "id": "github", "name": "GitHub" }, { "id": "email", "name": "email" },
+    ]);
+    assert_eq!((&ui.data()["sign_in"], &ui.data()["sign_in_methods"]), (&json!(true), &named));
+    let off = World::new();
+    assert_eq!(off.guest().get("ui").await.ok(200).data()["sign_in_methods"], json!([]));
+    start(&off.guest(), "github", PAGE).await.refused(404, "not_found");
+    off.guest().get("sign_in/callback/github").await.refused(404, "not_found");
+}
+
+#[tokio::test]
+async fn a_method_that_is_off_is_refused() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[("SVC_SIGN_IN", "github"), ("SVC_MAIL_FROM", "")]);
+    let guest = world.guest();
+    for provider in ["oidc", "email", "facebook", "GitHub", ""] {
+        start(&guest, provider, PAGE).await.invalid("provider");
+    }
+    let both = json!({
+        "provider": "github", "challenge": challenge(), "return_to": PAGE, "email": "ada@example.org",
+    });
+    guest.post("sign_in", both).await.invalid("provider");
+    guest.post("sign_in", json!({ "email": "ada@example.org" })).await.invalid("provider");
+    guest.post("sign_in", json!({})).await.invalid("provider");
+    for provider in ["oidc", "email", "facebook"] {
+        guest.get(&format!("sign_in/callback/{provider}?state=x")).await.refused(404, "not_found");
+    }
+    let head = guest.send(Method::HEAD, "sign_in/callback/github", "").await;
+    assert_eq!(head.status, 405);
+}
+
+#[tokio::test]
+async fn a_page_of_another_origin_is_no_place_to_return_to() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let guest = world.guest();
+    for page in [
+        "https://evil.example/",
+        "https://www.example.org@evil.example/",
+        "https://ada@www.example.org/",
+        "https://www.example.org\\.evil.example/",
+        "//www.example.org/",
+        "/posts/1",
+        "javascript:alert(1)",
+        "https://www.example.org/\n",
+        "https://www.example.org/é",
+        "",
+    ] {
+        start(&guest, "github", page).await.invalid("return_to");
+    }
+    start(&guest, "github", "https://api.test/svc/api/v1/moderate").await.ok(201);
+    let body = |challenge: Value| json!({ "provider": "github", "challenge": challenge, "return_to": PAGE });
+    for odd in [json!(null), json!(7), json!(""), json!(VERIFIER[1..]), json!(format!("{}=", challenge()))] {
+        guest.post("sign_in", body(odd)).await.invalid("challenge");
+    }
+    let evil = guest.with(http::header::ORIGIN, "https://evil.example");
+    start(&evil, "github", PAGE).await.refused(403, "forbidden");
+}
+
+#[tokio::test]
+async fn a_flow_that_somebody_else_started_signs_nobody_in() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let guest = world.guest();
+    let other = format!("{}x", &VERIFIER[1..]);
+    let short = VERIFIER[..42].to_owned();
+    for verifier in [json!(other), json!(short), json!(""), json!(7), Value::Null] {
+        let (flow, back) = go(&fake, &guest, "github").await;
+        let body = json!({ "flow": flow, "code": code(&back), "verifier": verifier });
+        failed(&guest.post("sign_in/finish", body).await);
+        failed(&finish(&guest, &flow, &code(&back)).await);
+    }
+}
+
+#[tokio::test]
+async fn a_code_that_leaked_is_of_no_use_in_another_network() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let at = |ip: &str| world.guest().from(ip);
+    for (reader, same, elsewhere) in
+        [("192.0.2.1", "192.0.2.200", "192.0.3.1"), ("2001:db8:1:2::1", "2001:db8:1:ffff::1", "2001:db8:2::1")]
+    {
+        let (flow, back) = go(&fake, &at(reader), "github").await;
+        finish(&at(same), &flow, &code(&back)).await.ok(200);
+        let (flow, back) = go(&fake, &at(reader), "github").await;
+        failed(&finish(&at(elsewhere), &flow, &code(&back)).await);
+        failed(&finish(&at(reader), &flow, &code(&back)).await);
+    }
+}
+
+#[tokio::test]
+async fn a_code_is_valid_once_for_a_minute() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let guest = world.guest();
+    let (flow, back) = go(&fake, &guest, "github").await;
+    world.pass(Duration::from_secs(59));
+    let right = code(&back);
+    let at_once = join_all((0..4).map(|_| finish(&guest, &flow, &right))).await;
+    assert_eq!(at_once.iter().filter(|answer| answer.status == 200).count(), 1, "one code, one session");
+    let (flow, back) = go(&fake, &guest, "github").await;
+    world.pass(Duration::from_mins(1));
+    failed(&finish(&guest, &flow, &code(&back)).await);
+    let (flow, back) = go(&fake, &guest, "github").await;
+    for _ in 0..5 {
+        failed(&finish(&guest, &flow, "failed").await);
+    }
+    failed(&finish(&guest, &flow, &code(&back)).await);
+    failed(&finish(&guest, &json!("nothing"), "nothing").await);
+}
+
+#[tokio::test]
+async fn wrong_codes_count_among_those_of_the_network() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let guest = world.guest();
+    let (flow, back) = go(&fake, &guest, "github").await;
+    for _ in 0..30 {
+        failed(&finish(&guest, &json!("nothing"), "nothing").await);
+    }
+    finish(&guest, &flow, &code(&back)).await.refused(429, "rate_limited");
+}
+
+#[tokio::test]
+async fn a_state_that_is_not_right_leads_nowhere() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let guest = world.guest();
+    let nowhere = async |path: String| {
+        let answer = guest.get(&path).await.ok(400);
+        let page = String::from_utf8(answer.body.to_vec()).unwrap();
+        assert!(!page.contains("href") && !page.contains("http") && page.contains("start again"), "{page}");
+        assert!(!answer.headers.contains_key("location") && answer.header("referrer-policy") == "no-referrer");
+        assert!(answer.header("cache-control").contains("no-store"));
+    };
+    nowhere("sign_in/callback/github".to_owned()).await;
+    nowhere("sign_in/callback/github?state=&code=x".to_owned()).await;
+    nowhere("sign_in/callback/github?state=AAAAAAAAAAAAAAAAAAAAAA&code=x".to_owned()).await;
+    let started = start(&guest, "github", PAGE).await.ok(201);
+    let query = fake.authorize(&started.data()["url"]);
+    nowhere(format!("sign_in/callback/oidc?{query}")).await;
+    nowhere(format!("sign_in/callback/github?{query}&state=x")).await;
+    guest.get(&format!("sign_in/callback/github?{query}")).await.ok(303);
+    nowhere(format!("sign_in/callback/github?{query}")).await;
+    let started = start(&guest, "github", PAGE).await.ok(201);
+    let query = fake.authorize(&started.data()["url"]);
+    world.pass(Duration::from_mins(15));
+    nowhere(format!("sign_in/callback/github?{query}")).await;
+}
+
+/// Comes back without an account.
+async fn comes_back_failed(fake: &Fake, actor: &Actor, provider: &str, what: &str) {
+    let (flow, back) = go(fake, actor, provider).await;
+    assert_eq!(code(&back), "failed", "{what}");
+    assert!(back.header("location").starts_with(PAGE), "{what}");
+    failed(&finish(actor, &flow, "failed").await);
+}
+
+#[tokio::test]
+async fn every_fault_of_github_brings_the_reader_back() {
+    let token = "/login/oauth/access_token";
+    for (path, status, body) in [
+        (token, 500, "{}"),
+        (token, 200, "nonsense"),
+        (token, 200, "[]"),
+        (token, 200, r#"{"error":"bad_verification_code"}"#),
+        (token, 302, "{}"),
+        ("/api/v3/user", 401, "{}"),
+        ("/api/v3/user", 200, "{}"),
+        ("/api/v3/user", 200, r#"{"id":0,"login":"ada"}"#),
+        ("/api/v3/user", 200, r#"{"id":"7","login":"ada"}"#),
+        ("/api/v3/user", 200, r#"{"id":-7,"login":"ada"}"#),
+        ("/api/v3/user", 200, r#"{"id":7.5,"login":"ada"}"#),
+        ("/api/v3/user", 200, r#"{"id":18446744073709551616,"login":"ada"}"#),
+    ] {
+        let fake = Fake::start().await;
+        let world = fake.world(&[]);
+        fake.fail(path, status, body);
+        comes_back_failed(&fake, &world.guest(), "github", &format!("{path} {status} {body}")).await;
+    }
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let large = format!(r#"{{"id":7,"login":"ada","bio":"{}"}}"#, "x".repeat(64 * 1024));
+    fake.fail("/api/v3/user", 200, &large);
+    comes_back_failed(&fake, &world.guest(), "github", "more than 64 KB").await;
+    let guest = world.guest();
+    for (query, what) in [("error=access_denied", "denied"), ("code=none", "unknown"), ("code=a&code=b", "doubled")] {
+        let started = start(&guest, "github", PAGE).await.ok(201);
+        let asked = fake.authorize(&started.data()["url"]);
+        let (_, state) = asked.split_once('&').unwrap();
+        let back = guest.get(&format!("sign_in/callback/github?{query}&{state}")).await.ok(303);
+        assert_eq!(code(&back), "failed", "{what}");
+    }
+}
+
+#[tokio::test]
+async fn an_id_token_that_is_not_of_this_flow_is_refused() {
+    let now = tests::START / 1_000;
+    for (claim, value) in [
+        ("nonce", json!("another")),
+        ("nonce", Value::Null),
+        ("iss", json!("https://evil.example")),
+        ("aud", json!("another client")),
+        ("aud", json!(["client of oidc", "another client"])),
+        ("azp", json!("another client")),
+        ("exp", json!(now - 61)),
+        ("nbf", json!(now + 61)),
+        ("sub", Value::Null),
+        ("sub", json!(7)),
+        ("sub", json!("x".repeat(256))),
+    ] {
+        let fake = Fake::start().await;
+        let world = fake.world(&[]);
+        fake.claim(claim, &value);
+        comes_back_failed(&fake, &world.guest(), "oidc", &format!("{claim}: {value}")).await;
+    }
+}
+
+#[tokio::test]
+async fn an_id_token_needs_the_issuers_signature_and_keys_are_fetched_once_a_minute() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let guest = world.guest();
+    sign_in(&fake, &guest, "oidc").await;
+    lock(&fake.shared).signs_with = (2, "a".to_owned());
+    comes_back_failed(&fake, &guest, "oidc", "another key").await;
+    lock(&fake.shared).signs_with = (2, "b".to_owned());
+    lock(&fake.shared).known_keys.push((2, "b"));
+    comes_back_failed(&fake, &guest, "oidc", "fetched a moment ago").await;
+    assert_eq!(fake.asked("/keys"), 1);
+    world.pass(Duration::from_mins(1));
+    sign_in(&fake, &guest, "oidc").await;
+    assert_eq!(fake.asked("/keys"), 2);
+    fake.fail(TOKEN, 200, r#"{"access_token":"x"}"#);
+    comes_back_failed(&fake, &guest, "oidc", "no ID token").await;
+}
+
+#[tokio::test]
+async fn the_callback_of_another_issuer_is_refused() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let guest = world.guest();
+    let back = async |provider: &str, more: String| {
+        let started = start(&guest, provider, PAGE).await.ok(201);
+        let query = fake.authorize(&started.data()["url"]);
+        code(&guest.get(&format!("sign_in/callback/{provider}?{query}{more}")).await.ok(303))
+    };
+    let own = form_urlencoded::byte_serialize(fake.url.as_bytes()).collect::<String>();
+    for provider in ["github", "oidc"] {
+        assert_ne!(back(provider, format!("&iss={own}")).await, "failed");
+        assert_eq!(back(provider, "&iss=https%3A%2F%2Fevil.example".to_owned()).await, "failed");
+        assert_eq!(back(provider, format!("&iss={own}&iss={own}")).await, "failed");
+    }
+    fake.discover("authorization_response_iss_parameter_supported", json!(true));
+    world.pass(Duration::from_hours(1));
+    assert_eq!(back("oidc", String::new()).await, "failed", "it was promised");
+    assert_ne!(back("oidc", format!("&iss={own}")).await, "failed");
+}
+
+#[tokio::test]
+async fn a_provider_that_cannot_be_asked_is_unavailable() {
+    for (name, value) in [
+        ("issuer", json!("https://evil.example")),
+        ("issuer", Value::Null),
+        ("token_endpoint", json!("http://id.example/token")),
+        ("authorization_endpoint", json!("ftp://id.example/")),
+        ("jwks_uri", Value::Null),
+    ] {
+        let fake = Fake::start().await;
+        fake.discover(name, value);
+        start(&fake.world(&[]).guest(), "oidc", PAGE).await.refused(503, "unavailable");
+    }
+    for (status, body) in [(404, "{}"), (200, "nonsense"), (302, "{}")] {
+        let fake = Fake::start().await;
+        fake.fail(DISCOVERY, status, body);
+        start(&fake.world(&[]).guest(), "oidc", PAGE).await.refused(503, "unavailable");
+    }
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    drop(fake);
+    tokio::task::yield_now().await;
+    start(&world.guest(), "oidc", PAGE).await.refused(503, "unavailable");
+}
+
+#[tokio::test]
+async fn the_secret_goes_by_post_where_the_provider_takes_it_so_alone() {
+    for (listed, by_post) in [
+        (json!(["client_secret_post"]), true),
+        (json!(["client_secret_post", "client_secret_basic"]), false),
+        (Value::Null, false),
+    ] {
+        let fake = Fake::start().await;
+        fake.discover("token_endpoint_auth_methods_supported", listed.clone());
+        sign_in(&fake, &fake.world(&[]).guest(), "oidc").await;
+        assert_eq!(lock(&fake.shared).got_by_post, by_post, "{listed}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_suggested_as_it_may_be_chosen() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[("SVC_SITE_NAME", "Example"), ("SVC_MODERATORS", "oidc:mod")]);
+    let guest = world.guest();
+    let suggested = async || sign_in(&fake, &guest, "oidc").await["suggested_name"].clone();
+    fake.claim("name", &json!(" Ada\u{202e}\n"));
+    assert_eq!(suggested().await, "Ada");
+    for refused in ["Examp1e", "\u{200b}"] {
+        fake.claim("name", &json!(refused));
+        assert_eq!(suggested().await, Value::Null, "{refused:?}");
+    }
+    fake.claim("name", &Value::Null);
+    lock(&fake.shared).userinfo = json!({ "sub": "ada", "name": "Ada of userinfo" });
+    assert_eq!(suggested().await, "Ada of userinfo");
+    lock(&fake.shared).userinfo = json!({ "sub": "eve", "name": "Eve" });
+    assert_eq!(suggested().await, Value::Null, "of another subject");
+    fake.fail("/userinfo", 500, "");
+    assert_eq!(suggested().await, Value::Null);
+}
+
+#[tokio::test]
+async fn accounts_are_joined_by_nothing() {
+    let fake = Fake::start().await;
+    let world = fake.world(&MAIL);
+    let guest = world.guest();
+    let by_code = crate::sign_in::sign_in(&world, &world.guest(), "ada@id.example").await.user["id"].clone();
+    let id = async |provider: &str| sign_in(&fake, &guest, provider).await["user"]["id"].clone();
+    let (github, oidc) = (id("github").await, id("oidc").await);
+    let twin = Fake::start().await;
+    let elsewhere = world.again(&[&twin.settings()[..], &MAIL].concat());
+    let other = sign_in(&twin, &elsewhere.guest(), "github").await["user"]["id"].clone();
+    assert!(github != oidc && github != by_code && oidc != by_code && github != other);
+}
+
+#[tokio::test]
+async fn an_address_that_the_provider_has_verified_gets_notifications() {
+    let fake = Fake::start().await;
+    let world = fake.world(&MAIL);
+    for (provider, verified, known) in [
+        ("oidc", json!(true), json!("a•••@id.example")),
+        ("github", Value::Null, json!("a•••@github.example")),
+        ("oidc", json!(false), Value::Null),
+        ("oidc", json!("true"), Value::Null),
+    ] {
+        fake.claim("email_verified", &verified);
+        fake.claim("sub", &json!(format!("{provider} {verified}")));
+        let data = sign_in(&fake, &world.guest(), provider).await;
+        let member = world.guest().with_token(data["access_token"].as_str().unwrap());
+        let answer = member.put("me/notifications", tests::wants(&["replies"])).await;
+        if known.is_null() {
+            answer.invalid("email");
+        } else {
+            answer.ok(200);
+            let shown = member.get("me/notifications").await.ok(200).data()["email"].clone();
+            assert_eq!(shown, known, "{provider}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_account_elsewhere_moderates_is_banned_and_is_erased() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[("SVC_MODERATORS", "github:7")]);
+    let guest = world.guest();
+    let data = sign_in(&fake, &guest, "github").await;
+    let owner = guest.clone().with_token(data["access_token"].as_str().unwrap());
+    assert_eq!(owner.get("ui").await.ok(200).data()["auth"]["moderator"], true);
+    let log = owner.get("moderation/log").await.ok(200);
+    assert_eq!(log.rows()[0]["action"], "sign_in");
+    let ada = sign_in(&fake, &guest, "oidc").await;
+    let member = guest.clone().with_token(ada["access_token"].as_str().unwrap());
+    assert_eq!(member.get("ui").await.ok(200).data()["auth"]["moderator"], false);
+    member.put("me/name", json!({ "name": "Ada" })).await.ok(200);
+    owner.put(&format!("users/{}/ban", ada["user"]["id"]), json!({})).await.ok(200);
+    let again = sign_in(&fake, &guest, "oidc").await;
+    let banned = guest.clone().with_token(again["access_token"].as_str().unwrap());
+    banned.write("posts/1", None, "x").await.refused(403, "comment_banned");
+    // A flow that has come back and not been finished goes too.
+    let (flow, back) = go(&fake, &guest, "oidc").await;
+    world.wait_until_idle().await;
+    let receipt = erase_user(&world, ada["user"]["id"].as_u64().unwrap()).await;
+    assert_eq!(receipt.left, 0);
+    failed(&finish(&guest, &flow, &code(&back)).await);
+    let refresh = json!({ "refresh_token": again["refresh_token"] });
+    guest.post("sign_in/refresh", refresh).await.refused(422, "sign_in_failed");
+    let back = sign_in(&fake, &guest, "oidc").await;
+    assert_eq!((&back["user"]["id"], &back["user"]["name"]), (&ada["user"]["id"], &Value::Null));
+}
+
+#[tokio::test]
+async fn a_network_starts_120_flows_and_reaches_the_callback_240_times_an_hour() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let at = |host: u32| world.guest().from(&format!("2001:db8:7:{host:x}::1"));
+    for n in 0..120 {
+        start(&at(n), "github", PAGE).await.ok(201);
+    }
+    let refused = start(&at(999), "github", PAGE).await.refused(429, "rate_limited");
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() <= 3_600);
+    for n in 0..240 {
+        at(n).get("sign_in/callback/github?state=x").await.ok(400);
+    }
+    let refused = at(999).get("sign_in/callback/github?state=x").await.ok(429);
+    assert!(refused.header("content-type").starts_with("text/html"));
+    assert!(refused.header("retry-after").parse::<u64>().unwrap() <= 3_600);
+    world.pass(Duration::from_hours(1));
+    start(&at(0), "github", PAGE).await.ok(201);
+}
+
+#[tokio::test]
+async fn the_table_has_neither_state_nor_code_nor_verifier_nor_person_in_plain() {
+    let fake = Fake::start().await;
+    let world = fake.world(&MAIL);
+    let guest = world.guest();
+    let started = start(&guest, "oidc", PAGE).await.ok(201);
+    let query = fake.authorize(&started.data()["url"]);
+    let asked = lock(&fake.shared).codes.values().next().unwrap().clone();
+    let flow = started.data()["flow"].as_str().unwrap().to_owned();
+    let hidden = async |texts: &[&str]| {
+        let items = format!("{:?}", world.items().await);
+        for text in texts {
+            assert!(!items.contains(text), "{text}");
+        }
+    };
+    hidden(&[&asked["state"], &asked["nonce"], &flow, VERIFIER]).await;
+    let back = guest.get(&format!("sign_in/callback/oidc?{query}")).await.ok(303);
+    let secret = code(&back);
+    hidden(&[&asked["state"], &flow, &secret, "Ada Lovelace", "ada@id.example", "the access token"]).await;
+    finish(&guest, &json!(flow), &secret).await.ok(200);
+    hidden(&[&flow, &secret, VERIFIER, "Ada Lovelace", "ada@id.example", "the access token"]).await;
+}
