@@ -165,8 +165,8 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
 
 /// The item of one comment, whatever its state.
 async fn one(app: &App, call: &Call, viewer: &Viewer, id: &str) -> Result<Answer> {
-    let others = ["state"].into_iter().chain(filter::PARAMETERS);
-    for name in others.filter(|name| call.parameter(name).is_some()) {
+    let mut others = ["state"].into_iter().chain(filter::PARAMETERS);
+    if let Some(name) = others.find(|name| call.parameter(name).is_some()) {
         return Err(FieldErrors::one(name, format!("The {name} can't be combined with an id.")).into());
     }
     let walk = Walk::new(app, call, format!("comment {id}"))?;
