@@ -81,8 +81,8 @@ impl Store {
         self.page_of(walk, ids, per_page).await
     }
 
-    /// A page of those comments in a queue that were written at `since` or later and pass. It ends after [`MAX_FILTERED`]
-    /// comments, and before it reads more than [`MAX_FILTERED_UNITS`], so it may hold few comments or none, and have a next one.
+    /// A page of those comments in a queue that were written at `since` or later and pass. It ends after `MAX_FILTERED`
+    /// comments, and before it reads more than `MAX_FILTERED_UNITS`, so it may hold few comments or none, and have a next one.
     pub async fn filtered_queue(
         &self,
         state: QueueState,
