@@ -27,7 +27,7 @@ const CALLERS: [(&str, &[&str]); 5] = [
     ),
     ("mails", &["functions/delivery/src", "functions/users/src"]),
     ("moderator_mails", &["functions/delivery/src"]),
-    ("pages", &["functions/users/src"]),
+    ("pages", &["functions/sign_in/src", "functions/users/src"]),
     ("times", &["shared/domain/src"]),
 ];
 
