@@ -54,7 +54,13 @@ async function storedInAFrame(context, blocked) {
 
 test('a stranger’s proven comment takes one press, an address, a code, a name, and no cookie, from another site and without storage of third parties', async (t) => {
   const record = newRecord()
-  const { page, context, errors } = await w.open(t, { record, host: 'localhost', prepare: blockThirdParties, headers: { 'content-security-policy': `default-src 'none'; script-src ${w.service.api}/; connect-src ${w.service.api}/` } })
+  /** @type {string[]} */
+  let sent = []
+  const prepare = (/** @type {Page} */ page) => {
+    sent = requests(page)
+    return blockThirdParties(page)
+  }
+  const { page, context, errors } = await w.open(t, { record, host: 'localhost', prepare, headers: { 'content-security-policy': `default-src 'none'; script-src ${w.service.api}/; connect-src ${w.service.api}/` } })
   assert.equal(new URL(page.url()).origin, elsewhere(w.site))
   await composer(page).fill('Who would have thought?')
   await button(page, 'Post comment').click()
@@ -73,6 +79,7 @@ test('a stranger’s proven comment takes one press, an address, a code, a name,
   await comment.getByText('Who would have thought?').waitFor()
   await button(page, 'Zoë').waitFor()
   assert.equal(await composer(page).inputValue(), '')
+  assert.deepEqual(sent.filter((request) => !request.startsWith('GET')), ['POST sign_in', 'POST sign_in/finish', 'PUT me/name', `POST posts/${record}/comments`])
   assert.deepEqual(await context.cookies(), [])
   assert.deepEqual(errors, [])
   assert.ok((await kept(page)).refresh_token)

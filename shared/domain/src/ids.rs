@@ -202,6 +202,12 @@ impl UserId {
     }
 }
 
+/// Whether an issuer may give somebody this `sub`: OpenID Connect Core, section 2.
+#[must_use]
+pub fn is_subject(sub: &str) -> bool {
+    (1..=255).contains(&sub.chars().count())
+}
+
 /// The thread of one record of the host application. Written `type#record`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]

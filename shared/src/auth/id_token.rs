@@ -14,11 +14,11 @@ pub use super::jwt::BadToken;
 use super::jwt::{peek, signature_only};
 use super::signature;
 use crate::aws::https;
+use crate::domain::ids::is_subject;
 use crate::domain::time::Timestamp;
 
 /// Seconds that the issuer's clock may differ from ours.
 const LEEWAY: f64 = 60.0;
-const SUBJECT_LIMIT: usize = 255;
 
 /// The keys of an issuer: cached, and fetched again for an unknown id, at most once a minute.
 #[derive(Clone)]
@@ -101,7 +101,6 @@ fn check(claims: &Map<String, Value>, expected: Expected<'_>, now: Timestamp) ->
     if claims.get("nbf").is_some_and(is_ahead) {
         return Err(BadToken::NotYetValid);
     }
-    let is_subject = |subject: &str| (1..=SUBJECT_LIMIT).contains(&subject.chars().count());
     if text("sub").is_some_and(is_subject) { Ok(()) } else { Err(BadToken::Subject) }
 }
 

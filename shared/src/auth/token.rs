@@ -12,13 +12,13 @@ use super::jwt::{self, peek, signature_only};
 use super::own::{self, KeySource, OwnKeys};
 use super::signature;
 use crate::aws::https;
+use crate::domain::ids::is_subject;
 use crate::domain::secret::Secret;
 use crate::domain::time::Timestamp;
 use crate::domain::user::Claims;
 
 pub use super::jwt::BadToken;
 
-const SUBJECT_LIMIT: usize = 255;
 /// Seconds that the issuer's clock may be ahead of ours. Expired tokens get no leeway.
 const NOT_BEFORE_LEEWAY: f64 = 30.0;
 const MODERATOR: &str = "moderator";
@@ -115,7 +115,7 @@ impl Keys {
         {
             return Err(BadToken::Audience);
         }
-        if payload.sub.is_empty() || payload.sub.chars().count() > SUBJECT_LIMIT {
+        if !is_subject(&payload.sub) {
             return Err(BadToken::Subject);
         }
         Ok(Claims {

@@ -114,7 +114,7 @@ impl Store {
             read += last;
         }
         let more = read < ids.len();
-        let mut edges = [ids.first(), ids[..read].last()].map(Option::<&_>::copied);
+        let mut edges = [ids.first().copied(), ids[..read].last().copied()];
         if walk.goes_back() {
             page.reverse();
             edges.reverse();

@@ -28,6 +28,7 @@ export class Decisions {
   #outbox = new Outbox((due) => this.#deliver(due))
   /** Latest decisions by the id of the comment. @type {Map<number, { action: Action, seen: string, at: number }>} */
   #handled = new Map()
+
   /** @param {App} app */
   constructor(app) {
     this.app = app

@@ -66,7 +66,7 @@ async function showAnew(thread) {
 /** Asks for a name, instead of the present one. */
 export const chooseName = (thread) => enter(thread, (entrance) => nameForm(entrance, thread.ui.auth.user.name))
 
-/** Everywhere is all that this account has. What is here ends without a connection too. @param {any} thread @param {boolean} everywhere */
+/** Everywhere is all that this account has. What is here ends without a connection too. Gives what has the focus then. @param {any} thread @param {boolean} everywhere */
 export async function signOut(thread, everywhere) {
   await alone(async () => {
     const { refresh_token } = ownSession()

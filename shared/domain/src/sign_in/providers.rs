@@ -5,11 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::ISSUER;
-use crate::ids::UserId;
+use crate::ids::{UserId, is_subject};
 use crate::secret::Secret;
 
-/// Characters of a subject (OpenID Connect Core, section 2).
-const MAX_SUBJECT: usize = 255;
 /// The issuer of Google's tokens.
 const GOOGLE: &str = "https://accounts.google.com";
 
@@ -54,7 +52,7 @@ const OPENID: Facts = Facts {
     protocol: Protocol::OpenId,
     scope: "openid profile",
     scope_with_address: "openid profile email",
-    is_subject: |subject| (1..=MAX_SUBJECT).contains(&subject.chars().count()),
+    is_subject,
 };
 
 impl Method {
