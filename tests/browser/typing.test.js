@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newRecord, world } from './world.js'
+import { hold, newRecord, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
@@ -133,6 +133,20 @@ test('Cancel and Escape fold the composer and keep the draft, which is shown whe
     await send.waitFor()
     assert.equal(await value(), 'Half a thought')
   }
+  await page.reload()
+  await send.waitFor()
+})
+
+test('a folded draft that is entered is shown after a reload, although the writer’s script has never arrived', async (t) => {
+  const { page, text } = await write(t)
+  const send = page.getByRole('button', { name: 'Post comment' })
+  await text.fill('Half a thought')
+  await page.keyboard.press('Escape')
+  await send.waitFor({ state: 'hidden' })
+  await hold(page, /embed\/writer/)
+  await page.reload()
+  await text.focus()
+  await send.waitFor()
   await page.reload()
   await send.waitFor()
 })

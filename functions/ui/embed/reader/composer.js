@@ -46,6 +46,7 @@ export function composer(thread, purpose) {
 
   async function enhance() {
     open()
+    device.set(folded, '')
     arrival ??= writer().then((writer) => writer.enhance(form))
     try {
       await arrival

@@ -119,8 +119,6 @@ export function enhance(composer) {
     insert(link)
   }
 
-  const enter = () => device.set(folded, '')
-
   /** Makes the composer a line again. */
   const fold = () => element.classList.remove('open')
 
@@ -151,7 +149,6 @@ export function enhance(composer) {
   }
 
   dress(thread)
-  element.addEventListener('focusin', enter)
   text.addEventListener('input', count)
   text.addEventListener('input', people.suggest)
   text.addEventListener('input', grow)
@@ -166,7 +163,6 @@ export function enhance(composer) {
   bar.prepend(writer.element, counter, button(say('cancel'), { class: 'cancel', click: giveUp }))
   grow()
   count()
-  enter()
   people.suggest()
   if (mayBeSent(thread, purpose.draft)) submit()
 }
