@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { card, decideNothing, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
-import { dialogCloses, newRecord, stickingOut, token, world } from './world.js'
+import { dialogCloses, hold, newRecord, stickingOut, token, world } from './world.js'
 
 /** The write limit is the one of a service without settings: moderators who work quickly must stay below it. */
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true', SVC_MODERATORS: '99' })
@@ -330,6 +330,20 @@ test('the page opens on what waits, else on all, and tabs say how many wait', as
   await deliver(page)
   await until(tallies, ([reported]) => reported === 'Reported1')
   assert.deepEqual(await tallies(), ['Reported1'])
+})
+
+test('a tab that is chosen before it is known what waits stays as it is', async (t) => {
+  let release = () => {}
+  const prepare = async (/** @type {import('playwright-core').Page} */ page) => (release = await hold(page, /per_page=1$/))
+  const { page } = await open(t, { who: moderator('Hasty').token, prepare })
+  await tab(page, 'Users')
+  const field = page.getByRole('searchbox', { name: 'Search by name' })
+  await field.fill('half a na')
+  const counted = page.waitForResponse(/per_page=1$/)
+  release()
+  await (await counted).finished()
+  await page.locator('.tally').first().getByText(/\d/).waitFor({ state: 'attached' })
+  assert.equal(await field.inputValue(), 'half a na')
 })
 
 test('comments stay among all whatever is decided, and say where they stand', async (t) => {

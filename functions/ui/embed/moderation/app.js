@@ -123,7 +123,8 @@ export class App {
     this.decisions.others.watch().catch(() => {})
     const counts = await this.recount().catch(() => null)
     if (!header.isConnected) return
-    await this.#showTab(this.#tab ?? (counts?.pending === 0 ? 'all' : 'pending'))
+    // Somebody may have chosen a tab since.
+    if (!this.isOpen) await this.#showTab(this.#tab ?? (counts?.pending === 0 ? 'all' : 'pending'))
     if (this.#wanted) this.showComment(this.#wanted)
   }
 
