@@ -20,7 +20,7 @@ const styles = {
   setup: ({ onLoad }) =>
     onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true })
-      return { contents: code.trim(), loader: 'text' }
+      return { contents: code.trim().replace(/(--[-\w]+): /g, '$1:'), loader: 'text' }
     }),
 }
 
@@ -45,9 +45,12 @@ async function checkAllUsed(bundles) {
   if (unused.length) throw Error(`No script contains ${unused.join(', ')}.`)
 }
 
-/** @param {string} script */
+const hashOf = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex').slice(0, 16)
+
+/** Names by esbuild, and one word for all variables, compress better. @param {string} script */
 async function small(script) {
-  const { code } = await minify(script, { module: true, ecma: 2020, compress: { passes: 3, unsafe_arrows: true }, format: { quote_style: 1 } })
+  const { code: named } = await transform(script.replaceAll('const ', 'let '), { charset: 'utf8', minifyIdentifiers: true })
+  const { code } = await minify(named, { module: true, ecma: 2020, compress: { passes: 3, unsafe: true, unsafe_arrows: true, hoist_funs: true }, format: { quote_style: 1 } })
   return `${code}\n`
 }
 
@@ -58,18 +61,19 @@ const moderation = await bundle('moderation/element.js', { plugins: [styles] })
 await checkAllUsed([split, moderation])
 
 // A shared script would be another request. So the reader holds what both import and passes it to the writer, which becomes a
-// function. Where the page has loaded an older reader, some of that may be missing.
+// function. A page that has loaded another version may hold something else: `fit` is the hash of the names.
 const [statement, imported] = /^import \{([^}]*)\} from .*;\n/.exec(writer.text) ?? ['', '']
 const names = imported.split(',').map((name) => name.trim().split(' as '))
+const fit = hashOf(names.map(([name]) => name).join()).slice(0, 4)
 const body = writer.text.replace(statement, '').replace(/^export (?=\{[^}]*\};\s*$)/m, 'return ')
 const part = await small(`
-  export default ({ ${names.map(([name, local = name]) => `${name}: ${local}`)} }) => {
-    if ([${names.map(([name, local = name]) => local)}].includes(undefined)) throw Error('The page has another version.')
+  export default (fit, [${names.map(([name, local = name]) => local)}]) => {
+    if (fit !== '${fit}') throw Error('The page has another version.')
     ${body}
   }`)
 
-const partName = `writer.${createHash('sha256').update(part).digest('hex').slice(0, 16)}.js`
-const loading = `import('./embed/${partName}').then((part) => part.default({ ${names.map(([name]) => `${name}: given.${name}`)} }))`
+const partName = `writer.${hashOf(part)}.js`
+const loading = `import('./embed/${partName}').then((part) => part.default('${fit}', [${names.map(([name]) => `given.${name}`)}]))`
 const whole = `import * as given from '${shared.name}'\n${reader.text.replace(`import("${writer.name}")`, loading)}`
 const embed = await bundle('reader', { plugins: [made({ reader: whole, [shared.name]: shared.text })] })
 

@@ -262,7 +262,7 @@ export async function hold(page, pattern) {
   const released = new Promise((resolve) => (release = () => resolve(null)))
   await page.route(pattern, async (route) => {
     await released
-    await route.continue()
+    await route.fallback()
   })
   return release
 }

@@ -7,11 +7,15 @@ import { API } from './address.js'
 import { alone, hostDecides, keepSession, ownSession } from './session.js'
 
 export class ApiError extends Error {
-  constructor(status = 0, { message = '', code = 'server_error', errors = /** @type {Record<string, string[]>} */ ({}) } = {}) {
-    super(message)
+  code = 'server_error'
+  /** @type {Record<string, string[]>} */
+  errors = {}
+
+  /** @param {{ message?: string, code?: string, errors?: Record<string, string[]> }} [said] */
+  constructor(status = 0, said) {
+    super()
     this.status = status
-    this.code = code
-    this.errors = errors
+    Object.assign(this, said)
   }
 }
 
@@ -120,7 +124,7 @@ export class Client {
       throw new ApiError(status)
     }
     if (ok) return json
-    throw new ApiError(status, json ?? {})
+    throw new ApiError(status, json)
   }
 
   /** @param {RequestOptions['query']} [query] @param {AbortSignal} [signal] @param {RequestCache} [cache] */

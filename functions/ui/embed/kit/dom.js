@@ -16,7 +16,7 @@ export const h = (name, attributes = {}, ...children) => {
 
 export const button = (content, attributes) => h('button', { type: 'button', part: 'button', ...attributes }, content)
 
-export const primary = (label) => h('button', { class: 'primary', part: 'button' }, label)
+export const primary = (label) => button(label, { class: 'primary', type: 'submit' })
 
 /** A drawing of 16 × 16 in the colour of the text. @param {string} path */
 export function drawing(path) {

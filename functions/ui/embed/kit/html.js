@@ -5,10 +5,9 @@
 import { parts } from './addresses.js'
 import { h } from './dom.js'
 
+/** Elements without attributes, and the attributes of the others. */
+const PLAIN = /^(p|[bht]r|em|strong|del|h[1-6]|blockquote|ul|li|pre|table|thead|tbody)$/
 const ALLOWED = { __proto__: null, a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'], th: ['align'], td: ['align'] }
-for (const name of 'p br hr em strong del h1 h2 h3 h4 h5 h6 blockquote ul li pre table thead tbody tr'.split(' ')) {
-  ALLOWED[name] = []
-}
 
 /** Shows HTML in an element, or the text where the page forbids that or it fails. */
 export function showHtml(target, html, text) {
@@ -58,7 +57,7 @@ function trust(html) {
 function clean(parent) {
   for (const node of [...parent.childNodes]) {
     if (node instanceof Text) continue
-    const attributes = ALLOWED[node.nodeName.toLowerCase()]
+    const attributes = ALLOWED[node.localName] ?? (PLAIN.test(node.localName) && [])
     if (node instanceof HTMLElement && attributes) {
       for (const name of node.getAttributeNames()) if (!attributes.includes(name)) node.removeAttribute(name)
       tidy(node)
@@ -89,8 +88,8 @@ function tidy(element) {
 
 const schemeOf = (href) => h('a', { href }).protocol
 
-const BLOCKS = 'p, ul, ol, li, pre, blockquote, hr, h1, h2, h3, h4, h5, h6, table, thead, tbody, tr, th, td'
-const isEdge = (node) => !node || node.matches?.(BLOCKS)
+/** Whether there is nothing, or a block. */
+const isEdge = (node) => !node || node.matches?.(':not(a, br, code, del, em, img, strong)')
 
 /** Breaks of lines are shown, so those that mean nothing are taken out: after `br`, and between blocks. */
 function tidyText(text) {

@@ -4,7 +4,7 @@ import { avatar } from '../kit/avatar.js'
 import { inFull } from '../kit/dates.js'
 import { busily, button, drawing, h } from '../kit/dom.js'
 import { linkImages, showHtml } from '../kit/html.js'
-import { ahead } from './later.js'
+import { ahead, menuButton } from './later.js'
 
 const DOTS = 'M3 8h0M8 8h0M13 8h0'
 const HEART = 'M8 14 3 9a3 3 0 0 1 5-5 3 3 0 0 1 5 5z'
@@ -106,12 +106,8 @@ export class CommentView {
 
   /** The button of the menu, which the writer shows. */
   #more() {
-    const click = (event) => {
-      event.preventDefault()
-      this.thread.later(({ menu }) => menu(this))
-    }
-    const labels = { 'aria-label': this.thread.say('more'), 'aria-haspopup': 'menu', 'aria-expanded': 'false' }
-    return (this.opener = button(drawing(DOTS), { class: 'opener', ...labels, ...ahead, click }))
+    const { thread } = this
+    return (this.opener = menuButton(drawing(DOTS), { class: 'opener', 'aria-label': thread.say('more') }, () => thread.later('menu', this)))
   }
 
   showMarks() {

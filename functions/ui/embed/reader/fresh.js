@@ -68,11 +68,9 @@ export class Fresh {
 
   async #show() {
     const ids = this.#waiting
-    const before = this.#before
-    this.#before = before?.concat(ids)
     this.element.hidden = true
     await Promise.allSettled(ids.toReversed().map((id) => this.thread.fetch(id)))
-    this.#before = before
+    this.element.hidden = true
     await this.thread.reveal(ids[0])
   }
 }

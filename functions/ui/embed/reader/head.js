@@ -4,18 +4,14 @@ import { avatar } from '../kit/avatar.js'
 import { button, h } from '../kit/dom.js'
 import { offersCodes, ownSession } from '../kit/session.js'
 import { visitor } from './composer.js'
-import { ahead } from './later.js'
+import { ahead, menuButton } from './later.js'
 
 export const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
 /** Who is signed in, and the menu of that account. @param {any} thread */
 function me(thread) {
   const { say, ui } = thread
-  const click = (event) => {
-    event.preventDefault()
-    thread.later(({ account }) => account(thread, opener))
-  }
-  const opener = button(avatar(visitor(ui.auth)), { ...ahead, class: 'me', 'aria-haspopup': 'menu', click })
+  const opener = menuButton(avatar(visitor(ui.auth)), { class: 'me' }, () => thread.later('account', thread, opener))
   opener.append(ui.auth.user.name ?? say('sign_in_name'))
   return opener
 }
@@ -33,7 +29,7 @@ export function headOf(thread) {
     features.sorting && select,
     ownSession()
       ? auth.user && me(thread)
-      : features.subscriptions && auth.authenticated && button(say('notifications'), { ...ahead, click: () => thread.later(({ chooseMails }) => chooseMails(thread)) }),
+      : features.subscriptions && auth.authenticated && button(say('notifications'), { ...ahead, click: () => thread.later('chooseMails', thread) }),
     offersCodes(ui) && !auth.authenticated && !ended && button(say('sign_in'), { ...ahead, click: () => thread.signIn() }),
   )
 }

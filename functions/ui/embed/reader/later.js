@@ -1,5 +1,7 @@
 /** Loads the writer, which has all that only those need who write. */
 
+import { button } from '../kit/dom.js'
+
 /** @typedef {typeof import('../writer/index.js')} Writer */
 
 /** @type {Promise<Writer> | undefined} */
@@ -15,6 +17,15 @@ export function writer() {
 }
 
 const come = () => void writer().catch(() => {})
+
+/** A button of a menu, which the writer shows. @param {import('../types.d.ts').Child} content @param {import('../types.d.ts').Attributes} attributes @param {() => any} act */
+export function menuButton(content, attributes, act) {
+  const click = (event) => {
+    event.preventDefault()
+    act()
+  }
+  return button(content, { 'aria-haspopup': 'menu', 'aria-expanded': 'false', ...ahead, ...attributes, click })
+}
 
 /** Attributes of elements that lead to the writer: pointer or focus on them fetches it. */
 export const ahead = { pointerenter: come, focus: come }

@@ -71,11 +71,11 @@ export class Thread {
 
   /** Somebody wants to sign in. @param {string} [label] @param {CommentView} [view] */
   signIn = (label = 'sign_in_to_comment', view) =>
-    this.emit('comment-sign-in') && this.later(({ leadToSignIn }) => leadToSignIn(this, label, view))
+    this.emit('comment-sign-in') && this.later('leadToSignIn', this, label, view)
 
   /** Opens a reply. */
   answer(view) {
-    return this.ui.auth.can_comment ? this.later(({ reply }) => reply(view)) : this.signIn(undefined, view)
+    return this.ui.auth.can_comment ? this.later('reply', view) : this.signIn(undefined, view)
   }
 
   /** Sends a write. A member with a refused token writes nothing, not even as a guest. */
@@ -105,8 +105,8 @@ export class Thread {
     return this.load()
   }
 
-  /** Does something that the writer knows. @param {(writer: Writer) => any} act */
-  later = (act) => this.attempt(async () => act(await writer()))
+  /** Does something that the writer knows. @param {keyof Writer} name @param {...any} values */
+  later = (name, ...values) => this.attempt(async () => /** @type {any} */ (await writer())[name](...values))
 
   stop = () => this.#work.abort()
   #clear = () => this.notice.replaceChildren()
@@ -171,7 +171,7 @@ export class Thread {
     this.showTotal(page.meta.count)
     this.fresh.welcome(page.data)
     this.#restart(page)
-    if (open.length) this.later(({ reopen }) => reopen(open))
+    if (open.length) this.later('reopen', open)
   }
 
   /** The composer, and what is above it or replaces it. */
