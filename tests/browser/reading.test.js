@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { isAccessible } from './moderators_page.js'
 import { becoming, choose, isVisitor, openMenu, article, focusedComment, HASTE, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
@@ -219,6 +220,49 @@ test('a permalink shows a comment anywhere in the thread, focused', async (t) =>
   await link.click()
   assert.equal(new URL(page.url()).hash, href?.slice(href.indexOf('#')))
   await page.waitForFunction((hash) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === hash, href?.split('#')[1])
+})
+
+test('a linked comment outside the list has a heading of its own, until the thread is shown or another one is followed', async (t) => {
+  const record = newRecord()
+  const other = await w.service.comment(record, 'The very first.')
+  const oldest = await w.service.comment(record, 'The oldest.')
+  const child = await w.service.comment(record, 'Its answer.', { parent: oldest.id })
+  for (let i = 0; i < 12; i++) await w.service.comment(record, `Newer ${i}`)
+  const { page } = await w.open(t, { record, hash: `#comment-${child.id}` })
+  const heading = page.getByRole('heading', { name: 'Linked comment' })
+  const linked = page.locator('.linked')
+  const list = page.locator('.list:not(.linked) > article')
+  await heading.waitFor()
+  await linked.locator(`#comment-${oldest.id} #comment-${child.id}`).waitFor()
+  assert.match((await list.first().textContent()) ?? '', /Newer 11/)
+  await isAccessible(page, 'a linked comment')
+  await page.evaluate((id) => (location.hash = `comment-${id}`), other.id)
+  await linked.locator(`#comment-${other.id}`).waitFor()
+  assert.equal(await linked.locator('article').count(), 1)
+  assert.equal(await list.last().getAttribute('id'), `comment-${oldest.id}`, 'the one before is in the list')
+  await page.getByRole('button', { name: 'Show full thread' }).press('Enter')
+  await heading.waitFor({ state: 'detached' })
+  assert.equal(await list.last().getAttribute('id'), `comment-${other.id}`)
+  assert.ok(await page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('.list:not(.linked)')))
+  await page.getByRole('button', { name: /more comment/ }).click()
+  await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.foot button'))
+  assert.equal(await list.count(), 14)
+})
+
+test('another order shows the list alone, and a comment of the list has no heading when it is followed', async (t) => {
+  const record = newRecord()
+  const oldest = await w.service.comment(record, 'The oldest.')
+  for (let i = 0; i < 12; i++) await w.service.comment(record, `Newer ${i}`)
+  const { page } = await w.open(t, { record, hash: `#comment-${oldest.id}` })
+  const heading = page.getByRole('heading', { name: 'Linked comment' })
+  await heading.waitFor()
+  await page.getByRole('combobox').selectOption('oldest')
+  await heading.waitFor({ state: 'detached' })
+  await page.locator('.list > article').first().getByText('The oldest.').waitFor()
+  await article(page, oldest.id).locator('header a').click()
+  await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === id, `comment-${oldest.id}`)
+  assert.equal(await heading.count(), 0)
+  assert.equal(await page.locator(`#comment-${oldest.id}`).count(), 1)
 })
 
 test('permalinks stay on a page whose path begins with two slashes', async (t) => {

@@ -146,7 +146,7 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     let moderation = ["looks_like"];
     // Names and buttons of the ways to sign in.
     let methods = ["sign_in_email", "sign_in_with"];
-    let for_others = ["anonymous", "comment", "linked_comment", "now_public", "show_thread", "unlike", "view_replies"];
+    let for_others = ["anonymous", "comment", "now_public", "unlike", "view_replies"];
     let widget = widget();
     let unsaid: Vec<String> = labels("en")
         .await

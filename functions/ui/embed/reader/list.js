@@ -3,8 +3,13 @@
  * @import { RequestOptions } from '../types.d.ts'
  */
 
+import { API } from '../kit/address.js'
 import { anonymous } from '../kit/api.js'
+import { button, h } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
+
+/** Comments that are loaded at a press. */
+const MORE = 50
 
 /** The address of a thread, below that of the API. */
 export const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
@@ -29,4 +34,15 @@ export async function readFirst(thread, signal) {
   if (isRefused() && (await api.renew(token))) page = await ask()
   if ((session || isRefused()) && !ownSession()) thread.ended ??= {}
   return page
+}
+
+/** What is below the list: a button that loads more, and the feed. @param {any} thread @param {any} meta @param {(query: RequestOptions['query']) => void} load */
+export function footOf({ say, ui, path, section }, { next_cursor: cursor, current_page: page, last_page, total }, load) {
+  const shown = section.querySelectorAll('.list > article').length
+  // Pages of a ranked list have numbers, and the first page is smaller than the others.
+  const next = cursor ? { cursor } : page < last_page && { page: Math.floor(shown / MORE) + 1 }
+  return [
+    next ? button(say('load_more', total - shown), { class: 'outlined', click: () => load({ ...next, per_page: MORE }) }) : '',
+    ui.feeds ? h('a', { class: 'muted', href: `${API}${path}/feed.atom` }, say('feed')) : '',
+  ]
 }

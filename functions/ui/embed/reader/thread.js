@@ -15,14 +15,12 @@ import { Fresh } from './fresh.js'
 import { showGround } from './ground.js'
 import { SORTS, headOf } from './head.js'
 import { writer } from './later.js'
-import { pathOf, readFirst, readPage } from './list.js'
+import { link } from './linked.js'
+import { footOf, pathOf, readFirst, readPage } from './list.js'
 import { obstacle } from './obstacle.js'
 import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
-
-/** Comments that are loaded at a press. */
-const MORE = 50
 
 export class Thread {
   api = new Client()
@@ -36,7 +34,9 @@ export class Thread {
   ended = null
   toast = new Toast()
   section = h('section')
-  list = h('div', { class: 'list' })
+  /** A comment outside the list whose address was followed. */
+  linked = h('div', { class: 'list linked' })
+  list = h('div', { class: 'list', tabindex: -1 })
   notice = h('div')
   empty = h('p', { class: 'muted' })
   fresh = new Fresh(this)
@@ -163,6 +163,7 @@ export class Thread {
       ...this.#writing(page),
       this.fresh.element,
       this.notice,
+      this.linked,
       this.list,
       this.empty,
       this.foot,
@@ -184,7 +185,7 @@ export class Thread {
     return [notice || '', form ? form.element : '']
   }
 
-  prepend(comment) {
+  prepend = (comment) => {
     const view = new CommentView(this, comment)
     const pinned = this.list.querySelector('[part~=pinned]')
     if (pinned) pinned.after(view.element)
@@ -195,6 +196,7 @@ export class Thread {
 
   #restart(page) {
     this.views.clear()
+    this.linked.replaceChildren()
     this.list.replaceChildren()
     this.#append(page)
   }
@@ -203,15 +205,7 @@ export class Thread {
     const added = data.filter(({ id }) => !this.views.has(id)).map((comment) => new CommentView(this, comment))
     this.list.append(...added.map(({ element }) => element))
     this.fresh.remember()
-    const { next_cursor: cursor, current_page: page, last_page, total } = meta
-    const shown = this.list.children.length
-    // Pages of a ranked list have numbers, and the first page is smaller than the others.
-    const next = cursor ? { cursor } : page < last_page && { page: Math.floor(shown / MORE) + 1 }
-    const loadMore = () => this.#page({ ...next, per_page: MORE }, (page) => this.#append(page)[0]?.focus())
-    this.foot.replaceChildren(
-      next ? button(this.say('load_more', total - shown), { class: 'outlined', click: loadMore }) : '',
-      this.ui.feeds ? h('a', { class: 'muted', href: `${API}${this.path}/feed.atom` }, this.say('feed')) : '',
-    )
+    this.foot.replaceChildren(...footOf(this, meta, (query) => this.#page(query, (page) => this.#append(page)[0]?.focus())))
     this.showEmpty()
     return added
   }
@@ -268,7 +262,7 @@ export class Thread {
   /** Shows a comment, or says that it is not here. */
   reveal(id) {
     return this.attempt(async () => {
-      const view = await this.fetch(id)
+      const view = await this.fetch(id, (comment) => link(this, comment))
       if (view) this.focusOn(view)
       else this.notice.append(notice(h('span', { role: 'status' }, this.say('not_here')), button('×', { 'aria-label': this.say('close'), click: this.#clear })))
     })
@@ -283,8 +277,8 @@ export class Thread {
     view.focus()
   }
 
-  /** Shows a comment with those above it. Answers nothing where it is not in this thread. */
-  async fetch(id) {
+  /** Shows a comment with those above it, where `add` puts the first of them if it is new. Answers nothing where it is not in this thread. */
+  async fetch(id, add = this.prepend) {
     if (this.views.has(id)) return this.views.get(id)
     const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))
     if (pathOf(thread.type, thread.id) !== this.path) return
@@ -293,7 +287,7 @@ export class Thread {
     for (const comment of [...ancestors, data]) {
       const known = this.views.get(comment.id)
       if (known) known.comment.replies_count = comment.replies_count
-      view = known ?? view?.addReply(comment) ?? this.prepend(comment)
+      view = known ?? view?.addReply(comment) ?? add(comment)
     }
     return view
   }
