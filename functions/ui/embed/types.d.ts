@@ -84,6 +84,10 @@ export interface Entrance {
   api: import('./kit/api.js').Client
   say: (key: string) => string
   explain: (error: any) => string
+  /** The ways to sign in; none but email if missing. */
+  methods?: { id: string; name: string }[]
+  /** What comes back with a visitor who goes to a provider. */
+  brings?: () => object
   /** Somebody has signed in, by the code for this address, or has another name. */
   done: (email?: string) => any
   /** Leaves the form, where there is something to go back to. */

@@ -1,39 +1,42 @@
 /**
- * The form for sign-in by an emailed code: the address, the code, and once a name, in one place.
+ * The form for sign-in: a button for each provider, or the address and the code from an email, and once a name, in one place.
  * @import { Entrance } from '../types.d.ts'
  */
 
 import { busily, button, h, isOfIme, primary } from './dom.js'
 import { json } from './json.js'
+import { leaveFor } from './redirect.js'
 import { keepSession } from './session.js'
 
 const PROBLEM = 'sign-in-problem'
 
 /** A form that asks for one thing after the other. @param {Entrance} entrance */
 function asking({ say, explain, giveUp }) {
-  /** @type {HTMLInputElement} */
+  /** @type {HTMLInputElement | undefined} */
   let field
   let send
   /** @type {(() => void) | undefined} */
   let leave
   const problem = h('p', { class: 'error', role: 'alert', id: PROBLEM })
 
-  async function attempt(act) {
+  /** Does something that may fail, for what is in a field. @param {() => Promise<any>} act @param {HTMLInputElement | null} [at] */
+  async function attempt(act, at = field) {
     if (form.ariaBusy === 'true') return
     problem.textContent = ''
-    field.ariaInvalid = 'false'
+    if (field) field.ariaInvalid = 'false'
     try {
       await busily(form, act)
     } catch (error) {
       problem.textContent = explain(error)
-      field.ariaInvalid = 'true'
-      field.select()
+      if (!at) return
+      at.ariaInvalid = 'true'
+      at.select()
     }
   }
 
   function submit(event) {
     event.preventDefault()
-    attempt(() => send(field.value))
+    attempt(() => send(field?.value))
   }
 
   function keydown(event) {
@@ -44,15 +47,18 @@ function asking({ say, explain, giveUp }) {
 
   const form = h('form', { class: 'sign-in', novalidate: true, 'aria-label': say('sign_in'), submit, keydown })
 
-  /** Asks for the next thing, which `act` takes. `back` leaves it. */
-  function ask(label, attributes, action, act, back = giveUp, ...more) {
+  /** Asks for the next thing, which `act` takes. `back` leaves it. Without a label there is no field. */
+  function ask(label, attributes, action, act, { back = giveUp, again, before = [], after = [] } = /** @type {any} */ ({})) {
     leave = back
-    field = h('input', { required: true, 'aria-describedby': PROBLEM, ...attributes })
+    field = label && h('input', { required: true, 'aria-describedby': PROBLEM, ...attributes })
     send = act
     problem.textContent = ''
     const cancel = back && button(say('cancel'), { class: 'outlined', click: back })
-    form.replaceChildren(h('label', { class: 'field' }, label, field), problem, h('div', { class: 'buttons' }, ...more, h('div', { class: 'buttons' }, cancel, primary(action))))
-    field.focus()
+    const buttons = h('div', { class: 'buttons' }, again, h('div', { class: 'buttons' }, cancel, label && primary(action)))
+    form.replaceChildren(...before, ...(label ? [h('label', { class: 'field' }, label, field)] : []), problem, buttons, ...after)
+    /** @type {HTMLElement | null} */
+    const first = form.querySelector('button, input')
+    first?.focus()
   }
 
   return { form, ask, attempt }
@@ -65,17 +71,26 @@ export function nameForm(entrance, name, { form, ask } = asking(entrance)) {
     await api.request('PUT', 'me/name', json({ name }))
     await done()
   }
-  ask(say('sign_in_name'), { autocomplete: 'name', maxlength: 100, dir: 'auto', value: name }, say('save'), change, giveUp)
+  ask(say('sign_in_name'), { autocomplete: 'name', maxlength: 100, dir: 'auto', value: name }, say('save'), change)
   return form
 }
 
 /** @param {Entrance} entrance */
 export function codeForm(entrance) {
-  const { api, say, done } = entrance
+  const { api, say, done, methods = [{ id: 'email', name: '' }], brings } = entrance
   const asked = asking(entrance)
   const { form, ask, attempt } = asked
+  const sayWith = (name) => say('sign_in_with').replace('{name}', name)
+  const way = ({ id, name }) => button(sayWith(name), { class: 'outlined', click: () => attempt(() => leaveFor(api, id, brings?.()), null) })
+  const email = methods.findIndex(({ id }) => id === 'email')
 
-  const askAddress = (value = '') => ask(say('sign_in_address'), { type: 'email', autocomplete: 'email', dir: 'ltr', value }, say('sign_in'), (email) => start(email))
+  function askAddress(value = '') {
+    const after = methods.map(way)
+    const before = after.splice(0, email < 0 ? after.length : email)
+    const action = methods.length > 1 ? sayWith(methods[email]?.name) : say('sign_in')
+    const attributes = { type: 'email', autocomplete: 'email', dir: 'ltr', value }
+    ask(email >= 0 && say('sign_in_address'), attributes, action, (email) => start(email), { before, after: after.slice(1) })
+  }
 
   async function start(email, isAgain = false) {
     const { data } = await api.request('POST', 'sign_in', json({ email }))
@@ -83,7 +98,7 @@ export function codeForm(entrance) {
     const sent = new Date().toLocaleTimeString(api.language, { timeStyle: 'short' })
     const label = h('span', {}, `${say('sign_in_code')} `, h('small', { dir: 'ltr' }, email), isAgain && h('small', { role: 'status' }, ` ${say('sent_at').replace('{time}', sent)}`))
     const attributes = { autocomplete: 'one-time-code', inputmode: 'numeric', dir: 'ltr' }
-    ask(label, attributes, say('sign_in'), (code) => finish(data.flow, code, email), () => askAddress(email), again)
+    ask(label, attributes, say('sign_in'), (code) => finish(data.flow, code, email), { back: () => askAddress(email), again })
   }
 
   async function finish(flow, code, email) {

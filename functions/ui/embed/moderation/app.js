@@ -41,7 +41,6 @@ export class App {
   /** @type {OwnUser | null} */
   me = null
   notices = new Notices(() => this.lists.at(-1)?.refocus())
-  entry = new SignIn(this)
   keys = new Keys(this)
   decisions = new Decisions(this)
   bans = new Bans(this)
@@ -64,10 +63,11 @@ export class App {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #watchTimer
 
-  /** @param {HTMLElement} host @param {ShadowRoot} root */
-  constructor(host, root) {
+  /** @param {HTMLElement} host @param {ShadowRoot} root @param {ReturnType<typeof import('../kit/returned.js').takeReturned>} [returned] */
+  constructor(host, root, returned) {
     this.host = host
     this.root = root
+    this.entry = new SignIn(this, returned)
     this.standalone = host.hasAttribute('standalone')
     this.#main = h(this.standalone ? 'main' : 'div', {}, this.#content, this.notices.element)
     root.append(this.frame)

@@ -2,17 +2,21 @@
  * The moderators' page: `<comment-moderation>`.
  *
  * A host page sets the property `auth`, as for `<comment-thread>`. With the attribute `standalone` the element is a page
- * of its own: it signs in by `#token=JWT`, by a code from a mail, or by a field. The token stays in memory. `#comment-ID`, or `&comment=ID` behind the
+ * of its own: it signs in by `#token=JWT`, by the methods of the service, or by a field. The token stays in memory. `#comment-ID`, or `&comment=ID` behind the
  * token, shows that comment.
  * @import { Auth } from '../types.d.ts'
  */
 
 import { UNDO } from '../kit/decisions.js'
 import { formStyles } from '../kit/forms.js'
+import { takeReturned } from '../kit/returned.js'
 import { sheet, styles } from '../kit/sheet.js'
 import { App } from './app.js'
 import css from './moderation.css'
 import pageCss from './page.css'
+
+/** On a host's page it may be for the widget. @type {ReturnType<typeof takeReturned> | null} */
+let returned = document.querySelector('comment-moderation[standalone]') && takeReturned()
 
 const moderationStyles = sheet(`${css}.countdown{animation-duration:${UNDO}ms}`)
 
@@ -80,7 +84,8 @@ class CommentModeration extends HTMLElement {
     const keys = standalone ? document : this
     keys.addEventListener('keydown', /** @type {EventListener} */ (this.#key))
     addEventListener('pagehide', this.#leave)
-    this.#app = new App(this, this.#root)
+    this.#app = new App(this, this.#root, (standalone && returned) || undefined)
+    returned = null
     if (wanted) this.#app.showComment(wanted)
     this.#app.entry.use(this.#auth)
   }

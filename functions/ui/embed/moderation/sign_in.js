@@ -8,7 +8,8 @@ import { anonymous } from '../kit/api.js'
 import { codeForm, nameForm } from '../kit/codes.js'
 import { h } from '../kit/dom.js'
 import { json } from '../kit/json.js'
-import { alone, keepSession, offersCodes, ownSession } from '../kit/session.js'
+import { finishReturned, methodsOf } from '../kit/redirect.js'
+import { alone, keepSession, ownSession } from '../kit/session.js'
 import { languageOf } from '../kit/words.js'
 import { icon } from './icons.js'
 
@@ -24,13 +25,17 @@ export class SignIn {
   #wrong = h('p')
   /** Identifies the current attempt, so that late responses are ignored. */
   #run = 0
-  /** The address of this sign-in, until the page is left. @type {string | undefined} */
-  #address
-  #offersCodes = false
+  /** The account of this sign-in as `SVC_MODERATORS` takes it, until the page is left. @type {string | undefined} */
+  #account
+  /** @type {ReturnType<typeof methodsOf>} */
+  #methods = []
+  /** The sign-in that this page came back with from a provider, until it has been shown. @type {Promise<{ account?: string, suggested_name?: string, error?: any }> | undefined} */
+  #arrival
 
-  /** @param {App} app */
-  constructor(app) {
+  /** @param {App} app @param {ReturnType<typeof import('../kit/returned.js').takeReturned>} returned */
+  constructor(app, returned) {
     this.app = app
+    this.#arrival = returned && finishReturned(returned).catch((error) => ({ error }))
   }
 
   /** Whether somebody is asked to sign in again. */
@@ -50,17 +55,22 @@ export class SignIn {
     this.app.client.language = languageOf(this.app.host)
     this.app.screen(h('p', { class: 'muted centred' }, this.app.t('loading')))
     try {
+      const arrival = await this.#arrival
       const token = ownSession() ?? (await this.app.client.token())
       await this.app.client.token(true).catch(unlessEnded)
       const ui = await this.#askWho()
       if (run !== this.#run) return
-      this.#offersCodes = offersCodes(ui)
+      this.#arrival = undefined
+      this.#account ??= arrival?.account
+      this.#methods = methodsOf(ui)
       this.app.speak(ui.labels)
       this.app.webhookEvents = ui.webhook_events ?? []
       this.app.me = ui.auth.user
       this.app.showTheme(ui.theme)
-      if (!ui.auth.authenticated) this.#showSignIn(token ? this.app.t('bad_token') : undefined)
+      const { error } = arrival ?? {}
+      if (!ui.auth.authenticated) this.#showSignIn(error ? this.#explain(error) : token ? this.app.t('bad_token') : undefined)
       else if (ui.auth.banned) this.#showRefusal('banned')
+      else if (arrival && !error && !this.app.me?.name) this.#showName(arrival.suggested_name)
       else if (!ui.auth.moderator) this.#showRefusal('refused')
       else this.app.show(ui.features.read_only)
     } catch (error) {
@@ -108,7 +118,7 @@ export class SignIn {
       await (everywhere ? end : end.catch(() => {}))
       keepSession()
     })
-    this.#address = undefined
+    this.#account = undefined
     this.use(undefined)
   }
 
@@ -131,19 +141,30 @@ export class SignIn {
 
   /** @param {Entrance['done']} done @param {Entrance['giveUp']} [giveUp] @returns {Entrance} */
   #entrance(done, giveUp) {
-    const { client, labels, explain } = this.app
-    const say = (/** @type {string} */ key) => labels[key]
-    return { api: client, say, explain: (error) => labels[error.code] ?? explain(error), done, giveUp }
+    const say = (/** @type {string} */ key) => this.app.labels[key]
+    return { api: this.app.client, say, explain: this.#explain, methods: this.#methods, done, giveUp }
   }
+
+  #explain = (/** @type {any} */ error) => this.app.labels[error.code] ?? this.app.explain(error)
 
   /** @param {string} [error] */
   #showSignIn(error) {
     const { t } = this.app
-    this.app.screen(h('div', { class: 'panel card-like' },
-      h('h1', {}, t('title')),
-      h('p', { class: 'muted' }, t('sign_in_more')),
-      this.#signInForm(error)))
-    this.app.frame.querySelector('input')?.focus()
+    this.#showPanel(h('p', { class: 'muted' }, t('sign_in_more')), this.#signInForm(error))
+  }
+
+  /** Asks whoever has come back from a provider for a name. @param {string | null} [suggested] */
+  #showName(suggested) {
+    const go = () => this.start()
+    this.#showPanel(nameForm(this.#entrance(go, go), suggested ?? ''))
+  }
+
+  /** @param {...HTMLElement} content */
+  #showPanel(...content) {
+    this.app.screen(h('div', { class: 'panel card-like' }, h('h1', {}, this.app.t('title')), ...content))
+    /** @type {HTMLElement | null} */
+    const first = this.app.frame.querySelector('form :is(input, button)')
+    first?.focus()
   }
 
   /** A field on the page of its own. Elsewhere the host signs its moderators in. @param {string} [error] */
@@ -162,11 +183,11 @@ export class SignIn {
     const form = h('form', { class: 'sign-in', submit },
       h('label', { class: 'field' }, t('token'), field),
       h('p', { class: 'muted small', id: 'token-hint' }, t('token_hint')),
-      !this.#offersCodes && wrong,
+      !this.#methods.length && wrong,
       h('div', {}, h('button', { class: 'primary' }, t('sign_in'))))
-    if (!this.#offersCodes) return form
+    if (!this.#methods.length) return form
     const done = (/** @type {string | undefined} */ address) => {
-      this.#address = address
+      this.#account = address && `email:${address}`
       return this.use(undefined)
     }
     return h('div', { class: 'sign-in' }, wrong, codeForm(this.#entrance(done)), h('details', {}, h('summary', {}, t('token')), form))
@@ -184,14 +205,14 @@ export class SignIn {
     this.app.screen(h('div', { class: 'panel card-like', role: 'alert' },
       h('span', { class: 'mark bad' }, icon('reject')),
       h('h1', {}, t(why)),
-      h('p', { class: 'muted' }, t(`${why}_more`, { name: this.app.me?.name ?? this.#address ?? `${this.app.me?.id}` })),
+      h('p', { class: 'muted' }, t(`${why}_more`, { name: this.app.me?.name ?? this.#account?.replace('email:', '') ?? `${this.app.me?.id}` })),
       why === 'refused' && this.#whomToName(),
       this.app.standalone && h('button', { type: 'button', class: 'outlined', click: () => this.signOut() }, t('sign_out'))))
   }
 
   /** What the owner of the service writes into its settings. */
   #whomToName() {
-    const names = [this.#address && `email:${this.#address}`, `${this.app.me?.id}`]
+    const names = [this.#account, `${this.app.me?.id}`]
     return h('div', { class: 'small' }, h('p', {}, this.app.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))
   }
 

@@ -1,0 +1,44 @@
+/** Sign-in with an account elsewhere: the page goes to the provider, comes back with a code, and finishes with its verifier. */
+
+import { anonymous, ApiError } from './api.js'
+import { json } from './json.js'
+import { nameOf } from './returned.js'
+import { keepSession, offersCodes } from './session.js'
+
+/** @param {Uint8Array<ArrayBuffer>} bytes */
+const base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '')
+
+/** Whether this page can go to a provider and finish what it has begun. Providers refuse to be framed. */
+function canLeave() {
+  try {
+    return sessionStorage && crypto.subtle && top === self
+  } catch {}
+}
+
+/** The ways to sign in here. @param {any} ui @returns {{ id: string, name: string }[]} */
+export const methodsOf = (ui) => (offersCodes(ui) ? ui.sign_in_methods.filter(({ id }) => id === 'email' || canLeave()) : [])
+
+/** Goes to a provider. `more` comes back with the visitor. @param {import('./api.js').Client} api @param {string} provider @param {object} [more] */
+export async function leaveFor(api, provider, more) {
+  const verifier = base64url(crypto.getRandomValues(new Uint8Array(32)))
+  const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
+  const [return_to] = location.href.split('#')
+  const { data } = await api.request('POST', 'sign_in', json({ provider, challenge: base64url(new Uint8Array(hash)), return_to }))
+  sessionStorage[nameOf(data.flow)] = JSON.stringify({ ...more, verifier, hash: location.hash })
+  location.assign(data.url)
+}
+
+/**
+ * Begins the session of a visitor who has come back. Fails with `not_signed_in` when that is not possible, whatever the reason.
+ * @param {NonNullable<ReturnType<typeof import('./returned.js').takeReturned>>} returned
+ */
+export async function finishReturned({ flow, code, verifier }) {
+  const failed = () => new ApiError(422, { code: 'not_signed_in' })
+  if (!verifier || code === 'failed') throw failed()
+  const { data } = await anonymous.request('POST', 'sign_in/finish', json({ flow, code, verifier })).catch((error) => {
+    throw error.code === 'sign_in_failed' ? failed() : error
+  })
+  const { account, suggested_name, ...session } = data
+  keepSession(session)
+  return { account, suggested_name, user: session.user }
+}

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import { GitHub } from './github.js'
+import { card, isAccessible, LOOKS, moderatorsPage } from './moderators_page.js'
+import { people } from './sign_in.js'
+import { newRecord, stickingOut, world } from './world.js'
+
+const github = new GitHub()
+before(() => github.start())
+after(() => github.stop())
+const settings = () => ({ ...github.settings, SVC_SIGN_IN: 'github,email', SVC_MODERATORS: 'github:7', SVC_REQUIRE_APPROVAL: 'true' })
+const w = world(settings, ['--sign-in'])
+const alone = world(() => ({ ...settings(), SVC_SIGN_IN: 'github', SVC_PAGE_URL: 'https://www.example.org/{type}/{id}' }), ['--sign-in'])
+const { kept } = people(w)
+
+/** @typedef {import('playwright-core').Page} Page */
+
+const MODERATOR = 7
+const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
+const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
+const withGitHub = (/** @type {Page} */ page) => button(page, 'Sign in with GitHub')
+const failure = (/** @type {Page} */ page) => page.getByRole('alert').getByText("Signing in didn't work. Please try again.")
+
+/** The label of the field or the text of the button that has the focus. @param {Page} page */
+const focused = (page) =>
+  page.evaluate(() => {
+    const element = document.querySelector('comment-moderation')?.shadowRoot?.activeElement
+    return element instanceof HTMLInputElement ? element.labels?.[0]?.textContent : element?.textContent
+  })
+
+/** Opens the page for somebody who has an account at GitHub. */
+let accounts = 100
+/** @param {import('node:test').TestContext} t @param {{ id?: number, of?: typeof w, hash?: string } & Record<string, any>} [options] */
+async function open(t, { id = (accounts += 1), of = w, hash = '', ...options } = {}) {
+  github.user = { id, login: `octo-${id}`, avatar_url: '' }
+  const opened = await moderatorsPage(of).open(t, options)
+  if (hash) {
+    await opened.page.goto('about:blank')
+    await opened.page.goto(`${of.service.api}/moderate${hash}`)
+  }
+  return opened
+}
+
+/** Goes to GitHub and consents. @param {Page} page */
+async function signIn(page) {
+  await withGitHub(page).click()
+  await page.getByRole('link', { name: 'Authorize' }).click()
+}
+
+test('a moderator signs in with GitHub on a phone, and the address keeps the comment that it names and no code', async (t) => {
+  const { id } = await w.service.comment(newRecord(), 'To be approved.')
+  const { page, sent } = await open(t, { id: MODERATOR, context: PHONE, hash: `#comment-${id}` })
+  await withGitHub(page).waitFor()
+  assert.deepEqual(await stickingOut(page), [])
+  await signIn(page)
+  const name = page.getByLabel('Your public name')
+  await name.waitFor()
+  assert.equal(await name.inputValue(), `octo-${MODERATOR}`)
+  assert.equal(await focused(page), 'Your public name')
+  assert.equal(page.url(), `${w.service.api}/moderate#comment-${id}`)
+  await name.fill('Olga')
+  await page.keyboard.press('Enter')
+  await page.getByRole('dialog').or(page.getByRole('complementary')).getByText('To be approved.').waitFor()
+  const [, finish] = sent.filter(({ path }) => /^sign_in/.test(path))
+  assert.match(finish.body.verifier, /^[\w-]{43}$/)
+  assert.equal(await page.evaluate(() => JSON.stringify({ ...sessionStorage })), '{}')
+  const text = JSON.stringify(await kept(page))
+  assert.ok(!text.includes(finish.body.code) && !text.includes('github:'))
+  await page.reload()
+  await page.getByRole('tab', { name: 'All' }).waitFor()
+  assert.equal(sent.filter(({ path }) => path === 'sign_in/finish').length, 1)
+})
+
+test('who is no moderator is told the account to name in the settings', async (t) => {
+  const { page } = await open(t, { id: 583_231 })
+  await signIn(page)
+  await page.getByLabel('Your public name').fill('Sam')
+  await page.keyboard.press('Enter')
+  const refusal = page.getByRole('alert').filter({ hasText: "You're not a moderator" })
+  await refusal.getByText('SVC_MODERATORS').waitFor()
+  await refusal.getByText('github:583231', { exact: true }).waitFor()
+  await refusal.getByText(`${(await kept(page)).user.id}`, { exact: true }).waitFor()
+})
+
+test('nobody has to take a name to be told who they are', async (t) => {
+  const { page } = await open(t, { id: 583_232 })
+  await signIn(page)
+  await page.getByLabel('Your public name').waitFor()
+  await button(page, 'Cancel').click()
+  await page.getByText('github:583232', { exact: true }).first().waitFor()
+})
+
+test('whoever comes back with nothing reads why, and tries again', async (t) => {
+  t.after(() => (github.isDown = false))
+  const { page } = await open(t)
+  await withGitHub(page).click()
+  await page.getByRole('link', { name: 'Cancel' }).click()
+  await failure(page).waitFor()
+  assert.equal(await focused(page), 'Sign in with GitHub')
+  assert.equal(page.url(), `${w.service.api}/moderate`)
+  github.isDown = true
+  await signIn(page)
+  await failure(page).waitFor()
+  github.isDown = false
+  await signIn(page)
+  await page.getByLabel('Your public name').waitFor()
+})
+
+test('a flow that another tab has started signs nobody in, and asks for nothing', async (t) => {
+  const { page, context } = await open(t)
+  await withGitHub(page).click()
+  const stolen = new URL(await page.getByRole('link', { name: 'Authorize' }).evaluate((link) => /** @type {HTMLAnchorElement} */ (link).href))
+  const other = await context.newPage()
+  /** @type {string[]} */
+  const asked = []
+  other.on('request', (request) => asked.push(request.url()))
+  await other.goto(`${stolen}`)
+  await failure(other).waitFor()
+  assert.equal(other.url(), `${w.service.api}/moderate`)
+  assert.ok(!asked.some((url) => url.endsWith('sign_in/finish')))
+  assert.equal(await kept(other), null)
+})
+
+test('a code that was used before is explained like every other failure', async (t) => {
+  const { page } = await open(t)
+  await page.route(/sign_in\/finish$/, async (route) => {
+    await route.fetch()
+    await route.fallback()
+  })
+  await signIn(page)
+  await failure(page).waitFor()
+  assert.equal(await kept(page), null)
+})
+
+test('the page asks for nothing while the code is in the address', async (t) => {
+  const { page } = await open(t)
+  await page.addInitScript(() => {
+    const { fetch } = globalThis
+    globalThis.fetch = (what, options) => {
+      Object.assign(globalThis, { hashes: [...(/** @type {any} */ (globalThis).hashes ?? []), location.hash] })
+      return fetch(what, options)
+    }
+  })
+  await signIn(page)
+  await page.getByLabel('Your public name').waitFor()
+  const hashes = await page.evaluate(() => /** @type {any} */ (globalThis).hashes)
+  assert.ok(hashes.length >= 2 && hashes.every((/** @type {string} */ hash) => hash === ''), `${hashes}`)
+})
+
+test('a way that is the only one is the only one offered, besides a token', async (t) => {
+  const { page } = await open(t, { of: alone })
+  await withGitHub(page).waitFor()
+  assert.equal(await focused(page), 'Sign in with GitHub')
+  assert.equal(await page.getByLabel('Your e-mail address').count(), 0)
+  await page.locator('summary').click()
+  await page.getByLabel('Moderator token').waitFor()
+})
+
+test('without cryptography or storage, only what works is offered', async (t) => {
+  for (const init of ['Object.defineProperty(crypto, "subtle", { value: undefined })', 'Object.defineProperty(window, "sessionStorage", { get() { throw new DOMException("no", "SecurityError") } })']) {
+    const { page } = await open(t, { prepare: (/** @type {Page} */ page) => page.addInitScript(init) })
+    await page.getByLabel('Your e-mail address').waitFor()
+    assert.equal(await withGitHub(page).count(), 0)
+    const { page: without } = await open(t, { of: alone, prepare: (/** @type {Page} */ page) => page.addInitScript(init) })
+    await without.getByLabel('Moderator token').waitFor()
+    assert.equal(await withGitHub(without).count(), 0)
+  }
+})
+
+test('a provider that cannot be reached leaves the visitor where they are', async (t) => {
+  const { page } = await open(t)
+  await page.route(/\/sign_in$/, (route) => route.fulfill({ status: 503, json: { message: '', code: 'unavailable', errors: {} } }))
+  await withGitHub(page).click()
+  await page.getByRole('alert').getByText(/./).waitFor()
+  await page.unroute(/\/sign_in$/)
+  await page.getByLabel('Your e-mail address').fill('ada@example.org')
+  await withGitHub(page).click()
+  await page.getByRole('link', { name: 'Authorize' }).waitFor()
+})
+
+test('keys alone sign in with GitHub', async (t) => {
+  const { id } = await w.service.comment(newRecord(), 'For the keys.')
+  const { page } = await open(t, { id: 583_233 })
+  await withGitHub(page).waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByRole('link', { name: 'Authorize' }).waitFor()
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Your public name').waitFor()
+  await page.keyboard.press('Enter')
+  await page.getByText('github:583233', { exact: true }).waitFor()
+  assert.ok(id)
+})
+
+for (const locale of ['en-GB', 'de-DE', 'ar-EG']) {
+  test(`axe finds nothing on the way to GitHub and back, in ${locale}`, async (t) => {
+    for (const look of LOOKS) {
+      const { page } = await open(t, { context: { ...look, locale } })
+      const way = page.locator('form button', { hasText: 'GitHub' })
+      await way.waitFor()
+      await isAccessible(page, `the ways in ${locale}`)
+      await way.click()
+      await page.getByRole('link', { name: 'Cancel' }).click()
+      await page.locator('[role=alert]').getByText(/./).first().waitFor()
+      await isAccessible(page, `the failure in ${locale}`)
+      await way.click()
+      await page.getByRole('link', { name: 'Authorize' }).click()
+      await page.locator('[autocomplete=name]').waitFor()
+      await isAccessible(page, `the name in ${locale}`)
+    }
+  })
+}
