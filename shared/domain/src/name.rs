@@ -57,7 +57,7 @@ fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
 pub struct Look {
     written: Signs,
     folded: Signs,
-    /// The skeleton of what is written, then folded.
+    /// The skeleton of what is written, then folded. A gamma may be read as an `r`, as UTS 39 reads the small one.
     both: Signs,
     /// The same, but of folded ASCII: a foreign capital stands among capitals whose own skeletons are others.
     mixed: Signs,
@@ -77,7 +77,7 @@ impl Look {
             for (signs, text) in [
                 (&mut look.folded, fold(&seen(&fold(&letters)))),
                 (&mut look.mixed, fold(&seen(&if c.is_ascii() { fold(&letters) } else { letters.clone() }))),
-                (&mut look.both, fold(&written)),
+                (&mut look.both, fold(&seen(&letters.replace('Γ', "r")))),
                 (&mut look.written, written),
             ] {
                 signs.extend(&text, is_ornament);
@@ -329,6 +329,7 @@ mod tests {
             ("Γιώργος", "ΓΙΏΡΓΟΣ"),
             ("Ωψλπρ", "ΩΨΛΠΡ"),
             ("Γιώργος", "ᴦιώᴩᴦος"),
+            ("Grace Moss", "gᴦace moſs"),
             ("Лев", "ᴫев"),
             ("Grace Hopper", "\u{200f}Hopper \u{200f}Grace"),
             ("Grace Hopper", "\u{2067}Hopper\u{200f} Grace\u{2069}"),
