@@ -380,6 +380,7 @@ fn a_stop_finishes_what_began_and_ends_what_is_idle() {
     let answer = rest(begun);
     assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("the last one"), "{answer}");
     assert!(service.wait().success());
+    assert!(!folder.path().join("backup.sock").exists());
     assert!(on_data(&["check"], folder.path()).output().unwrap().status.success());
 }
 

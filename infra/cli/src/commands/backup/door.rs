@@ -65,14 +65,20 @@ mod unix {
     use tokio::net::{UnixListener, UnixStream};
     use tokio::task::JoinHandle;
 
-    use super::{DOOR, DataDir, Engine, Failure, Snapshot, io, make};
+    use super::{DOOR, DataDir, Engine, Failure, PathBuf, Snapshot, io, make};
 
-    /// Closed when dropped.
-    pub(in crate::commands) struct Door(JoinHandle<()>);
+    /// Closed and removed when dropped.
+    pub(in crate::commands) struct Door {
+        answers: JoinHandle<()>,
+        path: PathBuf,
+    }
 
     impl Drop for Door {
         fn drop(&mut self) {
-            self.0.abort();
+            self.answers.abort();
+            if let Err(error) = fs::remove_file(&self.path) {
+                tracing::warn!("{}: {error}", self.path.display());
+            }
         }
     }
 
@@ -87,7 +93,7 @@ mod unix {
             let listener = UnixListener::bind(&path)?;
             fs::set_permissions(&path, Permissions::from_mode(0o600))?;
             let (data_dir, engine) = (data_dir.clone(), engine.clone());
-            Ok(Self(tokio::spawn(async move {
+            let answers = tokio::spawn(async move {
                 loop {
                     match listener.accept().await {
                         Ok((stream, _)) => drop(tokio::spawn(answer(stream, data_dir.clone(), engine.clone()))),
@@ -97,7 +103,8 @@ mod unix {
                         }
                     }
                 }
-            })))
+            });
+            Ok(Self { answers, path })
         }
     }
 
