@@ -131,6 +131,13 @@ fn is_of_data(error: &Failure) -> bool {
     error.is::<DataDirError>() || error.is::<EngineError>() || error.downcast_ref().is_some_and(is_of_settings)
 }
 
+/// Warns of variables that are named as settings are and that nothing reads.
+fn warn_of_unknown_settings(config: &Config) {
+    for unknown in config.unknown_settings() {
+        eprintln!("warning: {unknown}");
+    }
+}
+
 /// `hint` says what to do when the port is taken.
 async fn listen(port: u16, hint: &str) -> Result<TcpListener, Failure> {
     listen_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), hint).await

@@ -23,7 +23,7 @@ use super::greeting::greeting;
 use super::kept::{open_bucket, open_outbox, open_queues, open_table};
 use super::recovery::recover;
 use super::stop::stop_signal;
-use super::{Failure, data_dir, listen, log, services};
+use super::{Failure, data_dir, listen, log, services, warn_of_unknown_settings};
 
 /// How long the events of the last writes may take at the start and after the signal to stop.
 const GRACE: Duration = Duration::from_mins(1);
@@ -81,9 +81,7 @@ impl Options {
         let engine = open_table(data_dir)?;
         let sign_in = settings::for_sign_in(address);
         let config = settings::load_with(data_dir, Some(address), if self.sign_in { &sign_in } else { &[] })?;
-        for unknown in config.unknown_settings() {
-            eprintln!("warning: {unknown}");
-        }
+        warn_of_unknown_settings(&config);
         let bucket = open_bucket(data_dir, &config.media_bucket)?;
         let queues = open_queues(data_dir)?;
         // What stops the start has left nothing unfinished.

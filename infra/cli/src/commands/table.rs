@@ -16,9 +16,9 @@ use shared::store::addresses::Addresses;
 use shared::store::{Store, client};
 use tempfile::TempDir;
 
-use super::Failure;
 use super::deployed::sdk_config;
 use super::kept::open_table;
+use super::{Failure, warn_of_unknown_settings};
 
 pub(super) struct Table {
     pub(super) store: Store,
@@ -75,6 +75,7 @@ impl Table {
 
     async fn deployed(name: &str) -> Result<Self, Failure> {
         let config = settings::load(None, None)?;
+        warn_of_unknown_settings(&config);
         let sdk = sdk_config().await?;
         let salt = match settings::visitor_salt(None)? {
             Some(salt) => Some(secrets::resolve(salt.expose(), &sdk).await?),
@@ -93,6 +94,7 @@ impl Table {
         let lock = data_dir.lock()?;
         let engine = open_table(Some(&data_dir))?;
         let config = settings::load(Some(&data_dir), None)?;
+        warn_of_unknown_settings(&config);
         engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
         let store = Store::new(client::build(engine.client_builder()), config.table_name.clone(), Random::system());
         let store = store.embedding(config.lists.replies_per_parent);

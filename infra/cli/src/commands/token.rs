@@ -12,7 +12,7 @@ use server::token::Token;
 use shared::config::Config;
 use shared::domain::time::Clock;
 
-use super::{Failure, data_dir};
+use super::{Failure, data_dir, warn_of_unknown_settings};
 
 /// Print a token of a signed-in user
 #[derive(Debug, Args)]
@@ -53,7 +53,9 @@ impl Options {
 /// The configuration of a service on this machine. A secret that is set needs no directory.
 pub(super) fn local_config(data_dir: &Path) -> Result<Config, Failure> {
     let data_dir = (!settings::is_set("SVC_JWT_SECRET")).then(|| DataDir::used(data_dir)).transpose()?;
-    Ok(settings::load(data_dir.as_ref(), None)?)
+    let config = settings::load(data_dir.as_ref(), None)?;
+    warn_of_unknown_settings(&config);
+    Ok(config)
 }
 
 fn parse_lifetime(text: &str) -> Result<SignedDuration, &'static str> {

@@ -185,11 +185,33 @@ fn a_token_needs_a_directory_that_a_service_has_used() {
 }
 
 #[tokio::test]
-async fn a_variable_that_is_no_setting_is_a_warning_at_the_start() {
+async fn a_variable_that_is_no_setting_is_a_warning_of_every_command() {
     let mut command = local(&["--ephemeral", "--port", "0"]);
     let service = Service::start(command.env("SVC_THEEM", "dark"), "moderator");
     let expected = "warning: SVC_THEEM is no setting, so it has no effect; the nearest name is SVC_THEME\n";
     assert!(service.log().starts_with(expected), "{}", service.log());
+
+    let data_dir = tempfile::tempdir().unwrap();
+    drop(serve(data_dir.path()));
+    let export = data_dir.path().join("export.jsonl");
+    let export = export.to_str().unwrap();
+    let other = tempfile::tempdir().unwrap();
+    for (words, directory) in [
+        (&["check"][..], &data_dir),
+        (&["check", "--repair"], &data_dir),
+        (&["export", "--out", export], &data_dir),
+        (&["import", "native", export], &data_dir),
+        (&["import", "native", export, "--dry-run"], &other),
+        (&["person", "export", "--user", "7"], &data_dir),
+        (&["person", "erase", "--user", "7"], &data_dir),
+        (&["token", "--id", "7", "--name", "Ada"], &data_dir),
+        (&["moderate"], &data_dir),
+    ] {
+        let output = on_data(words, directory.path()).env("SVC_THEEM", "dark").output().unwrap();
+        let said = stderr(&output);
+        assert_eq!(said.matches("SVC_THEEM").count(), 1, "{words:?}: {said}");
+        assert!(said.contains(expected) && output.status.success(), "{words:?}: {said}");
+    }
 }
 
 #[test]
