@@ -214,7 +214,9 @@ async fn a_request_for_counts_that_names_no_thread_or_too_many_is_refused() {
         &many,
         &long,
     ] {
-        guest.get(&format!("counts?threads={threads}")).await.invalid("threads");
+        let refused = guest.get(&format!("counts?threads={threads}")).await.invalid("threads");
+        let message = refused.json["message"].as_str().unwrap();
+        assert!(!message.starts_with(' ') && !message.contains("  "), "{message}");
     }
 }
 
