@@ -22,6 +22,7 @@ pub mod list;
 pub mod log;
 pub mod mail_keys;
 pub mod markdown;
+pub mod mend;
 pub mod mention;
 pub mod name;
 pub mod notifications;

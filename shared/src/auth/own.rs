@@ -46,11 +46,15 @@ pub(super) fn is_own(token: &str) -> bool {
     struct Issuer {
         iss: String,
     }
-    let payload = token.split('.').nth(1).and_then(|payload| URL_SAFE_NO_PAD.decode(payload).ok());
-    let issuer = payload.and_then(|payload| serde_json::from_slice::<Issuer>(&payload).ok());
+    let issuer = payload(token).and_then(|payload| serde_json::from_slice::<Issuer>(&payload).ok());
     issuer.is_some_and(|issuer| {
         issuer.iss.strip_prefix(ISSUER).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
     })
+}
+
+/// The bytes of a token's claims.
+pub(super) fn payload(token: &str) -> Option<Vec<u8>> {
+    token.split('.').nth(1).and_then(|payload| URL_SAFE_NO_PAD.decode(payload).ok())
 }
 
 /// Signs an access token.

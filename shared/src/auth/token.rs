@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey, Header, Validation};
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::jwks::Jwks;
@@ -13,6 +14,7 @@ use super::own::{self, KeySource, OwnKeys};
 use super::signature;
 use crate::aws::https;
 use crate::domain::ids::is_subject;
+use crate::domain::mend::mended;
 use crate::domain::secret::Secret;
 use crate::domain::time::Timestamp;
 use crate::domain::user::Claims;
@@ -89,12 +91,14 @@ impl Keys {
             }
             _ => return Err(BadToken::Unsupported),
         };
-        let payload = jsonwebtoken::decode::<Payload>(token, &key, &signature_only(header.alg))
-            .map_err(|error| match error.kind() {
-                jsonwebtoken::errors::ErrorKind::InvalidSignature => BadToken::Signature,
-                _ => wrong_claim(token, &key, &signature_only(header.alg)),
-            })?
-            .claims;
+        let validation = signature_only(header.alg);
+        let payload = match jsonwebtoken::decode::<Payload>(token, &key, &validation) {
+            Ok(read) => read.claims,
+            Err(error) => match error.kind() {
+                jsonwebtoken::errors::ErrorKind::InvalidSignature => return Err(BadToken::Signature),
+                _ => mended_payload(token, &key, &validation).ok_or_else(|| wrong_claim(token, &key, &validation))?,
+            },
+        };
         self.check(payload, now)
     }
 
@@ -155,6 +159,16 @@ impl fmt::Debug for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Keys").field("issuer", &self.issuer).field("audience", &self.audience).finish_non_exhaustive()
     }
+}
+
+/// The claims of a signed token that holds half of a character, such as a name that was cut there. What says who somebody is
+/// must be whole.
+fn mended_payload(token: &str, key: &DecodingKey, validation: &Validation) -> Option<Payload> {
+    // The error may be one of the token's form, so its signature is still a question.
+    jsonwebtoken::decode::<IgnoredAny>(token, key, validation).ok()?;
+    let payload: Payload = serde_json::from_slice(&mended(&own::payload(token)?)?).ok()?;
+    let is_whole = |text: &str| !text.contains(char::REPLACEMENT_CHARACTER);
+    (is_whole(&payload.sub) && payload.iss.as_deref().is_none_or(is_whole)).then_some(payload)
 }
 
 /// Which of the claims that a token must have is wrong, for the developer who signs tokens.

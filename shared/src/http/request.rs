@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use crate::auth::token::BadToken;
 use crate::config::Config;
 use crate::domain::language::Language;
+use crate::domain::mend::mended;
 use crate::domain::origin::{self, Origins};
 use crate::domain::rate_limit::RateLimitStatus;
 use crate::domain::user::Identity;
@@ -143,11 +144,19 @@ impl Call {
         if self.body.is_empty() {
             return Ok(Map::new());
         }
-        match serde_json::from_slice(&self.body) {
+        let read = serde_json::from_slice(&self.body);
+        match read.or_else(|error| self.mended().ok_or(error)) {
             Ok(Value::Object(fields)) => Ok(fields),
             Ok(_) => Err(FieldErrors::one("json", "The request must be a JSON object.")),
             Err(_) => Err(FieldErrors::one("json", "The request is not valid JSON.")),
         }
+    }
+
+    /// The body as JSON, if what made it none is half of a character in what the page says of itself, which is never refused.
+    fn mended(&self) -> Option<Value> {
+        let read: Value = serde_json::from_slice(&mended(&self.body)?).ok()?;
+        let is_whole = |value: &Value| !value.to_string().contains(char::REPLACEMENT_CHARACTER);
+        read.as_object()?.iter().all(|(name, value)| name == "page" || is_whole(value)).then_some(read)
     }
 
     /// The request's `Idempotency-Key`, if it has one: 1 to 255 visible ASCII characters.

@@ -1,5 +1,6 @@
 //! What a page with the widget says of itself: `page` of a new comment.
 
+use http::Method;
 use serde_json::{Value, json};
 use tests::{Actor, World, by_guest};
 
@@ -134,6 +135,12 @@ async fn a_page_that_is_malformed_is_ignored_and_never_refused() {
         world.moderator().post("posts/1/comments", body).await.ok(201);
         assert!(is(&shown(&world).await, NOBODY), "{page}");
     }
+    let half = r#"{"body":"half","page":{"title":"tea \ud83c"}}"#;
+    world.moderator().send(Method::POST, "posts/1/comments", half).await.ok(201);
+    assert!(
+        is(&shown(&world).await, (Some("tea \u{fffd}"), None)),
+        "a script may cut a title in the middle of a character"
+    );
     let long = json!({ "title": format!(" \u{2066}{}\u{2069}", "é".repeat(201)), "url": "https://blog.example/a#b" });
     write(&world.moderator(), &long).await;
     assert!(is(&shown(&world).await, (Some(&"é".repeat(200)), Some("https://blog.example/a"))));

@@ -206,6 +206,27 @@ async fn a_malformed_token_is_refused() {
 }
 
 #[tokio::test]
+async fn a_name_may_have_been_cut_in_the_middle_of_a_character_but_no_subject() {
+    let signed = |claims: &str, key: &[u8]| {
+        let message = format!("{}.{}", base64(r#"{"alg":"HS256"}"#), base64(claims));
+        let signature = base64(hmac(key)(message.as_bytes()));
+        format!("{message}.{signature}")
+    };
+    let named = format!(r#"{{"sub":"7","exp":{},"name":"Ada \ud83d"}}"#, NOW + 60);
+    let claims = verify_with(settings(), &signed(&named, SECRET.as_bytes())).await.unwrap();
+    assert_eq!((claims.sub.as_str(), claims.name.as_deref()), ("7", Some("Ada \u{fffd}")));
+    let foreign = signed(&named, b"another secret");
+    assert_eq!(verify_with(settings(), &foreign).await, Err(BadToken::Signature));
+    for text in [format!("{foreign}.AAAA"), format!("{foreign}!"), foreign.rsplit_once('.').unwrap().0.to_owned()] {
+        assert_eq!(verify_with(settings(), &text).await, Err(BadToken::Malformed), "{text}");
+    }
+    for cut in [r#""sub":"7\ud83d""#, r#""sub":"7","iss":"\udc00""#] {
+        let token = signed(&format!(r#"{{{cut},"exp":{}}}"#, NOW + 60), SECRET.as_bytes());
+        assert_eq!(verify_with(settings(), &token).await, Err(BadToken::Malformed), "{cut}");
+    }
+}
+
+#[tokio::test]
 async fn a_token_of_more_than_eight_kilobytes_is_refused() {
     let fill = |length| with(json!({ "fill": "x".repeat(length) }));
     assert!(verify(&fill(5_900)).await.is_ok());
