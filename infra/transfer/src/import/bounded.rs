@@ -5,6 +5,8 @@ use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
 
+use shared::domain::mend::Mend;
+
 /// Bytes of a value, as written. Longer ones weren't typed by a person.
 pub(super) const MAX_VALUE: usize = 1 << 20;
 /// Bytes of a record, which is held as a whole.
@@ -14,6 +16,8 @@ pub(super) const MAX_RECORD: u64 = 16 << 20;
 #[derive(Clone, Copy, Debug)]
 pub enum Syntax {
     Json,
+    /// JSON of ours, in which nothing is mended.
+    Native,
     Xml,
 }
 
@@ -23,13 +27,15 @@ pub struct Watch {
     cut: Rc<Cell<bool>>,
     /// Bytes without which the text was passed on.
     dropped: Rc<Cell<u64>>,
+    /// How often U+FFFD was read for what is no character.
+    replaced: Rc<Cell<u64>>,
     /// Bytes that the present record may still have.
     room: Rc<Cell<u64>>,
 }
 
 impl Default for Watch {
     fn default() -> Self {
-        Self { cut: Rc::default(), dropped: Rc::default(), room: Rc::new(Cell::new(u64::MAX)) }
+        Self { cut: Rc::default(), dropped: Rc::default(), replaced: Rc::default(), room: Rc::new(Cell::new(u64::MAX)) }
     }
 }
 
@@ -48,6 +54,14 @@ impl Watch {
 
     pub fn dropped(&self) -> u64 {
         self.dropped.get()
+    }
+
+    pub(super) fn replace(&self, times: u64) {
+        self.replaced.set(self.replaced.get() + times);
+    }
+
+    pub(super) fn replaced(&self) -> u64 {
+        self.replaced.get()
     }
 
     pub(super) fn pass(&self, bytes: usize) -> io::Result<()> {
@@ -70,14 +84,16 @@ impl Watch {
 #[derive(Debug)]
 pub enum Scan {
     Plain,
-    Json(Json),
+    Json(Mend, Json),
+    Native(Json),
     Xml(Xml),
 }
 
 impl Scan {
     pub fn of(syntax: Syntax) -> Self {
         match syntax {
-            Syntax::Json => Self::Json(Json::default()),
+            Syntax::Json => Self::Json(Mend::default(), Json::default()),
+            Syntax::Native => Self::Native(Json::default()),
             Syntax::Xml => Self::Xml(Xml::default()),
         }
     }
@@ -85,7 +101,16 @@ impl Scan {
     pub fn pass(&mut self, chunk: &[u8], out: &mut Vec<u8>, watch: &Watch) -> io::Result<()> {
         match self {
             Self::Plain => out.extend_from_slice(chunk),
-            Self::Json(json) => chunk.iter().for_each(|byte| json.pass(*byte, out, watch)),
+            Self::Json(mend, json) => {
+                let mut mended = Vec::with_capacity(chunk.len());
+                let before = mend.replaced();
+                mend.pass(chunk, &mut mended);
+                watch.replace(mend.replaced() - before);
+                for byte in mended {
+                    json.pass(byte, out, watch);
+                }
+            }
+            Self::Native(json) => chunk.iter().for_each(|byte| json.pass(*byte, out, watch)),
             Self::Xml(xml) => return chunk.iter().try_for_each(|byte| xml.pass(*byte, out, watch)),
         }
         Ok(())
@@ -251,7 +276,7 @@ mod tests {
 
     #[test]
     fn values_of_ordinary_length_are_passed_as_they_are() {
-        for text in [r#"{"a\"b":["\ud83d\ude00\\","é",1],"c":""}"#, "no JSON \" at all \\"] {
+        for text in [r#"{"a\"b":["\ud83d\ude00\\","é",1],"c":""}"#, "no JSON \" at all \\ "] {
             assert_eq!(scanned(Syntax::Json, text), (text.to_owned(), false));
         }
         for text in ["<a b='>'>x]]&gt;<![CDATA[<b>]]]]></a><!-- <c> -- > --><d/>", "<!DOCTYPE a [<!ENTITY b 'c'>]><a>"]

@@ -22,6 +22,7 @@ use rusqlite::Connection;
 
 use super::bounded::Syntax;
 use super::record::{Comment, Record, Thread};
+use super::report::Missing;
 use super::source::{ReadError, Reader, Source};
 
 /// Takes the records of a source.
@@ -59,7 +60,7 @@ enum Parser {
 
 /// Each format, its name on the command line and in sources, and its parser.
 static FORMATS: [(Format, &str, Parser); 10] = [
-    (Format::Native, "native", Parser::Text(Syntax::Json, native::read)),
+    (Format::Native, "native", Parser::Text(Syntax::Native, native::read)),
     (Format::Disqus, "disqus", Parser::Text(Syntax::Xml, disqus::read)),
     (Format::Wordpress, "wordpress", Parser::Text(Syntax::Xml, wordpress::read)),
     (Format::Isso, "isso", Parser::Database(isso::read)),
@@ -93,7 +94,12 @@ impl Format {
             }
             Parser::Text(syntax, read) => {
                 let reader = source.reader(*syntax).map_err(ReadError::whole)?;
-                read(reader, zone, sink)
+                let watch = reader.watch();
+                read(reader, zone, &mut |record| {
+                    let missing = Some(&record).filter(|_| watch.replaced() > 0).and_then(replaced);
+                    missing.map_or(Ok(()), |missing| sink(Record::Missing(missing)))?;
+                    sink(record)
+                })
             }
         }
     }
@@ -102,6 +108,20 @@ impl Format {
         let row = FORMATS.iter().find(|(format, ..)| *format == self);
         row.map(|(_, name, parser)| (*name, parser)).expect("each format has a row")
     }
+}
+
+/// The characters of a record of which some were replaced while its file was read.
+fn replaced(record: &Record) -> Option<Missing> {
+    let (id, texts) = match record {
+        Record::Comment(comment) => (&comment.source_id, [comment.body.as_str(), &comment.author.name]),
+        Record::User(user) => (&user.id, [user.name.as_str(), ""]),
+        _ => return None,
+    };
+    let count = |is_counted: fn(&char) -> bool| {
+        texts.iter().map(|text| text.chars().filter(is_counted).count() as u64).sum::<u64>()
+    };
+    let (total, replaced) = (count(|_| true), count(|c| *c == char::REPLACEMENT_CHARACTER));
+    (replaced > 0).then(|| Missing { id: id.clone(), read: total - replaced, total: Some(total) })
 }
 
 /// The record of a comment. `is_oversized` says that a value was cut.

@@ -2,6 +2,7 @@
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
+use shared::domain::mend::mended;
 
 use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, Comment, RecordState};
@@ -13,9 +14,14 @@ pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> R
     if input.peek().map_err(ReadError::whole)? != Some(b'[') {
         return Err(ReadError::whole("is no array; is it of this format?"));
     }
+    let watch = input.watch();
     json::read(input, &[&[]], &mut |_, value, cut| {
         let value = match &value {
-            Value::String(text) => serde_json::from_str(text).unwrap_or(Value::Null),
+            Value::String(text) => {
+                let mended = mended(text.as_bytes());
+                watch.replace(u64::from(mended.is_some()));
+                serde_json::from_slice(mended.as_deref().unwrap_or(text.as_bytes())).unwrap_or(Value::Null)
+            }
             _ => value,
         };
         let comment = comment(&value, zone);

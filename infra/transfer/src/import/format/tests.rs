@@ -144,6 +144,41 @@ fn names_and_titles_are_decoded_once_where_the_source_shows_them_as_html() {
 }
 
 #[test]
+fn halves_of_characters_in_json_are_replaced_and_reported() {
+    let words = [
+        (Format::Remark42, "Ada\""),
+        (Format::Commento, "Ada\""),
+        (Format::Comentario, "Ada\""),
+        (Format::Artalk, "a reply\""),
+        (Format::Artalk, "Hello **Artalk**\\\""),
+        (Format::Waline, "**plain**\""),
+        (Format::Giscus, "a reply\""),
+        (Format::Native, "Ada\""),
+    ];
+    for (format, word) in words {
+        let content = samples().into_iter().find(|(found, _)| *found == format).unwrap().1;
+        let content = String::from_utf8(content).unwrap();
+        let (text, quote) = word.split_at(word.find(['\\', '"']).unwrap());
+        let (before, after) = content.split_once(word).unwrap();
+        let half: &[u8] = if quote.len() > 1 { br"\\ud83d" } else { br"\ud83d" };
+        for damage in [half, b"\xf0\x9f"] {
+            let damaged = [before.as_bytes(), text.as_bytes(), damage, quote.as_bytes(), after.as_bytes()].concat();
+            if format == Format::Native {
+                assert!(parse_in(format, &damaged, "UTC").is_err());
+                continue;
+            }
+            let parsed = parse_in(format, &damaged, "UTC").unwrap();
+            let [missing] = parsed.missing.as_slice() else { panic!("{format:?} {word}: {:?}", parsed.missing) };
+            assert_eq!(missing.total, Some(missing.read + 1), "{format:?} {word}");
+            let names = parsed.users.iter().map(|user| user.name.as_str());
+            let texts = parsed.comments.iter().flat_map(|comment| [comment.body.as_str(), &comment.author.name]);
+            let shown = format!("{text}\u{fffd}");
+            assert!(names.chain(texts).any(|found| found == shown), "{format:?} {word}");
+        }
+    }
+}
+
+#[test]
 fn bytes_that_are_no_text_are_replaced_and_reported() {
     let posts = b"<disqus><post dsq:id='7'><message>caf\xe9 noir</message></post><post dsq:id='8'><message>fine</message></post></disqus>";
     let parsed = parse_in(Format::Disqus, posts, "UTC").unwrap();
