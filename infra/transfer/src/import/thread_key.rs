@@ -69,7 +69,7 @@ impl ThreadKeys {
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let kept = query.split('&').filter(|pair| {
             let name = pair.split('=').next().unwrap_or_default();
-            self.keep_query.iter().any(|keep| keep == name)
+            !name.is_empty() && self.keep_query.iter().any(|keep| keep.trim() == name)
         });
         let mut text = path.trim_matches('/').to_owned();
         for (index, pair) in kept.enumerate() {
@@ -318,11 +318,13 @@ mod tests {
 
     #[test]
     fn named_parameters_of_the_query_are_kept() {
-        let keys = ThreadKeys { keep_query: vec!["p".into(), "id".into()], ..keys() };
+        // As `--keep-query "p, id,"` gives them.
+        let keys = ThreadKeys { keep_query: vec!["p".into(), " id".into(), String::new()], ..keys() };
         for (url, expected) in [
             ("https://example.org/?p=4&utm=1", "posts/~3Fp~3D4"),
             ("/blog/?x=1&id=a/b&p=4#c", "posts/blog~3Fid~3Da:b~26p~3D4"),
             ("/blog/?page=4", "posts/blog"),
+            ("/blog/", "posts/blog"),
         ] {
             assert_eq!(target(&keys, &page(url)), expected, "{url}");
         }
