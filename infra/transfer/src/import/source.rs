@@ -19,6 +19,8 @@ const GZIP: &[u8] = b"\x1f\x8b";
 /// The first bytes of a zip with files, and of an empty one.
 const ZIPS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+/// How PowerShell writes what is redirected to a file.
+const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 const BUFFER: usize = 64 * 1024;
 /// What a packed file may hold: so many bytes, and so many for each of its own. A text takes a tenth of its size, and an endless one
 /// a thousandth.
@@ -317,8 +319,11 @@ pub struct Reader {
 impl Reader {
     pub fn new(input: Box<dyn Read>, scan: Scan) -> io::Result<Self> {
         let mut input = BufReader::with_capacity(BUFFER, input);
-        if input.fill_buf()?.starts_with(BYTE_ORDER_MARK) {
+        let start = input.fill_buf()?;
+        if start.starts_with(BYTE_ORDER_MARK) {
             input.consume(BYTE_ORDER_MARK.len());
+        } else if UTF_16.iter().any(|mark| start.starts_with(mark)) {
+            return Err(io::Error::other("is in UTF-16; save it as UTF-8, and import that"));
         }
         Ok(Self { input, scan, passed: Vec::new(), read: 0, line: 1, watch: Watch::default() })
     }
@@ -468,6 +473,13 @@ mod tests {
     #[test]
     fn a_byte_order_mark_is_skipped() {
         assert_eq!(contents(b"\xef\xbb\xbf{}").unwrap(), named(&[("", "{}")]));
+    }
+
+    #[test]
+    fn utf_16_is_called_by_its_name() {
+        for text in [b"\xff\xfe{\0}\0", b"\xfe\xff\0{\0}"] {
+            assert_eq!(contents(text).unwrap_err().to_string(), "is in UTF-16; save it as UTF-8, and import that");
+        }
     }
 
     #[test]
