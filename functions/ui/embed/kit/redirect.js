@@ -2,8 +2,10 @@
 
 import { anonymous, ApiError } from './api.js'
 import { json } from './json.js'
-import { nameOf } from './returned.js'
 import { keepSession, offersCodes } from './session.js'
+
+/** Under which name the tab keeps what only it may finish a flow with. @param {string} flow */
+const nameOf = (flow) => `comment-thread ${flow}`
 
 /** @param {Uint8Array<ArrayBuffer>} bytes */
 const base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '')
@@ -29,8 +31,24 @@ export async function leaveFor(api, provider, more) {
 }
 
 /**
+ * Adds what this tab has kept for a flow, once, and puts back the fragment that the page had. A flow that this tab did not start has no verifier.
+ * @param {{ flow: string, code: string }} returned @returns {{ flow: string, code: string, verifier?: string, [more: string]: any }}
+ */
+export function recall(returned) {
+  const { flow } = returned
+  try {
+    const { hash, ...kept } = JSON.parse(sessionStorage[nameOf(flow)])
+    delete sessionStorage[nameOf(flow)]
+    history.replaceState(history.state, '', new URL(hash, location.href))
+    return { ...kept, ...returned }
+  } catch {
+    return returned
+  }
+}
+
+/**
  * Begins the session of a visitor who has come back. Fails with `not_signed_in` when that is not possible, whatever the reason.
- * @param {NonNullable<ReturnType<typeof import('./returned.js').takeReturned>>} returned
+ * @param {ReturnType<typeof recall>} returned
  */
 export async function finishReturned({ flow, code, verifier }) {
   const failed = () => new ApiError(422, { code: 'not_signed_in' })

@@ -63,7 +63,7 @@ export class App {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #watchTimer
 
-  /** @param {HTMLElement} host @param {ShadowRoot} root @param {ReturnType<typeof import('../kit/returned.js').takeReturned>} [returned] */
+  /** @param {HTMLElement} host @param {ShadowRoot} root @param {ReturnType<typeof import('../kit/redirect.js').recall>} [returned] */
   constructor(host, root, returned) {
     this.host = host
     this.root = root

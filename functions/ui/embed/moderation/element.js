@@ -9,14 +9,16 @@
 
 import { UNDO } from '../kit/decisions.js'
 import { formStyles } from '../kit/forms.js'
+import { recall } from '../kit/redirect.js'
 import { takeReturned } from '../kit/returned.js'
 import { sheet, styles } from '../kit/sheet.js'
 import { App } from './app.js'
 import css from './moderation.css'
 import pageCss from './page.css'
 
-/** On a host's page it may be for the widget. @type {ReturnType<typeof takeReturned> | null} */
-let returned = document.querySelector('comment-moderation[standalone]') && takeReturned()
+/** On a host's page it may be for the widget. */
+const taken = document.querySelector('comment-moderation[standalone]') && takeReturned()
+let returned = taken ? recall(taken) : null
 
 const moderationStyles = sheet(`${css}.countdown{animation-duration:${UNDO}ms}`)
 

@@ -32,7 +32,7 @@ export class SignIn {
   /** The sign-in that this page came back with from a provider, until it has been shown. @type {Promise<{ account?: string, suggested_name?: string, error?: any }> | undefined} */
   #arrival
 
-  /** @param {App} app @param {ReturnType<typeof import('../kit/returned.js').takeReturned>} returned */
+  /** @param {App} app @param {ReturnType<typeof import('../kit/redirect.js').recall> | undefined} returned */
   constructor(app, returned) {
     this.app = app
     this.#arrival = returned && finishReturned(returned).catch((error) => ({ error }))

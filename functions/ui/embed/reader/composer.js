@@ -10,9 +10,6 @@ import { device } from '../kit/device.js'
 import { h, isOfIme, primary } from '../kit/dom.js'
 import { ahead, writer } from './later.js'
 
-/** The names of drafts that were typed since the page was loaded. */
-const typed = new Set()
-
 /** The visitor as comments show people. Guests are who they last said they are. */
 export const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
 
@@ -32,11 +29,10 @@ export function composer(thread, purpose) {
   const [kept, left] = draftsOf(thread, draft)
   const folded = `${kept} folded`
   let isReady = false
-  let arrival
 
   function keep(body) {
     device.set(kept, body)
-    typed.add(kept)
+    thread.typed.add(draft)
   }
 
   function input() {
@@ -47,12 +43,11 @@ export function composer(thread, purpose) {
   async function enhance() {
     open()
     device.set(folded, '')
-    arrival ??= writer().then((writer) => writer.enhance(form))
     try {
-      await arrival
+      const { enhance } = await writer()
+      if (!isReady) enhance(form)
       isReady = true
     } catch {
-      arrival = undefined
       problem.textContent = say('error')
     }
     return isReady
@@ -75,7 +70,7 @@ export function composer(thread, purpose) {
   const events = { pointerenter: ahead.pointerenter, focusin: enhance, keydown, submit }
   const element = h('form', { class: 'composer', 'data-draft': draft, novalidate: true, ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
   // A guest's text becomes the draft of the member who signs in.
-  if (kept !== left && typed.delete(left)) {
+  if (kept !== left && thread.typed.delete(draft) && device.get(left)) {
     keep(device.get(left))
     device.set(left, '')
   }

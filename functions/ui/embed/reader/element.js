@@ -3,9 +3,9 @@
  * @import { Auth } from '../types.d.ts'
  */
 
-import './count.js'
 import { languageOf } from '../kit/words.js'
-import { Thread } from './thread.js'
+import { Thread, returned } from './thread.js'
+import './count.js'
 
 class CommentThread extends HTMLElement {
   static observedAttributes = ['type', 'record', 'sort', 'lang', 'theme']
@@ -39,7 +39,7 @@ class CommentThread extends HTMLElement {
     this.#near.observe(this)
     this.#languages.observe(document, { subtree: true, attributeFilter: ['lang'] })
     addEventListener('hashchange', this.#reveal)
-    if (this.#isNear || this.getAttribute('loading') === 'eager' || location.hash.startsWith('#comment-')) this.#approach()
+    if (this.#isNear || this.getAttribute('loading') === 'eager' || location.hash.startsWith('#comment-') || returned) this.#approach()
   }
 
   disconnectedCallback() {

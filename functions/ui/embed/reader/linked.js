@@ -8,7 +8,7 @@ export function link(thread, comment) {
   const { say, list, linked } = thread
   const view = new CommentView(thread, comment)
   const leave = () => {
-    list.append(...linked.querySelectorAll(':scope > article'))
+    list.append(linked.querySelector('article') ?? '')
     linked.replaceChildren()
   }
   const back = () => {

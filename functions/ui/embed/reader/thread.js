@@ -8,6 +8,7 @@ import { API } from '../kit/address.js'
 import { ApiError, Client } from '../kit/api.js'
 import { device } from '../kit/device.js'
 import { busily, button, h } from '../kit/dom.js'
+import { takeReturned } from '../kit/returned.js'
 import { FIRST_WORDS, formOf, languageOf } from '../kit/words.js'
 import { CommentView } from './comment.js'
 import { composer, hasDraft } from './composer.js'
@@ -22,9 +23,14 @@ import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
 
+/** What a visitor has brought back from a provider. The writer gives it to the thread that they left. */
+export const returned = takeReturned()
+
 export class Thread {
   api = new Client()
   views = new Map()
+  /** Drafts that were typed since the page was loaded. @type {Set<string>} */
+  typed = new Set()
   ui = /** @type {Ui} */ (/** @type {any} */ (null))
   language = ''
   path = ''
@@ -136,9 +142,10 @@ export class Thread {
       const page = await readFirst(this, signal)
       if (signal.aborted) return
       this.ui = page.ui
-      this.#show(page)
+      await this.#show(page)
       this.emit('comment-ready')
       await this.revealAddressed()
+      if (returned) this.later('arrive', this, returned)
       this.fresh.watch(signal)
     })
   }
@@ -172,15 +179,14 @@ export class Thread {
     this.showTotal(page.meta.count)
     this.fresh.welcome(page.data)
     this.#restart(page)
-    if (open.length) this.later('reopen', open)
+    return open.length && this.later('reopen', open)
   }
 
   /** The composer, and what is above it or replaces it. */
   #writing({ meta }) {
     this.closed = meta.closed && !this.ui.auth.moderator
     const notice = obstacle(this)
-    const isKept = this.ended && hasDraft(this, 'new')
-    const isOffered = !notice || (this.ended && this.ui.auth.can_comment) || isKept
+    const isOffered = !notice || (this.ended && (this.ui.auth.can_comment || hasDraft(this, 'new')))
     const form = isOffered && this.composer({ draft: 'new', placeholder: this.say('write_comment'), action: this.say('send') })
     return [notice || '', form ? form.element : '']
   }

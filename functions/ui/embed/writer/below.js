@@ -54,9 +54,9 @@ export function edit(view) {
 }
 
 /** Reopens composers after the thread was rendered again, if the visitor may write there. */
-export function reopen(views) {
+export async function reopen(views) {
   for (const { thread, comment, body } of views) {
-    const view = thread.views.get(comment.id)
+    const view = await thread.fetch(comment.id)
     if (body.hidden) view?.comment.can.update && edit(view)
     else if (view && thread.ui.auth.can_comment) reply(view)
   }

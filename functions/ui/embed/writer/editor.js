@@ -14,7 +14,7 @@ import { mentions } from './mentions.js'
 import { clearMistakes, showMistakes } from './mistakes.js'
 import { postFirst } from './post.js'
 import { previewer } from './preview.js'
-import { chooseName, mayBeSent, sendLater } from './sign_in.js'
+import { chooseName, entranceIn, mayBeSent, sendLater } from './sign_in.js'
 import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 import { continueList, pastedLink, type } from './typing.js'
@@ -73,7 +73,7 @@ export function enhance(composer) {
 
   function submit() {
     if (isSending || !ui.auth.can_comment) return
-    const entrance = thread.section.querySelector('.sign-in input')
+    const entrance = entranceIn(thread.section)
     if (entrance) {
       sendLater(thread, purpose.draft)
       return entrance.focus()

@@ -1,9 +1,11 @@
-/** Signs a visitor in, unless the host does: by a code, at the host's address, or with a hint. Signs the visitor out. */
+/** Signs a visitor in, unless the host does: by a method of the service, at the host's address, or with a hint. Signs the visitor out. */
 
 import { anonymous } from '../kit/api.js'
 import { codeForm, nameForm } from '../kit/codes.js'
 import { json } from '../kit/json.js'
-import { alone, keepSession, offersCodes, ownSession } from '../kit/session.js'
+import { finishReturned, methodsOf, recall } from '../kit/redirect.js'
+import { alone, keepSession, ownSession } from '../kit/session.js'
+import { reply } from './below.js'
 import { why } from './dialog.js'
 import { dress } from './style.js'
 
@@ -22,10 +24,13 @@ export function mayBeSent(thread, draft) {
   return !!ownSession() && !!thread.ui.auth.user?.name
 }
 
+/** What has the focus first in the form of a place. @param {HTMLElement} place @returns {HTMLElement | null} */
+export const entranceIn = (place) => place.querySelector('.sign-in :is(button, input)')
+
 /** @param {any} thread @param {string} label the hint if there is no way to sign in @param {any} [view] the comment being replied to */
 export function leadToSignIn(thread, label, view) {
   const { host, say, toast, ui } = thread
-  if (offersCodes(ui)) return enter(thread, codeForm, view)
+  if (methodsOf(ui).length) return enter(thread, codeForm, view)
   const address = host.getAttribute('sign-in-url')
   if (address) return location.assign(address.replaceAll('{url}', encodeURIComponent(location.href)))
   toast.show(say(label))
@@ -33,34 +38,73 @@ export function leadToSignIn(thread, label, view) {
   isWarned = true
 }
 
+/** The drafts in sight, which stay with whoever signs in. */
+const draftsOf = ({ section }) => [...section.querySelectorAll('.composer')].map(({ dataset }) => dataset.draft)
+
 /** Shows a form below the composer or a comment, and reloads the thread after it. What somebody wanted to send is sent then. */
-function enter(thread, form, view) {
-  const { api, say, root, notice } = thread
+function enter(thread, form, view, draft = thread.root.activeElement?.closest('form')?.dataset.draft) {
+  const { api, say, root, section, notice, path, ui } = thread
   const explain = (error) => why(thread, error)
   const place = view?.slot ?? notice
-  const before = root.activeElement
-  sendLater(thread, before?.closest('form')?.dataset.draft)
+  const before = root.activeElement ?? place
+  sendLater(thread, draft)
   const giveUp = () => {
     waiting = null
     place.replaceChildren()
-    before?.focus()
+    before.focus()
   }
   const done = async () => {
+    for (const draft of draftsOf(thread)) thread.typed.add(draft)
     // A composer in a comment's slot becomes a reply.
     if (!view) place.replaceChildren()
     await showAnew(thread)
-    if (waiting?.draft === 'new') thread.section.querySelector('textarea').focus()
+    if (waiting?.draft === 'new') section.querySelector('textarea').focus()
+  }
+  const brings = () => {
+    const open = view || [...thread.views.values()].find(({ slot }) => slot.firstChild)
+    return { path, draft: waiting?.draft, drafts: draftsOf(thread), reply: open?.comment.id, isBelow: !!view }
   }
   dress(thread)
-  place.replaceChildren(form({ api, say, explain, done, giveUp }))
-  place.querySelector('input').focus()
+  place.replaceChildren(form({ api, say, explain, done, giveUp, methods: methodsOf(ui), brings }))
+  entranceIn(place)?.focus()
 }
 
 /** Loads the thread for another visitor. The focus is where visitors sign in and out, and goes to a reply that was begun. */
 async function showAnew(thread) {
   thread.ended = null
   await thread.load()
-  thread.section.querySelector('.top')?.lastElementChild.focus()
+  if (!thread.root.activeElement) thread.section.querySelector('.top')?.lastElementChild.focus()
+}
+
+/** What the tab has kept for the visitor, until their thread takes it. @type {ReturnType<typeof recall> | null | undefined} */
+let kept
+
+/** Signs in a visitor who has come back from a provider, who goes on where they left. @param {any} thread @param {{ flow: string, code: string }} returned */
+export async function arrive(thread, returned) {
+  if (!methodsOf(thread.ui).length) return
+  if (kept === undefined) kept = recall(returned)
+  if (!kept || (kept.path ?? thread.path) !== thread.path) return
+  const own = kept
+  const { draft, drafts = [], reply: id, isBelow } = own
+  kept = null
+  await thread.revealAddressed()
+  const open = () => id && thread.fetch(id)
+  try {
+    const { user, suggested_name } = await finishReturned(own)
+    for (const draft of drafts) thread.typed.add(draft)
+    await showAnew(thread)
+    const view = await open()
+    if (!user.name) return enter(thread, (entrance) => nameForm(entrance, suggested_name), view, draft)
+    sendLater(thread, draft)
+    const text = thread.section.querySelector('textarea')
+    if (view) reply(view)
+    else if (text?.value) text.focus()
+  } catch (error) {
+    const view = await open()
+    if (view && !isBelow) reply(view)
+    enter(thread, codeForm, isBelow && view, draft)
+    thread.section.querySelector('.sign-in .error').textContent = why(thread, error)
+  }
 }
 
 /** Asks for a name, instead of the present one. */
