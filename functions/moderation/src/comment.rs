@@ -105,7 +105,8 @@ pub(crate) async fn decide(
 
 /// The comment as it is now. One that was deleted after the decision, which is done and logged, is returned as it was read.
 async fn read_again(app: &App, comment: Comment) -> Result<Comment> {
-    Ok(app.store.comment(comment.id, Reading::Consistent).await?.unwrap_or(comment))
+    let now = app.store.comment(comment.id, Reading::Consistent).await?;
+    Ok(now.filter(|now| !now.is_placeholder).unwrap_or(comment))
 }
 
 /// Requires that the comment has not been deleted since it was read.

@@ -85,8 +85,8 @@ impl Store {
         }
         let replies = self.batch_get(hidden.into_iter().map(keys::comment).collect(), Reading::Consistent).await?;
         let replies: Vec<Comment> = replies.into_values().map(read).collect::<Result<_, _>>()?;
-        let pending = replies.iter().find(|reply| reply.state == State::Pending);
-        Ok(pending.map_or(LiveReply::None, |reply| LiveReply::Pending(reply.id)))
+        let pending = replies.iter().filter(|reply| reply.state == State::Pending).map(|reply| reply.id);
+        Ok(pending.min().map_or(LiveReply::None, LiveReply::Pending))
     }
 
     /// The comment becomes a placeholder, if it still has the live reply.

@@ -67,7 +67,8 @@ impl Pair<'_> {
                 Poll::Pending
             });
             let Ok(mut next) = timeout(patience, settled).await else {
-                assert!(patience == PAUSE, "{} hangs", self.name);
+                let trace = self.set.stage.made();
+                assert!(patience == PAUSE, "{} hangs after {trace:?}", self.name);
                 let next = self.set.stage.next().expect("the table answers");
                 pausing = [0, 1].map(|who| participants[who].is_some() && next[who].is_none());
                 continue;

@@ -26,6 +26,11 @@ const SEEN: &[([&str; 2], &[&str], &str)] = &[
         &["moderation/log?per_page=50 1 "],
         "each comment of a selection is decided for itself",
     ),
+    (
+        ["ban", "tool erase"],
+        &["moderation/log?per_page=50 1 "],
+        "each recent comment of somebody banned is rejected for itself",
+    ),
 ];
 /// What is read in the end, and each comment of the lists.
 const OF_GUESTS: [&str; 4] = [
@@ -222,7 +227,8 @@ impl<'a> Oracle<'a> {
             while let Some(path) = paths.pop() {
                 let mut answer = reader.get(&path).await;
                 if let Some(rows) = answer.json["data"].as_array_mut().filter(|_| path.contains("log")) {
-                    // Of decisions at one time, any may be first.
+                    // Of decisions at one time, any may be first. Which ids they have follows from that.
+                    rows.iter_mut().for_each(|row| row["id"] = Value::Null);
                     rows.sort_by_cached_key(|row| rounded(&row.to_string()));
                 }
                 let is_list = path.ends_with("per_page=50") && !path.contains("log");

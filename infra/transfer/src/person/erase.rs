@@ -105,7 +105,10 @@ impl Eraser<'_> {
         let is_behind = self.erase_leftovers(&person, &hashes, &mut gone).await?;
         let mut remains = Remains::default();
         for _ in 0..ROUNDS {
-            self.erase_all(&person, &hashes, &mut gone).await?;
+            if self.erase_all(&person, &hashes, &mut gone).await? {
+                // A request that began before may still write the user, whose names are gone.
+                tokio::time::sleep(self.patience).await;
+            }
             remains = find::remains(self.store, &person, &name, self.clock.now()).await?;
             if remains.left == 0 {
                 end_erasure(self.store, &name).await?;
@@ -145,30 +148,23 @@ impl Eraser<'_> {
         Ok(machine.is_unfinished()? || messages + changes > 0)
     }
 
-    async fn erase_all(&self, person: &Person, hashes: &PersonHashes, gone: &mut Gone) -> Result<(), PersonError> {
-        let mut is_first = !self.patience.is_zero();
-        let (links, matches) = loop {
-            let mut links = Links::default();
-            let see = |comment: &Comment, is_own| {
-                for image in Name::all_in(&comment.body) {
-                    links.add(image.as_str().to_owned(), comment.id, is_own);
-                }
-            };
-            let matches = find::matches(self.store, person, &hashes.who(&person.who), self.clock.now(), see).await?;
-            // A request may be about to write the user.
-            if !is_first || !find::have_names_alone(&matches) {
-                break (links, matches);
+    /// Erases what there is. Whether there was anything.
+    async fn erase_all(&self, person: &Person, hashes: &PersonHashes, gone: &mut Gone) -> Result<bool, PersonError> {
+        let mut links = Links::default();
+        let see = |comment: &Comment, is_own| {
+            for image in Name::all_in(&comment.body) {
+                links.add(image.as_str().to_owned(), comment.id, is_own);
             }
-            tokio::time::sleep(self.patience).await;
-            is_first = false;
         };
+        let matches = find::matches(self.store, person, &hashes.who(&person.who), self.clock.now(), see).await?;
+        let is_any = !matches.is_empty();
         let erasure = Erasure { store: self.store, person, hashes, clock: &self.clock };
         for found in matches {
             // First, because the text is the only one that names them.
             self.erase_images(&found, &links, gone).await?;
             erasure.erase(found, gone).await?;
         }
-        Ok(())
+        Ok(is_any)
     }
 
     /// Removes the images that the comment links and its writer uploaded, or the one that a request has uploaded.

@@ -88,13 +88,6 @@ impl Match {
     }
 }
 
-/// Whether these have search entries of a user, but not the user. Entries are written first.
-#[must_use]
-pub fn have_names_alone(matches: &[Match]) -> bool {
-    let have = |is: fn(&MatchKind) -> bool| matches.iter().any(|found| is(&found.0));
-    have(|kind| matches!(kind, MatchKind::Directory(_))) && !have(|kind| matches!(kind, MatchKind::Profile))
-}
-
 /// What still names a person.
 #[derive(Debug, Default)]
 pub struct Remains {
