@@ -110,7 +110,7 @@ async fn elsewhere(
     let given = Finish { code: &code, challenge: challenge.as_deref(), network: &network };
     let now = app.clock.now();
     let finish = |item: &mut RedirectFlow| item.finish(&given, now);
-    let finished = app.store.change_redirect(&keys.redirect_name(flow), finish).await?;
+    let finished = app.store.finish_redirect(&keys.redirect_name(flow), finish).await?;
     Ok(finished.and_then(|(provider, profile)| {
         let (provider, profile) = (Provider::of_id(&provider)?, keys.open_of_redirect::<Profile>(&profile)?);
         let account = ProviderAccount { provider, subject: profile.subject.clone() };

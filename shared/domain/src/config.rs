@@ -664,10 +664,9 @@ impl<'a> Vars<'a> {
         let needed = |name, accepted: &str| self.wrong(name, format_args!("{accepted}, because SVC_MAIL_FROM is set"));
         let public_url = self.public_url()?;
         let public_url = public_url.ok_or_else(|| needed("SVC_PUBLIC_URL", BASE_URL))?;
-        let has_codes_alone = self.methods()?.contains(&Method::Email)
-            && !self.switch("SVC_SUBSCRIPTIONS", false)?
-            && moderators.is_empty();
-        if page_url.is_none() && !has_codes_alone {
+        let is_for_sign_in_alone =
+            !self.methods()?.is_empty() && !self.switch("SVC_SUBSCRIPTIONS", false)? && moderators.is_empty();
+        if page_url.is_none() && !is_for_sign_in_alone {
             return Err(needed("SVC_PAGE_URL", PAGE_URL));
         }
         Ok(Some(Mail {

@@ -151,6 +151,23 @@ impl Store {
         Ok(self.change_versioned("changing a sign-in", &keys::redirect_flow(name), change).await?.1)
     }
 
+    /// The same for a flow that has come back from its provider: a reader and a browser were between, so that half a read unit
+    /// mostly finds what is stored. What is refused has been read consistently.
+    pub async fn finish_redirect<T>(
+        &self,
+        name: &str,
+        finish: impl Fn(&mut RedirectFlow) -> Option<T>,
+    ) -> Result<Option<T>, Fault> {
+        let key = keys::redirect_flow(name);
+        let seen: Option<RedirectFlow> = self.one_item(&key, Reading::Eventual).await?.map(read).transpose()?;
+        if let Some(seen) = seen.filter(|seen| finish(&mut seen.clone()).is_some())
+            && let Some((_, finished)) = self.try_change("finishing a sign-in", &key, (seen, false), &finish).await?
+        {
+            return Ok(finished);
+        }
+        self.change_redirect(name, finish).await
+    }
+
     /// Spends the code, if it was one, and begins a session of the account, which may be new. `None` when the code is spent
     /// already, or the id belongs to another user.
     pub async fn begin_session(&self, proven: Proven<'_>) -> Result<Option<(User, Account)>, Fault> {

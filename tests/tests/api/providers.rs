@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use server::http_server;
 use shared::domain::ids::UserId;
 use shared::domain::secret::Secret;
-use tests::{Actor, MAIL, PROVIDERS, SALT, TestResponse, World};
+use tests::{Actor, Faults, MAIL, PROVIDERS, SALT, Setup, TestResponse, World};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use crate::person::erase_user;
@@ -48,6 +49,8 @@ struct Shared {
     faults: BTreeMap<String, (u16, String)>,
     asked: Vec<String>,
     got_by_post: bool,
+    /// Paths whose answers wait: who is told that one was asked for, and who lets it go.
+    held: BTreeMap<String, Arc<[Notify; 2]>>,
     /// The seed of the key that signs, and the id that the token says.
     signs_with: (u8, String),
     known_keys: Vec<(u8, &'static str)>,
@@ -80,10 +83,17 @@ impl Fake {
         let answering = Arc::clone(&shared);
         let task = tokio::spawn(http_server::serve(listener, move |request| {
             let (status, body) = lock(&answering).answer(&request);
+            let held = lock(&answering).held.get(request.uri().path()).cloned();
             let mut answer = Response::new(Bytes::from(body));
             *answer.status_mut() = status.try_into().unwrap();
             answer.headers_mut().insert("location", "http://127.0.0.1:9/".parse().unwrap());
-            std::future::ready(answer)
+            async move {
+                if let Some(held) = held {
+                    held[0].notify_one();
+                    held[1].notified().await;
+                }
+                answer
+            }
         }));
         // Settings of a world borrow it.
         Self { url: url.leak(), shared, task }
@@ -107,6 +117,20 @@ impl Fake {
 
     fn fail(&self, path: &str, status: u16, body: &str) {
         lock(&self.shared).faults.insert(path.to_owned(), (status, body.to_owned()));
+    }
+
+    /// Lets an answer wait until this time has passed, and what that leads to has happened.
+    async fn take(&self, path: &str, time: Duration) {
+        let held: Arc<[Notify; 2]> = Arc::default();
+        lock(&self.shared).held.insert(path.to_owned(), Arc::clone(&held));
+        held[0].notified().await;
+        tokio::time::pause();
+        tokio::time::advance(time).await;
+        tokio::time::resume();
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+        held[1].notify_one();
     }
 
     fn asked(&self, path: &str) -> usize {
@@ -611,6 +635,98 @@ async fn a_provider_that_cannot_be_asked_is_unavailable() {
     drop(fake);
     tokio::task::yield_now().await;
     start(&world.guest(), "oidc", PAGE).await.refused(503, "unavailable");
+}
+
+#[tokio::test]
+async fn all_calls_of_a_callback_take_at_most_seven_seconds_together() {
+    let token = "/login/oauth/access_token";
+    for (second, is_back) in [(2, true), (3, false)] {
+        let fake = Fake::start().await;
+        let world = fake.world(&[]);
+        let guest = world.guest();
+        let started = start(&guest, "github", PAGE).await.ok(201);
+        let path = format!("sign_in/callback/github?{}", fake.authorize(&started.data()["url"]));
+        let slowly = async {
+            fake.take(token, Duration::from_secs(4)).await;
+            fake.take("/api/v3/user", Duration::from_secs(second)).await;
+        };
+        let (back, ()) = tokio::join!(guest.get(&path), slowly);
+        assert_eq!(code(&back.ok(303)) != "failed", is_back, "4 and {second} seconds");
+    }
+}
+
+#[tokio::test]
+async fn of_callbacks_at_the_same_moment_one_has_an_account() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[]);
+    let guest = world.guest();
+    let started = start(&guest, "github", PAGE).await.ok(201);
+    let path = format!("sign_in/callback/github?{}", fake.authorize(&started.data()["url"]));
+    let answers = join_all((0..8).map(|_| guest.get(&path))).await;
+    let (back, others): (Vec<_>, Vec<_>) = answers.iter().partition(|answer| answer.status == 303);
+    assert!(back.len() == 1 && others.iter().all(|answer| answer.status == 400), "{answers:?}");
+    assert_eq!(fake.asked("/login/oauth/access_token"), 1);
+    finish(&guest, &started.data()["flow"], &code(back[0])).await.ok(200);
+}
+
+#[tokio::test]
+async fn a_token_of_the_hosts_acts_for_no_account_elsewhere() {
+    let fake = Fake::start().await;
+    let world = fake.world(&[("SVC_MODERATORS", "github:7")]);
+    let elsewhere = format!("svc-pro:sign-in:{}", fake.url);
+    let id = sign_in(&fake, &world.guest(), "github").await["user"]["id"].as_u64().unwrap();
+    for issuer in [elsewhere.as_str(), "svc-pro:sign-in", "svc-pro:sign-in:"] {
+        let host = world.claiming(&json!({ "iss": issuer, "sub": "7", "name": "Ada" }));
+        host.write("posts/1", None, "x").await.refused(401, "unauthenticated");
+        assert_eq!(host.get("ui").await.ok(200).data()["auth"]["authenticated"], false, "{issuer}");
+    }
+    for subject in ["github:7".to_owned(), id.to_string()] {
+        let host = world.claiming(&json!({ "iss": "https://host.example", "sub": subject, "name": "Ada" }));
+        let auth = host.get("ui").await.ok(200).data()["auth"].clone();
+        assert!(auth["moderator"] == false && auth["user"]["id"] != id, "{auth}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_was_on_the_way_when_the_service_was_killed_starts_again_as_the_same_person() {
+    let fake = Fake::start().await;
+    let settings = [&fake.settings()[..], &[("SVC_MODERATORS", "github:7")]].concat();
+    for at_callback in [true, false] {
+        for steps in 0.. {
+            let faults = Faults::new(1);
+            let world = Setup::new(&settings).faults(&faults).start();
+            let guest = world.guest();
+            let started = start(&guest, "github", PAGE).await.ok(201);
+            let (flow, url) = (&started.data()["flow"], &started.data()["url"]);
+            let path = format!("sign_in/callback/github?{}", fake.authorize(url));
+            let first = if at_callback {
+                faults.kill_after(steps);
+                guest.get(&path).await
+            } else {
+                let back = guest.get(&path).await.ok(303);
+                faults.kill_after(steps);
+                finish(&guest, flow, &code(&back)).await
+            };
+            faults.kill_after(u64::MAX);
+            let is_done = first.status < 400;
+            assert!(is_done || first.status == 500, "{steps}: {first:?}");
+            if at_callback && !is_done {
+                assert!([303, 400].contains(&guest.get(&path).await.status), "{steps}");
+            }
+            let again = sign_in(&fake, &guest, "github").await;
+            let owner = guest.clone().with_token(again["access_token"].as_str().unwrap());
+            owner.put("me/name", json!({ "name": "Ada" })).await.ok(200);
+            if let (true, false) = (is_done, at_callback) {
+                assert_eq!(first.data()["user"]["id"], again["user"]["id"]);
+            }
+            assert_eq!(owner.get("ui").await.ok(200).data()["auth"]["moderator"], true, "{steps}");
+            assert_eq!(world.findings().await, [""; 0], "{steps}");
+            if is_done {
+                assert!(steps >= 4, "{steps} steps are too few");
+                break;
+            }
+        }
+    }
 }
 
 #[tokio::test]

@@ -251,3 +251,24 @@ fn parse_email(text: &str) -> Result<String, &'static str> {
     let (name, host) = email.rsplit_once('@').unwrap_or_default();
     if name.is_empty() || host.is_empty() { Err("expected an address, such as ada@example.org") } else { Ok(email) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_is_named_by_id_or_by_account_elsewhere() {
+        let salt = Secret::from("x".repeat(32));
+        let id = |text: &str| {
+            let who = WhoOptions { user: Some(parse_user(text).unwrap()), email: None };
+            let Who::User(id) = who.who(&salt).unwrap() else { panic!("{text}") };
+            id
+        };
+        assert_eq!(id("7"), UserId(7));
+        assert_eq!(id("github:7"), UserId::hashed(&salt, "svc-pro:sign-in:https://github.com", "7").0);
+        assert_eq!(id("google:7"), UserId::hashed(&salt, "svc-pro:sign-in:https://accounts.google.com", "7").0);
+        for bad in ["", "ada", "github:", "github:ada", "github:0", "gitlab:7"] {
+            assert!(parse_user(bad).is_err(), "{bad}");
+        }
+    }
+}
