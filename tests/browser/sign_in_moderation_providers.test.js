@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, test } from 'node:test'
 import { GitHub } from './github.js'
 import { card, isAccessible, LOOKS, moderatorsPage } from './moderators_page.js'
 import { people } from './sign_in.js'
 import { newRecord, stickingOut, world } from './world.js'
 
 const github = new GitHub()
-before(() => github.start())
+await github.start()
 after(() => github.stop())
-const settings = () => ({ ...github.settings, SVC_SIGN_IN: 'github,email', SVC_MODERATORS: 'github:7', SVC_REQUIRE_APPROVAL: 'true' })
+const settings = { ...github.settings, SVC_SIGN_IN: 'github,email', SVC_MODERATORS: 'github:7', SVC_REQUIRE_APPROVAL: 'true' }
 const w = world(settings, ['--sign-in'])
-const alone = world(() => ({ ...settings(), SVC_SIGN_IN: 'github', SVC_PAGE_URL: 'https://www.example.org/{type}/{id}' }), ['--sign-in'])
+const alone = world({ ...settings, SVC_SIGN_IN: 'github' }, ['--sign-in'])
 const { kept } = people(w)
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -40,6 +40,13 @@ async function open(t, { id = (accounts += 1), of = w, hash = '', ...options } =
   }
   return opened
 }
+
+/** Whether the form is as wide as its panel at most. @param {Page} page */
+const fits = (page) =>
+  page.locator('.card-like').evaluate((panel) => {
+    const { left, right } = panel.getBoundingClientRect()
+    return [...panel.querySelectorAll('form *')].map((element) => element.getBoundingClientRect()).every((inner) => !inner.width || (inner.left >= left && inner.right <= right))
+  })
 
 /** Goes to GitHub and consents. @param {Page} page */
 async function signIn(page) {
@@ -199,6 +206,7 @@ for (const locale of ['en-GB', 'de-DE', 'ar-EG']) {
       const way = page.locator('form button', { hasText: 'GitHub' })
       await way.waitFor()
       await isAccessible(page, `the ways in ${locale}`)
+      assert.ok(await fits(page), locale)
       await way.click()
       await page.getByRole('link', { name: 'Cancel' }).click()
       await page.locator('[role=alert]').getByText(/./).first().waitFor()
