@@ -156,55 +156,6 @@ test('another name is chosen beside the present one, once a day, with the compos
   assert.equal(await page.getByLabel('Your public name').count(), 0)
 })
 
-test('who answers a comment signs in below it, and goes on there', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'First.')
-  const { page } = await w.open(t, { record })
-  await page.locator(`#comment-${id}`).getByRole('button', { name: 'Reply' }).click()
-  const form = page.locator(`#comment-${id} form`)
-  await form.getByLabel('Your e-mail address').fill('answer@example.org')
-  await page.keyboard.press('Enter')
-  await form.getByLabel('Code from the email').fill(await codeFor('answer@example.org'))
-  await page.keyboard.press('Enter')
-  await form.getByLabel('Your public name').fill('Answerer')
-  await page.keyboard.press('Enter')
-  await form.getByPlaceholder('Write a reply…').fill('Second.')
-  await form.getByRole('button', { name: 'Reply' }).click()
-  await page.locator('article article').getByText('Second.').waitFor()
-})
-
-test('whoever answers a comment that the page has loaded later goes on there, too', async (t) => {
-  const record = newRecord()
-  const { id: parent } = await w.service.comment(record, 'First.')
-  const replies = []
-  for (let n = 0; n < 5; n++) replies.push(await w.service.comment(record, `Reply ${n}.`, { parent }))
-  const { id } = replies[4]
-  const { page } = await w.open(t, { record })
-  await page.getByRole('button', { name: '2 more replies' }).click()
-  const reply = page.locator(`#comment-${id}`)
-  await reply.getByRole('button', { name: 'Reply' }).click()
-  await reply.getByLabel('Your e-mail address').fill('later@example.org')
-  await page.keyboard.press('Enter')
-  await reply.getByLabel('Code from the email').fill(await codeFor('later@example.org'))
-  await page.keyboard.press('Enter')
-  await reply.getByLabel('Your public name').fill('Later')
-  await page.keyboard.press('Enter')
-  await focused(reply.getByPlaceholder('Write a reply…'))
-})
-
-test('a draft from before the page was loaded stays with whoever signs in', async (t) => {
-  const { page } = await w.open(t, { record: newRecord() })
-  await composer(page).fill('From yesterday.')
-  await page.reload()
-  await askForCode(page, 'yesterday@example.org')
-  await page.getByLabel('Code from the email').fill(await codeFor('yesterday@example.org'))
-  await page.keyboard.press('Enter')
-  await page.getByLabel('Your public name').fill('Yves')
-  await page.keyboard.press('Enter')
-  await focused(button(page, 'Yves'))
-  assert.equal(await composer(page).inputValue(), 'From yesterday.')
-})
-
 test('a session is used as it is, and refreshed once its token is over', async (t) => {
   const one = await session('refresh@example.org', 'Ada')
   const record = newRecord()

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { askForCode, people, signInFor } from './sign_in.js'
+import { newRecord, world } from './world.js'
+
+const w = world(signInFor)
+const { codeFor } = people(w)
+
+/** @typedef {import('playwright-core').Page} Page */
+
+const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
+const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
+
+test('who answers a comment signs in below it, and goes on there', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'First.')
+  const { page } = await w.open(t, { record })
+  await page.locator(`#comment-${id}`).getByRole('button', { name: 'Reply' }).click()
+  const form = page.locator(`#comment-${id} form`)
+  await form.getByLabel('Your e-mail address').fill('answer@example.org')
+  await page.keyboard.press('Enter')
+  await form.getByLabel('Code from the email').fill(await codeFor('answer@example.org'))
+  await page.keyboard.press('Enter')
+  await form.getByLabel('Your public name').fill('Answerer')
+  await page.keyboard.press('Enter')
+  await form.getByPlaceholder('Write a reply…').fill('Second.')
+  await form.getByRole('button', { name: 'Reply' }).click()
+  await page.locator('article article').getByText('Second.').waitFor()
+})
+
+test('whoever answers a comment that the page has loaded later goes on there, too', async (t) => {
+  const record = newRecord()
+  const { id: parent } = await w.service.comment(record, 'First.')
+  const replies = []
+  for (let n = 0; n < 5; n++) replies.push(await w.service.comment(record, `Reply ${n}.`, { parent }))
+  const { id } = replies[4]
+  const { page } = await w.open(t, { record })
+  await page.getByRole('button', { name: '2 more replies' }).click()
+  const reply = page.locator(`#comment-${id}`)
+  await reply.getByRole('button', { name: 'Reply' }).click()
+  await reply.getByLabel('Your e-mail address').fill('later@example.org')
+  await page.keyboard.press('Enter')
+  await reply.getByLabel('Code from the email').fill(await codeFor('later@example.org'))
+  await page.keyboard.press('Enter')
+  await reply.getByLabel('Your public name').fill('Later')
+  await page.keyboard.press('Enter')
+  await reply.getByPlaceholder('Write a reply…').and(page.locator(':focus')).waitFor()
+})
+
+test('a draft from before the page was loaded stays with whoever signs in', async (t) => {
+  const { page } = await w.open(t, { record: newRecord() })
+  await composer(page).fill('From yesterday.')
+  await page.reload()
+  await askForCode(page, 'yesterday@example.org')
+  await page.getByLabel('Code from the email').fill(await codeFor('yesterday@example.org'))
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Your public name').fill('Yves')
+  await page.keyboard.press('Enter')
+  await button(page, 'Yves').and(page.locator(':focus')).waitFor()
+  assert.equal(await composer(page).inputValue(), 'From yesterday.')
+})
