@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Waker;
 use std::time::Duration;
 
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector};
@@ -121,6 +122,16 @@ struct Turns {
     waiting: [Vec<(Call, oneshot::Sender<()>)>; FREE],
     released: usize,
     made: Vec<(usize, Call)>,
+    /// Who wants to know of calls that come and are made, which happens in tasks of their own.
+    scheduler: Option<Waker>,
+}
+
+impl Turns {
+    fn tell(&self) {
+        if let Some(scheduler) = &self.scheduler {
+            scheduler.wake_by_ref();
+        }
+    }
 }
 
 /// The connection of an instance to the table.
@@ -141,7 +152,11 @@ impl HttpConnector for Line {
             let mut call = Call::read(&operation, &body);
             if instance < FREE {
                 let (release, released) = oneshot::channel();
-                locked(&turns).waiting[instance].push((call.clone(), release));
+                {
+                    let mut turns = locked(&turns);
+                    turns.waiting[instance].push((call.clone(), release));
+                    turns.tell();
+                }
                 released.await.expect("the call is released");
             }
             // Chance repeats itself, and the engine would take the next transaction for this one.
@@ -152,7 +167,9 @@ impl HttpConnector for Line {
                 call.touches = call.touches.into_iter().map(|(key, _)| (key, false)).collect();
             }
             if instance < FREE {
-                locked(&turns).made.push((instance, call));
+                let mut turns = locked(&turns);
+                turns.made.push((instance, call));
+                turns.tell();
             }
             let mut response = HttpResponse::new(status.try_into().expect("a status"), SdkBody::from(answer));
             response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
@@ -269,9 +286,11 @@ impl Stage {
     }
 
     /// The next call of each instance: of those that it makes at once, the first in their own order. `None` while one that was released is not made yet.
+    /// Whoever asks is woken when that changes.
     #[must_use]
-    pub fn next(&self) -> Option<[Option<Call>; FREE]> {
+    pub fn next(&self, scheduler: &Waker) -> Option<[Option<Call>; FREE]> {
         let mut turns = locked(&self.turns);
+        turns.scheduler = Some(scheduler.clone());
         turns.waiting.iter_mut().for_each(|waiting| waiting.retain(|(_, release)| !release.is_closed()));
         let next = turns.waiting.each_ref().map(|waiting| waiting.iter().map(|(call, _)| call).min().cloned());
         (turns.released == turns.made.len()).then_some(next)

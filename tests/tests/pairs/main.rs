@@ -7,7 +7,7 @@ mod orders;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Poll, Waker};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ impl Pair<'_> {
                 }
                 let waits =
                     |next: &Next| (0..2).all(|who| participants[who].is_none() || pausing[who] || next[who].is_some());
-                let next = self.set.stage.next().filter(waits);
+                let next = self.set.stage.next(context.waker()).filter(waits);
                 // What makes calls at once makes all of them before one is chosen.
                 polls += usize::from(next.is_some());
                 match next {
@@ -69,7 +69,7 @@ impl Pair<'_> {
             let Ok(mut next) = timeout(patience, settled).await else {
                 let trace = self.set.stage.made();
                 assert!(patience == PAUSE, "{} hangs after {trace:?}", self.name);
-                let next = self.set.stage.next().expect("the table answers");
+                let next = self.set.stage.next(Waker::noop()).expect("the table answers");
                 pausing = [0, 1].map(|who| participants[who].is_some() && next[who].is_none());
                 continue;
             };

@@ -228,7 +228,9 @@ impl<'a> Oracle<'a> {
                 let mut answer = reader.get(&path).await;
                 if let Some(rows) = answer.json["data"].as_array_mut().filter(|_| path.contains("log")) {
                     // Of decisions at one time, any may be first. Which ids they have follows from that.
-                    rows.iter_mut().for_each(|row| row["id"] = Value::Null);
+                    for row in rows.iter_mut() {
+                        row["id"] = Value::Null;
+                    }
                     rows.sort_by_cached_key(|row| rounded(&row.to_string()));
                 }
                 let is_list = path.ends_with("per_page=50") && !path.contains("log");
