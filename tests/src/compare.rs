@@ -7,13 +7,19 @@ use serde_json::Value;
 /// The low bits of an id, also in a rank, which are others when it is drawn again.
 const DRAWN: u64 = 1 << 12;
 
-/// Whether each part of a value is in one of these: rows of a list in any row.
+/// Whether each part of a value is in one of these: rows of a list in any row, and counts between theirs, since several calls may
+/// change one.
 pub fn is_made_of<'a>(value: &Value, sources: impl IntoIterator<Item = &'a Value>) -> bool {
     let sources: Vec<&Value> = sources.into_iter().collect();
-    let part_of = |name: &String| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
+    let part_of = |name: &str| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
     match value {
         Value::Object(parts) => {
-            parts.iter().all(|(name, part)| name == "likes_count" || is_made_of(part, part_of(name)))
+            let is_right = |(name, part): (&String, &Value)| match name.as_str() {
+                "likes_count" => true,
+                name if name.ends_with("_count") => is_between(part, &part_of(name)),
+                name => is_made_of(part, part_of(name)),
+            };
+            parts.iter().all(is_right)
         }
         Value::Array(rows) => {
             let known: Vec<_> = sources.iter().filter_map(|source| source.as_array()).flatten().collect();
@@ -21,6 +27,12 @@ pub fn is_made_of<'a>(value: &Value, sources: impl IntoIterator<Item = &'a Value
         }
         _ => sources.contains(&value),
     }
+}
+
+fn is_between(count: &Value, sources: &[&Value]) -> bool {
+    let counts = || sources.iter().filter_map(|source| source.as_u64());
+    let (least, most) = (counts().min(), counts().max());
+    least.is_some() && (least..=most).contains(&count.as_u64())
 }
 
 /// The places in which these differ, and what is there.
