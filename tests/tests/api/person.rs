@@ -263,7 +263,7 @@ async fn words_of_others_below_and_about_an_erased_member_stay() {
 }
 
 /// The records, each with its kind.
-async fn exported(world: &World, who: Who) -> Vec<(String, Value)> {
+pub(crate) async fn exported(world: &World, who: Who) -> Vec<(String, Value)> {
     let mut file = Vec::new();
     let count = export(&world.store(), who, "salt".to_owned(), &mut file).await.unwrap();
     let lines = String::from_utf8(file).unwrap();

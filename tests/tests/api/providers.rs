@@ -15,13 +15,14 @@ use ring::signature::{Ed25519KeyPair, KeyPair};
 use serde_json::{Value, json};
 use server::http_server;
 use shared::domain::ids::UserId;
+use shared::domain::person::Who;
 use shared::domain::secret::Secret;
 use tests::{Actor, Faults, MAIL, PROVIDERS, SALT, Setup, TestResponse, World};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::person::erase_user;
+use crate::person::{erase_user, exported};
 
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
 const PAGE: &str = "https://www.example.org/posts/1?a=b";
@@ -804,7 +805,7 @@ async fn an_address_that_the_provider_has_verified_gets_notifications() {
 }
 
 #[tokio::test]
-async fn an_account_elsewhere_moderates_is_banned_and_is_erased() {
+async fn an_account_elsewhere_moderates_is_banned_exported_and_erased() {
     let fake = Fake::start().await;
     let world = fake.world(&[("SVC_MODERATORS", "github:7")]);
     let guest = world.guest();
@@ -817,6 +818,7 @@ async fn an_account_elsewhere_moderates_is_banned_and_is_erased() {
     let member = guest.clone().with_token(ada["access_token"].as_str().unwrap());
     assert_eq!(member.get("ui").await.ok(200).data()["auth"]["moderator"], false);
     member.put("me/name", json!({ "name": "Ada" })).await.ok(200);
+    member.write("posts/1", None, "By an account elsewhere.").await.ok(201);
     owner.put(&format!("users/{}/ban", ada["user"]["id"]), json!({})).await.ok(200);
     let again = sign_in(&fake, &guest, "oidc").await;
     let banned = guest.clone().with_token(again["access_token"].as_str().unwrap());
@@ -824,8 +826,10 @@ async fn an_account_elsewhere_moderates_is_banned_and_is_erased() {
     // A flow that has come back and not been finished goes too.
     let (flow, back) = go(&fake, &guest, "oidc").await;
     world.wait_until_idle().await;
-    let receipt = erase_user(&world, ada["user"]["id"].as_u64().unwrap()).await;
-    assert_eq!(receipt.left, 0);
+    let id = ada["user"]["id"].as_u64().unwrap();
+    let lines = exported(&world, Who::User(UserId(id))).await;
+    assert!(lines.iter().any(|(_, line)| line["body"] == "By an account elsewhere."), "{lines:?}");
+    assert_eq!(erase_user(&world, id).await.left, 0);
     failed(&finish(&guest, &flow, &code(&back)).await);
     let refresh = json!({ "refresh_token": again["refresh_token"] });
     guest.post("sign_in/refresh", refresh).await.refused(422, "sign_in_failed");
