@@ -50,6 +50,9 @@ pub fn load_with(
     address: Option<SocketAddr>,
     defaults: &[(&str, String)],
 ) -> Result<Config, SettingsError> {
+    if let Some(data_dir) = data_dir.filter(|data_dir| data_dir.has_secret(SALT)) {
+        keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
+    }
     let seed = data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(SEED))?;
     let jwt_secret = data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(JWT_SECRET))?;
     let visitor_salt = match stored_salt(data_dir)? {

@@ -340,6 +340,35 @@ fn where_gravatars_are_off_no_file_has_the_hash_of_an_address_and_guests_are_fou
 }
 
 #[test]
+fn another_salt_than_that_of_the_data_directory_is_refused_by_every_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, file) = (directory.path().join("data"), directory.path().join("dump.jsonl"));
+    import(&dump("ada-1"), &[], &data);
+    fs::write(&file, dump("ada-1")).unwrap();
+    for words in [
+        &["check"][..],
+        &["export"],
+        &["import", "native", file.to_str().unwrap()],
+        &["person", "export", "--email", "ada@example.org"],
+        &["person", "erase", "--email", "ada@example.org"],
+        &["--port", "0"],
+    ] {
+        let mut command = local(words);
+        let output = command
+            .arg("--data-dir")
+            .arg(&data)
+            .env("SVC_VISITOR_SALT", "of another site, by mistake")
+            .output()
+            .unwrap();
+        assert!(!output.status.success(), "{words:?}");
+        let kept = data.join("visitor-salt");
+        let error = stderr(&output);
+        assert!(error.contains("SVC_VISITOR_SALT") && error.contains(kept.to_str().unwrap()), "{words:?}: {error}");
+    }
+    assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &data))["gone"]["comments"], 1);
+}
+
+#[test]
 fn wrong_usage_is_2_and_names_the_mistake() {
     for (words, named) in [
         (&["person"] as &[&str], "erase"),
