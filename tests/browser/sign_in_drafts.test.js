@@ -11,6 +11,14 @@ const { codeFor } = people(w)
 const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
+/** Proves an address by its code, and chooses a name. @param {Page} page @param {Page | import('playwright-core').Locator} place of the form @param {string} email @param {string} name */
+async function prove(page, place, email, name) {
+  await place.getByLabel('Code from the email').fill(await codeFor(email))
+  await page.keyboard.press('Enter')
+  await place.getByLabel('Your public name').fill(name)
+  await page.keyboard.press('Enter')
+}
+
 test('who answers a comment signs in below it, and goes on there', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'First.')
@@ -19,10 +27,7 @@ test('who answers a comment signs in below it, and goes on there', async (t) => 
   const form = page.locator(`#comment-${id} form`)
   await form.getByLabel('Your e-mail address').fill('answer@example.org')
   await page.keyboard.press('Enter')
-  await form.getByLabel('Code from the email').fill(await codeFor('answer@example.org'))
-  await page.keyboard.press('Enter')
-  await form.getByLabel('Your public name').fill('Answerer')
-  await page.keyboard.press('Enter')
+  await prove(page, form, 'answer@example.org', 'Answerer')
   await form.getByPlaceholder('Write a reply…').fill('Second.')
   await form.getByRole('button', { name: 'Reply' }).click()
   await page.locator('article article').getByText('Second.').waitFor()
@@ -40,10 +45,7 @@ test('whoever answers a comment that the page has loaded later goes on there, to
   await reply.getByRole('button', { name: 'Reply' }).click()
   await reply.getByLabel('Your e-mail address').fill('later@example.org')
   await page.keyboard.press('Enter')
-  await reply.getByLabel('Code from the email').fill(await codeFor('later@example.org'))
-  await page.keyboard.press('Enter')
-  await reply.getByLabel('Your public name').fill('Later')
-  await page.keyboard.press('Enter')
+  await prove(page, reply, 'later@example.org', 'Later')
   await reply.getByPlaceholder('Write a reply…').and(page.locator(':focus')).waitFor()
 })
 
@@ -52,10 +54,7 @@ test('a draft from before the page was loaded stays with whoever signs in', asyn
   await composer(page).fill('From yesterday.')
   await page.reload()
   await askForCode(page, 'yesterday@example.org')
-  await page.getByLabel('Code from the email').fill(await codeFor('yesterday@example.org'))
-  await page.keyboard.press('Enter')
-  await page.getByLabel('Your public name').fill('Yves')
-  await page.keyboard.press('Enter')
+  await prove(page, page, 'yesterday@example.org', 'Yves')
   await button(page, 'Yves').and(page.locator(':focus')).waitFor()
   assert.equal(await composer(page).inputValue(), 'From yesterday.')
 })
