@@ -1,12 +1,17 @@
 //! The settings of sign-in: its methods, and the providers among them.
 
-use super::{BASE_URL, ConfigError, MAX_SITE_NAME, MIN_SEED, Vars, check_length, web_address};
+use super::ConfigError;
+use super::auth::check_length;
+use super::mail::MAX_SITE_NAME;
+use super::vars::{BASE_URL, Vars, web_address};
 use crate::ids::UserId;
 use crate::origin::is_loopback;
 use crate::secret::{self, Secret};
 use crate::sign_in::providers::{Issuers, Method, Provider, ProviderAccount};
 use crate::visible;
 
+/// Bytes of the secret of access tokens of our own.
+const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
 /// What settings accept that say where a provider is.
 const PROVIDER_URL: &str = "an https address without user, query and fragment, such as https://id.example.org";

@@ -1,0 +1,181 @@
+//! Callers: their tokens, the moderators among them, and all secrets.
+
+use super::mail::check_smtp;
+use super::vars::Vars;
+use super::{Config, ConfigError, Needs, sign_in};
+use crate::email::{self, is_mailable};
+use crate::ids::UserId;
+use crate::origin::is_loopback;
+use crate::secret::{self, Secret};
+use crate::sign_in::account_of;
+use crate::sign_in::providers::ProviderAccount;
+use crate::user::Identity;
+
+/// Bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
+const MIN_SECRET: usize = 32;
+/// Bytes of the salt, which keys hashes of addresses. Under a shorter one these can be guessed.
+const MIN_SALT: usize = 16;
+
+/// Checks the value of a secret.
+pub type SecretCheck = fn(&Secret) -> Result<(), ConfigError>;
+
+#[derive(Clone, Debug)]
+pub struct Auth {
+    /// `SVC_JWT_SECRET`
+    pub secret: Option<Secret>,
+    /// `SVC_JWKS_URL`
+    pub jwks_url: Option<http::Uri>,
+    /// `SVC_JWT_ISSUER`
+    pub issuer: Option<String>,
+    /// `SVC_JWT_AUDIENCE`
+    pub audience: Option<String>,
+    /// `SVC_MODERATORS`
+    pub moderators: Vec<Moderator>,
+}
+
+/// Numbers below 2^53 are user ids, `email:` begins an address, `github:`, `google:` and `oidc:` begin an account elsewhere, everything
+/// else is the `sub` of a token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moderator {
+    Id(UserId),
+    Sub(String),
+    /// An address, which only a code of ours proves.
+    Email(String),
+    /// An account elsewhere, which only its provider proves, by our sign-in.
+    Elsewhere(ProviderAccount),
+}
+
+pub(super) fn check_length(variable: &'static str, secret: &Secret, least: usize) -> Result<(), ConfigError> {
+    if secret.expose().len() >= least {
+        return Ok(());
+    }
+    Err(ConfigError { variable, held: None, accepted: format!("a secret of at least {least} bytes") })
+}
+
+fn check_secret(secret: &Secret) -> Result<(), ConfigError> {
+    check_length("SVC_JWT_SECRET", secret, MIN_SECRET)
+}
+
+fn check_salt(salt: &Secret) -> Result<(), ConfigError> {
+    check_length("SVC_VISITOR_SALT", salt, MIN_SALT)
+}
+
+impl Config {
+    /// Whether `SVC_MODERATORS` names this user, by id, by `sub` or by the address of an account.
+    #[must_use]
+    pub fn names_moderator(&self, user: &Identity) -> bool {
+        let has = |(id, subject): (UserId, String)| {
+            user.claims.account.is_some() && (id, Some(&subject)) == (user.id, user.subject.as_ref())
+        };
+        self.auth.moderators.iter().any(|moderator| match moderator {
+            Moderator::Id(named) => *named == user.id,
+            Moderator::Sub(named) => *named == user.claims.sub,
+            Moderator::Email(address) => has(account_of(&self.visitor_salt, address)),
+            Moderator::Elsewhere(account) => self.account_elsewhere(account).is_some_and(has),
+        })
+    }
+
+    /// The ids of those whom `SVC_MODERATORS` names. A `sub` has another id with every issuer of tokens: those looked at are
+    /// `issuers`, that of the settings, and none.
+    pub fn named_moderators<'a>(&'a self, issuers: &'a [&str]) -> impl Iterator<Item = UserId> + 'a {
+        self.auth.moderators.iter().flat_map(move |moderator| match moderator {
+            Moderator::Id(id) => vec![*id],
+            Moderator::Sub(sub) => {
+                let issuers = issuers.iter().copied().chain(self.auth.issuer.as_deref()).chain([""]);
+                issuers.map(|issuer| UserId::hashed(&self.visitor_salt, issuer, sub).0).collect()
+            }
+            Moderator::Email(address) => vec![account_of(&self.visitor_salt, address).0],
+            Moderator::Elsewhere(account) => self.account_elsewhere(account).into_iter().map(|(id, _)| id).collect(),
+        })
+    }
+
+    /// The variable of a secret that says where the secret is kept in AWS, and not what it is.
+    #[must_use]
+    pub fn secret_kept_in_aws(&self) -> Option<&'static str> {
+        let secrets = [
+            ("SVC_JWT_SECRET", self.auth.secret.as_ref()),
+            ("SVC_AKISMET_KEY", self.spam.akismet_key.as_ref()),
+            ("SVC_EDGE_SECRET", self.edge_secret.as_ref()),
+            ("SVC_SMTP_URL", self.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref())),
+            ("SVC_SIGN_IN_SEED", self.sign_in.as_ref().and_then(|sign_in| sign_in.seed.as_ref())),
+            ("SVC_VISITOR_SALT", Some(&self.visitor_salt)),
+        ];
+        let secrets = secrets.into_iter().filter_map(|(name, secret)| Some((name, secret?)));
+        let mut secrets = secrets.chain(sign_in::client_secrets(self.sign_in.as_ref()));
+        secrets.find(|(_, secret)| secret::is_name(secret.expose())).map(|(name, _)| name)
+    }
+
+    /// The secrets, each with the check of its value, which may have been fetched by its name.
+    pub fn secrets_mut(&mut self) -> impl Iterator<Item = (&mut Secret, SecretCheck)> {
+        let salt = Some(&mut self.visitor_salt).filter(|salt| !salt.expose().is_empty());
+        let (seed, clients) = match &mut self.sign_in {
+            Some(sign_in) => (sign_in.seed.as_mut(), sign_in.clients.as_mut_slice()),
+            None => (None, [].as_mut_slice()),
+        };
+        let secrets: [(Option<&mut Secret>, SecretCheck); 6] = [
+            (self.auth.secret.as_mut(), check_secret),
+            (self.spam.akismet_key.as_mut(), |_| Ok(())),
+            (self.edge_secret.as_mut(), |_| Ok(())),
+            (self.mail.as_mut().and_then(|mail| mail.smtp_url.as_mut()), check_smtp),
+            (seed, sign_in::check_seed),
+            (salt, check_salt),
+        ];
+        let clients = clients.iter_mut().map(|client| (Some(&mut client.secret), (|_| Ok(())) as SecretCheck));
+        secrets.into_iter().chain(clients).filter_map(|(secret, check)| Some((secret?, check)))
+    }
+}
+
+impl Vars<'_> {
+    pub(super) fn visitor_salt(&self, needs: Needs) -> Result<Secret, ConfigError> {
+        let salt = self.text("SVC_VISITOR_SALT").map(Secret::from);
+        match salt.filter(|_| needs != Needs::Nothing) {
+            Some(salt) if secret::is_name(salt.expose()) => Ok(salt),
+            Some(salt) => check_salt(&salt).map(|()| salt),
+            None if needs == Needs::Nothing => Ok(Secret::from(String::new())),
+            None => Err(self.wrong("SVC_VISITOR_SALT", "a secret that is used for nothing else")),
+        }
+    }
+
+    pub(super) fn auth(&self, needs: Needs) -> Result<Auth, ConfigError> {
+        let auth = Auth {
+            secret: self.text("SVC_JWT_SECRET").map(Secret::from),
+            jwks_url: self.address("SVC_JWKS_URL", "an https address without user and fragment")?,
+            issuer: self.text("SVC_JWT_ISSUER"),
+            audience: self.text("SVC_JWT_AUDIENCE"),
+            moderators: self.moderators("SVC_MODERATORS")?,
+        };
+        // A secret that is named by its ARN is checked once it is fetched.
+        if let Some(secret) = auth.secret.as_ref().filter(|secret| !secret::is_name(secret.expose())) {
+            check_secret(secret)?;
+        }
+        match &auth.jwks_url {
+            None if auth.secret.is_none() && needs == Needs::Callers => {
+                Err(self.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set"))
+            }
+            Some(url) if url.scheme_str() != Some("https") && !url.host().is_some_and(is_loopback) => {
+                Err(self.wrong("SVC_JWKS_URL", "an https address without user and fragment"))
+            }
+            Some(_) if auth.issuer.is_none() && auth.audience.is_none() => {
+                Err(self.wrong("SVC_JWKS_URL", "SVC_JWT_ISSUER or SVC_JWT_AUDIENCE to be set too"))
+            }
+            _ => Ok(auth),
+        }
+    }
+
+    pub(super) fn moderators(&self, name: &'static str) -> Result<Vec<Moderator>, ConfigError> {
+        let moderator = |text: String| match text.strip_prefix("email:") {
+            Some(address) if is_mailable(address.trim()) => Ok(Moderator::Email(email::exact(address))),
+            Some(_) => Err(self.wrong(name, "ids and subs, and e-mail addresses after email:, separated by commas")),
+            None => match sign_in::provider_account(&text) {
+                Some(account) => account.map(Moderator::Elsewhere).map_err(|_| {
+                    self.wrong(
+                        name,
+                        "ids and subs, and ids of accounts after github:, google: or oidc:, such as github:583231",
+                    )
+                }),
+                None => Ok(text.parse().map_or(Moderator::Sub(text), Moderator::Id)),
+            },
+        };
+        self.list(name).into_iter().map(moderator).collect()
+    }
+}
