@@ -1,7 +1,7 @@
 //! `moderation.bulk`: one decision about many comments.
 
 use serde_json::{Value, json};
-use tests::{Actor, TestResponse, World};
+use tests::{Actor, Faults, Setup, TestResponse, World};
 
 use crate::limits::remaining;
 
@@ -134,4 +134,22 @@ async fn the_fields_are_checked() {
     let refused = send(json!({})).await.refused(422, "validation_failed");
     assert_eq!(refused.json["errors"].as_object().unwrap().keys().collect::<Vec<_>>(), ["action", "ids"]);
     assert_eq!(world.guest().list("posts/1", "").await.ids(), [id]);
+}
+
+#[tokio::test]
+async fn writers_of_a_selection_are_decided_in_the_order_of_their_ids() {
+    let faults = Faults::new(1);
+    let world = Setup::new(&[HELD]).faults(&faults).start();
+    let mut ids = Vec::new();
+    for writer in 11..=40 {
+        ids.push(world.user(writer, "Ada").comment(&format!("posts/{writer}"), "x").await);
+    }
+    // The table is lost in the middle. Those that were begun by then, five at once, are among the first.
+    faults.kill_after(60);
+    let answer = bulk(&world.moderator(), &ids, "approve").await.ok(200);
+    faults.kill_after(u64::MAX);
+    let done: Vec<u64> = answer.json["data"]["done"].as_array().unwrap().iter().flat_map(Value::as_u64).collect();
+    assert!((5..28).contains(&done.len()), "{}", answer.json);
+    let last = ids.iter().position(|id| done.last() == Some(id)).unwrap();
+    assert!(last < done.len() + 4, "{}", answer.json);
 }

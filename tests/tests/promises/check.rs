@@ -1,5 +1,6 @@
 //! The recount finds nothing in a table in order, finds each kind of damage, and repairs it.
 
+use std::io;
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue::{self, Bool, M, N, Ns, S};
@@ -283,12 +284,30 @@ async fn a_comment_that_was_imported_twice_is_found_and_left_to_people() {
     assert!(!recount::repair(&world.store(), &findings[0]).await.unwrap());
 }
 
+#[tokio::test]
+async fn a_ban_need_be_listed_until_it_ends_by_the_clock_of_the_check() {
+    let world = World::new();
+    let until = Timestamp(world.now().0 + 60_000).to_string();
+    world.moderator().put("users/7/ban", json!({ "until": until })).await.ok(200);
+    let items = world.items().await;
+    let row = items.iter().find(|item| item["pk"].as_s().unwrap() == "B").unwrap();
+    world.remove("B", row["sk"].as_s().unwrap()).await;
+    let found = async |now: Timestamp| {
+        let check = Check { repair: false, patience: Duration::from_millis(1) };
+        check.run(&world.store(), &Clock::new(move || now), &mut io::sink()).await.unwrap()
+    };
+    assert_eq!(found(world.now()).await, 1);
+    world.pass(Duration::from_mins(2));
+    assert_eq!(found(world.now()).await, 0);
+}
+
 async fn is_mended(world: &World, reported: &str) {
     let findings = world.findings().await;
     assert!(findings.iter().any(|finding| finding.contains(reported)), "{reported}: {findings:#?}");
     let mut out = Vec::new();
     let check = Check { repair: true, patience: Duration::ZERO };
-    let left = check.run(&world.store(), &Clock::system(), &mut out).await.unwrap();
+    let now = world.now();
+    let left = check.run(&world.store(), &Clock::new(move || now), &mut out).await.unwrap();
     assert_eq!(left, 0, "{reported}: {}", String::from_utf8_lossy(&out));
     world.finish_jobs().await;
     assert_eq!(world.findings().await, [""; 0], "{reported}");
