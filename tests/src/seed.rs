@@ -47,7 +47,7 @@ impl Models {
 
 /// A comment that exists.
 pub async fn comment(store: &Store, id: u64) -> Comment {
-    let found = store.find(CommentId(id), Reading::Consistent).await.expect("the table answers");
+    let found = store.comment_with_ancestors(CommentId(id), Reading::Consistent).await.expect("the table answers");
     found.expect("the comment exists").comment
 }
 

@@ -58,7 +58,8 @@ impl World {
 
     /// Deletes a comment, whoever wrote it.
     pub async fn delete(&self, id: u64) {
-        let found = self.store().find(CommentId(id), Reading::Consistent).await.expect("the table answers");
+        let found =
+            self.store().comment_with_ancestors(CommentId(id), Reading::Consistent).await.expect("the table answers");
         let deleted = self.store().delete(found.expect("the comment exists")).await;
         assert!(deleted.expect("the table answers"), "{id} is a placeholder already");
     }

@@ -393,7 +393,8 @@ impl World {
     /// Delivers the record of a comment's creation again.
     pub async fn repeat_creation(&self, id: u64) {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
-        let found = self.store().find(CommentId(id), Reading::Consistent).await.expect("the table answers");
+        let found =
+            self.store().comment_with_ancestors(CommentId(id), Reading::Consistent).await.expect("the table answers");
         let comment = found.expect("the comment exists").comment;
         let image: serde_dynamo::Item = serde_dynamo::to_item(&comment).expect("a comment is an item");
         let record = json!({ "eventID": "1", "dynamodb": { "Keys": { "sk": { "S": "C" } }, "NewImage": image } });

@@ -15,7 +15,7 @@ use shared::policy;
 use shared::store::comments::{CommentWithAncestors, Edit};
 
 pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, CommentWithAncestors { comment, .. }) = find(app, call, id).await?;
+    let (viewer, CommentWithAncestors { comment, .. }) = admit_writer_of(app, call, id).await?;
     policy::edit(&viewer, &comment, app.clock.now())?;
     let body = body(call)?;
     let draft = Draft { body: &body, author: &comment.name, email: None, edit: true };
@@ -33,14 +33,14 @@ pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
 }
 
 pub(crate) async fn delete(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (viewer, found) = find(app, call, id).await?;
+    let (viewer, found) = admit_writer_of(app, call, id).await?;
     policy::delete(&viewer, &found.comment, app.clock.now())?;
     if app.store.delete(found).await? { Ok(Answer::no_content()) } else { Err(Refusal::NotFound.into()) }
 }
 
 /// The comment, which the viewer sees.
-async fn find(app: &App, call: &Call, id: &str) -> Result<(Viewer, CommentWithAncestors)> {
-    let find = app.find_comment(id);
+async fn admit_writer_of(app: &App, call: &Call, id: &str) -> Result<(Viewer, CommentWithAncestors)> {
+    let find = app.comment_from_path(id);
     let auth = AuthRequirement::GuestsIf(call.has_comment_key());
     let (viewer, found) = app.admit_with(call, RateClass::Write, Ok(()), auth, find).await?;
     policy::see(&viewer, &found.comment, &found.ancestors)?;

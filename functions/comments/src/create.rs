@@ -148,7 +148,7 @@ async fn draft(app: &App, call: &Call) -> Result<Draft> {
     let idempotency = app.idempotency(call)?;
     let parent = async {
         match input.parent {
-            Some(parent) => app.store.find(parent, Reading::Eventual).await,
+            Some(parent) => app.store.comment_with_ancestors(parent, Reading::Eventual).await,
             None => Ok(None),
         }
     };
@@ -229,14 +229,14 @@ async fn parent(
 ) -> Result<Comment> {
     let listed =
         |found: &CommentWithAncestors| policy::in_lists(&viewer.owners.comments, &found.comment, &found.ancestors);
-    let found = app.store.confirm(found, listed).await?.ok_or_else(policy::missing_parent)?;
+    let found = app.store.reread_unless(found, listed).await?.ok_or_else(policy::missing_parent)?;
     policy::reply(&app.config, viewer, &target.id, &found.comment, &found.ancestors)?;
     Ok(found.comment)
 }
 
 /// The comment that an earlier request with the same key created, as it is now.
 async fn created_before(app: &App, id: CommentId) -> Result<Comment> {
-    let found = app.store.find(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
+    let found = app.store.comment_with_ancestors(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
     policy::exists(&found.comment)?;
     Ok(found.comment)
 }

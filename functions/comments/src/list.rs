@@ -32,12 +32,12 @@ pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> 
 /// GET `comments/{id}/replies`
 pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let config = &app.config;
-    let find = async { Ok(app.store.find(path_id(id)?, Reading::Eventual).await?) };
+    let find = async { Ok(app.store.comment_with_ancestors(path_id(id)?, Reading::Eventual).await?) };
     let class = pagination::class(call, &config.lists, |per_page| read_units(per_page, Reading::Eventual));
     let (viewer, found) = app.admit_with(call, class, Ok(()), AuthRequirement::None, find).await?;
     let listed =
         |found: &CommentWithAncestors| policy::read_in_place(&viewer, &found.comment, &found.ancestors).is_ok();
-    let found = app.store.confirm(found, listed).await?;
+    let found = app.store.reread_unless(found, listed).await?;
     let CommentWithAncestors { comment: parent, ancestors } = found.ok_or(Refusal::NotFound)?;
     let signer = CursorSigner::new(&config.visitor_salt, format!("branch {}", parent.id));
     if let Some((cursor, per_page)) = pagination::deep_paging(call, &config.lists, &signer)? {

@@ -27,7 +27,7 @@ pub(crate) async fn show(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, found) = app.admit_with(call, RateClass::Read, Ok(()), AuthRequirement::None, find).await?;
     let CommentInThread { found, thread, visitor_state } = found.ok_or(Refusal::NotFound)?;
     let read = |found: &CommentWithAncestors| policy::read_in_place(&viewer, &found.comment, &found.ancestors).is_ok();
-    let found = app.store.confirm(Some(found), read).await?;
+    let found = app.store.reread_unless(Some(found), read).await?;
     let CommentWithAncestors { comment, ancestors } = found.ok_or(Refusal::NotFound)?;
 
     let presenter = app.presenter(call, &viewer, &thread, &visitor_state);

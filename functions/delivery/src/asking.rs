@@ -38,7 +38,7 @@ impl Worker<'_> {
     /// Whether the comment that asked is gone or hidden by now.
     async fn is_withdrawn(&self, asker: &Asker) -> Result<bool, Fault> {
         let Some(comment) = asker.comment else { return Ok(false) };
-        let found = self.app.store.find(comment, Reading::Consistent).await?;
+        let found = self.app.store.comment_with_ancestors(comment, Reading::Consistent).await?;
         let is_there =
             found.is_some_and(|found| found.comment.may_count() && policy::is_public(&found.comment, &found.ancestors));
         Ok(!is_there)

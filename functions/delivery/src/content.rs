@@ -253,7 +253,7 @@ async fn notification(
     texts: Mails,
     id: CommentId,
 ) -> Result<Fate, Fault> {
-    let found = app.store.find(id, Reading::Consistent).await?;
+    let found = app.store.comment_with_ancestors(id, Reading::Consistent).await?;
     let found = found.filter(|found| policy::is_public(&found.comment, &found.ancestors));
     let Some(found) = found else { return Ok(Fate::Dropped) };
     let thread = app.store.thread(&found.comment.thread, Reading::Eventual).await?;

@@ -49,7 +49,7 @@ pub(crate) async fn decide(app: &App, call: &Call) -> Result<Answer> {
     let by = app.by(&moderator)?;
     let input = BulkInput::read(call)?;
     let mut of_writers: BTreeMap<Visitor, Vec<Comment>> = BTreeMap::new();
-    for found in app.store.find_all(input.ids.clone()).await? {
+    for found in app.store.comments_with_ancestors(input.ids.clone()).await? {
         of_writers.entry(found.comment.visitor()).or_default().push(found.comment);
     }
     let decided = stream::iter(of_writers.into_values()).map(|comments| decide_all(app, comments, &input, by));

@@ -25,7 +25,7 @@ const MAX_REPORTS: usize = 1_000;
 
 /// POST `comments/{id}/pin`
 pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (moderator, comment) = find_to_pin(app, call, id).await?;
+    let (moderator, comment) = admit_pin_of(app, call, id).await?;
     policy::pinnable(&comment)?;
     if !app.store.pin(&comment, app.by(&moderator)?).await? {
         still_exists(app, &comment).await?;
@@ -36,7 +36,7 @@ pub(crate) async fn pin(app: &App, call: &Call, id: &str) -> Result<Answer> {
 
 /// DELETE `comments/{id}/pin`
 pub(crate) async fn unpin(app: &App, call: &Call, id: &str) -> Result<Answer> {
-    let (moderator, comment) = find_to_pin(app, call, id).await?;
+    let (moderator, comment) = admit_pin_of(app, call, id).await?;
     if !app.store.unpin(&comment, app.by(&moderator)?).await? {
         still_exists(app, &comment).await?;
     }
@@ -111,11 +111,11 @@ async fn read_again(app: &App, comment: Comment) -> Result<Comment> {
 
 /// Requires that the comment has not been deleted since it was read.
 async fn still_exists(app: &App, comment: &Comment) -> Result<()> {
-    let now = app.store.find(comment.id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
+    let now = app.store.comment_with_ancestors(comment.id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
     Ok(policy::exists(&now.comment)?)
 }
 
-async fn find_to_pin(app: &App, call: &Call, id: &str) -> Result<(Moderator, Comment)> {
+async fn admit_pin_of(app: &App, call: &Call, id: &str) -> Result<(Moderator, Comment)> {
     let exists = policy::feature(app.config.features.pins);
     let (moderator, comment) = app.admit_moderator_of(call, RateClass::Write, exists, id).await?;
     policy::pin(&app.config, &moderator, &comment)?;

@@ -170,7 +170,8 @@ async fn one(app: &App, call: &Call, viewer: &Viewer, id: &str) -> Result<Answer
         return Err(FieldErrors::one(name, format!("The {name} can't be combined with an id.")).into());
     }
     let walk = Walk::new(app, call, format!("comment {id}"))?;
-    let (mut found, counts) = try_join(app.store.find_all(vec![path_id(id)?]), app.store.queue_counts()).await?;
+    let (mut found, counts) =
+        try_join(app.store.comments_with_ancestors(vec![path_id(id)?]), app.store.queue_counts()).await?;
     found.retain(|found| !found.comment.is_placeholder);
     if found.is_empty() {
         return Err(Refusal::NotFound.into());

@@ -80,8 +80,8 @@ async fn replies<'a>(app: &'a App, call: &Call, kind: &str, record: &str, parent
     let is_known = exists(&thread);
     let read = async {
         let thread = thread?;
-        let found = app.store.find(path_id(parent)?, Reading::Eventual).await?;
-        let found = app.store.confirm(found, listed).await?;
+        let found = app.store.comment_with_ancestors(path_id(parent)?, Reading::Eventual).await?;
+        let found = app.store.reread_unless(found, listed).await?;
         let comment = found.map(|found| found.comment).filter(|comment| comment.thread == thread);
         let comment = comment.ok_or(Refusal::NotFound)?;
         let signer = CursorSigner::new(&config.visitor_salt, format!("replies {}", comment.id));

@@ -39,12 +39,16 @@ fn bound(app: &App, call: &Call, viewer: &Viewer, action: &str, id: &str, most: 
 }
 
 /// The comment that the path names, and the visitor's state in its thread.
-async fn find(app: &App, call: &Call, id: &str) -> Result<(CommentWithAncestors, VisitorThreadState)> {
-    Ok(app.store.find_for(path_id(id)?, &app.owners(call).reactions).await?.ok_or(Refusal::NotFound)?)
+async fn comment_from_path(app: &App, call: &Call, id: &str) -> Result<(CommentWithAncestors, VisitorThreadState)> {
+    Ok(app
+        .store
+        .comment_with_visitor_state(path_id(id)?, &app.owners(call).reactions)
+        .await?
+        .ok_or(Refusal::NotFound)?)
 }
 
 /// The comment, which the viewer sees: read again, consistently, when it seems to be hidden.
 async fn seen(app: &App, viewer: &Viewer, found: CommentWithAncestors) -> Result<CommentWithAncestors> {
     let seen = |found: &CommentWithAncestors| policy::see(viewer, &found.comment, &found.ancestors).is_ok();
-    Ok(app.store.confirm(Some(found), seen).await?.ok_or(Refusal::NotFound)?)
+    Ok(app.store.reread_unless(Some(found), seen).await?.ok_or(Refusal::NotFound)?)
 }

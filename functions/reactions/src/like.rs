@@ -11,7 +11,7 @@ use shared::store::reactions::Liked;
 
 pub(crate) async fn toggle(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let guests = &app.config.guests;
-    let find = super::find(app, call, id);
+    let find = super::comment_from_path(app, call, id);
     let (viewer, (found, visitor_state)) =
         app.admit_with(call, RateClass::Write, Ok(()), AuthRequirement::GuestsIf(guests.likes), find).await?;
     let found = super::seen(app, &viewer, found).await?;

@@ -19,7 +19,7 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let exists = policy::feature(app.config.features.reporting);
     let idempotency = app.idempotency(call);
     let prior = app.store.prior_result::<()>(idempotency.as_ref().ok().and_then(Option::as_ref));
-    let read = async { Ok(tokio::join!(super::find(app, call, id), prior)) };
+    let read = async { Ok(tokio::join!(super::comment_from_path(app, call, id), prior)) };
     let (viewer, (found, prior)) =
         app.admit_with(call, RateClass::Write, exists, AuthRequirement::GuestsIf(true), read).await?;
     let (found, visitor_state) = found?;

@@ -154,7 +154,7 @@ impl App {
         exists: Result<(), Refusal>,
         id: &str,
     ) -> Result<(Moderator, Comment)> {
-        let find = self.find_comment(id);
+        let find = self.comment_from_path(id);
         let (viewer, found) = self.admit_with(call, class, exists, MODERATOR, find).await?;
         policy::see(&viewer, &found.comment, &found.ancestors)?;
         Ok((policy::moderate(viewer)?, found.comment))

@@ -198,8 +198,8 @@ impl App {
     }
 
     /// The comment whose id is in the path, read consistently.
-    pub async fn find_comment(&self, id: &str) -> Result<CommentWithAncestors> {
-        let found = self.store.find(path_id(id)?, Reading::Consistent).await?;
+    pub async fn comment_from_path(&self, id: &str) -> Result<CommentWithAncestors> {
+        let found = self.store.comment_with_ancestors(path_id(id)?, Reading::Consistent).await?;
         found.ok_or_else(|| Refusal::NotFound.into())
     }
 

@@ -137,14 +137,19 @@ impl Store {
     }
 
     /// `None` when the comment, or one of its ancestors, does not exist.
-    pub async fn find(&self, id: CommentId, reading: Reading) -> Result<Option<CommentWithAncestors>, Fault> {
+    pub async fn comment_with_ancestors(
+        &self,
+        id: CommentId,
+        reading: Reading,
+    ) -> Result<Option<CommentWithAncestors>, Fault> {
         let key = keys::comment(id);
         let Some(comment) = self.get::<Comment>(&key, reading).await? else { return Ok(None) };
         let ancestors = self.ancestors(&comment, reading).await?;
         Ok(ancestors.map(|ancestors| CommentWithAncestors { comment, ancestors }))
     }
 
-    /// `comments.show`: in two trips, or three for a caller with many likes in the thread. `None` as in [`Self::find`].
+    /// `comments.show`: in two trips, or three for a caller with many likes in the thread. `None` when the
+    /// comment, or one of its ancestors, does not exist.
     pub async fn comment_in_thread(&self, id: CommentId, owners: &Owners) -> Result<Option<CommentInThread>, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Eventual).await? else { return Ok(None) };
         let known = self.thread_and_visitor_state(&comment.thread, owners);
@@ -157,8 +162,8 @@ impl Store {
     }
 
     /// The comments that exist, with their ancestors, in this order. Read consistently.
-    pub async fn find_all(&self, ids: Vec<CommentId>) -> Result<Vec<CommentWithAncestors>, Fault> {
-        self.with_ancestors(self.comments_by_id(ids, Reading::Consistent).await?).await
+    pub async fn comments_with_ancestors(&self, ids: Vec<CommentId>) -> Result<Vec<CommentWithAncestors>, Fault> {
+        self.load_ancestors(self.comments_by_id(ids, Reading::Consistent).await?).await
     }
 
     /// The comments that exist, in this order.
@@ -169,7 +174,7 @@ impl Store {
     }
 
     /// Those of the comments whose ancestors exist, with these. Read consistently.
-    pub(super) async fn with_ancestors(&self, comments: Vec<Comment>) -> Result<Vec<CommentWithAncestors>, Fault> {
+    pub(super) async fn load_ancestors(&self, comments: Vec<Comment>) -> Result<Vec<CommentWithAncestors>, Fault> {
         let above: BTreeSet<CommentId> =
             comments.iter().flat_map(|comment| comment.ancestors.iter().copied()).collect();
         let above = self.batch_get(above.into_iter().map(keys::comment).collect(), Reading::Consistent).await?;
@@ -184,14 +189,14 @@ impl Store {
 
     /// Keeps `found` if it passes. Otherwise it may be out of date: finds the comment again, consistently, and keeps that
     /// if it passes.
-    pub async fn confirm(
+    pub async fn reread_unless(
         &self,
         found: Option<CommentWithAncestors>,
         passes: impl Fn(&CommentWithAncestors) -> bool,
     ) -> Result<Option<CommentWithAncestors>, Fault> {
         match found {
             Some(found) if !passes(&found) => {
-                Ok(self.find(found.comment.id, Reading::Consistent).await?.filter(passes))
+                Ok(self.comment_with_ancestors(found.comment.id, Reading::Consistent).await?.filter(passes))
             }
             found => Ok(found),
         }

@@ -44,7 +44,9 @@ impl Store {
         let mut attempts = self.attempts("deleting a comment");
         loop {
             if attempts.next().await? {
-                let Some(now) = self.find(found.comment.id, Reading::Consistent).await? else { return Ok(false) };
+                let Some(now) = self.comment_with_ancestors(found.comment.id, Reading::Consistent).await? else {
+                    return Ok(false);
+                };
                 found = now;
             }
             if found.comment.is_placeholder {

@@ -134,7 +134,7 @@ impl Store {
         comments.truncate(most);
         let last = comments.last().filter(|_| comments.len() == most).map(|comment| comment.id);
         let taken = last.and_then(|last| ids.iter().position(|id| *id == last)).map_or(ids.len(), |last| last + 1);
-        Ok((self.with_ancestors(comments).await?, taken))
+        Ok((self.load_ancestors(comments).await?, taken))
     }
 
     /// The ids of a queue in the window, those next to the cursor first.
@@ -195,7 +195,7 @@ impl Store {
     ) -> Result<(Vec<CommentWithAncestors>, PageCursors), Fault> {
         let more = walk.cut(&mut ids, per_page);
         let cursors = walk.cursors(ids.first().copied(), ids.last().copied(), more);
-        let mut page = self.find_all(ids).await?;
+        let mut page = self.comments_with_ancestors(ids).await?;
         // An index that lags lists a comment that has become a placeholder.
         page.retain(|found| !found.comment.is_placeholder);
         Ok((page, cursors))

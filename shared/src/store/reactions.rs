@@ -107,7 +107,7 @@ pub enum Reported {
 
 impl Store {
     /// The comment, read consistently; its ancestors and the visitor's thread state, in one further trip.
-    pub async fn find_for(
+    pub async fn comment_with_visitor_state(
         &self,
         id: CommentId,
         visitor: &Visitor,

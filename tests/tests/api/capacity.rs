@@ -442,7 +442,7 @@ async fn what_follows_a_comment_keeps_to_its_bounds() {
     follow("a comment comes", count(top), (1.0, 4.0)).await;
     follow("a reply comes", count(reply), (2.0, 6.0)).await;
     assert_eq!(store.counts(std::slice::from_ref(&thread)).await.unwrap(), [2]);
-    let found = store.find(CommentId(reply), Reading::Consistent).await.unwrap().unwrap();
+    let found = store.comment_with_ancestors(CommentId(reply), Reading::Consistent).await.unwrap().unwrap();
     assert!(store.delete(found).await.unwrap());
     follow("a reply goes", count(reply), (1.0, 4.0)).await;
     assert_eq!(store.counts(&[thread]).await.unwrap(), [1]);
@@ -486,7 +486,7 @@ async fn jobs_keep_to_their_bounds() {
     delete.key("sk", AttributeValue::S("C".to_owned())).send().await.unwrap();
     let job = CleanUp { comment: CommentId(parent), replies: 10, deleted_at: now };
     follow("remove 10 replies", run(Job::CleanUp(job)), (13.0, 50.0)).await;
-    assert!(store.find_all(replies.into_iter().map(CommentId).collect()).await.unwrap().is_empty());
+    assert!(store.comments_with_ancestors(replies.into_iter().map(CommentId).collect()).await.unwrap().is_empty());
 }
 
 /// Makes the thread `posts/1` forget that it counted these comments, so that `left` others count.

@@ -105,7 +105,7 @@ impl Scene {
 
     /// The comment as it is stored.
     async fn stored(&self) -> Comment {
-        let found = self.world.store().find(CommentId(self.id), Reading::Consistent).await.unwrap();
+        let found = self.world.store().comment_with_ancestors(CommentId(self.id), Reading::Consistent).await.unwrap();
         found.expect("the comment exists").comment
     }
 

@@ -220,7 +220,7 @@ async fn a_deletion_that_read_the_parent_before_it_became_a_placeholder_takes_it
         let ada = world.user(7, "Ada");
         let top = ada.comment(thread, "top").await;
         let reply = writer.reply(thread, top, "reply").await;
-        let read = world.store().find(CommentId(reply), Reading::Consistent).await.unwrap().unwrap();
+        let read = world.store().comment_with_ancestors(CommentId(reply), Reading::Consistent).await.unwrap().unwrap();
         ada.remove(top).await.ok(204);
         assert!(world.store().delete(read).await.unwrap());
         assert_eq!(states(&world, [top, reply]).await, ["gone"; 2], "{thread}");
@@ -233,7 +233,7 @@ async fn a_deletion_that_did_not_read_the_newest_reply_keeps_it() {
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
     for (thread, writer) in [("posts/1", world.user(8, "Bob")), ("posts/2", held.user(8, "Bob"))] {
         let top = world.user(7, "Ada").comment(thread, "top").await;
-        let read = world.store().find(CommentId(top), Reading::Consistent).await.unwrap().unwrap();
+        let read = world.store().comment_with_ancestors(CommentId(top), Reading::Consistent).await.unwrap().unwrap();
         let reply = writer.reply(thread, top, "reply").await;
         assert!(world.store().delete(read).await.unwrap());
         assert_eq!(states(&world, [top, reply]).await, ["placeholder", "there"], "{thread}");

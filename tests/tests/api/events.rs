@@ -77,7 +77,7 @@ async fn a_record_of_the_stream_handled_twice_does_no_harm() {
     let top = ada.comment("posts/1", "0").await;
     let mut replies = ada.write_replies("posts/1", top, 5).await;
     let store = world.store();
-    let parent = store.find(CommentId(top), Reading::Consistent).await.unwrap().unwrap();
+    let parent = store.comment_with_ancestors(CommentId(top), Reading::Consistent).await.unwrap().unwrap();
     let ada_before = store.user(UserId(7), Reading::Consistent).await.unwrap().unwrap();
     ada.remove(replies.remove(0)).await.ok(204);
     world.wait_until_idle().await;

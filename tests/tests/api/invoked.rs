@@ -74,7 +74,7 @@ async fn a_record_of_the_stream_takes_replies_and_old_names_away() {
     let messages = queues.receive(JOBS, 10).unwrap();
     let jobs = json!({ "Records": messages.iter().map(|job| json!({ "body": job.body })).collect::<Vec<_>>() });
     assert_eq!(jobs::handle(&app, &jobs).await, json!({ "batchItemFailures": [] }));
-    assert!(app.store.find(CommentId(reply), Reading::Consistent).await.unwrap().is_none());
+    assert!(app.store.comment_with_ancestors(CommentId(reply), Reading::Consistent).await.unwrap().is_none());
     assert!(app.store.find_users("byron", Search::MENTIONS, now).await.unwrap().is_empty());
     assert_eq!(app.store.find_users("lovelace", Search::MENTIONS, now).await.unwrap()[0].name, "Ada Lovelace");
 }

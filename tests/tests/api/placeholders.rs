@@ -18,7 +18,7 @@ use shared::store::reactions::{Liked, NewReport, Reported};
 use tests::{Actor, World, ids};
 
 async fn stored(world: &World, id: u64) -> Comment {
-    world.store().find(CommentId(id), Reading::Consistent).await.unwrap().unwrap().comment
+    world.store().comment_with_ancestors(CommentId(id), Reading::Consistent).await.unwrap().unwrap().comment
 }
 
 /// A placeholder as a list shows it to everybody.

@@ -618,7 +618,7 @@ impl Test {
 
     async fn erase(&mut self, id: u64) -> Verdict {
         let store = self.world.store().embedding(self.embedded);
-        let found = store.find(CommentId(id), Reading::Consistent).await.unwrap();
+        let found = store.comment_with_ancestors(CommentId(id), Reading::Consistent).await.unwrap();
         let comment = self.model.comments.get(&id);
         prop_assert_eq!(found.is_some(), comment.is_some());
         let (Some(found), Some(comment)) = (found, comment) else { return Ok(()) };

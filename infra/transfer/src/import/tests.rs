@@ -50,7 +50,7 @@ pub(super) fn store() -> Store {
 
 /// Deletes a comment, and does what follows from that.
 async fn delete(store: &Store, comment: &Stored) {
-    let found = store.find(comment.id, Reading::Consistent).await.unwrap().unwrap();
+    let found = store.comment_with_ancestors(comment.id, Reading::Consistent).await.unwrap().unwrap();
     let path: Vec<CommentId> = found.ancestors.iter().map(|above| above.id).chain([comment.id]).collect();
     assert!(store.delete(found).await.unwrap());
     for id in path {
@@ -141,7 +141,7 @@ async fn find(store: &Store, comments: &[Comment], id: &str) -> Option<Stored> {
     let staging = staging(store, comments).await;
     let placed = placed(&staging, "posts/a");
     let id = placed.iter().find(|placed| placed.staged.tag == id)?.id;
-    Some(store.find(id, Reading::Consistent).await.unwrap()?.comment)
+    Some(store.comment_with_ancestors(id, Reading::Consistent).await.unwrap()?.comment)
 }
 
 fn placed(staging: &Staging, target: &str) -> Vec<Placed> {
@@ -164,7 +164,9 @@ fn thread(record: &str) -> ThreadId {
 async fn write_live(store: &Store, parent: Option<CommentId>) -> CommentId {
     let ids = IdSource::new(Clock::system(), Random::system());
     let parent = match parent {
-        Some(parent) => store.find(parent, Reading::Consistent).await.unwrap().map(|found| found.comment),
+        Some(parent) => {
+            store.comment_with_ancestors(parent, Reading::Consistent).await.unwrap().map(|found| found.comment)
+        }
         None => None,
     };
     let ancestors = parent.iter().flat_map(|parent| parent.ancestors.iter().copied().chain([parent.id]));
@@ -345,11 +347,11 @@ async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replie
     assert!(import_fixture(&store, &stranger).await.unwrap());
     importer(&store, &staging, &users).write(&mut |_| ()).await.unwrap();
     let ids: Vec<CommentId> = placed(&staging, "posts/a").iter().map(|placed| placed.id).collect();
-    let stored = store.find(ids[0], Reading::Consistent).await.unwrap().unwrap().comment;
+    let stored = store.comment_with_ancestors(ids[0], Reading::Consistent).await.unwrap().unwrap().comment;
     assert_eq!((stored.source.unwrap().0.as_str(), stored.replies), ("test:1", 1));
-    let deepest = store.find(ids[2], Reading::Consistent).await.unwrap().unwrap().comment;
+    let deepest = store.comment_with_ancestors(ids[2], Reading::Consistent).await.unwrap().unwrap().comment;
     assert_eq!((deepest.source.unwrap().0.as_str(), deepest.ancestors.as_slice()), ("test:3", &ids[..2]));
-    let stranger = store.find(taken, Reading::Consistent).await.unwrap().unwrap().comment;
+    let stranger = store.comment_with_ancestors(taken, Reading::Consistent).await.unwrap().unwrap().comment;
     assert_eq!((stranger.body.as_str(), stranger.replies), ("a stranger's", 0));
     assert_eq!(findings(&store).await, [""; 0]);
 }

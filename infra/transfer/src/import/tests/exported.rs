@@ -98,7 +98,7 @@ fn refused(report: &Report) -> Vec<(String, &str)> {
 }
 
 async fn find(store: &Store, number: u64) -> shared::domain::comment::Comment {
-    store.find(CommentId(id(number)), Reading::Consistent).await.unwrap().unwrap().comment
+    store.comment_with_ancestors(CommentId(id(number)), Reading::Consistent).await.unwrap().unwrap().comment
 }
 
 fn thread() -> ThreadId {

@@ -76,7 +76,7 @@ async fn a_comment_that_is_deleted_on_one_site_stays_on_the_other() {
     import_of(&store, "test@a", &[&this_site()]).await;
     let staging = staging_of(&store, "test@a", &[&this_site()]).await;
     let id = placed(&staging, "posts/a").last().unwrap().id;
-    let leaf = store.find(id, Reading::Consistent).await.unwrap().unwrap().comment;
+    let leaf = store.comment_with_ancestors(id, Reading::Consistent).await.unwrap().unwrap().comment;
     delete(&store, &leaf).await;
     let other = import_of(&store, "test@b", &[&other_site()]).await;
     assert_eq!((other.new, &other.skipped), (3, &[].into()));

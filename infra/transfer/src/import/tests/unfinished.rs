@@ -113,7 +113,9 @@ async fn reachable(store: &Store) -> Vec<Stored> {
     let staging = staging(store, &small_dump()).await;
     let mut found = Vec::new();
     for placed in ["posts/a", "posts/b"].iter().flat_map(|target| placed(&staging, target)) {
-        found.extend(store.find(placed.id, Reading::Consistent).await.unwrap().map(|found| found.comment));
+        found.extend(
+            store.comment_with_ancestors(placed.id, Reading::Consistent).await.unwrap().map(|found| found.comment),
+        );
     }
     found.sort_by_key(|comment| std::cmp::Reverse(comment.ancestors.len()));
     found

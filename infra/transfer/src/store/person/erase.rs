@@ -106,7 +106,9 @@ impl Erasure<'_> {
     /// for the next erasure, in case this one stops here.
     async fn erase_comment(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
-        let Some(found) = store.find(id, Reading::Consistent).await? else { return self.erase_orphan(id).await };
+        let Some(found) = store.comment_with_ancestors(id, Reading::Consistent).await? else {
+            return self.erase_orphan(id).await;
+        };
         let note = Write::put(keys::erased_comment(&self.who(), id).item());
         let was_hidden = !found.comment.is_approved();
         let plan = |comment: Comment| {
