@@ -202,12 +202,12 @@ items! {
             REPORTED       "ro"  B                        "a report is open";
             NEWEST_REPORTS "rl"  L(excerpt) names Words   "excerpts of the newest three reports, newest first";
             RESOLUTIONS    "rs"  L(resolution)            "resolutions of reports, oldest first";
-            PAGE           "pg"  M(page)   names Words    "what the page said of itself; top-level comments only";
+            PAGE           "pg"  M(page)   names Words    "title and address that the page reported; top-level comments only";
             SUBSCRIBED     "sb"  B                        "the writer subscribed to replies";
             SUBSCRIPTION   "su"  M(subscription) names Hash "where notifications go, until the comment is approved";
             BY_TRUST       "bt"  B                        "shown without a decision while new writers waited";
-            WAS_SHOWN      "ws"  B                        "everyone could see it before a moderator rejected it: it notifies no second time";
-            REJECTION      "rj"  M(rejection) names Words     "the rejection: what the moderator said, who it was, and when";
+            WAS_SHOWN      "ws"  B                        "it was public before a moderator rejected it, so it doesn't notify again";
+            REJECTION      "rj"  M(rejection) names Words     "the rejection: reason, note, moderator and time";
             DECIDED        "de"  N                        "id of the latest decision, of its log entry if it has one; missing where it changed nothing";
             DELETION_GUARD "dg"  N                        "changes with what a deletion must notice and no count shows; missing while every reply was approved";
         }
@@ -249,16 +249,16 @@ items! {
             AUTHOR         "au"  N         names User     "user id of the record's author";
             TITLE          "ti"  S         names Words    "title of the record";
             URL            "url" S         names Words    "address of the record";
-            PAGE_TITLE     "pt"  S         names Words    "title that a page said of itself, where the host says none";
-            PAGE_URL       "pu"  S         names Words    "address that a page said of itself, for the same";
+            PAGE_TITLE     "pt"  S         names Words    "title that a page reported, used where the host sets none";
+            PAGE_URL       "pu"  S         names Words    "address that a page reported, used where the host sets none";
             CLOSED         "cl"  B                        "a moderator closed the thread, or (false) opened it; missing while its age decides";
-            OPENED_AT      "op"  N                        "when the top-level comment was written that everyone saw first";
+            OPENED_AT      "op"  N                        "when the first public top-level comment was written";
         }
     }
     counted "counted comment" {
         key "T#type#record" "K#id"; export Derived; read "the newest comments of a thread; a comment counts while it exists";
         attributes {
-            IS_FIRST       "f"   B                        "counted when what was above it was shown for the first time: `events` tells of it";
+            IS_FIRST       "f"   B                        "counted because a comment above it became public for the first time; `events` notifies of it";
         }
     }
     count "count" {
@@ -288,7 +288,7 @@ items! {
         }
     }
     user "user" {
-        key "U#id" "U" names User; export Record; read "everybody signed in";
+        key "U#id" "U" names User; export Record; read "requests of signed-in users";
         attributes {
             ID             "u"   N         names User     "user id";
             NAME           "n"   S         names Name     "name";
@@ -296,7 +296,7 @@ items! {
             TOKEN_ISSUED_AT "ia"  N                        "`iat` of the newest token that named the user, in Unix seconds";
             LEARNED_AT     "la"  N                        "when the name was saved, in Unix seconds";
             RENAMED_AT     "ra"  N                        "when the name or the picture last changed, in Unix seconds; no two changes have the same";
-            COMMENTS_AT    "ca"  N                        "when old comments took them, or the earliest time at which they may, in Unix seconds";
+            COMMENTS_AT    "ca"  N                        "when old comments got the new name or picture, or the earliest time for that, in Unix seconds";
             SUBJECT        "sh"  S         names Hash     "hash of the token's subject, where the id is a hash as well";
             ISSUER         "ir"  S                        "`iss` of the tokens, where the id is a hash";
             BAN            "bn"  M(ban)    names Words    "ban";
@@ -304,7 +304,7 @@ items! {
             IMPORTED_BAN   "ib"  N                        "id of a ban that was imported, which is not imported again";
             APPROVED       "ap"  NS                       "at most 20 comments whose latest decision is an approval";
             REJECTED       "np"  NS                       "the newest 20 comments whose latest decision is a rejection";
-            ACCOUNT        "ac"  M(account) names Hash    "account of who signs in by a code or with an account elsewhere";
+            ACCOUNT        "ac"  M(account) names Hash    "account of a user who signs in by code or through a provider";
         }
     }
     guest "guest" {
@@ -338,21 +338,21 @@ items! {
         attributes {
             COMMENT        "i"   N                        "id of the comment";
             DELETED        "dl"  B                        "the comment was deleted and does not come back: a tombstone";
-            THREAD         "th"  S                        "short hash of the page there, by which two sites are told apart";
+            THREAD         "th"  S                        "short hash of the page there, which tells two sites apart";
             WRITER         "wr"  S                        "short hash of the writer there, for the same";
         }
     }
     log "log" {
-        key "A" "id"; export No; read "moderators: what they did";
+        key "A" "id"; export No; read "the log of moderators' actions";
         attributes {
             ID             "id"  N                        "id, ordered by time";
-            MODERATOR      "mo"  N         names User     "user id of the moderator; missing for one who was forgotten";
+            MODERATOR      "mo"  N         names User     "user id of the moderator; missing if erased";
             NAME           "n"   S         names Name     "name of the moderator";
             ACTION         "ac"  S                        "what the moderator did: `approve`, `ban`, `close` and so on";
             COMMENT        "c"   N                        "comment";
             USER           "u"   N         names User     "user id of the banned user, or of the comment's writer; missing for guests";
             THREAD         "t"   S                        "thread";
-            REJECTS        "rr"  S         names Visitor  "`u` and a user id, or `n` and the hash of a network: what was written there lately is rejected";
+            REJECTS        "rr"  S         names Visitor  "whose recent comments are rejected: `u` and a user id, or `n` and the hash of a network";
         }
     }
     banned "banned" {
@@ -364,7 +364,7 @@ items! {
         }
     }
     network_ban "network's ban" {
-        key "X#network" "X"; export No; read "writes of guests: the ban of their network; expires with the ban";
+        key "X#network" "X"; export No; read "guests' writes: their network's ban; expires with it";
         attributes {
             ID             "bi"  N                        "id of the ban, ordered by time";
             BAN            "bn"  M(ban)    names Words    "ban";
@@ -374,20 +374,20 @@ items! {
         }
     }
     forgotten "forgotten person" {
-        key "F" "hash"; export No; read "imports: nothing of this person comes back";
+        key "F" "hash"; export No; read "imports: this person's data is not imported again";
         attributes {
             FORGOTTEN_AT   "c"   N                        "when";
             SALT           "sf"  S                        "fingerprint of the salt of the hash";
         }
     }
     erasure "erasure" {
-        key "F#hash" "J"; export No; read "an erasure that is under way: whom it is about";
+        key "F#hash" "J"; export No; read "an erasure under way: the person's identifiers";
         attributes {
             NAMES          "nm"  L(S)                     "names";
             ADDRESSES      "ad"  L(S)                     "hashes of addresses";
             VISITORS       "vs"  L(S)                     "visitors";
             SUBJECTS       "sj"  L(S)                     "hashes of subjects";
-            RECIPIENTS     "re"  L(S)                     "recipients of mails";
+            RECIPIENTS     "re"  L(S)                     "recipients of emails";
             SEALED         "se"  L(S)                     "sealed addresses";
             INBOXES        "ib"  L(S)                     "inboxes of codes";
             HAS_PICTURE    "pi"  B                        "the profile has a picture that does not come from an address";
@@ -395,20 +395,20 @@ items! {
     }
     erased_comment "erased comment" {
         key "F#hash" "id"; export No;
-        read "an erasure that is under way: a placeholder that goes when nothing is below it";
+        read "an erasure under way: a placeholder to remove once nothing is below it";
     }
     import_journal "import journal" {
         key "J#type#record" "J"; export No; read "imports: the thread is being written";
         attributes {
-            VISITORS       "n"   N                        "transactions about visitors that are done";
-            PLAN           "f"   S                        "comments are written in batches: hash of all that they and their counts follow from";
+            VISITORS       "n"   N                        "number of finished transactions for visitors";
+            PLAN           "f"   S                        "comments are written in batches: hash of everything that determines them and their counts";
             LAST           "c"   N                        "comments are written one by one: id of the last one, which may not be counted";
         }
     }
     import_lease "import lease" {
         key "J#lease" "J"; export No; read "imports: one runs at a time; expires";
         attributes {
-            HOLDER         "h"   S                        "who holds it";
+            HOLDER         "h"   S                        "holder";
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
     }
@@ -424,7 +424,7 @@ items! {
         read "writes, every tenth read; by the hour or the day: mentions, enrolments, codes to sign in; codes that are stopped; expires";
         attributes {
             COUNT          "n"   N                        "requests booked, or what else is counted";
-            ADDRESSES      "es"  SS                       "hashes of the addresses that are asked for a confirmation, which are counted";
+            ADDRESSES      "es"  SS                       "hashes of the counted addresses, which were asked to confirm";
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
     }
@@ -436,7 +436,7 @@ items! {
         }
     }
     idempotency "idempotency" {
-        key "I#visitor#hash" "I" names Visitor; export No; read "a POST sent again; expires";
+        key "I#visitor#hash" "I" names Visitor; export No; read "a repeated POST; expires";
         attributes {
             REQUEST        "rq"  S                        "hash of the request's content";
             ANSWER         "an"  Any                      "reference to the result: a comment id, the name of an image, or null";
@@ -444,43 +444,43 @@ items! {
         }
     }
     notification_state "notification state" {
-        key "E#recipient" "E" names Hash; export No; read "what a recipient of mails is notified of";
+        key "E#recipient" "E" names Hash; export No; read "a recipient's email notifications";
         attributes {
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
             STATE          "st"  S                        "state: `asked`, `on`, `off`, `bounced`; missing when new";
             ADDRESS        "ad"  M(address) names Hash    "address that is confirmed, or bounced";
-            ASKERS         "ak"  L(asker)  names Hash     "who gave the address without proof";
-            REPLIES        "re"  B                        "a member wants to know of replies";
-            MENTIONS       "me"  B                        "a member wants to know of mentions";
-            OWN_RECORDS    "ow"  B                        "a member wants to know of comments on own records";
+            ASKERS         "ak"  L(asker)  names Hash     "visitors who gave the address without proof";
+            REPLIES        "re"  B                        "a member is notified of replies";
+            MENTIONS       "me"  B                        "a member is notified of mentions";
+            OWN_RECORDS    "ow"  B                        "a member is notified of comments on their own records";
             MUTED          "mu"  L(S)                     "hashes of muted threads";
-            WAITING        "wt"  NS                       "comments that wait for the next mail; from 2^63 up, rejections of comments";
-            MORE           "wm"  N                        "how many more wait";
-            IN_FLIGHT      "fl"  NS                       "comments of the mail that is being sent";
-            MORE_IN_FLIGHT "fm"  N                        "how many more are in that mail";
-            NOTIFIED       "td"  NS                       "comments (for moderators, queue entries) that were mailed lately";
-            NOTIFIED_BEFORE "ty" NS                       "comments (for moderators, queue entries) that were mailed before";
-            NOTIFIED_SINCE "ro"  N                        "since when `td` is filled";
-            DUE            "du"  N                        "when the next mail is due";
+            WAITING        "wt"  NS                       "comments waiting for the next email; from 2^63 up, rejections";
+            MORE           "wm"  N                        "number of further waiting comments";
+            IN_FLIGHT      "fl"  NS                       "comments in the email being sent";
+            MORE_IN_FLIGHT "fm"  N                        "number of further comments in that email";
+            NOTIFIED       "td"  NS                       "comments (for moderators, queue entries) emailed recently";
+            NOTIFIED_BEFORE "ty" NS                       "comments (for moderators, queue entries) emailed before those in `td`";
+            NOTIFIED_SINCE "ro"  N                        "when `td` was started";
+            DUE            "du"  N                        "when the next email is due";
             CLAIM          "cl"  M(claim)                 "claim of a worker";
-            SENT           "se"  L(N)                     "times of the mails of the last 24 hours";
+            SENT           "se"  L(N)                     "times of the emails of the last 24 hours";
             REFUSALS       "rf"  N                        "how often the mail server has refused";
-            REFUSED_SINCE  "rs"  N                        "since when the mail server has refused";
-            CONFIRMING     "cf"  S                        "whose confirmation is being sent";
+            REFUSED_SINCE  "rs"  N                        "when the mail server began to refuse";
+            CONFIRMING     "cf"  S                        "asker whose confirmation is being sent";
             CONFIRMATIONS  "cn"  L(confirmation)          "confirmations of the last week";
-            ASIDE          "as"  NS                       "what was left out of a mail: the text waits for a moderator, or the rejection was undone";
-            STOPPED_AT     "so"  N                        "when the mails were last stopped";
+            ASIDE          "as"  NS                       "comments left out of an email, because the text waits for a moderator or the rejection was undone";
+            STOPPED_AT     "so"  N                        "when emails were last stopped";
             CHOSEN_AT      "ch"  N                        "when the member last chose";
-            PROVEN         "pv"  S                        "hash of a confirmed address that was forgotten because the mails were stopped";
+            PROVEN         "pv"  S                        "hash of a confirmed address that was deleted because emails were stopped";
         }
     }
     inbox "inbox" {
         key "O#hash" "O" names Hash; export No; read "sign-in: the codes that an address was sent; expires";
         attributes {
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
-            FLOWS          "fl"  L(flow)   names Hash     "codes that are valid";
-            CODES          "cd"  L(S)                     "codes of the last day that nobody has used, which are bounded: hash of the network, and how much older each is than the newest flow";
-            KNOWN          "kn"  L(S)                     "the same of networks that the address had signed in from";
+            FLOWS          "fl"  L(flow)   names Hash     "valid codes";
+            CODES          "cd"  L(S)                     "unused codes of the last day, which are limited: hash of the network, and how much older each is than the newest flow";
+            KNOWN          "kn"  L(S)                     "the same, for networks that the address had signed in from";
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
     }
@@ -507,16 +507,16 @@ items! {
         }
     }
     public_keys "public keys" {
-        key "K" "K"; export No; read "sign-in: who verifies an access token; only the function that signs may write it";
+        key "K" "K"; export No; read "verification of access tokens; only the function that signs may write it";
         attributes {
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
             CURRENT        "k"   S                        "public key of the present seed";
-            PREVIOUS       "p"   S                        "the one before";
+            PREVIOUS       "p"   S                        "the previous one";
             CHANGED_AT     "c"   N                        "when the present one replaced it, in Unix seconds";
         }
     }
     moderator_names "moderators' names" {
-        key "Y" "M"; export No; read "names that nobody else may have, and that the queue tells of";
+        key "Y" "M"; export No; read "sign-in and the queue: names reserved for moderators";
         attributes {
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
             NAMES          "ls"  L(moderator_name) names User "name of each";
@@ -528,17 +528,17 @@ items! {
             ID             "id"  N                        "id, ordered by time";
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
             URL            "url" S                        "address";
-            EVENTS         "ev"  L(S)                     "names of the events that it wants";
+            EVENTS         "ev"  L(S)                     "names of the events it subscribes to";
             ENABLED        "en"  B                        "enabled";
             SECRET         "se"  S                        "the secret that signs, sealed";
-            FAILING_SINCE  "fs"  N                        "since when every attempt has failed";
-            UNWARNED       "un"  B                        "it was disabled because it failed, and the moderators have not been warned";
+            FAILING_SINCE  "fs"  N                        "when attempts began to fail";
+            UNWARNED       "un"  B                        "it was disabled after failing, and the moderators have not been warned";
         }
     }
     endpoint_count "number of endpoints" {
-        key "W" "W"; export No; read "webhooks: their bound";
+        key "W" "W"; export No; read "the limit on webhooks";
         attributes {
-            COUNT          "n"   N                        "how many there are";
+            COUNT          "n"   N                        "number of endpoints";
         }
     }
     delivery "delivery" {
@@ -564,14 +564,14 @@ items! {
 maps! {
     verdict {
         RULE           "r"   S                            "the check that holds the text";
-        MATCH          "m"   S                            "words that a phrase has matched, cut";
-        DETAIL         "d"   M(detail)                    "what else the check has to say";
+        MATCH          "m"   S                            "matched words, cut";
+        DETAIL         "d"   M(detail)                    "details of the check";
     }
     detail {
         COUNT          "count" N                          "links in the text";
-        LIMIT          "limit" N                          "number of links from which on a text is held";
+        LIMIT          "limit" N                          "number of links at which a text is held";
         FAILURE        "failure" S                        "why Akismet gave no verdict: `timeout` or `answer`";
-        REJECTED       "rejected" N                       "recent comments of the writer that stand rejected";
+        REJECTED       "rejected" N                       "recent rejected comments of the writer";
     }
     excerpt {
         ID             "i"   N                            "id of the report";
@@ -584,11 +584,11 @@ maps! {
     }
     rejection {
         REASON         "r"   S                            "`spam`, `off_topic`, `offensive`, `illegal` or `other`";
-        NOTE           "n"   S                            "what the writer is to know";
-        MODERATOR      "mo"  N         names User         "user id of the moderator; missing for one who was forgotten";
+        NOTE           "n"   S                            "note to the writer";
+        MODERATOR      "mo"  N         names User         "user id of the moderator; missing if erased";
         NAME           "nm"  S         names Name         "name of the moderator";
         AT             "at"  N                            "time";
-        SILENT         "q"   B                            "it follows from a ban: the writer gets no mail of it";
+        SILENT         "q"   B                            "it follows from a ban, so the writer gets no email";
     }
     page {
         TITLE          "t"   S                            "title";
@@ -609,7 +609,7 @@ maps! {
         AT             "at"  N                            "time";
     }
     ban {
-        UNTIL          "u"   N                            "end; missing for good";
+        UNTIL          "u"   N                            "end; missing if permanent";
         REASON         "r"   S                            "reason";
     }
     asker {
@@ -618,19 +618,19 @@ maps! {
         NETWORK        "n"   S                            "hash of the network";
         COMMENT        "i"   N                            "comment that asked";
         AT             "t"   N                            "when it asked";
-        FROM           "f"   N                            "when the confirmation may go";
-        ASKED_AT       "s"   N                            "when the confirmation went";
+        FROM           "f"   N                            "when the confirmation may be sent";
+        ASKED_AT       "s"   N                            "when the confirmation was sent";
         HELD           "h"   NS                           "comments that wait for it";
     }
     confirmation {
         AT             "a"   N                            "time";
         NETWORK        "n"   S                            "hash of the network";
-        ASKING         "v"   S                            "hash of who asked, and when";
+        ASKING         "v"   S                            "hash of the asker and the time";
     }
     account {
-        EPOCH          "ep"  N                            "another one after signing out everywhere";
-        ADDRESS        "ad"  S                            "address, sealed; of an account elsewhere, if its provider has verified one";
-        INBOX          "ib"  S                            "hash of the mailbox; missing of an account elsewhere";
+        EPOCH          "ep"  N                            "raised by signing out everywhere";
+        ADDRESS        "ad"  S                            "address, sealed; for a provider's account, only if the provider verified it";
+        INBOX          "ib"  S                            "hash of the mailbox; missing for a provider's account";
     }
     redirect_started {
         RETURN_TO      "to"  S                            "address of the page to return to";
@@ -639,22 +639,22 @@ maps! {
     redirect_returned {
         CODE           "co"  S                            "keyed hash of the code";
         NETWORK        "nw"  S                            "keyed hash of the network that reached the callback";
-        PROFILE        "pf"  S                            "what the provider said of the reader, sealed";
+        PROFILE        "pf"  S                            "the provider's profile of the reader, sealed";
     }
     flow {
-        NONCE          "n"   S                            "tells it from the others";
-        TRIES          "tr"  N                            "codes that were tried";
-        AT             "a"   N                            "when it was asked for, in Unix seconds";
+        NONCE          "n"   S                            "distinguishes it from the others";
+        TRIES          "tr"  N                            "number of codes tried";
+        AT             "a"   N                            "when it was requested, in Unix seconds";
         HOST           "h"   S                            "host of the page that asked";
-        LANGUAGE       "l"   S                            "language of the mail";
-        ADDRESS        "ad"  S                            "address, sealed; none once no try is left";
+        LANGUAGE       "l"   S                            "language of the email";
+        ADDRESS        "ad"  S                            "address, sealed; missing once no try is left";
     }
     moderator_name {
         ID             "u"   N         names User         "user id";
         NAME           "n"   S         names Name         "name";
     }
     session {
-        NONCE          "i"   N                            "tells it from the others";
+        NONCE          "i"   N                            "distinguishes it from the others";
         GENERATION     "g"   N                            "uses of its refresh tokens";
         USED_AT        "t"   N                            "time of the last use, in Unix seconds";
         STARTED_AT     "s"   N                            "when it began, in Unix seconds";
@@ -662,11 +662,11 @@ maps! {
     claim {
         OWNER          "o"   S                            "owner";
         UNTIL          "u"   N                            "end";
-        AGAIN          "r"   B                            "an earlier worker died with the same mail; mails only";
+        AGAIN          "r"   B                            "an earlier worker died with the same email; emails only";
     }
     attempt {
         AT             "a"   N                            "time";
-        STATUS         "s"   N                            "status of the answer; missing without one";
+        STATUS         "s"   N                            "status of the response; missing without one";
         TOOK           "ms"  N                            "how long it took, in milliseconds";
     }
 }
