@@ -23,7 +23,7 @@ use super::kept::open_table;
 use super::table::Table;
 use super::{Failure, UNUSABLE, data_dir, production_data_dir};
 
-/// Write everything that a service keeps into one file, while it runs or not.
+/// Back up all data of a service to one file, whether it runs or not.
 /// The exit code is 3 if the data or the file cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
@@ -32,21 +32,19 @@ pub(super) struct BackUp {
     /// ends in .gz; - is standard output
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
     pub(super) out: PathBuf,
-    /// Directory of the data and the
-    /// secrets
+    /// Directory of data and secrets
     #[arg(long, value_name = "DIR", default_value_os_t = production_data_dir(), verbatim_doc_comment)]
     pub(super) data_dir: PathBuf,
 }
 
-/// Make a data directory of a backup. The exit code is 3 if the backup is
+/// Restore a backup into a data directory. The exit code is 3 if the backup is
 /// damaged, or the directory is not empty
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Restore {
-    /// File that backup wrote; - is standard input
+    /// Backup file; - is standard input
     pub(super) file: PathBuf,
-    /// Directory to make; it may exist if
-    /// it is empty
+    /// Directory to create, or an empty one
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir(), verbatim_doc_comment)]
     pub(super) data_dir: PathBuf,
 }

@@ -15,7 +15,7 @@ use super::{Failure, UNUSABLE, data_dir};
 /// A deployed service completes the requests under way within this time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Recount a table and print what is wrong. The exit code is 1 if anything is,
+/// Check a table and print what is wrong. The exit code is 1 if anything is,
 /// 3 if the table cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
@@ -24,10 +24,10 @@ pub(super) struct Options {
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     pub(super) data_dir: PathBuf,
     /// Deployed table to check instead, with the credentials
-    /// and the settings of the environment
+    /// and the settings from the environment
     #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
     pub(super) table: Option<String>,
-    /// Correct what is wrong
+    /// Repair what is wrong
     #[arg(long)]
     pub(super) repair: bool,
 }

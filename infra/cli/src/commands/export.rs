@@ -16,20 +16,20 @@ use transfer::export::export;
 use super::table::Table;
 use super::{Failure, UNUSABLE, data_dir};
 
-/// Write everything that people wrote and said, as a file for import native;
-/// see docs/native-format.md. The exit code is 3 if the table cannot be used
+/// Export comments, likes, reports and users to a file for import native; see
+/// docs/native-format.md. The exit code is 3 if the table cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     /// File to write, compressed if it ends in
-    /// .gz; by default standard output
+    /// .gz; standard output by default
     #[arg(long, value_name = "FILE.jsonl[.gz]", verbatim_doc_comment)]
     pub(super) out: Option<PathBuf>,
     /// Directory of the table
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     pub(super) data_dir: PathBuf,
     /// Deployed table to export instead, with
-    /// the credentials of the environment
+    /// the credentials from the environment
     #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
     pub(super) table: Option<String>,
 }
@@ -86,7 +86,7 @@ pub(super) async fn write_to<T>(
     Ok(written)
 }
 
-/// Tells errors with the path that the user gave.
+/// Reports errors with the path that the user gave.
 struct Named<'a> {
     path: &'a Path,
     file: &'a File,

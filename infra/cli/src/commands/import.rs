@@ -29,7 +29,8 @@ use super::{Failure, UNUSABLE, data_dir, holder, warn_of_unknown_settings};
 
 const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT as the service has it, so that they do \
     not come back";
-const ERASED_MEANWHILE: &str = "somebody was erased from the table while the source was read; run the command again";
+const ERASED_MEANWHILE: &str =
+    "a person was erased from the table while the source was being read; run the command again";
 const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests will not be known as writers of \
                           their comments, likes and reports";
 /// Some records were refused, or the source has only a part.
@@ -42,63 +43,62 @@ const RECHECK: Duration = Duration::from_secs(5);
 const STEP: Duration = Duration::from_millis(200);
 const LINE: Duration = Duration::from_secs(30);
 
-/// Bring in the comments of another system; see docs/moving.md. The same
-/// command again adds nothing, and finishes what was interrupted. The exit code
-/// is 1 if records were refused or are missing, 3 if the source or the table
-/// cannot be used
+/// Import comments from another system; see docs/moving.md. Run the same command
+/// again to finish an interrupted import: no comment is added twice. The exit
+/// code is 1 if records were refused or are missing, 3 if the source or the
+/// table cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     #[arg(value_name = "FORMAT", value_parser = format_parser(), hide_possible_values = true, help = format_names())]
     pub(super) format: Format,
-    /// Files, plain, gzip or zip; - is standard input
+    /// Files (plain, gzip or zip); - is standard input
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
-    /// Write nothing, and print the same report
+    /// Print the report without writing anything
     #[arg(long)]
     pub(super) dry_run: bool,
-    /// Which page becomes which thread: lines of a key or a
-    /// prefix and *, white space, and type/id
+    /// Maps pages to threads, one per line: a key, or a
+    /// prefix and *, then white space and type/id
     #[arg(long, value_name = "FILE", value_parser = parse_map, verbatim_doc_comment)]
     pub(super) map: Option<Map>,
-    /// Who is which user: lines of an id in the source or
-    /// an address, white space, and a user id
+    /// Maps writers to users, one per line: an id in the
+    /// source or an address, then white space and a user id
     #[arg(long, value_name = "FILE", value_parser = parse_users, verbatim_doc_comment)]
     pub(super) users: Option<Users>,
     /// Type of the threads; by default the first of
     /// `SVC_TYPES`
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_type, verbatim_doc_comment)]
     pub(super) kind: Option<String>,
-    /// Zone of times that do not say theirs
+    /// Time zone of times without one
     #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = parse_zone)]
     pub(super) zone: TimeZone,
-    /// Site that the files are of, if they do not name it:
-    /// other sites have the same ids
+    /// Name of the site, if the files lack it; without it,
+    /// ids of two sites would clash
     #[arg(long, value_name = "NAME", value_parser = parse_site, verbatim_doc_comment)]
     pub(super) site: Option<String>,
-    /// Host of the site; threads of others are refused
+    /// Host of the site; threads on other hosts are refused
     #[arg(long = "host", value_name = "HOST")]
     pub(super) hosts: Vec<String>,
-    /// Parameters of the query that name pages, such as
-    /// p,id
+    /// Query parameters that identify pages, such as p,id
     #[arg(long, value_name = "NAMES", value_delimiter = ',', verbatim_doc_comment)]
     pub(super) keep_query: Vec<String>,
-    /// Skip or keep spam, trash and pingbacks, as rejected
-    /// comments
+    /// Skip spam, trash and pingbacks, or keep them as
+    /// rejected comments
     #[arg(long, value_name = "skip|keep", default_value = "skip", hide_possible_values = true, verbatim_doc_comment)]
     pub(super) spam: Spam,
-    /// Write units a second; by default 1000 for a deployed
-    /// table
+    /// Write units per second; 1000 by default for a
+    /// deployed table
     #[arg(long, value_name = "UNITS", allow_hyphen_values = true, value_parser = parse_rate, verbatim_doc_comment)]
     pub(super) rate: Option<u32>,
-    /// Write the report to this file too, as JSON
+    /// Also write the report to this file, as JSON
     #[arg(long, value_name = "FILE.json")]
     pub(super) report: Option<PathBuf>,
     /// Directory of the table
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     pub(super) data_dir: PathBuf,
     /// Deployed table to import into instead, with the
-    /// credentials of the environment
+    /// credentials from the environment
     #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
     pub(super) table: Option<String>,
 }
@@ -245,7 +245,7 @@ async fn forgotten(table: Option<&Table>, hashes: &PersonHashes) -> Result<Optio
     forgotten.map(Some).ok_or_else(|| ERASED_UNDER_OTHER_SALT.into())
 }
 
-/// Prints what may be a mistake, though nothing was refused.
+/// Prints what may be a mistake, although nothing was refused.
 fn print_notes(staging: &Staging, map: &Map, types: &[String]) -> Result<(), Failure> {
     for file in &staging.silent {
         eprintln!("note: {file} has no comments");
@@ -293,7 +293,7 @@ impl Progress {
         }
     }
 
-    /// Tells that the last comment was written.
+    /// Reports that the last comment was written.
     fn written(&self, units: f64) {
         self.end();
         if let (true, Some(start)) = (self.is_terminal, self.writing) {

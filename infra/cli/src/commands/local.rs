@@ -33,24 +33,24 @@ pub(super) struct Options {
     /// Port on 127.0.0.1; 0 takes any free one
     #[arg(long, value_name = "N", default_value_t = super::DEFAULT_PORT, allow_hyphen_values = true, value_parser = parse_port)]
     pub(super) port: u16,
-    /// Directory of the data and the secrets
+    /// Directory of data and secrets
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     data_dir: PathBuf,
-    /// Keep nothing: data and secrets are lost at the end
+    /// Keep data and secrets in memory only
     #[arg(long, conflicts_with = "data_dir")]
     ephemeral: bool,
-    /// The page at / is there, but its first visit writes no
-    /// comments into its thread
+    /// Don't fill the page at / with comments on its first
+    /// visit
     #[arg(long, verbatim_doc_comment)]
     pub(super) no_demo: bool,
-    /// Let readers sign in by a code that a mail brings; the
-    /// mails are at /_mail
+    /// Let readers sign in by emailed code; emails are shown
+    /// at /_mail
     #[arg(long, verbatim_doc_comment)]
     pub(super) sign_in: bool,
-    /// Serve no API but the table (port 8000), the bucket
-    /// (9000) and the queues (9324), for functions that run
-    /// elsewhere, and print their environment; --port 0 takes
-    /// free ports
+    /// Serve the table (port 8000), the bucket (9000) and the
+    /// queues (9324) instead of the API, for functions that
+    /// run elsewhere, and print their environment; --port 0
+    /// takes free ports
     #[arg(long, verbatim_doc_comment)]
     pub(super) services_only: bool,
 }

@@ -17,13 +17,13 @@ const HOURS: i64 = 12;
 /// It is no number, so it is no id of a user of the site.
 const DEFAULT_ID: &str = "moderator";
 
-/// Print the address of the moderators' page with a token for twelve hours, while
-/// the service runs or not
+/// Print the address of the moderation page with a token for twelve hours; the
+/// service need not run
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     /// Deployed stack, in the region and with the
-    /// credentials of the environment
+    /// credentials from the environment
     #[arg(long, value_name = "NAME", conflicts_with_all = ["data_dir", "port"], verbatim_doc_comment)]
     pub(super) stack: Option<String>,
     /// Directory with the secret that signs

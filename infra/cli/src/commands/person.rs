@@ -33,16 +33,15 @@ use super::{Failure, UNUSABLE, data_dir, holder};
 /// Something still names the person.
 const LEFT: u8 = 1;
 
-/// A person who asks what is known of them, or to be forgotten
+/// Export or erase one person's data
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
     Export(Export),
     Erase(Erase),
 }
 
-/// Write what a person left: profile, comments, likes, reports, as records of
-/// the native format; see docs/native-format.md. The exit code is 3 if the
-/// table cannot be used
+/// Export a person's profile, comments, likes and reports in the native format;
+/// see docs/native-format.md. The exit code is 3 if the table cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Export {
@@ -50,10 +49,10 @@ pub(super) struct Export {
     options: Options,
 }
 
-/// Erase a person, and print a receipt as JSON; see docs/moving.md. The same
-/// command again finds nothing, and finishes what was interrupted. Of somebody
-/// unknown nothing is gone, and the exit code is 0. It is 1 if something still
-/// names the person, 3 if the table cannot be used
+/// Erase a person and print a receipt as JSON; see docs/moving.md. Run the same
+/// command again to finish an interrupted erasure. The exit code is 0 even if
+/// the person is unknown, 1 if something still names the person, 3 if the table
+/// cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Erase {
@@ -72,7 +71,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     data_dir: PathBuf,
     /// Deployed table to use instead, with the credentials
-    /// and the settings of the environment
+    /// and the settings from the environment
     #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
     table: Option<String>,
 }
@@ -84,8 +83,8 @@ struct WhoOptions {
     /// elsewhere, such as github:583231
     #[arg(long, value_name = "ID", allow_hyphen_values = true, value_parser = parse_user, verbatim_doc_comment)]
     user: Option<NamedUser>,
-    /// Address that a guest gave, also in a system whose
-    /// comments were imported, or that signs in by a code
+    /// Address that a guest gave, here or in the system that
+    /// the comments come from, or that signs in by code
     #[arg(long, value_name = "ADDRESS", value_parser = parse_email, verbatim_doc_comment)]
     email: Option<String>,
 }

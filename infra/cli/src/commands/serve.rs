@@ -29,9 +29,9 @@ use super::recovery::recover;
 use super::stop::stop_signal;
 use super::{Failure, UNUSABLE, listen_at, production_data_dir};
 
-/// How long what a killed process left may delay the start.
+/// How long finishing the work of a killed process may delay the start.
 const RECOVERY_GRACE: Duration = Duration::from_secs(10);
-/// How long the events of the last writes may take after the last request. The next start does the rest.
+/// How long the events of the last writes may take after the last request. The next start finishes the rest.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
 /// The largest body of a request that is no upload.
@@ -48,15 +48,14 @@ pub(super) struct Options {
     /// any free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000", value_parser = address, verbatim_doc_comment)]
     pub(super) listen: SocketAddr,
-    /// Directory of the data and the
-    /// secrets
+    /// Directory of data and secrets
     #[arg(long, value_name = "DIR", default_value_os_t = production_data_dir(), verbatim_doc_comment)]
     pub(super) data_dir: PathBuf,
     /// Proxies whose X-Forwarded-For is
-    /// believed, as ranges of addresses; ""
-    /// if clients connect directly. Without
-    /// it, those of this machine, where only
-    /// this machine can connect
+    /// trusted, as address ranges; "" if
+    /// clients connect directly. By default
+    /// this machine, if only this machine
+    /// can connect
     #[arg(long, value_name = "CIDR,…", verbatim_doc_comment)]
     pub(super) trusted_proxies: Option<Proxies>,
 }
@@ -191,7 +190,7 @@ impl Service {
     }
 }
 
-/// Logs what waits and what was sent, if it has changed.
+/// Logs the numbers of waiting and sent messages, if they have changed.
 async fn report(queues: Queues, tally: Arc<Tally>) {
     let mut last = (0, 0, 0, 0);
     let mut interval = tokio::time::interval(REPORT_INTERVAL);

@@ -14,7 +14,7 @@ use shared::domain::time::Clock;
 
 use super::{Failure, data_dir, warn_of_unknown_settings};
 
-/// Print a token of a signed-in user
+/// Print a token for a signed-in user
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
 pub(super) struct Options {
@@ -24,13 +24,13 @@ pub(super) struct Options {
     /// Name of the user
     #[arg(long, allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     pub(super) name: String,
-    /// The token has the role of a moderator
+    /// Give the token the moderator role
     #[arg(long)]
     pub(super) moderator: bool,
     /// Avatar of the user
     #[arg(long, value_name = "URL")]
     picture: Option<String>,
-    /// Address for a Gravatar, when there is no picture
+    /// Address for a Gravatar, used without --picture
     #[arg(long, value_name = "ADDRESS")]
     email: Option<String>,
     /// Lifetime, such as 30m, 1h or 7d
