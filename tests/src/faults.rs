@@ -104,7 +104,7 @@ pub struct Delayed {
 }
 
 impl Delayed {
-    /// Does something else while the request waits, and lets it go on.
+    /// Does something else while the request waits, and lets it continue.
     pub async fn during(self, meanwhile: impl Future<Output = ()>) {
         tokio::time::timeout(PATIENCE, self.arrived).await.expect("the request is made").expect("the faults live on");
         meanwhile.await;
@@ -119,7 +119,7 @@ impl Faults {
         Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }
     }
 
-    /// Lets indexes and eventually consistent reads lag behind the table, each change by a time of its own up to `most`.
+    /// Lets indexes and eventually consistent reads lag behind the table, each change by its own time up to `most`.
     #[must_use]
     pub fn lagging(self, most: Duration) -> Self {
         Self { lag: Some(most), ..self }
@@ -157,7 +157,7 @@ impl Faults {
     }
 
     /// The next request of this operation that names an item whose partition key begins with this waits until the test
-    /// lets it go on.
+    /// lets it continue.
     #[must_use]
     pub fn delay(&self, operation: &'static str, partition: &'static str) -> Delayed {
         let ((arrive, arrived), (release, released)) = (oneshot::channel(), oneshot::channel());

@@ -31,7 +31,7 @@ pub(crate) fn watch_the_log() {
     WATCH.call_once(|| tracing_subscriber::fmt().json().flatten_event(true).with_writer(Watch).init());
 }
 
-/// The number of lines that this thread has logged. A test has a thread of its own.
+/// The number of lines that this thread has logged. A test has its own thread.
 pub fn lines_logged() -> u64 {
     LINES.get()
 }

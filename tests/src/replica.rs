@@ -34,7 +34,7 @@ struct Pending {
 }
 
 impl Replica {
-    /// Each change arrives after a time of its own, up to `most`.
+    /// Each change arrives after its own time, up to `most`.
     pub(crate) fn of(table: &Engine, most: Duration, seed: u64) -> Self {
         let engine = Engine::memory().expect("an engine in memory");
         let definition = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");

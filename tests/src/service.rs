@@ -30,7 +30,7 @@ pub fn command(program: &str, words: &[&str]) -> Command {
 /// Killed when dropped.
 pub struct Service {
     process: Child,
-    /// Kept open, so that the process can go on printing.
+    /// Kept open, so that the process can continue printing.
     output: BufReader<ChildStdout>,
     /// The lines that it printed when it was ready.
     pub printed: Vec<String>,

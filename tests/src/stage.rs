@@ -57,7 +57,7 @@ impl Call {
             "Scan" => drop(touches.insert((String::new(), false))),
             _ => touch(body, !operation.contains("Get"), &mut touches),
         }
-        // Counters of requests follow no rule but their own, and each entry of the log has an id of its own.
+        // Counters of requests follow no rule but their own, and each entry of the log has its own id.
         touches.retain(|(key, _)| !key.starts_with("L#") && !key.starts_with("A "));
         Self { operation: operation.to_owned(), touches }
     }
@@ -416,7 +416,7 @@ impl Stage {
     }
 }
 
-/// Chance for which it makes no difference how often something is tried again: each size of draws has a sequence of its own.
+/// Chance for which it makes no difference how often something is tried again: each size of draws has its own sequence.
 fn repeating(instance: usize) -> Random {
     let drawn: [AtomicU64; 64] =
         std::array::from_fn(|size| AtomicU64::new((instance as u64) << 32 | (size as u64) << 16));

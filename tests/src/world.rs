@@ -1,4 +1,4 @@
-//! The whole service in this process, on a table of its own.
+//! The whole service in this process, on its own table.
 
 use std::collections::HashMap;
 use std::future;
@@ -226,7 +226,7 @@ impl World {
         &self.stack.roles
     }
 
-    /// Somebody without a token, at an address of their own.
+    /// Somebody without a token, at their own address.
     pub fn guest(&self) -> Actor {
         let number = self.strangers.fetch_add(1, Ordering::Relaxed);
         Actor::new(&self.stack.gateway, &self.prefix, number)

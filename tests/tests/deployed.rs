@@ -1,5 +1,5 @@
 //! A walk through every route over HTTP, against the service at `SERVICE_URL`, whose tokens `SVC_JWT_SECRET` signs. Without
-//! them, against a service in this process. Its comments stay in a thread of their own.
+//! them, against a service in this process. Its comments stay in their own thread.
 
 use std::collections::BTreeSet;
 use std::future::Future;

@@ -30,7 +30,7 @@ impl Worker<'_> {
         match self.ask(recipient, &owner, asker).await? {
             Asking::Allowed => Ok(Content::of(content::confirmation(self, recipient, state, asker)?)),
             Asking::From(time) => Ok(Content { sent: Sent::PutOff(time), ..Content::default() }),
-            // Treated as sent, so that nobody learns that the address is undeliverable.
+            // Treated as sent, so that no one learns that the address is undeliverable.
             Asking::Never => Ok(Content { sent: Sent::Accepted, ..Content::default() }),
         }
     }
@@ -50,7 +50,7 @@ impl Worker<'_> {
         let asking =
             if owner == recipient { asker.asking_of(&asker.name) } else { asker.asking_of(&keys.member(recipient)) };
         let book = |state: &mut NotificationState| state.enrolment.book(&asking, &asker.network, now);
-        // Looked at first, so that what the address refuses does not count against the others.
+        // Checked first, so that a refusal by the address doesn't count against the others.
         let allowed = book(&mut self.app.store.notification_state(owner).await?);
         if allowed != Asking::Allowed {
             return Ok(allowed);

@@ -165,7 +165,7 @@ fn to_page(texts: ModeratorMails) -> String {
     Mails::of(texts.language()).colon(texts.moderate())
 }
 
-/// Sections, each with the number of comments that its list is followed by: `more` for the last one.
+/// Sections, each with the number of comments after its list: `more` for the last one.
 fn numbered(sections: &[Section], more: u64) -> impl Iterator<Item = (&Section, u64)> {
     let more_of = move |place| if place + 1 == sections.len() { more } else { 0 };
     sections.iter().enumerate().map(move |(place, section)| (section, more_of(place)))

@@ -71,7 +71,7 @@ impl Worker<'_> {
         format!("{}/{}/mail/{token}", self.mail.public_url, self.app.config.api_prefix)
     }
 
-    /// `mail` tells it from the other mails to the address.
+    /// `mail` distinguishes it from other emails to the address.
     pub(crate) fn letter<'a>(
         &'a self,
         recipient: &'a Recipient,

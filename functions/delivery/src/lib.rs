@@ -58,7 +58,7 @@ enum Disposition {
 
 /// What sends to the world outside.
 pub struct Senders {
-    /// `None` where mails are off.
+    /// `None` where email is off.
     pub mailer: Option<Mailer>,
     pub outbound: Outbound,
 }

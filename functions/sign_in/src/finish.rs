@@ -1,4 +1,4 @@
-//! POST `sign_in/finish`. A wrong code has been counted before anybody hears that it was wrong.
+//! POST `sign_in/finish`. A wrong code is counted before the response says that it was wrong.
 
 use serde_json::{Map, Value, json};
 use shared::app::App;
@@ -52,7 +52,7 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
         Err(_) => elsewhere(app, call, &keys, &fields, (flow, code)).await?,
     };
     let Some(proof) = proof else {
-        // Of tries at the same time, no more than the bound hear that they were wrong.
+        // Of concurrent tries, no more than the limit are answered as wrong.
         let is_counted = app.store.count_towards(wrong, now).await?;
         return Err(if is_counted { Refusal::SignInFailed } else { too_many() }.into());
     };

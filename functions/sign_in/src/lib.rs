@@ -1,4 +1,4 @@
-//! Sign-in by a code or with an account elsewhere, for sites without users of their own. This function alone has the seed, from
+//! Sign-in by a code or with an account elsewhere, for sites without their own users. This function alone has the seed, from
 //! which the keys of access and refresh tokens follow, and our secrets at providers.
 //!
 //! | file | route |
@@ -71,7 +71,7 @@ impl SignIn {
         self.seed.get_or_try_init(publish).await
     }
 
-    /// The data of an answer that begins or goes on with a session.
+    /// The data of an answer that begins or continues with a session.
     async fn session(&self, app: &App, user: &User, account: &Account, token: &RefreshToken) -> Result<Value> {
         let seed = self.seed(app).await?;
         Ok(json!({

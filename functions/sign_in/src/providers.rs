@@ -25,11 +25,11 @@ use tokio::sync::Mutex;
 const TIMEOUT: Duration = Duration::from_secs(7);
 /// Bytes of an answer.
 const ANSWER_LIMIT: usize = 64 * 1024;
-/// The age at which discovery is asked again.
+/// The age at which discovery is fetched again.
 const MAX_AGE: Duration = Duration::from_hours(1);
 /// Bytes of a picture's address. The flow keeps it, and longer ones cost more than they are worth.
 const MAX_PICTURE: usize = 512;
-/// The one GitHub whose API has a host of its own.
+/// The one GitHub whose API has its own host.
 const GITHUB: (&str, &str) = ("https://github.com", "https://api.github.com");
 
 /// Why a provider is of no use. It has nothing that the provider said.
@@ -164,7 +164,7 @@ impl Providers {
     ///
     /// # Errors
     ///
-    /// When the provider does not say it, or says it to somebody else.
+    /// When the provider doesn't say it, or says it to another client.
     pub(crate) async fn profile(
         &self,
         client: Client<'_>,

@@ -131,7 +131,7 @@ fn is_of_data(error: &Failure) -> bool {
     error.is::<DataDirError>() || error.is::<EngineError>() || error.downcast_ref().is_some_and(is_of_settings)
 }
 
-/// Warns of variables that are named as settings are and that nothing reads.
+/// Warns of variables that are named like settings but that nothing reads.
 fn warn_of_unknown_settings(config: &Config) {
     for unknown in config.unknown_settings() {
         eprintln!("warning: {unknown}");
@@ -151,8 +151,8 @@ async fn listen_at(address: SocketAddr, hint: &str) -> Result<TcpListener, Failu
     })
 }
 
-/// Names this process to others that write to the table in bulk. A data directory has a lock of its own, so the lease of a
-/// process that was killed there holds nobody up.
+/// Names this process to others that write to the table in bulk. A data directory has its own lock, so the lease of a
+/// process that was killed there blocks no other.
 fn holder(table: Option<&str>) -> String {
     table.map_or_else(|| "the data directory".to_owned(), |_| hex(&Random::system().bytes::<8>()))
 }
@@ -160,7 +160,7 @@ fn holder(table: Option<&str>) -> String {
 /// Tokens to try the service with, by role.
 fn sample_tokens(config: &Config) -> Result<[(&'static str, String); 2], NoSecret> {
     let now = Clock::system().now();
-    // Ada gets an address where mails are on, so that she can try them.
+    // Ada gets an address where email is on, so that she can try it.
     let email = config.mail.is_some().then(|| "ada@example.org".to_owned());
     let member = Token { email, ..people::ADA.token() };
     Ok([("member", member.sign(&config.auth, now)?), ("moderator", people::GRACE.token().sign(&config.auth, now)?)])

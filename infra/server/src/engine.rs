@@ -160,7 +160,7 @@ impl Engine {
         self.shared.barrier.wait().await
     }
 
-    /// Copies the table as it is now into an empty file. Requests go on meanwhile, because a reader keeps nobody waiting.
+    /// Copies the table as it is now into an empty file. Requests continue meanwhile, because a reader keeps nobody waiting.
     pub async fn snapshot(&self, to: &Path) -> Result<(), EngineError> {
         let to = to.to_string_lossy().into_owned();
         let copy = move |shared: &Shared| Connection::open(&shared.file)?.execute("VACUUM INTO ?1", [to]).map(drop);

@@ -1,4 +1,4 @@
-//! The functions of this repository on the stack. They share one app here, but each has permissions of its own.
+//! The functions of this repository on the stack. They share one app here, but each has its own permissions.
 
 use std::future::ready;
 use std::io;
@@ -70,7 +70,7 @@ pub struct Services {
     pub engine: Engine,
     pub bucket: Bucket,
     pub queues: Queues,
-    /// Takes the mails, unless there is an SMTP server.
+    /// Takes the emails, unless there is an SMTP server.
     pub outbox: Outbox,
     /// Finds the hosts of webhooks.
     pub lookup: Lookup,
@@ -92,7 +92,7 @@ impl Services {
     }
 }
 
-/// Starts the service for development and tests: it shows the mails that it sent, and denies a function what AWS would deny
+/// Starts the service for development and tests: it shows the emails that it sent, and denies a function what AWS would deny
 /// it. Needs a tokio runtime.
 pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
     let Services { engine, bucket, queues, outbox, lookup } = services;
@@ -198,7 +198,7 @@ fn media_mount(bucket: &Bucket) -> Mount {
     Mount { prefix, handler: Arc::new(handler) }
 }
 
-/// The mails that were sent. Their links act for whom they were sent to.
+/// The emails that were sent. Their links act for the recipients.
 fn mail_mount(outbox: Outbox) -> Mount {
     Mount::for_this_machine(&format!("/{MAILBOX}"), move |_| ready(outbox.page()))
 }
@@ -219,7 +219,7 @@ fn health_mount() -> Mount {
     Mount { prefix: format!("/{HEALTH}"), handler: Arc::new(handler) }
 }
 
-/// Sends mails into the outbox, unless there is an SMTP server.
+/// Puts emails into the outbox, unless there is an SMTP server.
 ///
 /// # Errors
 ///

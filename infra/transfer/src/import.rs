@@ -110,7 +110,7 @@ impl Import {
         Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, site, clock, forgotten: None }
     }
 
-    /// Reads all files into a temporary file in `directory` and decides what becomes of each comment. `progress` is called after
+    /// Reads all files into a temporary file in `directory` and decides the fate of each comment. `progress` is called after
     /// each comment.
     pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Staging, ImportError> {
         let mut staging = Staging::create(directory)?;

@@ -65,7 +65,7 @@ pub fn trails(c: char) -> bool {
 /// What an address means by a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// No address goes on with it.
+    /// No address continues with it.
     End,
     Opening,
     Closing,
@@ -120,7 +120,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// `text` begins with a scheme. `meant` says which character each of its characters stands for.
+    /// `text` begins with a scheme. `meant` says which character each of its characters represents.
     #[must_use]
     pub fn of(text: &str, meant: impl Fn(char) -> char) -> Self {
         let (mut end, mut read) = (0, text.len());

@@ -1,5 +1,5 @@
 //! Text in a form in which phrases are compared: NFKC, one case, one space for each run of white space, and no invisible
-//! characters. Each character knows where it came from, so that a phrase is shown as it stands in the text.
+//! characters. Each character knows where it came from, so that a phrase is shown as written in the text.
 
 use std::iter;
 use std::ops::Range;

@@ -59,7 +59,7 @@ pub struct Config {
     pub table_name: String,
     /// `JOBS_QUEUE_URL`: the queue of the function `jobs`, for functions that start jobs
     pub jobs_queue_url: Option<String>,
-    /// `DELIVERIES_QUEUE_URL`: the queue of the function `delivery`, for functions that have something to tell
+    /// `DELIVERIES_QUEUE_URL`: the queue of the function `delivery`, for functions that send notifications
     pub deliveries_queue_url: Option<String>,
     /// `MEDIA_BUCKET`
     pub media_bucket: String,
@@ -117,14 +117,14 @@ pub struct Config {
     pub variables: Vec<&'static str>,
 }
 
-/// Whose comments wait for a moderator.
+/// Which comments are held for a moderator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequireApproval {
-    /// `false`: nobody's.
+    /// `false`: none.
     Never,
-    /// `new`: those of writers whom no moderator's decision makes trusted.
+    /// `new`: those of writers who aren't trusted yet.
     OfNewWriters,
-    /// `true`: everyone's.
+    /// `true`: all.
     Always,
 }
 
@@ -198,7 +198,7 @@ pub struct Limits {
 pub struct Webhooks {
     /// `SVC_WEBHOOKS`
     pub on: bool,
-    /// `SVC_WEBHOOK_PRIVATE`: they may call private addresses, and by http
+    /// `SVC_WEBHOOK_PRIVATE`: they may call private addresses, and use http
     pub private: bool,
 }
 
@@ -223,7 +223,7 @@ impl Config {
         Self::from_vars_with(needs, environment)
     }
 
-    /// The variables of the process's environment that are named as settings are and that nothing reads.
+    /// The variables of the process's environment that are named like settings but that nothing reads.
     #[must_use]
     pub fn unknown_settings(&self) -> Vec<UnknownSetting> {
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -432,11 +432,11 @@ pub fn issuers(var: impl Fn(&str) -> Option<String>) -> Result<Issuers, ConfigEr
     Vars::new(&var)?.issuers()
 }
 
-/// What is before the API prefix in an address of the service. Owners paste the base of the routes as well.
+/// The part before the API prefix in an address of the service. Owners sometimes paste the base of the routes.
 #[must_use]
 pub fn without_prefix<'a>(url: &'a str, prefix: &str) -> &'a str {
     let url = url.trim_end_matches('/');
-    // A host may be called like the prefix.
+    // A host may be named like the prefix.
     let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|start| &rest[start..]));
     let own = path.and_then(|path| path.strip_suffix(prefix)?.strip_suffix('/'));
     own.map_or(url, |own| url[..url.len() - path.map_or(0, str::len) + own.len()].trim_end_matches('/'))

@@ -83,7 +83,7 @@ pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
     ids.into_iter().map(CommentId::mark).sum()
 }
 
-/// Begins the id of a hashed source. Parsers begin ids of their own with one tilde.
+/// Begins the id of a hashed source. Parsers begin their own ids with one tilde.
 pub(super) const HASHED_SOURCE: &str = "~~";
 
 /// The id of an imported comment in the place it came from, after the name of the format, and of the site where it is known:
@@ -202,7 +202,7 @@ impl UserId {
     }
 }
 
-/// Whether an issuer may give somebody this `sub`: OpenID Connect Core, section 2.
+/// Whether an issuer may use this `sub`: OpenID Connect Core, section 2.
 #[must_use]
 pub fn is_subject(sub: &str) -> bool {
     (1..=255).contains(&sub.chars().count())

@@ -16,9 +16,9 @@ use crate::time::{Hour, Timestamp};
 
 /// Characters of a signature in a link: 132 bits.
 const SIGNATURE: usize = 22;
-/// Characters that stand for a thread in a link and among the muted threads: 66 bits.
+/// Characters that represent a thread in a link and among the muted threads: 66 bits.
 const THREAD: usize = 11;
-/// Characters that stand for an address, a domain or a network: 66 bits.
+/// Characters that represent an address, a domain or a network: 66 bits.
 const ADDRESS: usize = 11;
 /// Hours that a link of a confirmation is valid.
 const CONFIRM_HOURS: i64 = 7 * 24;

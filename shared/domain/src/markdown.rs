@@ -203,7 +203,7 @@ fn safe_events<'a>(source: &'a Source<'_>, link_of: impl FnMut(&[Try]) -> Option
 /// Reads the events of a body one by one and keeps the safe ones.
 struct Sanitizer<'a, E, F> {
     source: &'a Source<'a>,
-    /// Events, with the bytes of `source` that each stands for.
+    /// Events, with the bytes of `source` that each represents.
     events: E,
     link_of: F,
     safe: Vec<Event<'a>>,
@@ -482,7 +482,7 @@ fn link_to_html<'a>(address: &str, title: &str) -> Event<'a> {
     Event::InlineHtml(html.into())
 }
 
-/// `body` as it was typed, in paragraphs, and whether that is all of it: an ellipsis stands for what [`MAX_HTML`] has no room
+/// `body` as it was typed, in paragraphs, and whether that is all of it: an ellipsis represents what [`MAX_HTML`] has no room
 /// for. Bodies of 10,000 characters always fit, since a character takes at most 6 bytes on average: an escape takes at most 5, and
 /// `<br />` with its line feed takes 7 and has at least one character of text before it.
 fn plain(body: &str) -> (String, bool) {

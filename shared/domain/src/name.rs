@@ -36,7 +36,7 @@ pub fn without_piled_marks(name: &str) -> String {
     NFC.normalize(&kept.collect::<String>()).into_owned()
 }
 
-/// The bytes of the marks that are too many. Those that take a place of their own are none, nor are the lower letters of a Tibetan
+/// The bytes of the marks that are too many. Those that take their own place are none, nor are the lower letters of a Tibetan
 /// stack.
 fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     let mut marks = 0;

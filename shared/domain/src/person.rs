@@ -1,4 +1,4 @@
-//! A person who asks what is known of them, or to be forgotten.
+//! A person whose data is exported or erased.
 
 use std::collections::BTreeSet;
 
@@ -162,7 +162,7 @@ fn contains_word(text: &str, word: &str) -> bool {
     })
 }
 
-/// Keyed hashes that stand for people who were forgotten, and for the sources of their comments.
+/// Keyed hashes that represent erased people, and the sources of their comments.
 #[derive(Clone, Debug)]
 pub struct PersonHashes(Secret);
 

@@ -83,7 +83,7 @@ pub fn is_closed(config: &Config, thread: &Thread, now: Timestamp) -> bool {
     thread.is_closed(config.close_after, now)
 }
 
-/// Writing a comment or a reply in a thread. All else goes on in a closed one.
+/// Writing a comment or a reply in a thread. All else continues in a closed one.
 pub fn may_write_in(config: &Config, viewer: &Viewer, thread: &Thread, now: Timestamp) -> Result<(), Refusal> {
     if is_closed(config, thread, now) && !viewer.is_moderator() { Err(Refusal::ThreadClosed) } else { Ok(()) }
 }

@@ -1,5 +1,5 @@
 //! Rendered html as its writer typed it: soft breaks of lines show as breaks, and addresses in the text are links. Pages,
-//! feeds and mails show comments so. The `html` of the API stays as the parser makes it, and the widget does the same with it.
+//! feeds and emails show comments so. The `html` of the API stays as the parser makes it, and the widget does the same with it.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use pulldown_cmark_escape::{escape_href, escape_html_body_text};
 use crate::address;
 use crate::markdown::MAX_HTML;
 
-/// Elements that begin and end on lines of their own.
+/// Elements that begin and end on their own lines.
 const BLOCKS: &[&str] = &[
     "p",
     "ul",

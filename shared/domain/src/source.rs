@@ -89,7 +89,7 @@ impl<'a> Source<'a> {
         &self.text
     }
 
-    /// The events of the parser, with the bytes of this source that each stands for.
+    /// The events of the parser, with the bytes of this source that each represents.
     pub fn events(&self) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
         let restore = |event| if self.is_shielded { restored_event(event) } else { event };
         Parser::new_ext(&self.text, self.options).into_offset_iter().map(move |(event, range)| (restore(event), range))
@@ -113,7 +113,7 @@ fn may_have_markup(body: &str) -> bool {
         })
 }
 
-/// `markup` are the bytes where it stands, in order, and what stands for it.
+/// `markup` are the bytes where it stands, in order, and what represents it.
 fn shielded(text: &str, markup: &[(usize, char)]) -> String {
     let mut out = String::with_capacity(text.len() + markup.len() * 3);
     let mut written = 0;
@@ -292,7 +292,7 @@ impl<'a> Reader<'a> {
         is_break.then(|| end - 1)
     }
 
-    /// Scripts without spaces go on after a delimiter: `**https://a.example**へ`.
+    /// Scripts without spaces continue after a delimiter: `**https://a.example**へ`.
     fn ended_before_letters(&self, start: usize, end: usize) -> Option<usize> {
         let ends = |delimiter: &&Range<usize>| {
             start < delimiter.start

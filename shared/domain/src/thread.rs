@@ -46,7 +46,7 @@ fn without_fragment(url: &str) -> String {
     url.split_once('#').map_or(url, |(page, _)| page).to_owned()
 }
 
-/// The title of a page on one line, without what nobody sees or what turns text around.
+/// The title of a page on one line, without characters that are invisible or turn text around.
 fn page_title(text: &str) -> Option<String> {
     let mut title = String::new();
     let mut rest = text.chars().peekable();

@@ -13,7 +13,7 @@ const MAX_MATCH: usize = 100;
 pub struct Verdict {
     #[serde(rename = "r")]
     pub rule: Rule,
-    /// The words as they stand in the text, or in the address or the title of a link. Phrases alone have them.
+    /// The words as written in the text, or in the address or title of a link. Only phrases have them.
     #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<String>,
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]

@@ -448,7 +448,7 @@ fn delimiters_at_the_end_of_an_address_close_what_was_opened_before_it() {
         (format!("*{a}/*/b*"), format!("<em>{a}/*/b</em>")),
         (format!("**{a}*b**"), format!("<strong>{a}*b</strong>")),
         (format!("*{a}*。*b*"), format!("<em>{a}</em>。<em>b</em>")),
-        // Scripts without spaces go on.
+        // Scripts without spaces continue.
         (format!("参照**{a}**を見て"), format!("参照<strong>{a}</strong>を見て")),
         (format!("**参照 {init}**を見て"), format!("<strong>参照 {init}</strong>を見て")),
         // Nothing was opened before these.

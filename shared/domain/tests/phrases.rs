@@ -1,4 +1,4 @@
-//! Where a phrase stands in a text: what a moderator is shown of it, against a naive search.
+//! Where a phrase is in a text: what a moderator is shown of it, against a naive search.
 
 use std::ops::RangeInclusive;
 

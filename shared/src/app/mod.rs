@@ -145,7 +145,7 @@ impl App {
         queue.send(job, delay).await
     }
 
-    /// The queue of mails and webhooks that are due.
+    /// The queue of emails and webhooks that are due.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! JSON Web Tokens: the checks that apply whoever signed them.
+//! JSON Web Tokens: the checks that don't depend on the signer.
 
 use jsonwebtoken::{Algorithm, Header, Validation};
 

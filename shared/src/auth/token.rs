@@ -161,7 +161,7 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// The claims of a signed token that holds half of a character, such as a name that was cut there. What says who somebody is
+/// The claims of a signed token that holds half of a character, such as a name that was cut there. What identifies a person
 /// must be whole.
 fn mended_payload(token: &str, key: &DecodingKey, validation: &Validation) -> Option<Payload> {
     // The error may be one of the token's form, so its signature is still a question.

@@ -162,7 +162,7 @@ impl Input {
     }
 
     fn check_body(&mut self, body: String) -> String {
-        // Rendered too, because entities can stand for any character.
+        // Rendered too, because entities can represent any character.
         let rendered = markdown::render(&body, "", &[""; 0]);
         self.refuse_bidi_overrides("body", &format!("{body}{rendered}"));
         body

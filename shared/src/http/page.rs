@@ -1,4 +1,4 @@
-//! Pages for readers whom a link or a provider has brought here: a sentence, and perhaps buttons.
+//! Pages that a link or a provider leads to: a sentence, and perhaps buttons.
 
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use maud::{Markup, PreEscaped, html};

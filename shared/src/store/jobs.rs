@@ -40,7 +40,7 @@ const AT_ONCE: usize = 25;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rest {
     pub job: Job,
-    /// How long to wait before it goes on.
+    /// How long to wait before it continues.
     pub delay: Duration,
 }
 

@@ -1,5 +1,5 @@
 //! The table. It has one function for each access pattern; a conflict is a value, and only a fault is an error. `schema` lists
-//! the items, attributes and indexes; `placement` decides where a comment stands in the indexes. Keys, queries and
+//! the items, attributes and indexes; `placement` decides where a comment is in the indexes. Keys, queries and
 //! transactions are public for the tools in `infra/transfer`; the functions of the service use none of them.
 
 pub mod addresses;

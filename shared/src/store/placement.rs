@@ -1,10 +1,10 @@
 //! Decides under which index keys a comment is stored. No other module does. There is no I/O here.
 //!
-//! A top-level comment stands in its thread's partition. A reply stands in one of two places:
+//! A top-level comment is in its thread's partition. A reply is in one of two places:
 //!
-//! - *Inline* replies stand in the thread's partition too, right after their parent, so that one Query reads a page of
+//! - *Inline* replies are in the thread's partition too, right after their parent, so that one Query reads a page of
 //!   comments with their embedded replies.
-//! - *Separate* replies stand in a partition of their parent's own.
+//! - *Separate* replies are in their parent's own partition.
 //!
 //! The rules:
 //!
@@ -16,7 +16,7 @@
 //! - After deletions, the oldest separate replies are promoted. They are known only when an index lists exactly the
 //!   replies that the parent counts.
 //! - When the parent is rejected, all its inline replies become separate.
-//! - An unapproved comment stands in its writer's partitions. An unapproved reply is inline while the writer has fewer
+//! - An unapproved comment is in its writer's partitions. An unapproved reply is inline while the writer has fewer
 //!   than [`OWN_INLINE`] unapproved replies in the thread.
 //!
 //! Each decision is made from items that may have changed since they were read. The writes returned here carry the

@@ -26,7 +26,7 @@ use crate::error::Fault;
 
 /// What was written within this time before the ban is rejected, and what waits.
 const RECENT: Duration = Duration::from_hours(7 * 24);
-/// Comments that a ban rejects. Another ban goes on with older ones.
+/// Comments that a ban rejects. Another ban continues with older ones.
 const MAX_REJECTED: usize = 1_000;
 /// Comments that are looked at. Most of them were rejected by earlier bans, or are older than [`RECENT`].
 const MAX_SEEN: usize = 20_000;

@@ -262,7 +262,7 @@ impl Store {
         self.change_versioned("ending a session", &keys::sessions(token.account), end).await.map(drop)
     }
 
-    /// Ends all sessions of an account, and its access tokens, if the session of this token goes on. `epoch` is the next one.
+    /// Ends all sessions of an account, and its access tokens, if the session of this token continues. `epoch` is the next one.
     pub async fn end_sessions(&self, token: &RefreshToken, epoch: u64, now: Timestamp) -> Result<(), Fault> {
         let doing = "ending all sessions";
         let mut attempts = self.attempts(doing);

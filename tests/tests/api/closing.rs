@@ -1,4 +1,4 @@
-//! Closed threads: who closes them, what they refuse, and what goes on.
+//! Closed threads: who closes them, what they refuse, and what continues.
 
 use std::time::Duration;
 

@@ -88,7 +88,7 @@ impl Scene {
     }
 }
 
-/// Fails where a job goes on for ever.
+/// Fails where a job continues for ever.
 async fn finish_jobs(world: &World) {
     timeout(PATIENCE, world.finish_jobs()).await.expect("the jobs end");
 }

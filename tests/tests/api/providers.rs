@@ -1,5 +1,5 @@
 //! Sign-in with an account elsewhere, and each threat that it answers. The providers are fakes: GitHub's three endpoints, and an
-//! OpenID Connect issuer with a key of its own.
+//! OpenID Connect issuer with its own key.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

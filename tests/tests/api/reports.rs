@@ -106,7 +106,7 @@ async fn guests_of_one_network_report_a_comment_five_times_at_most() {
     let refused = at("2001:db8:1:2::2", 6).report(id, "spam").await.refused(429, "rate_limited");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     assert_eq!(reasons(&world, id).await.len(), 5);
-    // A second report is refused as such. Other comments, networks and users have bounds of their own.
+    // A second report is refused as such. Other comments, networks and users have their own bounds.
     at("2001:db8:1:2::1", 1).report(id, "spam").await.refused(409, "already_reported");
     at("2001:db8:1:2::1", 6).report(other, "spam").await.ok(201);
     at("2001:db8:1:3::1", 6).report(id, "spam").await.ok(201);

@@ -257,7 +257,7 @@ async fn a_network_has_ten_codes_and_thirty_wrong_tries_an_hour() {
     finish(&address(0), "nothing", "12345678").await.refused(422, "sign_in_failed");
 }
 
-/// Asks for codes of `count` addresses of a domain, each from a network of its own. The mails that went to the domain so far.
+/// Asks for codes of `count` addresses of a domain, each from its own network. The mails that went to the domain so far.
 async fn flood(world: &World, domain: &str, count: usize) -> usize {
     for n in 0..count {
         start(&world.guest(), &format!("n{n}@{domain}")).await;
@@ -810,7 +810,7 @@ async fn an_account_has_twenty_sessions_and_the_oldest_goes() {
     }
 }
 
-/// Signs in, chooses a name, goes on and signs out. False when that ended before.
+/// Signs in, chooses a name, continues and signs out. False when that ended before.
 async fn comes_and_goes(world: &World, ada: &Actor) -> bool {
     let started = ada.post("sign_in", json!({ "email": ADA })).await;
     let Some(mail) = mails(world, ADA).await.pop().filter(|_| started.status == 201) else { return false };

@@ -404,7 +404,7 @@ async fn comments_take_a_new_name_once_a_minute_however_often_it_changes() {
         let world = World::new();
         world.written(3).await;
         let mut shown = BTreeSet::new();
-        // The changes go on for three minutes.
+        // The changes continue for three minutes.
         for change in 0..180 / seconds {
             rename(&world, &format!("Ada {change}")).await;
             for _ in 1..seconds {

@@ -11,7 +11,7 @@ use shared::routes::ROUTES;
 use tests::{Actor, Faults, Item, MAIL, Receiver, SIGN_IN, Setup, TestResponse, WEBHOOKS, World};
 
 const WRITERS: u64 = 16;
-/// A run goes on until it has written this many comments and met this many faults, however slow the machine is.
+/// A run continues until it has written this many comments and met this many faults, however slow the machine is.
 const ENOUGH: usize = 20;
 const ENOUGH_FAULTS: u64 = 50;
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -225,7 +225,7 @@ fn answers_for_everyone_have_cache_behaviours_of_their_own() {
         let bounds = json!([0, if is_public { 86_400 } else { 3_600 }]);
         assert_eq!(json!([policy["MinTTL"], policy["MaxTTL"]]), bounds, "{}", route.name);
         assert_eq!((&key["EnableAcceptEncodingGzip"], &behaviour["Compress"]), (&json!(true), &json!(true)));
-        // Otherwise CloudFront would answer wrong methods with a page of its own.
+        // Otherwise CloudFront would answer wrong methods with its own page.
         let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
         let all = &edge["DefaultCacheBehavior"]["AllowedMethods"];
         let methods = if is_public { &json!(["GET", "HEAD", "OPTIONS"]) } else { all };

@@ -97,7 +97,7 @@ fn a_png_that_would_come_out_larger_than_the_limit_is_given_up_early() {
     assert!(peak <= BOUND, "{peak}");
 }
 
-/// Each frame covers the canvas with a pattern of its own.
+/// Each frame covers the canvas with its own pattern.
 fn full_frames(side: u16, frames: usize) -> Vec<u8> {
     let mut file = Vec::new();
     let palette: Vec<u8> = (0..=255).flat_map(|n| [n, 255 - n, n / 2]).collect();

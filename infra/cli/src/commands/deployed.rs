@@ -17,7 +17,7 @@ use shared::config::{Auth, without_prefix};
 use super::Failure;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// What a caller of this command must be allowed to do.
+/// The permissions that a caller of this command needs.
 const ACTIONS: &str = "cloudformation:DescribeStacks and secretsmanager:GetSecretValue";
 
 /// The outputs and the parameters of a stack.
@@ -64,7 +64,7 @@ impl Stack {
         self.values.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The base of every route, as visitors know it.
+    /// The base of every route, as visitors see it.
     pub(super) fn api(&self) -> Result<String, Failure> {
         let public = self.value("PublicUrl").zip(self.value("ApiPrefix"));
         let public = public.map(|(base, prefix)| format!("{}/{prefix}", without_prefix(base, prefix)));

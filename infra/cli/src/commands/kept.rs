@@ -1,4 +1,4 @@
-//! What a data directory keeps: the table, the bucket, the queues and the mails. Without one they are temporary.
+//! The contents of a data directory: the table, the bucket, the queues and the emails. Without one they are temporary.
 
 use std::io;
 

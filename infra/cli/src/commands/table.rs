@@ -22,7 +22,7 @@ use super::{Failure, warn_of_unknown_settings};
 
 pub(super) struct Table {
     pub(super) store: Store,
-    /// The key of visitors' hashes. `None` for a deployed table while `SVC_VISITOR_SALT` is not set.
+    /// The key of visitors' hashes. `None` for a deployed table if `SVC_VISITOR_SALT` is not set.
     salt: Option<Secret>,
     /// A directory for temporary files.
     pub(super) temp_dir: PathBuf,

@@ -487,7 +487,7 @@ async fn the_table_and_the_bucket_alone_are_at_the_addresses_of_the_printed_envi
 
 #[test]
 fn a_taken_port_of_the_table_is_one_clear_line() {
-    // If this fails, another process has the port, and the test goes on.
+    // If this fails, another process has the port, and the test continues.
     let _table = TcpListener::bind("127.0.0.1:8000");
     let started = Service::try_start(&mut local(&["--services-only", "--ephemeral"]), "# listening");
     let error = started.err().expect("port 8000 is taken until the test ends");

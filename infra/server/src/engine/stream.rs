@@ -1,6 +1,6 @@
 //! The table's stream. Triggers of `SQLite` write a record of each change into a table of the same database, so that the
 //! change and its record are one transaction. A record is removed once everyone who follows the stream has handled it.
-//! What a process leaves there is delivered by the next. The engine has a stream of its own, but with it each write takes
+//! What a process leaves there is delivered by the next. The engine has its own stream, but with it each write takes
 //! longer the more has been written before.
 
 use std::collections::BTreeSet;
@@ -42,7 +42,7 @@ const AMENDED_AT_ONCE: usize = 1_000;
 /// The wait after a failure, such as a full disk.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The records, on a connection of their own to the engine's database.
+/// The records, on their own connection to the engine's database.
 pub(super) struct Stream {
     connection: Connection,
     /// How far each follower has come.

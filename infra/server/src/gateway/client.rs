@@ -1,4 +1,4 @@
-//! Who is calling: the peer of the connection, or the client for whom a trusted proxy says that it calls.
+//! The caller: the peer of the connection, or the client that a trusted proxy names.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// The networks whose `X-Forwarded-For` is believed.
+/// The networks whose `X-Forwarded-For` is trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proxies(Vec<Network>);
 

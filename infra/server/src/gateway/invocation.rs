@@ -32,7 +32,7 @@ pub(super) async fn invoke(function: Function, event: &str, request_id: &str) ->
     let payload: LambdaRequest = serde_json::from_str(event).map_err(|error| error.to_string())?;
     let mut context = Context::default();
     request_id.clone_into(&mut context.request_id);
-    // A panic in a task of its own ends only this invocation, which also continues when the client has disconnected, as
+    // A panic in its own task ends only this invocation, which also continues when the client has disconnected, as
     // in Lambda.
     let run = tokio::spawn(async move {
         let (sender, extensions) = sync_channel(1);

@@ -25,7 +25,7 @@ enum Phase {
     New,
     Idle,
     Head,
-    /// A request is being answered. Its body has bounds of its own.
+    /// A request is being answered. Its body has its own bounds.
     Busy,
 }
 

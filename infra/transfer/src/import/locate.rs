@@ -1,4 +1,4 @@
-//! Finds for each comment the id under which it stands in the table, or will stand.
+//! Finds the id that each comment has in the table, or will have.
 //!
 //! What was imported before is found by the row of its source, whatever time, page or writer it has now; so is what was deleted
 //! since. The id of a new comment follows from the time and the id in the source. If another comment has it, the next one of
@@ -48,7 +48,7 @@ struct Seeker {
 }
 
 impl Seeker {
-    /// All under which the comment may stand in the table.
+    /// All sources that the comment may have in the table.
     fn sources(&self) -> impl Iterator<Item = &SourceId> {
         std::iter::once(&self.source).chain(&self.erased)
     }
@@ -57,7 +57,7 @@ impl Seeker {
 /// What was found for a comment.
 enum Placement {
     Free(CommentId),
-    /// It stands in this thread. Another map may have sent the comment to another one.
+    /// It is in this thread. Another map may have sent the comment to another one.
     AlreadyThere(CommentId, Occupant),
     Deleted(CommentId),
     /// Its source is that of another comment.

@@ -54,7 +54,7 @@ fn rendered(markdown: &str) -> Content {
     content
 }
 
-/// Text in which HTML's entities stand for characters.
+/// Text in which HTML's entities represent characters.
 pub(super) fn decode(text: &str) -> String {
     let decoded = tree::text(&tree::parse(&text.replace('<', "&lt;")));
     decoded.trim().to_owned()

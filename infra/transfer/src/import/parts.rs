@@ -1,4 +1,4 @@
-//! Whether a source that says how long its lists are was read whole. A list may go on in another file.
+//! Whether a source that says how long its lists are was read whole. A list may continue in another file.
 
 use std::collections::{BTreeMap, HashSet};
 

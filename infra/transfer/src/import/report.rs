@@ -33,7 +33,7 @@ pub struct Report {
     pub missing: Vec<Missing>,
 }
 
-/// A list of which the source has a part, or a text with bytes that stand for no character.
+/// A list of which the source has a part, or a text with bytes that represent no character.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// Of a list, what it belongs to, such as a discussion; of a text, its comment or thread.

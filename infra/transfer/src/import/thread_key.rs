@@ -143,7 +143,7 @@ fn is_host(own: &str, host: &str) -> bool {
     own.eq_ignore_ascii_case(host) || own.eq_ignore_ascii_case(name)
 }
 
-/// Services that show a page under an address of their own, with the parameter that has the page's address.
+/// Services that show a page under their own address, with the parameter that has the page's address.
 const SERVICES: &[(&str, &str)] = &[
     ("translate.google.", "u"),
     ("translate.googleusercontent.com", "u"),

@@ -286,7 +286,7 @@ impl Importer<'_> {
         }
     }
 
-    /// What stands in the partition of a comment of an export. Of a placeholder that is nothing.
+    /// The items in the partition of an exported comment; none for a placeholder.
     fn attached(&self, placed: &Placed) -> rusqlite::Result<Attached> {
         if placed.staged.kept.is_some() && !placed.staged.is_placeholder {
             let mut attached = self.staging.attached(placed.id)?;

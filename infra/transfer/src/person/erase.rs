@@ -73,7 +73,7 @@ pub trait Machine {
     ///
     /// # Errors
     ///
-    /// When nobody can tell.
+    /// When it can't be told.
     fn is_unfinished(&self) -> io::Result<bool>;
 }
 
@@ -121,7 +121,7 @@ impl Eraser<'_> {
         Ok(Receipt { at: self.clock.now().to_string(), who: name, gone, stays: remains.stays, left: remains.left })
     }
 
-    /// Removes mails to the person, and those that tell others what the person wrote, with messages and changes. Whether the service
+    /// Removes emails to the person, and those that quote the person to others, with messages and changes. Whether the service
     /// had not followed up on everything.
     async fn erase_leftovers(
         &self,

@@ -1,4 +1,4 @@
-//! Writes what a person left as records of the native format: the profile, comments, likes, reports, and records of which the
+//! Exports a person's data as records of the native format: the profile, comments, likes, reports, and records of which the
 //! person is the author. What others wrote about the person is theirs and left out.
 
 use std::collections::BTreeMap;

@@ -238,7 +238,7 @@ pub async fn has_begun(store: &Store, thread: &ThreadId) -> Result<bool, Fault> 
     Ok(stored.is_some_and(|thread| thread.contains_key(thread::PARENTS)))
 }
 
-/// Begins to write a thread, or goes on after an import that ended early. `plan` is a hash of all that the comments and
+/// Begins to write a thread, or continues after an import that ended early. `plan` is a hash of all that the comments and
 /// their counts follow from.
 pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Result<WriteMode, Fault> {
     let (journal, stored, count) = (keys::import_journal(thread), keys::thread(thread), keys::count(thread));

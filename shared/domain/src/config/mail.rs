@@ -13,26 +13,26 @@ use crate::visible;
 
 /// Addresses of `SVC_MODERATION_MAIL`. Each gets a separate email.
 pub(super) const MAX_DIGESTS: usize = 50;
-/// What `SVC_PAGE_URL` accepts. Links to comments have a fragment of their own.
+/// What `SVC_PAGE_URL` accepts. Links to comments have their own fragment.
 const PAGE_URL: &str = "an http or https address with {type} and {id} behind its host, without user and fragment";
 /// Characters of `SVC_SITE_NAME`.
 pub(super) const MAX_SITE_NAME: usize = 100;
 
 #[derive(Clone, Debug)]
 pub struct Mail {
-    /// `SVC_MAIL_FROM`: the address that mails come from
+    /// `SVC_MAIL_FROM`: the sender of emails
     pub from: String,
     /// [`Config::public_url`], the base of links to the service
     pub public_url: String,
     /// [`Config::site_name`]
     pub site_name: String,
-    /// `SVC_SMTP_URL`; without it mails go to SES
+    /// `SVC_SMTP_URL`; without it emails go to SES
     pub smtp_url: Option<Secret>,
-    /// `SVC_MAIL_WAIT`: how long notices gather before a mail goes
+    /// `SVC_MAIL_WAIT`: how long notifications gather before an email is sent
     pub wait: Duration,
     /// `SVC_MODERATION_MAIL`: addresses that get a digest
     pub moderators: Vec<String>,
-    /// `SVC_MODERATION_MAIL_FOR`: the digest names new comments that everyone sees too, besides those that wait
+    /// `SVC_MODERATION_MAIL_FOR`: the digest lists public new comments too, not only those held
     pub digest_has_all: bool,
     /// `MAIL_CONFIGURATION_SET`: of SES, which reports bounces and complaints
     pub configuration_set: Option<String>,

@@ -1,4 +1,4 @@
-//! Variables of the environment that are named as settings are and that nothing reads, such as a setting with a typing mistake.
+//! Environment variables that are named like settings but that nothing reads, such as a misspelled setting.
 
 /// The beginning of every setting's name.
 const PREFIX: &str = "SVC_";

@@ -12,14 +12,14 @@ use crate::time::{Timestamp, stored};
 
 /// Muted threads. The oldest gives way.
 pub(super) const MAX_MUTED: usize = 100;
-/// Confirmations that an address is asked for in a week, and those of them that one network causes.
+/// Confirmation emails to an address in a week, and those of them that one network causes.
 const MAX_CONFIRMATIONS: usize = 3;
 const MAX_OF_NETWORK: usize = 2;
 /// Askers whose confirmation has not been sent yet. Others are not heard.
 pub(super) const MAX_ASKING: usize = 10;
 /// Askers who were confirmed. The oldest gives way.
 const MAX_CONFIRMED: usize = 50;
-/// Hexadecimal digits that stand for an asker.
+/// Hexadecimal digits that represent an asker.
 const ASKER: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -404,7 +404,7 @@ impl Enrolment {
         self.status == Status::Off && now.since(self.stopped_at) < MINUTE
     }
 
-    /// Deletes the address in such a way that nobody can enroll it again. `proven` is its hash if it was confirmed.
+    /// Deletes the address and blocks it from being enrolled again. `proven` is its hash if it was confirmed.
     pub(super) fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         let proven = proven.or(self.proven.take());
         self.clear();

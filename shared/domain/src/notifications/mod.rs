@@ -67,7 +67,7 @@ pub type MailStep = claim::WorkerStep<Mail>;
 /// The email that a worker sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mail {
-    /// The owner of the address is asked to confirm this asker.
+    /// The owner of the address was asked to confirm this asker.
     Confirm(Asker),
     /// These notices, as numbers, and how many more.
     Notify(BTreeSet<u64>, u64),
@@ -156,7 +156,7 @@ impl NotificationState {
         self.schedule.confirming.as_ref().and_then(|name| self.enrolment.asker(name))
     }
 
-    /// Deletes the address in such a way that nobody can enroll it again. `proven` is its hash if it was confirmed.
+    /// Deletes the address and blocks it from being enrolled again. `proven` is its hash if it was confirmed.
     /// Unsubscribing again within a minute changes nothing, so that a link pressed repeatedly writes little.
     pub fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         if !self.enrolment.was_just_stopped(now) {
@@ -173,7 +173,7 @@ impl NotificationState {
         }
     }
 
-    /// What stays when an unsubscribed recipient is erased: that nobody may enroll the address.
+    /// What stays when an unsubscribed recipient is erased: a block against enrolling the address again.
     #[must_use]
     pub fn refusal(&self) -> Option<Self> {
         let enrolment = self.enrolment.refusal()?;
@@ -423,7 +423,7 @@ impl NotificationState {
         }
     }
 
-    /// What the asker wrote is gone, so that the owner is not asked.
+    /// The asker's comments are gone, so the owner is not asked.
     pub fn dismiss(&mut self) {
         self.schedule.claim = None;
         self.enrolment.dismiss(self.schedule.confirming.take().as_deref());

@@ -192,7 +192,7 @@ impl Schedule {
         newer
     }
 
-    /// Lets comments wait whose email was refused along with older ones. They have a day of their own.
+    /// Lets comments wait whose email was refused along with older ones. They have their own day.
     pub(super) fn retry_newer(&mut self, newer: BTreeSet<u64>, now: Timestamp) {
         for id in newer {
             self.add(id);

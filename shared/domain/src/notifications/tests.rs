@@ -122,7 +122,7 @@ fn waits_grow_and_a_day_has_at_most_ten_mails() {
     for at in &mails {
         assert!(mails.iter().filter(|other| (*at..*at + DAY).contains(*other)).count() <= MAX_MAILS);
     }
-    // The bound holds by itself, however short the waits are.
+    // The limit holds on its own, however short the waits are.
     state.schedule.sent = (0..10).map(|n| now + Duration::from_millis(n)).collect();
     assert!(state.schedule.next(now + MINUTE, WAIT) >= now + DAY);
 }

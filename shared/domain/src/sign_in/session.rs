@@ -102,7 +102,7 @@ impl Sessions {
         Some(RefreshToken { generation: self.live[place].generation, ..*token })
     }
 
-    /// Whether the session of a token goes on.
+    /// Whether the session of a token continues.
     #[must_use]
     pub fn has(&self, token: &RefreshToken, epoch: u64, now: Timestamp) -> bool {
         self.epoch == epoch && self.live.iter().any(|session| session.nonce == token.nonce && !session.is_over(now))

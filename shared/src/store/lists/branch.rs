@@ -1,7 +1,7 @@
 //! Pages of everything below a comment, in reading order: each comment directly before its own replies, siblings oldest first.
 //!
 //! The walk goes down and up the tree with a level for each comment whose replies it is reading. A cursor is the path from below the
-//! first comment to the edge of its page, so that the walk goes on where the edge was, even if that is gone.
+//! first comment to the edge of its page, so that the walk continues where the edge was, even if that is gone.
 
 use std::collections::VecDeque;
 

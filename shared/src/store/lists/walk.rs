@@ -103,7 +103,7 @@ impl Walk {
     }
 
     /// The cursors around the page from `first` to `last`, which are `None` on an empty page. `more` says whether the
-    /// list goes on in the direction of the walk. In the other direction it does, because the walk came from there.
+    /// list continues in the direction of the walk. In the other direction it does, because the walk came from there.
     pub(in crate::store) fn cursors(
         self,
         first: Option<CommentId>,

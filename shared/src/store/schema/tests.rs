@@ -28,7 +28,7 @@ use crate::domain::webhook::{self, Delivery, Endpoint};
 use crate::store::keys::{Item, tests::keys_and_kinds};
 use crate::store::{bans, idempotency as idempotency_row, read, users};
 
-/// Texts that are not any text: names of enums, and ids with a form of their own.
+/// Texts that are not any text: names of enums, and ids with their own form.
 const SAMPLES: &[(&str, &str, &str)] = &[
     ("comment", "s", "pending"),
     ("comment.resolution", "s", "reviewed"),

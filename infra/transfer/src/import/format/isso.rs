@@ -137,7 +137,7 @@ fn text(row: &Row<'_>, column: usize) -> String {
     }
 }
 
-/// A row with bytes that stand for no character.
+/// A row with bytes that represent no character.
 fn missing(row: &Row<'_>, id: usize, columns: Range<usize>) -> Option<Record> {
     let (mut total, mut replaced) = (0, 0);
     for column in columns {

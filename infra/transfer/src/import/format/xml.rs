@@ -42,7 +42,7 @@ pub(super) struct Element {
     children: Vec<Element>,
     /// A value in it was too long, and is not all there.
     pub(super) is_oversized: bool,
-    /// Characters in it that stand for bytes in an unknown encoding.
+    /// Characters in it that represent bytes in an unknown encoding.
     replaced: u64,
 }
 
@@ -84,7 +84,7 @@ pub(super) struct Xml {
     watch: Watch,
     /// What the file says of its text.
     encoding: &'static Encoding,
-    /// Characters read so far that stand for bytes in an unknown encoding.
+    /// Characters read so far that represent bytes in an unknown encoding.
     replaced: Cell<u64>,
     buffer: Vec<u8>,
     /// The names of the open elements.

@@ -34,7 +34,7 @@ impl Candidate {
         self.thread == occupant.thread && self.sources().any(|own| *own == source) && same_writer
     }
 
-    /// All under which the comment may stand, or have stood, in the table.
+    /// All sources that the comment may have, or have had, in the table.
     fn sources(&self) -> impl Iterator<Item = &SourceId> {
         std::iter::once(&self.source).chain(&self.erased)
     }

@@ -152,7 +152,7 @@ struct Builder {
     /// The innermost element is the last.
     open: Vec<Element>,
     done: Vec<Node>,
-    /// The attributes of a link that has not ended. It goes on when a paragraph that it began in is closed.
+    /// The attributes of a link that has not ended. It continues when a paragraph that it began in is closed.
     link: Option<Vec<(String, String)>>,
 }
 

@@ -49,7 +49,7 @@ pub struct Page {
 }
 
 impl Staging {
-    /// The threads whose comments stand, stood or will stand in the table.
+    /// The threads whose comments are, were or will be in the table.
     pub fn targets(&self) -> rusqlite::Result<Vec<Target>> {
         let query = "SELECT target, max(fate IN ('new', 'placeholder')) FROM comment WHERE slot IS NOT NULL
             GROUP BY target ORDER BY target";
