@@ -114,7 +114,7 @@ async fn no_connection_and_no_address_are_for_review() {
 }
 
 #[tokio::test]
-async fn akismet_is_told_what_it_needs() {
+async fn akismet_gets_the_fields_that_it_needs() {
     for (path, asked_path) in [
         ("", "/1.1/comment-check"),
         ("/", "/1.1/comment-check"),

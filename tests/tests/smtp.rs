@@ -57,7 +57,7 @@ fn received(folder: &TempDir) -> Vec<String> {
 
 #[tokio::test]
 #[ignore = "needs an SMTP server; .ci/run smtp"]
-async fn a_mail_waits_for_a_server_that_is_down() {
+async fn an_email_waits_for_a_server_that_is_down() {
     let (port, folder) = (free_port(), tempfile::tempdir().unwrap());
     let url = format!("smtp://user:p%40ss@localhost:{port}");
     let world = World::with(&[&MAIL[..], &[("SVC_SMTP_URL", &*url)]].concat());

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_fails_before_it_is_handed_a_mail_has_not_taken_it() {
+    async fn a_server_that_fails_before_the_message_has_not_accepted_it() {
         for fails_at in ["GREETING", "EHLO", "NOOP"] {
             for failure in [Failure::Closes, Failure::SaysNothing] {
                 let bounds = Bounds { connecting: SHORT, ..BOUNDS };
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_fails_with_a_mail_in_its_hands_may_have_taken_it() {
+    async fn a_server_that_fails_after_the_message_may_have_accepted_it() {
         for failure in [Failure::Closes, Failure::SaysNothing] {
             let smtp = sender(".", failure, Bounds { sending: SHORT, ..BOUNDS }).await;
             for attempt in 1..=2 {

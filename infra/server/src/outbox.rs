@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_mails_without_letting_them_run_anything() {
+    fn the_page_shows_emails_without_letting_them_run_anything() {
         let clock = Clock::system();
         let queues = Queues::temporary(Vec::new(), clock.clone(), Random::system()).unwrap();
         let outbox = Outbox::temporary(queues, "Feedback", clock).unwrap();

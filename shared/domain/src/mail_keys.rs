@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_survives_its_way_through_a_mail_and_fits_in_a_header() {
+    fn a_token_survives_an_email_and_fits_in_a_header() {
         let thread = keys("a").thread(&ThreadId::new("posts", "1").unwrap());
         let stop = |thread| Purpose::Stop { thread };
         for (purpose, length) in [(confirm("ada@example.org"), 66), (stop(None), 60), (stop(Some(thread)), 60)] {

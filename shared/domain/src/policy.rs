@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn the_author_is_whom_the_host_has_named_and_no_guest() {
+    fn the_author_is_the_user_that_the_host_names_and_never_a_guest() {
         let of = |author: Option<u64>| Thread { author: author.map(UserId), ..Thread::default() };
         let (by_owner, by_guest) = (owned(State::Approved, 0), Comment { user: None, ..owned(State::Approved, 0) });
         assert!(is_author(&of(Some(7)), &by_owner));
@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_bans_themselves_or_whom_the_settings_name() {
+    fn moderators_ban_neither_themselves_nor_users_named_in_the_settings() {
         let no = "forbidden";
         let config = config(&[("SVC_MODERATORS", "9, auth0|grace"), ("SVC_JWT_ISSUER", "https://id.example")]);
         let salt = config.visitor_salt.clone();
@@ -624,7 +624,7 @@ mod tests {
     }
 
     #[test]
-    fn guests_are_notified_of_answers_where_they_subscribed_and_mention_nobody() {
+    fn guests_are_notified_of_replies_where_they_subscribed_and_mention_no_one() {
         let guest =
             |name: &str| Comment { user: None, guest: Some(Visitor(name.to_owned())), ..owned(State::Approved, 0) };
         let recipient = Recipient("mHash".to_owned());
@@ -647,7 +647,7 @@ mod tests {
     }
 
     #[test]
-    fn comments_wait_for_approval_where_it_is_required_of_everyone_or_of_whom_no_moderator_trusts() {
+    fn comments_are_held_where_approval_is_required_of_everyone_or_of_untrusted_writers() {
         let now = Timestamp(1_700_000_000_000);
         let id = CommentId::slots(now, 0).unwrap().next().unwrap();
         let (new, approved) = (Trust::default(), Trust::default().after(id, Decided::Approved));

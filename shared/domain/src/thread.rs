@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_that_of_a_web_page_and_names_nobody() {
+    fn an_address_is_that_of_a_web_page_without_a_user() {
         for good in
             ["https://example.org", "http://localhost:8080/a?b#c", "HTTPS://example.org/é/@ada", "https://[::1]/"]
         {
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn the_title_of_a_page_is_trimmed_cut_and_without_what_nobody_sees() {
+    fn the_title_of_a_page_is_trimmed_cut_and_free_of_invisible_characters() {
         for (given, kept) in [
             (" \t Tea\n", Some("Tea")),
             ("a\u{0}b\u{7f}c\u{85}d\u{2028}e", Some("abcde")),

@@ -677,7 +677,7 @@ fn the_address_of_a_handle_is_percent_encoded() {
 }
 
 #[test]
-fn a_mention_means_the_longest_handle_that_somebody_has() {
+fn a_mention_means_the_longest_handle_of_a_known_user() {
     let mentions = markdown::mentions("@adaさん @田中さんへ @ada @nobody");
     assert_eq!(mentions.tries(), ["adaさん", "ada", "田中さんへ", "田中", "nobody"]);
     let known = ["田中", "ada"].map(str::to_owned);
@@ -692,7 +692,7 @@ fn a_handle_split_by_the_parser_is_one_mention() {
 }
 
 #[test]
-fn code_links_images_and_addresses_mention_nobody() {
+fn code_links_images_and_addresses_mention_no_one() {
     for body in [
         "`@ada`",
         "```\n@ada\n```",

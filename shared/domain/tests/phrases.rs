@@ -23,7 +23,7 @@ fn matched(phrase: &str, body: &str) -> Option<String> {
 }
 
 #[test]
-fn a_match_is_what_stands_in_the_text() {
+fn a_match_is_as_written_in_the_text() {
     for (phrase, body, words) in [
         ("casino", "a CaSiNo here", "CaSiNo"),
         ("casino", "c&#97;sino", "casino"),
@@ -41,7 +41,7 @@ fn a_match_is_what_stands_in_the_text() {
 }
 
 #[test]
-fn a_match_in_a_link_is_what_stands_in_its_address_or_its_title() {
+fn a_match_in_a_link_is_the_text_of_its_address_or_title() {
     for (body, words) in [
         ("[x](http://CASINO.example)", "CASINO"),
         ("[x](//c%61sino.example)", "c%61sino"),

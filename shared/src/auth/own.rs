@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_of_ours_says_who_somebody_is_whatever_the_host_expects_of_its_own() {
+    async fn our_own_token_identifies_a_user_whatever_the_host_expects_of_its_tokens() {
         let row = Arc::new(Row::default());
         row.publish(&seed("a"), at(0));
         let token = sign(&seed("a"), &ada(), at(0)).unwrap();

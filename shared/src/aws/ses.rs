@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_mail_is_sent_whole_by_a_signed_request() {
+    async fn an_email_is_sent_whole_by_a_signed_request() {
         let server = Loopback::start(r#"{"MessageId":"1"}"#).await;
         ses(&server.url).send(&mail()).await.unwrap();
         let request = &server.requests()[0];

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_the_languages_not_named() {
+    fn a_star_represents_the_languages_not_named() {
         for (header, expected) in [("*", "en"), ("xx, *;q=0.1", "en"), ("de;q=0.5, *", "en"), ("fr, *;q=0", "fr")] {
             assert_eq!(language(Some(header)), expected, "{header}");
         }

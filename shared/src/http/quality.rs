@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_members_that_are_not_named() {
+    fn a_star_represents_the_members_not_named() {
         assert_eq!(weight_of("gzip;q=0, *", "gzip"), Some(0));
         assert_eq!(weight_of("*, gzip;q=0", "gzip"), Some(0));
         assert_eq!(weight_of("br, *;q=0.1", "gzip"), Some(100));

@@ -289,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ipv6_address_stands_for_its_network() {
+    fn an_ipv6_address_represents_its_network() {
         let cut = |ip: &str| network(ip.parse().unwrap()).to_string();
         assert_eq!(cut("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
         assert_eq!(cut("::ffff:192.0.2.1"), "192.0.2.1");

@@ -255,7 +255,7 @@ async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
 }
 
 #[tokio::test]
-async fn a_ban_rejects_a_thousand_comments_and_the_next_one_goes_on_with_older_ones() {
+async fn a_ban_rejects_a_thousand_comments_and_the_next_one_continues_with_older_ones() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let mut ids = Vec::new();

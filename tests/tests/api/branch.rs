@@ -141,7 +141,7 @@ async fn what_is_hidden_is_left_out_with_everything_below_it() {
 }
 
 #[tokio::test]
-async fn a_placeholder_stands_above_its_replies() {
+async fn a_placeholder_is_above_its_replies() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let root = ada.comment(THREAD, "root").await;
@@ -154,7 +154,7 @@ async fn a_placeholder_stands_above_its_replies() {
 }
 
 #[tokio::test]
-async fn a_page_reads_two_hundred_comments_at_most_and_then_goes_on() {
+async fn a_page_reads_at_most_two_hundred_comments_and_then_continues() {
     let world = World::with(&[("SVC_WRITE_LIMIT", "100000"), ("SVC_READ_LIMIT", "100000")]);
     let ada = world.user(7, "Ada");
     let root = ada.comment(THREAD, "root").await;

@@ -58,7 +58,7 @@ async fn fifty_comments_of_one_thread_are_approved_together() {
 }
 
 #[tokio::test]
-async fn dismissing_what_nobody_reported_is_done_and_not_logged() {
+async fn dismissing_a_comment_without_reports_succeeds_and_is_not_logged() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let (one, other) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);

@@ -118,7 +118,7 @@ async fn a_comment_counts_once_however_often_it_is_counted() {
 }
 
 #[tokio::test]
-async fn a_job_that_ran_out_of_time_goes_on_where_it_stopped() {
+async fn a_job_that_ran_out_of_time_continues_where_it_stopped() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let Tree { top, below, .. } = tree(&world, &ada).await;

@@ -78,7 +78,7 @@ async fn a_part_of_the_widget_is_kept_for_good() {
 }
 
 #[tokio::test]
-async fn at_another_hash_stands_the_present_part_which_no_cache_keeps() {
+async fn another_hash_returns_the_present_part_which_no_cache_keeps() {
     let guest = World::new().guest().with(ORIGIN, "https://blog.example");
     let present = guest.get(&writer(&guest).await).await.ok(200);
     let older = guest.clone().with(ACCEPT_ENCODING, "gzip").get(&format!("embed/{WRITER}")).await.ok(200);

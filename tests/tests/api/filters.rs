@@ -135,7 +135,7 @@ async fn a_filtered_queue_is_walked_both_ways_and_its_cursors_are_its_own() {
 }
 
 #[tokio::test]
-async fn a_filtered_page_looks_through_200_comments_at_most_and_may_be_empty_and_go_on() {
+async fn a_filtered_page_reads_at_most_200_comments_and_may_be_empty_and_continue() {
     let world = World::with(&[HELD, LIMITS, ("SVC_WRITE_LIMIT", "1000000")]);
     let ada = world.user(7, "Ada");
     let tea = ada.comment("posts/1", "tea").await;

@@ -61,7 +61,7 @@ async fn head_counts_like_get_and_is_refused_like_it() {
 }
 
 #[tokio::test]
-async fn head_answers_304_to_who_has_the_body() {
+async fn head_returns_304_to_a_client_that_has_the_body() {
     let world = World::new();
     let tag = world.guest().get("ui").await.ok(200).header("etag").to_owned();
     let known = head(&world.guest().with(IF_NONE_MATCH, &tag), "ui").await.ok(304);
@@ -69,7 +69,7 @@ async fn head_answers_304_to_who_has_the_body() {
 }
 
 #[tokio::test]
-async fn head_at_the_link_of_a_mail_stops_no_mails() {
+async fn head_at_an_unsubscribe_link_unsubscribes_no_one() {
     let world = World::with(&MAIL);
     let ada = world.claiming(&json!({ "sub": "7", "name": "Ada", "email": "ada@example.org" }));
     let chosen = ada.put("me/notifications", wants(&["replies"])).await.ok(200);

@@ -46,7 +46,7 @@ async fn a_moderator_removes_an_image_and_its_thumbnail() {
 }
 
 #[tokio::test]
-async fn nobody_but_a_moderator_removes_an_image() {
+async fn only_a_moderator_removes_an_image() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let ada = world.user(7, "Ada");
     let urls = stored(&world, &upload(&ada, &dot(1)).await.ok(201)).await;

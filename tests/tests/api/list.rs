@@ -63,7 +63,7 @@ async fn a_page_is_answered_whole() {
 }
 
 #[tokio::test]
-async fn a_thread_nobody_wrote_to_is_an_empty_page() {
+async fn a_thread_without_comments_is_an_empty_page() {
     let reply = World::new().guest().get("posts/none/comments").await.ok(200);
     assert_eq!(reply.json["data"], json!([]));
     let meta = &reply.json["meta"];

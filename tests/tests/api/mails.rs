@@ -90,7 +90,7 @@ fn header<'a>(mail: &'a SentMail, name: &str) -> &'a str {
 }
 
 #[tokio::test]
-async fn a_member_is_told_of_answers_to_a_comment_that_asked_for_it() {
+async fn a_member_is_notified_of_replies_to_a_comment_that_subscribed() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let asked = subscribe(&ada, "posts/1").await;
@@ -108,7 +108,7 @@ async fn a_member_is_told_of_answers_to_a_comment_that_asked_for_it() {
 }
 
 #[tokio::test]
-async fn nobody_is_told_who_did_not_ask_and_nobody_of_their_own_comments() {
+async fn only_subscribers_are_notified_and_never_of_their_own_comments() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let asked = subscribe(&ada, "posts/1").await;
@@ -123,7 +123,7 @@ async fn nobody_is_told_who_did_not_ask_and_nobody_of_their_own_comments() {
 }
 
 #[tokio::test]
-async fn a_mail_says_whose_it_is_and_how_to_stop_it() {
+async fn an_email_names_its_sender_and_a_way_to_unsubscribe() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let asked = subscribe(&ada, "posts/1").await;
@@ -143,7 +143,7 @@ async fn a_mail_says_whose_it_is_and_how_to_stop_it() {
 }
 
 #[tokio::test]
-async fn one_click_stops_mails_in_either_encoding_of_forms() {
+async fn one_click_unsubscribes_in_either_encoding_of_forms() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     choose(&ada, wants(&["replies"])).await;
@@ -163,7 +163,7 @@ async fn one_click_stops_mails_in_either_encoding_of_forms() {
 }
 
 #[tokio::test]
-async fn one_mail_holds_all_that_gathered() {
+async fn one_email_has_everything_that_gathered() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let (one, two) = (subscribe(&ada, "posts/1").await, subscribe(&ada, "posts/2").await);
@@ -176,7 +176,7 @@ async fn one_mail_holds_all_that_gathered() {
 }
 
 #[tokio::test]
-async fn a_mail_about_many_threads_has_no_line_that_servers_refuse() {
+async fn an_email_about_many_threads_has_no_line_that_servers_refuse() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     for post in 0..40 {
@@ -254,7 +254,7 @@ async fn strangers_delay_the_confirmation_of_an_owner_and_do_not_prevent_it() {
 }
 
 #[tokio::test]
-async fn an_address_that_was_confirmed_is_told_nothing_that_a_stranger_subscribed_it_to() {
+async fn a_confirmed_address_gets_nothing_that_a_stranger_subscribed_it_to() {
     let world = world();
     let (ada, stranger) = (world.guest(), world.guest());
     let bob = member(&world, 8, "Bob");
@@ -326,7 +326,7 @@ async fn a_visitor_who_was_confirmed_subscribes_elsewhere_without_another_confir
 }
 
 #[tokio::test]
-async fn each_device_of_a_guest_is_confirmed_by_a_mail_of_its_own() {
+async fn each_device_of_a_guest_is_confirmed_by_its_own_email() {
     let world = world();
     let (laptop, phone, bob) = (world.guest(), world.guest(), member(&world, 8, "Bob"));
     let of_laptop = subscribe_as_guest(&laptop, "ada@example.org").await;
@@ -465,7 +465,7 @@ async fn pages_of_links_and_confirmations_speak_four_languages() {
 }
 
 #[tokio::test]
-async fn a_member_who_stopped_by_a_link_turns_mails_on_again() {
+async fn a_member_who_unsubscribed_by_a_link_turns_emails_on_again() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     choose(&ada, wants(&["replies"])).await;
@@ -520,7 +520,7 @@ impl TwoRoles {
 }
 
 #[tokio::test]
-async fn who_stops_all_mails_gets_none_whoever_they_are_for() {
+async fn unsubscribing_from_everything_stops_emails_to_every_user_of_the_address() {
     for stopped in ["posts/1", "posts/2"] {
         let both = TwoRoles::new().await;
         let mails = both.answered().await;
@@ -540,7 +540,7 @@ async fn who_stops_all_mails_gets_none_whoever_they_are_for() {
 }
 
 #[tokio::test]
-async fn a_mail_that_waits_does_not_go_once_its_address_has_stopped() {
+async fn a_waiting_email_is_not_sent_after_an_unsubscribe() {
     let both = TwoRoles::new().await;
     let mails = both.answered().await;
     let parent = both.of_member;
@@ -643,7 +643,7 @@ async fn a_member_who_confirmed_an_address_and_stopped_needs_no_second_confirmat
 }
 
 #[tokio::test]
-async fn likes_edits_and_renames_tell_nobody() {
+async fn likes_edits_and_renames_notify_no_one() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     choose(&ada, wants(&["replies", "mentions", "own_records"])).await;
@@ -761,7 +761,7 @@ async fn who_has_stopped_is_not_enrolled_again_by_others_and_the_address_is_forg
 }
 
 #[tokio::test]
-async fn members_choose_what_they_are_told() {
+async fn members_choose_their_notifications() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let nothing = json!({ "email": null, "state": "off", "replies": false, "mentions": false, "own_records": false });
@@ -984,7 +984,7 @@ async fn edits_mention_nobody_and_a_member_mentions_fifty_an_hour() {
 }
 
 #[tokio::test]
-async fn whoever_has_the_handle_is_told_of_a_mention_and_nobody_else() {
+async fn only_users_with_the_handle_are_notified_of_a_mention() {
     let world = world();
     for (id, name, email) in [(1, "李雷", "li"), (2, "韩梅梅", "han"), (3, "王芳", "wang"), (4, "_", "underscore")]
     {
@@ -997,7 +997,7 @@ async fn whoever_has_the_handle_is_told_of_a_mention_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn of_many_who_share_a_handle_those_who_wrote_in_the_thread_are_told_first() {
+async fn of_users_who_share_a_handle_the_threads_writers_are_notified_first() {
     let world = world();
     let namesake = |id: u64, name: &str| {
         world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": format!("ada{id}@example.org") }))
@@ -1031,7 +1031,7 @@ async fn a_record_that_comes_again_counts_no_mention_again() {
 }
 
 #[tokio::test]
-async fn a_thousand_answers_are_told_in_a_handful_of_mails_and_each_once() {
+async fn a_thousand_replies_are_announced_in_a_handful_of_emails_each_once() {
     let world = world();
     let ada = member(&world, 7, "Ada");
     let asked = subscribe(&ada, "posts/1").await;
@@ -1053,7 +1053,7 @@ async fn a_thousand_answers_are_told_in_a_handful_of_mails_and_each_once() {
 }
 
 #[tokio::test]
-async fn a_comment_is_told_once_it_is_approved_and_never_when_it_is_gone_by_then() {
+async fn a_comment_is_announced_once_it_is_approved_and_never_if_it_is_gone_by_then() {
     let world = world();
     let held = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
     let (ada, bob) = (member(&world, 7, "Ada"), member(&held, 8, "Bob"));
@@ -1072,7 +1072,7 @@ async fn a_comment_is_told_once_it_is_approved_and_never_when_it_is_gone_by_then
 }
 
 #[tokio::test]
-async fn a_text_that_waits_is_told_once_it_is_accepted_and_once_only() {
+async fn a_held_text_is_announced_once_it_is_accepted_and_only_once() {
     let doubt = [("SVC_SPAM_REVIEW", "casino")];
     let world = World::with(&[&MAIL[..], &doubt].concat());
     let ada = member(&world, 7, "Ada");
@@ -1192,7 +1192,7 @@ async fn addresses_with_parts_that_no_domain_has_are_refused() {
 }
 
 #[tokio::test]
-async fn links_of_mails_have_the_configured_base_whatever_host_was_asked() {
+async fn links_in_emails_have_the_configured_base_whatever_host_was_requested() {
     let world = world();
     let forged = world.guest().with(http::header::HOST, "evil.test");
     let asked = subscribe_as_guest(&forged, "grace@example.org").await;
@@ -1223,7 +1223,7 @@ async fn no_plain_address_is_in_the_table_or_in_a_queue() {
 }
 
 #[tokio::test]
-async fn a_message_that_comes_again_and_late_tells_nothing_again() {
+async fn a_message_that_arrives_again_late_notifies_no_one_again() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let asked = subscribe(&ada, "posts/1").await;
@@ -1237,7 +1237,7 @@ async fn a_message_that_comes_again_and_late_tells_nothing_again() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_at_any_step_tells_each_comment_once() {
+async fn a_worker_that_is_killed_at_any_step_announces_each_comment_once() {
     for steps in 1.. {
         let world = world();
         let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
@@ -1288,7 +1288,7 @@ async fn a_worker_that_is_killed_after_a_confirmation_went_loses_no_notice() {
 }
 
 #[tokio::test]
-async fn a_mail_that_is_sent_again_after_a_kill_has_the_same_name_whatever_kind_it_is() {
+async fn an_email_that_is_sent_again_after_a_kill_keeps_its_message_id() {
     let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_SPAM_REVIEW", "casino")];
     for recipient in ["u7", "mods"] {
         for steps in 1.. {
@@ -1340,7 +1340,7 @@ async fn a_worker_that_is_killed_between_the_servers_acceptance_and_its_note_sen
 }
 
 #[tokio::test]
-async fn a_mail_that_the_server_refuses_goes_when_it_is_back_and_for_a_day() {
+async fn an_email_that_the_server_refuses_is_retried_for_a_day() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let asked = subscribe(&ada, "posts/1").await;
@@ -1422,7 +1422,7 @@ async fn what_ses_says_in_words_is_no_failure() {
 }
 
 #[tokio::test]
-async fn a_recipient_who_is_due_when_mails_are_turned_off_is_no_failure() {
+async fn a_recipient_who_is_due_when_email_is_turned_off_is_no_failure() {
     let world = World::new();
     world.send_delivery("u7").await;
     world.finish_jobs().await;
@@ -1430,7 +1430,7 @@ async fn a_recipient_who_is_due_when_mails_are_turned_off_is_no_failure() {
 }
 
 #[tokio::test]
-async fn each_moderator_gets_a_digest_whatever_becomes_of_the_others() {
+async fn each_moderator_gets_a_digest_even_if_others_fail() {
     let mods = [("SVC_MODERATION_MAIL", "ada@example.org,bob@example.org"), ("SVC_REQUIRE_APPROVAL", "true")];
     let world = World::with(&[&MAIL[..], &mods].concat());
     world.user(7, "Ada").comment("posts/1", "please").await;
@@ -1536,7 +1536,7 @@ async fn a_subscription_costs_the_create_nothing() {
 }
 
 #[tokio::test]
-async fn a_mail_keeps_to_its_bounds() {
+async fn an_email_keeps_to_its_limits() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let asked = subscribe(&ada, "posts/1").await;

@@ -414,7 +414,7 @@ async fn a_page_of_another_origin_is_no_place_to_return_to() {
 }
 
 #[tokio::test]
-async fn a_flow_that_somebody_else_started_signs_nobody_in() {
+async fn a_flow_that_another_visitor_started_signs_no_one_in() {
     let fake = Fake::start().await;
     let world = fake.world(&[]);
     let guest = world.guest();
@@ -689,7 +689,7 @@ async fn a_token_of_the_hosts_acts_for_no_account_elsewhere() {
 }
 
 #[tokio::test]
-async fn whoever_was_on_the_way_when_the_service_was_killed_starts_again_as_the_same_person() {
+async fn a_reader_who_was_signing_in_when_the_service_was_killed_starts_again_as_the_same_person() {
     let fake = Fake::start().await;
     let settings = [&fake.settings()[..], &[("SVC_MODERATORS", "github:7")]].concat();
     for at_callback in [true, false] {

@@ -7,7 +7,7 @@ use tests::{MAIL, by_guest, wants};
 use crate::mails::{choose, links, member, press, sent, subjects, subscribe, subscribe_as_guest, world};
 
 #[tokio::test]
-async fn the_writer_gets_a_mail_with_the_own_text_the_reason_and_the_note() {
+async fn the_writer_gets_an_email_with_the_text_the_reason_and_the_note() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let parent = bob.comment("posts/1", "what Bob says").await;
@@ -33,7 +33,7 @@ async fn the_writer_gets_a_mail_with_the_own_text_the_reason_and_the_note() {
 }
 
 #[tokio::test]
-async fn a_comment_that_waited_is_told_of_when_it_is_rejected() {
+async fn the_rejection_of_a_held_comment_is_announced() {
     let world = world();
     let held = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
     let (asking, member_on) = (member(&held, 7, "Ada"), member(&held, 8, "Bob"));
@@ -54,7 +54,7 @@ async fn a_comment_that_waited_is_told_of_when_it_is_rejected() {
 }
 
 #[tokio::test]
-async fn nobody_gets_a_mail_of_spam_of_a_rejection_undone_or_without_asking() {
+async fn spam_undone_rejections_and_missing_subscriptions_cause_no_email() {
     let world = world();
     let (ada, bob, moderator) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"), world.moderator());
     moderator.reject(subscribe(&ada, "posts/1").await, "spam", "no").await.ok(200);
@@ -74,7 +74,7 @@ async fn nobody_gets_a_mail_of_spam_of_a_rejection_undone_or_without_asking() {
 }
 
 #[tokio::test]
-async fn a_guest_gets_a_mail_only_at_an_address_that_was_confirmed() {
+async fn a_guest_gets_emails_only_at_a_confirmed_address() {
     let world = world();
     let (guest, moderator) = (world.guest(), world.moderator());
     let held = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
@@ -128,7 +128,7 @@ async fn mails_of_rejections_speak_four_languages() {
 }
 
 #[tokio::test]
-async fn one_mail_tells_of_rejections_and_of_answers() {
+async fn one_email_covers_rejections_and_replies() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let ids = [subscribe(&ada, "posts/1").await, subscribe(&ada, "posts/2").await];

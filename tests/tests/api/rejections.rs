@@ -30,7 +30,7 @@ fn rejected(reason: &Value, note: &Value, at: &str) -> Value {
 }
 
 #[tokio::test]
-async fn the_writer_reads_why_a_comment_was_rejected_and_nobody_else_does() {
+async fn only_the_writer_reads_why_a_comment_was_rejected() {
     let world = World::with(&[HELD]);
     let (ada, bob, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.moderator());
     let created = ada.write("posts/1", None, "x").await.ok(201);

@@ -104,7 +104,7 @@ async fn a_stranger_signs_in_by_the_code_of_a_mail_and_writes_under_a_name() {
 }
 
 #[tokio::test]
-async fn the_mail_names_site_and_host_and_has_no_link() {
+async fn the_email_names_site_and_host_and_has_no_link() {
     let world = World::with(&[&SIGN_IN[..], &[("SVC_SITE_NAME", "Blog & Co")]].concat());
     let page = world.guest().with(ORIGIN, "https://www.example.org");
     for (language, word) in [("en", "only on"), ("de", "nur auf"), ("es", "solo en"), ("fr", "uniquement sur")] {
@@ -219,7 +219,7 @@ async fn every_address_gets_the_same_answer_and_bounds_are_silent() {
 }
 
 #[tokio::test]
-async fn nobody_locks_the_owner_out_and_known_networks_have_codes_of_their_own() {
+async fn strangers_cannot_lock_the_owner_out_because_known_networks_have_their_own_codes() {
     let world = world();
     let home = world.guest();
     let mallory = world.guest();
@@ -392,7 +392,7 @@ async fn after_five_failures_in_an_hour_only_addresses_with_an_account_get_codes
 }
 
 #[tokio::test]
-async fn a_bounce_of_another_mail_stops_codes_to_the_address_and_counts_as_no_failed_code() {
+async fn a_bounce_of_another_email_stops_codes_to_the_address_without_counting_as_a_failed_code() {
     let world = World::with(&[&SIGN_IN[..], &MAIL].concat());
     for n in 0..6 {
         let event = json!({
@@ -425,7 +425,7 @@ async fn a_code_that_waits_is_not_sent_once_its_address_failed() {
 }
 
 #[tokio::test]
-async fn whoever_asks_for_a_code_causes_the_same_calls() {
+async fn every_request_for_a_code_causes_the_same_calls() {
     let world = world();
     let home = world.guest();
     sign_in(&world, &home, ADA).await;
@@ -726,7 +726,7 @@ async fn the_banned_sign_in_and_write_nothing() {
 }
 
 #[tokio::test]
-async fn signing_in_goes_on_in_read_only_mode() {
+async fn signing_in_continues_in_read_only_mode() {
     let world = World::with(&[&SIGN_IN[..], &[("SVC_READ_ONLY", "true")]].concat());
     let ada = sign_in(&world, &world.guest(), ADA).await;
     ada.actor.put("me/name", json!({ "name": "Ada" })).await.refused(423, "read_only");
@@ -762,7 +762,7 @@ async fn neither_table_nor_queue_nor_an_answer_has_an_address_or_a_code() {
 }
 
 #[tokio::test]
-async fn a_mail_server_that_is_down_gets_the_code_again_until_it_is_late() {
+async fn a_code_is_sent_again_to_a_mail_server_that_was_down_until_it_is_late() {
     let world = world();
     world.refuse_mails(2);
     let flow = start(&world.guest(), ADA).await;
@@ -788,7 +788,7 @@ fn given_up(world: &World) -> usize {
 }
 
 #[tokio::test]
-async fn a_recipient_whom_the_mail_server_refuses_is_tried_once() {
+async fn a_recipient_that_the_mail_server_refuses_is_tried_once() {
     let world = world();
     world.reject_mails_to("refused@sign-in.example");
     start(&world.guest(), "refused@sign-in.example").await;
@@ -829,7 +829,7 @@ async fn comes_and_goes(world: &World, ada: &Actor) -> bool {
 }
 
 #[tokio::test]
-async fn whoever_signs_in_while_the_service_dies_at_any_step_signs_in_again() {
+async fn a_reader_who_signs_in_while_the_service_dies_at_any_step_signs_in_again() {
     for steps in 0.. {
         let faults = Faults::new(21);
         let world = Setup::new(&SIGN_IN).faults(&faults).start();

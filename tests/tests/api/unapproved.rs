@@ -83,7 +83,7 @@ async fn a_writers_walks_hold_unapproved_comments_in_their_place() {
 }
 
 #[tokio::test]
-async fn another_visitor_goes_on_with_a_cursor_at_a_comment_hidden_from_them() {
+async fn another_visitor_continues_from_a_cursor_at_a_comment_hidden_from_them() {
     let mixed = Mixed::new(6).await;
     let page = mixed.ada.list("posts/1", "per_page=1&cursor=").await;
     assert_eq!(page.ids(), [mixed.all[5]]);

@@ -61,7 +61,7 @@ async fn url_refused(moderator: &Actor, url: &str) {
 }
 
 #[tokio::test]
-async fn a_new_comment_is_told_as_everyone_sees_it() {
+async fn a_new_comment_is_announced_as_everyone_sees_it() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     add(&world, &receiver, &ALL).await;
     world.moderator().put("posts/1", json!({ "author_id": 7, "title": "On threads" })).await.ok(200);
@@ -78,7 +78,7 @@ async fn a_new_comment_is_told_as_everyone_sees_it() {
 }
 
 #[tokio::test]
-async fn every_change_is_told_as_what_it_is_and_likes_and_names_are_not() {
+async fn every_change_causes_its_own_event_and_likes_and_names_cause_none() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let held = world.again(&[&WEBHOOKS[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
     add(&world, &receiver, &ALL).await;
@@ -143,7 +143,7 @@ async fn a_reply_below_a_comment_that_waits_is_told_when_everyone_sees_it() {
 }
 
 #[tokio::test]
-async fn a_text_that_waits_is_told_as_pending_alone() {
+async fn a_held_text_is_announced_as_pending_alone() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let strict = world.again(&[&WEBHOOKS[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
     let id = world.user(7, "Ada").comment("posts/1", "first").await;
@@ -176,7 +176,7 @@ async fn a_text_that_waits_is_told_as_pending_alone() {
 }
 
 #[tokio::test]
-async fn who_judges_comments_is_told_what_the_checks_found() {
+async fn judges_of_comments_get_the_findings_of_the_checks() {
     let world = World::with(&[&WEBHOOKS[..], &[("SVC_SPAM_REVIEW", "crypto")]].concat());
     let receiver = Receiver::start().await;
     add(&world, &receiver, &ALL).await;
@@ -215,7 +215,7 @@ async fn of_deleted_comments_the_ids_are_told_and_nothing_that_was_written() {
 }
 
 #[tokio::test]
-async fn a_comment_that_is_gone_by_then_is_told_without_its_words() {
+async fn a_comment_that_is_gone_by_then_is_announced_without_its_text() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     add(&world, &receiver, &["comment.created"]).await;
     receiver.answer(500);
@@ -232,7 +232,7 @@ async fn a_comment_that_is_gone_by_then_is_told_without_its_words() {
 }
 
 #[tokio::test]
-async fn an_endpoint_is_told_of_what_it_asked_for_and_only_while_it_is_enabled() {
+async fn an_endpoint_gets_the_events_it_subscribed_to_while_it_is_enabled() {
     let (world, first, second) = (World::with(&WEBHOOKS), Receiver::start().await, Receiver::start().await);
     let hook = add(&world, &first, &["comment.created"]).await;
     add(&world, &second, &["comment.updated", "comment.deleted"]).await;
@@ -331,7 +331,7 @@ async fn an_endpoint_that_is_gone_is_disabled_at_once() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_fails_for_five_days_is_disabled_and_the_moderators_are_told_once() {
+async fn an_endpoint_that_fails_for_five_days_is_disabled_and_the_moderators_are_warned_once() {
     let mail = [&MAIL[..], &WEBHOOKS, &[("SVC_MODERATION_MAIL", "mods@example.org")]].concat();
     let (world, receiver) = (World::with(&mail), Receiver::start().await);
     add(&world, &receiver, &["comment.created"]).await;
@@ -475,7 +475,7 @@ async fn a_record_of_the_stream_that_comes_again_is_the_same_message() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_at_any_step_tells_an_endpoint_at_least_once_and_under_one_id() {
+async fn a_worker_that_is_killed_at_any_step_calls_an_endpoint_at_least_once_under_one_id() {
     for steps in 1.. {
         let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
         let id = world.user(7, "Ada").comment("posts/1", "x").await;

@@ -179,7 +179,7 @@ async fn a_ban_rejects_what_was_written_before_it_and_nothing_that_was_decided_o
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_code_signs_in_once_and_its_session_goes_on() {
+async fn a_code_signs_in_once_and_its_session_continues() {
     let faults = Faults::new(33);
     let world = Setup::new(&SIGN_IN).faults(&faults).start();
     let mut sessions = Vec::new();
@@ -236,7 +236,7 @@ async fn a_sign_in_is_started_once_although_an_answer_of_the_table_got_lost() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn replies_to_somebody_who_is_being_erased_are_kept() {
+async fn replies_to_a_person_who_is_being_erased_are_kept() {
     let faults = Faults::new(35);
     let world = crate::faulty(&faults, &[]);
     let eve = world.user(9, "Eve");

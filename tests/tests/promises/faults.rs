@@ -326,7 +326,7 @@ async fn check_log(world: &World) {
 }
 
 #[tokio::test]
-async fn under_faults_everybody_who_asked_is_told_of_each_answer_once() {
+async fn under_faults_every_subscriber_is_notified_of_each_reply_once() {
     let faults = Faults::new(14);
     let settings = [&MAIL[..], &[("SVC_MAIL_WAIT", "0")]].concat();
     let world = Setup::new(&settings).faults(&faults).start();

@@ -32,7 +32,8 @@ pub(super) struct BackUp {
     /// ends in .gz; - is standard output
     #[arg(long, value_name = "FILE", verbatim_doc_comment)]
     pub(super) out: PathBuf,
-    /// Directory of data and secrets
+    /// Directory of the data and the
+    /// secrets
     #[arg(long, value_name = "DIR", default_value_os_t = production_data_dir(), verbatim_doc_comment)]
     pub(super) data_dir: PathBuf,
 }

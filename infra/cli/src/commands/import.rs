@@ -403,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_import_tells_how_far_it_is_and_how_long_the_rest_takes() {
+    fn an_import_reports_its_progress_and_the_time_left() {
         let reading = |bytes, total| Reading { comments: 7, bytes, total };
         let after = Duration::from_secs;
         assert_eq!(of_reading(reading(25, 100), after(10)), "7 comments read, 25% of the source, 30 seconds left");

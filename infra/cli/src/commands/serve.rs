@@ -48,7 +48,8 @@ pub(super) struct Options {
     /// any free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:3000", value_parser = address, verbatim_doc_comment)]
     pub(super) listen: SocketAddr,
-    /// Directory of data and secrets
+    /// Directory of the data and the
+    /// secrets
     #[arg(long, value_name = "DIR", default_value_os_t = production_data_dir(), verbatim_doc_comment)]
     pub(super) data_dir: PathBuf,
     /// Proxies whose X-Forwarded-For is

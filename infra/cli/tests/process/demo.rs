@@ -146,7 +146,7 @@ async fn without_a_demonstration_the_page_shows_an_empty_thread() {
 }
 
 #[tokio::test]
-async fn the_conversation_notifies_nobody_and_counts_for_no_limiter() {
+async fn the_conversation_notifies_no_one_and_counts_for_no_limiter() {
     let data_dir = tempfile::tempdir().unwrap();
     let mut command = on_data(&["--port", "0"], data_dir.path());
     command.envs(MAIL).envs([

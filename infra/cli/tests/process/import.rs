@@ -142,7 +142,7 @@ fn a_source_that_cannot_be_used_is_3_and_nothing_is_written() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told_before_a_data_directory_is_created() {
+fn a_missing_file_is_reported_before_a_data_directory_is_created() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     let missing = directory.path().join("none.xml");
@@ -188,7 +188,7 @@ fn a_source_that_has_only_a_part_is_imported_and_is_1() {
 }
 
 #[test]
-fn what_may_be_a_mistake_is_told_beside_the_report() {
+fn possible_mistakes_are_noted_beside_the_report() {
     let directory = tempfile::tempdir().unwrap();
     let (data, map) = (directory.path().join("data"), directory.path().join("map"));
     let (file, empty) = (directory.path().join("dump.xml"), directory.path().join("empty.xml"));

@@ -197,7 +197,7 @@ async fn mails_webhooks_names_and_counts_follow_from_everything_answered_before_
 }
 
 #[tokio::test]
-async fn what_could_not_be_followed_up_is_told_at_the_next_start_and_tried_again() {
+async fn changes_that_could_not_be_followed_up_are_reported_and_retried_at_the_next_start() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve_all(data_dir.path());
     member(&service, 7, "Ada", 60).comment("posts/1", "x").await;
@@ -232,7 +232,7 @@ async fn what_could_not_be_followed_up_is_told_at_the_next_start_and_tried_again
 }
 
 #[tokio::test]
-async fn a_job_that_was_given_up_is_told_at_the_next_start_and_tried_again() {
+async fn a_job_that_was_given_up_is_reported_and_retried_at_the_next_start() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
     let member = service.member();

@@ -244,7 +244,7 @@ async fn commands_find_the_data_directory_in_the_environment() {
 }
 
 #[tokio::test]
-async fn the_client_is_whom_a_trusted_proxy_names() {
+async fn the_client_is_the_one_that_a_trusted_proxy_names() {
     let folder = tempfile::tempdir().unwrap();
     let remaining = async |words: &[&str], name: &str| {
         let (service, address) = serve(&folder.path().join(name), words);
@@ -386,7 +386,7 @@ fn a_stop_finishes_what_began_and_ends_what_is_idle() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_supervisor_hears_when_it_is_ready_and_when_it_stops() {
+fn a_supervisor_is_notified_of_readiness_and_of_the_stop() {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::net::{SocketAddr, UnixDatagram};
     let folder = tempfile::tempdir().unwrap();

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_refusal_and_move_is_told_and_the_counts_come_last() {
+    fn every_refusal_and_move_is_reported_before_the_counts() {
         let expected = "refused 1 as time: 558\nmoved 1 (parent): 559\ncut 1, too long to be shown whole: 560\nposts/1: 3\n\
                         7 read: 2 new, 1 already there, 3 skipped (deleted 1, spam 2), 1 refused\n";
         assert_eq!(report().to_string(), expected);

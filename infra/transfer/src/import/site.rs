@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_two_sites_are_told_with_both_names() {
+    fn files_of_two_sites_are_reported_with_both_names() {
         let error = named(None, &[("a.xml", "one.example"), ("b.xml", "two.example")]).unwrap_err();
         assert!(error.starts_with("is of the site two.example, but a.xml of one.example; "), "{error}");
         assert!(error.contains("--site"), "{error}");

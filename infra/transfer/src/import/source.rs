@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_before_it_is_opened() {
+    fn unreadable_files_are_reported_before_the_import_begins() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("dump.xml");
         assert_eq!(Source::check(&file).unwrap_err().kind(), io::ErrorKind::NotFound);

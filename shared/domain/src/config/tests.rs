@@ -67,7 +67,7 @@ fn the_digest_of_a_blog_has_all_comments_unless_it_says_otherwise() {
 }
 
 #[test]
-fn approval_is_required_of_nobody_of_everyone_or_of_new_writers() {
+fn approval_is_required_of_no_one_everyone_or_new_writers() {
     for (value, expected) in [
         ("", RequireApproval::Never),
         ("false", RequireApproval::Never),
@@ -305,7 +305,7 @@ fn mail_needs_a_sender_a_base_of_links_and_the_addresses_of_pages() {
 }
 
 #[test]
-fn subscriptions_need_a_sender_of_whoever_is_given_one() {
+fn subscriptions_need_a_sender_in_functions_that_send_emails() {
     assert!(with("SVC_SUBSCRIPTIONS", "true").unwrap().mail.is_none());
     let error = with_all(&[("SVC_SUBSCRIPTIONS", "true"), ("SVC_MAIL_FROM", "")]).unwrap_err().to_string();
     assert!(error.starts_with("SVC_MAIL_FROM=") && error.contains("SVC_SUBSCRIPTIONS"), "{error}");
@@ -313,7 +313,7 @@ fn subscriptions_need_a_sender_of_whoever_is_given_one() {
 }
 
 #[test]
-fn a_digest_needs_a_sender_of_whoever_is_given_one() {
+fn a_digest_needs_a_sender_in_functions_that_send_emails() {
     assert!(with("SVC_MODERATION_MAIL", "mods@example.org").unwrap().mail.is_none());
     let digest = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_MAIL_FROM", "")];
     let error = with_all(&digest).unwrap_err().to_string();
@@ -387,7 +387,7 @@ pub(super) fn identity(config: &Config, sub: &str, account: Option<Account>) -> 
 }
 
 #[test]
-fn an_address_makes_a_moderator_of_its_account_and_of_nobody_else() {
+fn an_address_makes_a_moderator_of_its_account_alone() {
     let config = with("SVC_MODERATORS", "email: Ada@Example.org").unwrap();
     let account = |address| {
         let (id, subject) = account_of(&config.visitor_salt, address);

@@ -70,7 +70,7 @@ fn ids(ids: impl IntoIterator<Item = u64>) -> BTreeSet<u64> {
 }
 
 #[test]
-fn one_mail_holds_all_that_gathered_within_the_wait() {
+fn one_email_has_everything_that_gathered_within_the_wait() {
     let mut state = on();
     assert_eq!(state.take(NOW, "worker"), MailStep::Nothing);
     assert_eq!(notify(&mut state, 1, NOW), Notified::Added);
@@ -96,7 +96,7 @@ fn a_comment_is_mailed_once_however_often_its_event_comes() {
 }
 
 #[test]
-fn what_arrives_while_a_mail_is_sent_goes_with_the_next_one() {
+fn comments_that_arrive_while_an_email_is_sent_go_with_the_next_one() {
     let mut state = on();
     notify(&mut state, 1, NOW);
     state.take(NOW + MINUTE, "worker");
@@ -128,7 +128,7 @@ fn waits_grow_and_a_day_has_at_most_ten_mails() {
 }
 
 #[test]
-fn a_mail_names_a_hundred_and_counts_the_rest() {
+fn an_email_lists_a_hundred_comments_and_counts_the_rest() {
     let mut state = on();
     for id in 0..1_000 {
         notify(&mut state, id, NOW);
@@ -137,7 +137,7 @@ fn a_mail_names_a_hundred_and_counts_the_rest() {
 }
 
 #[test]
-fn a_mail_whose_worker_died_is_sent_once_more_and_no_more() {
+fn an_email_whose_worker_died_is_sent_exactly_once_more() {
     let mut state = on();
     notify(&mut state, 1, NOW);
     assert_eq!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Notify(ids([1]), 0)));
@@ -163,7 +163,7 @@ fn a_worker_that_takes_an_item_twice_gets_the_same() {
 }
 
 #[test]
-fn a_refused_mail_is_tried_for_a_day_with_growing_pauses() {
+fn a_refused_email_is_retried_for_a_day_with_growing_pauses() {
     let (mut state, mut now, mut pauses) = (on(), NOW + MINUTE, Vec::new());
     notify(&mut state, 1, NOW);
     loop {
@@ -180,7 +180,7 @@ fn a_refused_mail_is_tried_for_a_day_with_growing_pauses() {
 }
 
 #[test]
-fn what_is_written_while_the_server_refuses_mails_is_tried_for_a_day_of_its_own() {
+fn comments_written_while_the_server_refuses_emails_are_tried_for_their_own_day() {
     let id = |at: Timestamp| CommentId::slots(at, 0).unwrap().next().unwrap().0;
     let (first, later, last) = (id(NOW), id(NOW + 20 * HOUR), id(NOW + 25 * HOUR));
     let (mut state, mut now) = (on(), NOW + MINUTE);

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_subject_of_another_issuer_is_somebody_else() {
+    fn the_same_subject_of_another_issuer_is_another_user() {
         let salt = Secret::from("salt".to_owned());
         let id = |github: &str, oidc: Option<&str>, account: &str| {
             let issuers = Issuers { github: github.to_owned(), oidc: oidc.map(str::to_owned) };

@@ -234,7 +234,7 @@ fn every_format_fails_wherever_it_is_cut_off_in_a_gzip_or_a_zip() {
 }
 
 #[test]
-fn a_gzip_that_is_cut_off_tells_the_place_in_its_content() {
+fn a_truncated_gzip_is_reported_with_the_place_in_its_content() {
     let whole = gzip(include_bytes!("../samples/disqus.xml"));
     let error = parse_in(Format::Disqus, &whole[..whole.len() / 2], "UTC").unwrap_err();
     assert!(error.starts_with("byte "), "{error}");
@@ -412,7 +412,7 @@ mod disqus {
     }
 
     #[test]
-    fn a_file_that_is_cut_off_tells_the_offset() {
+    fn a_truncated_file_is_reported_with_the_offset() {
         let whole = include_str!("../samples/disqus.xml");
         let cut = whole.find("</post>").unwrap();
         let error = parse_in(Format::Disqus, &whole.as_bytes()[..cut], "UTC").unwrap_err();

@@ -322,7 +322,7 @@ async fn a_comment_costs_four_to_seven_write_units_and_a_like_at_most_one() {
 }
 
 #[test]
-fn another_salt_is_told_and_refused_with_hashed_ids_of_users() {
+fn another_salt_is_reported_and_refused_with_hashed_user_ids() {
     let plain = read(&dump());
     assert_eq!(plain.other_salt(Some("salt")).unwrap(), None);
     assert_eq!(plain.other_salt(Some("other")).unwrap(), Some("salt"));

@@ -75,7 +75,7 @@ async fn every_format_is_imported_once_with_everything_told() {
 }
 
 #[tokio::test]
-async fn unwanted_comments_that_are_kept_are_rejected_and_wait_for_nobody() {
+async fn unwanted_comments_that_are_kept_are_rejected_and_not_queued() {
     let directory = tempfile::tempdir().unwrap();
     for (format, kept) in [(Format::Wordpress, 3), (Format::Disqus, 1), (Format::Waline, 1), (Format::Giscus, 1)] {
         let content = samples().into_iter().find(|(other, _)| *other == format).unwrap().1;

@@ -163,7 +163,7 @@ async fn an_import_that_was_killed_beside_a_live_thread_is_finished_by_the_same_
 }
 
 #[tokio::test]
-async fn comments_that_are_deleted_before_the_import_goes_on_are_gone_and_not_counted() {
+async fn comments_that_are_deleted_before_the_import_continues_are_gone_and_not_counted() {
     let check = async |store: Store, calls: usize| {
         let reached = reachable(&store).await;
         for comment in reached.iter().filter(|comment| !comment.is_placeholder) {
@@ -181,7 +181,7 @@ async fn comments_that_are_deleted_before_the_import_goes_on_are_gone_and_not_co
 }
 
 #[tokio::test]
-async fn comments_that_are_rejected_before_the_import_goes_on_stay_so_and_count_right() {
+async fn comments_that_are_rejected_before_the_import_continues_stay_so_and_count_right() {
     let check = async |store: Store, calls: usize| {
         let top = |comment: &&Stored| comment.is_top_level() && comment.imported_likes == 5;
         let reached = reachable(&store).await;
@@ -252,7 +252,7 @@ async fn a_table_that_fails_for_less_than_the_lease_ends_no_import() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_table_that_is_not_there_is_told_at_once() {
+async fn a_missing_table_is_reported_at_once() {
     let store = store_of(engine().client_builder().interceptor(unsent(0)));
     let patient = Lease { patience: std::time::Duration::from_secs(65), ..lease(&store, "one") };
     let start = tokio::time::Instant::now();
