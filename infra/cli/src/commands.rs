@@ -1,4 +1,4 @@
-//! The command line of `cargo local`: the words, and a module for each command.
+//! The command line: the words, and a module for each command.
 
 mod backup;
 mod check;
@@ -52,7 +52,9 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// no account and no container.
 #[derive(Debug, Parser)]
 #[command(
-    bin_name = "cargo local",
+    name = "comments-server",
+    bin_name = called_as(),
+    version,
     verbatim_doc_comment,
     args_conflicts_with_subcommands = true,
     args_override_self = true,
@@ -96,6 +98,11 @@ impl CommandLine {
             Some(Command::Person(command)) => command.run().await,
         }
     }
+}
+
+/// What usage lines call the program. Cargo sets `CARGO` for what it runs.
+fn called_as() -> &'static str {
+    if env::var_os("CARGO").is_some() { "cargo local" } else { "comments-server" }
 }
 
 /// The data directory where `--data-dir` names none.

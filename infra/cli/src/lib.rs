@@ -1,3 +1,3 @@
-//! The command line of `cargo local`. The binary is `local`.
+//! The command line of `comments-server`, which `cargo local` runs.
 
 pub mod commands;

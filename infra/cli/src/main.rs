@@ -1,4 +1,4 @@
-//! `cargo local`: parses the command line and runs the command.
+//! Parses the command line and runs the command.
 
 use std::process::ExitCode;
 

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN};
@@ -534,6 +535,18 @@ fn an_unknown_option_is_refused_and_help_is_printed() {
     assert!(stderr(&output).contains("--prot"));
     let help = local(&["--help"]).output().unwrap();
     assert!(help.status.success() && help.stdout.starts_with(b"The comment service"));
+}
+
+#[test]
+fn usage_has_the_words_that_were_typed() {
+    let mut aliased = local(&["--help"]);
+    let mut help = local(&["--help"]);
+    let stdout = |command: &mut Command| String::from_utf8(command.output().unwrap().stdout).unwrap();
+    assert!(stdout(aliased.env("CARGO", "cargo")).contains("\n       cargo local serve "));
+    let help = stdout(help.env_remove("CARGO"));
+    assert!(help.contains("\n       comments-server serve ") && !help.contains("cargo local"), "{help}");
+    let version = stdout(local(&["--version"]).env_remove("CARGO"));
+    assert_eq!(version, concat!("comments-server ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 #[cfg(unix)]
