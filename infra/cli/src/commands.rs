@@ -34,15 +34,19 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use server::data_dir::DataDirError;
 use server::engine::EngineError;
-use server::settings::SettingsError;
+use server::settings::{self, SettingsError};
 use server::token::{NoSecret, Token};
-use shared::config::Config;
+use shared::config::{Config, ConfigError};
 use shared::domain::ids::{Random, hex};
 use shared::domain::time::Clock;
 use tokio::net::TcpListener;
 
 const DEFAULT_PORT: u16 = 3000;
 
+/// The exit code of what has none of its own.
+const FAILED: u8 = 1;
+/// The exit code of settings and flags that are missing, malformed or contradictory.
+const MISUSED: u8 = 2;
 /// The exit code when a source, a table or a directory cannot be used.
 const UNUSABLE: u8 = 3;
 
@@ -60,7 +64,8 @@ type Failure = Box<dyn Error + Send + Sync>;
     args_override_self = true,
     disable_help_subcommand = true,
     flatten_help = true,
-    after_help = "Settings are environment variables (SVC_…); see docs/settings.md."
+    after_help = "Settings are environment variables (SVC_…); see docs/settings.md. With a wrong\n\
+                  one a command does nothing, and its exit code is 2."
 )]
 pub struct CommandLine {
     #[command(flatten)]
@@ -84,17 +89,32 @@ enum Command {
 }
 
 impl CommandLine {
-    pub async fn run(self) -> Result<ExitCode, Failure> {
+    pub async fn run(self) -> ExitCode {
+        let otherwise = match &self.command {
+            None | Some(Command::Token(_) | Command::Moderate(_)) => FAILED,
+            Some(_) => UNUSABLE,
+        };
+        self.done().await.unwrap_or_else(|error| {
+            eprintln!("error: {error}");
+            ExitCode::from(exit_code(&error).unwrap_or(otherwise))
+        })
+    }
+
+    async fn done(self) -> Result<ExitCode, Failure> {
+        if let Some(command) = &self.command {
+            command.check_settings()?;
+        }
+        let well = |()| ExitCode::SUCCESS;
         match self.command {
-            None => or_unusable(self.local.run().await),
+            None => self.local.run().await.map(well),
             Some(Command::Serve(options)) => Ok(options.run().await),
-            Some(Command::Backup(options)) => Ok(options.run().await),
-            Some(Command::Restore(options)) => Ok(options.run().await),
-            Some(Command::Token(options)) => or_unusable(options.run()),
-            Some(Command::Moderate(options)) => or_unusable(options.run().await),
+            Some(Command::Backup(options)) => options.run().await.map(well),
+            Some(Command::Restore(options)) => options.run().await.map(well),
+            Some(Command::Token(options)) => options.run().map(well),
+            Some(Command::Moderate(options)) => options.run().await.map(well),
             Some(Command::Check(options)) => options.run().await,
             Some(Command::Import(options)) => options.run().await,
-            Some(Command::Export(options)) => options.run().await,
+            Some(Command::Export(options)) => options.run().await.map(well),
             Some(Command::Person(command)) => command.run().await,
         }
     }
@@ -103,6 +123,25 @@ impl CommandLine {
 /// What usage lines call the program. Cargo sets `CARGO` for what it runs.
 fn called_as() -> &'static str {
     if env::var_os("CARGO").is_some() { "cargo local" } else { "comments-server" }
+}
+
+impl Command {
+    /// Nothing is touched while a setting is wrong.
+    fn check_settings(&self) -> Result<(), SettingsError> {
+        let deployed = match self {
+            // It needs more settings than others, and warns in its log.
+            Self::Serve(_) => return Ok(()),
+            Self::Backup(_) | Self::Restore(_) | Self::Token(_) => false,
+            Self::Moderate(options) => options.stack.is_some(),
+            Self::Check(options) => options.table.is_some(),
+            Self::Import(options) => options.table.is_some(),
+            Self::Export(options) => options.table.is_some(),
+            Self::Person(command) => command.is_for_deployed_table(),
+        };
+        let here = (!deployed).then(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+        warn_of_unknown_settings(&settings::load(None, here)?);
+        Ok(())
+    }
 }
 
 /// The data directory where `--data-dir` names none.
@@ -121,21 +160,19 @@ fn production_data_dir() -> PathBuf {
     data_dir_or("/var/lib/comments")
 }
 
-/// A directory that cannot be used has an exit code of its own.
-fn or_unusable(result: Result<(), Failure>) -> Result<ExitCode, Failure> {
-    match result {
-        Err(error) if is_of_data(&error) => {
-            eprintln!("error: {error}");
-            Ok(ExitCode::from(UNUSABLE))
-        }
-        result => result.map(|()| ExitCode::SUCCESS),
+/// The exit code of an error that has the same one in every command.
+fn exit_code(error: &Failure) -> Option<u8> {
+    let of_settings = error.downcast_ref::<SettingsError>();
+    if error.is::<ConfigError>() || matches!(of_settings, Some(SettingsError::Config(_))) {
+        return Some(MISUSED);
     }
+    let is_of_data = of_settings.is_some() || error.is::<DataDirError>() || error.is::<EngineError>();
+    is_of_data.then_some(UNUSABLE)
 }
 
-/// Whether a directory or its table cannot be used.
-fn is_of_data(error: &Failure) -> bool {
-    let is_of_settings = |error: &SettingsError| !matches!(error, SettingsError::Config(_));
-    error.is::<DataDirError>() || error.is::<EngineError>() || error.downcast_ref().is_some_and(is_of_settings)
+/// The error for a setting that the command has to have from the service.
+fn not_set(variable: &'static str) -> ConfigError {
+    ConfigError::new(variable, None, "the value that the service has, but it is not set")
 }
 
 /// Warns of variables that are named like settings but that nothing reads.

@@ -6,7 +6,6 @@ mod door;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
@@ -21,7 +20,7 @@ pub(super) use self::door::Door;
 use super::export::write_to;
 use super::kept::open_table;
 use super::table::Table;
-use super::{Failure, UNUSABLE, data_dir, production_data_dir};
+use super::{Failure, data_dir, production_data_dir};
 
 /// Back up all data of a service to one file, whether it runs or not.
 /// The exit code is 3 if the data or the file cannot be used
@@ -50,22 +49,8 @@ pub(super) struct Restore {
     pub(super) data_dir: PathBuf,
 }
 
-fn finished(done: Result<(), Failure>) -> ExitCode {
-    done.map_or_else(
-        |error| {
-            eprintln!("error: {error}");
-            ExitCode::from(UNUSABLE)
-        },
-        |()| ExitCode::SUCCESS,
-    )
-}
-
 impl BackUp {
-    pub(super) async fn run(self) -> ExitCode {
-        finished(self.back_up().await)
-    }
-
-    async fn back_up(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), Failure> {
         let data_dir = DataDir::existing(&self.data_dir)?;
         let out = Some(self.out.as_path()).filter(|out| *out != Path::new("-"));
         write_to(out, async |mut out| {
@@ -83,11 +68,7 @@ impl BackUp {
 }
 
 impl Restore {
-    pub(super) async fn run(self) -> ExitCode {
-        finished(self.restore().await)
-    }
-
-    async fn restore(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), Failure> {
         let target = &self.data_dir;
         let is_new = !target.exists();
         if !is_new && fs::read_dir(target)?.next().is_some() {

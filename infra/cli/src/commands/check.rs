@@ -10,7 +10,7 @@ use shared::domain::time::Clock;
 use transfer::check::Check;
 
 use super::table::Table;
-use super::{Failure, UNUSABLE, data_dir};
+use super::{FAILED, Failure, data_dir};
 
 /// A deployed service completes the requests under way within this time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -34,14 +34,11 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        match self.findings().await {
-            Ok(0) => Ok(ExitCode::SUCCESS),
-            Ok(_) => Err("the table is not consistent".into()),
-            Err(error) => {
-                eprintln!("error: {error}");
-                Ok(ExitCode::from(UNUSABLE))
-            }
+        if self.findings().await? == 0 {
+            return Ok(ExitCode::SUCCESS);
         }
+        eprintln!("error: the table is not consistent");
+        Ok(ExitCode::from(FAILED))
     }
 
     async fn findings(self) -> Result<usize, Failure> {

@@ -4,7 +4,6 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use flate2::Compression;
@@ -14,7 +13,7 @@ use tempfile::NamedTempFile;
 use transfer::export::export;
 
 use super::table::Table;
-use super::{Failure, UNUSABLE, data_dir};
+use super::{Failure, data_dir};
 
 /// Export comments, likes, reports and users to a file for import native; see
 /// docs/native-format.md. The exit code is 3 if the table cannot be used
@@ -35,17 +34,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        match self.export().await {
-            Ok(()) => Ok(ExitCode::SUCCESS),
-            Err(error) => {
-                eprintln!("error: {error}");
-                Ok(ExitCode::from(UNUSABLE))
-            }
-        }
-    }
-
-    async fn export(self) -> Result<(), Failure> {
+    pub(super) async fn run(self) -> Result<(), Failure> {
         let comments = write_to(self.out.as_deref(), async |mut out| {
             let table = Table::open_to_read(&self.data_dir, self.table.as_deref()).await?;
             Ok(export(&table.store, salt_fingerprint(table.salt()?), &table.temp_dir, &mut out).await?)

@@ -25,7 +25,7 @@ use transfer::lease::{Lease, PATIENCE};
 use transfer::store::person::forgotten::{self, Forgotten};
 
 use super::table::{self, Table};
-use super::{Failure, UNUSABLE, data_dir, holder, warn_of_unknown_settings};
+use super::{Failure, data_dir, holder};
 
 const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT as the service has it, so that they do \
     not come back";
@@ -111,14 +111,8 @@ pub(super) enum Spam {
 
 impl Options {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        match self.import().await {
-            Ok(report) if report.is_complete() => Ok(ExitCode::SUCCESS),
-            Ok(_) => Ok(ExitCode::from(INCOMPLETE)),
-            Err(error) => {
-                eprintln!("error: {error}");
-                Ok(ExitCode::from(UNUSABLE))
-            }
-        }
+        let report = self.import().await?;
+        Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
     }
 
     async fn import(self) -> Result<Report, Failure> {
@@ -126,7 +120,7 @@ impl Options {
         check_files(&self.files)?;
         let config = settings::load(None, None)?;
         let (path, users) = (self.report.clone(), self.users.clone().unwrap_or_default());
-        let table = self.open_table(&config).await?;
+        let table = self.open_table().await?;
         let table = table.as_ref();
         let hashes = PersonHashes::new(table.and_then(|table| table.salt().ok()).unwrap_or(&config.visitor_salt));
         let forgotten = forgotten(table, &hashes).await?;
@@ -182,9 +176,8 @@ impl Options {
     }
 
     /// The table to import into. A dry run may have none.
-    async fn open_table(&self, config: &Config) -> Result<Option<Table>, Failure> {
+    async fn open_table(&self) -> Result<Option<Table>, Failure> {
         if self.dry_run && self.table.is_none() && !table::exists(&self.data_dir) {
-            warn_of_unknown_settings(config);
             return Ok(None);
         }
         Table::open_or_create(&self.data_dir, self.table.as_deref()).await.map(Some)

@@ -1,7 +1,7 @@
 //! `cargo local`: serves the API.
 
 use std::io::{self, Write};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use server::data_dir::{DataDir, Lock};
 use server::gateway::{Exchange, Front};
 use server::queue::DeadLetters;
 use server::service::{self, Services};
-use server::settings;
+use server::settings::{self, SettingsError};
 use shared::app::App;
 use shared::aws::outbound::system_lookup;
 use shared::config::Config;
@@ -58,6 +58,8 @@ pub(super) struct Options {
 impl Options {
     pub(super) async fn run(self) -> Result<(), Failure> {
         tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
+        // Nothing is touched while a setting is wrong.
+        warn_of_unknown_settings(&self.settings(None, SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)))?);
         let data_dir = self.data_dir().map(|path| DataDir::open(&path)).transpose()?;
         let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
         if self.services_only {
@@ -74,14 +76,17 @@ impl Options {
         (!self.ephemeral).then(|| self.data_dir.clone())
     }
 
+    fn settings(&self, data_dir: Option<&DataDir>, address: SocketAddr) -> Result<Config, SettingsError> {
+        let sign_in = settings::for_sign_in(address);
+        settings::load_with(data_dir, Some(address), if self.sign_in { &sign_in } else { &[] })
+    }
+
     /// Serves until a signal, and returns whether all events were handled then.
     async fn serve(&self, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<bool, Failure> {
         let listener = listen(self.port, "choose another with --port, or --port 0").await?;
         let address = listener.local_addr()?;
         let engine = open_table(data_dir)?;
-        let sign_in = settings::for_sign_in(address);
-        let config = settings::load_with(data_dir, Some(address), if self.sign_in { &sign_in } else { &[] })?;
-        warn_of_unknown_settings(&config);
+        let config = self.settings(data_dir, address)?;
         let bucket = open_bucket(data_dir, &config.media_bucket)?;
         let queues = open_queues(data_dir)?;
         // What stops the start has left nothing unfinished.

@@ -28,7 +28,7 @@ use super::deployed::sdk_config;
 use super::export::write_to;
 use super::kept::open_bucket;
 use super::table::{Kept, Table};
-use super::{Failure, UNUSABLE, data_dir, holder};
+use super::{Failure, data_dir, holder, not_set};
 
 /// Something still names the person.
 const LEFT: u8 = 1;
@@ -97,7 +97,7 @@ impl WhoOptions {
             (Some(NamedUser::Id(id)), _) => Ok(Who::User(*id)),
             (Some(NamedUser::Elsewhere(account)), _) => {
                 let known = config::issuers(config::environment)?.account(salt, account);
-                let (id, _) = known.ok_or("SVC_OIDC_ISSUER is not set; set it as it is for the service")?;
+                let (id, _) = known.ok_or_else(|| not_set("SVC_OIDC_ISSUER"))?;
                 Ok(Who::User(id))
             }
             (None, Some(email)) => Ok(by_address(email)),
@@ -108,14 +108,16 @@ impl WhoOptions {
 
 impl Command {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        let done = match self {
+        match self {
             Self::Export(export) => export.options.export().await,
             Self::Erase(erase) => erase.options.erase().await,
-        };
-        Ok(done.unwrap_or_else(|error| {
-            eprintln!("error: {error}");
-            ExitCode::from(UNUSABLE)
-        }))
+        }
+    }
+
+    pub(super) fn is_for_deployed_table(&self) -> bool {
+        match self {
+            Self::Export(Export { options }) | Self::Erase(Erase { options }) => options.table.is_some(),
+        }
     }
 }
 
@@ -220,7 +222,7 @@ impl Objects {
     async fn open(data_dir: &Path, deployed: bool) -> Result<Self, Failure> {
         if deployed {
             if !settings::is_set("MEDIA_BUCKET") {
-                return Err("MEDIA_BUCKET is not set; set it as it is for the service".into());
+                return Err(not_set("MEDIA_BUCKET").into());
             }
             let client = bucket::client(&sdk_config().await?);
             return Ok(Self { client, bucket: settings::load(None, None)?.media_bucket });

@@ -27,7 +27,7 @@ use super::kept::{open_bucket, open_queues, open_table};
 use super::notify::notify;
 use super::recovery::recover;
 use super::stop::stop_signal;
-use super::{Failure, UNUSABLE, listen_at, production_data_dir};
+use super::{FAILED, Failure, MISUSED, UNUSABLE, listen_at, production_data_dir};
 
 /// How long finishing the work of a killed process may delay the start.
 const RECOVERY_GRACE: Duration = Duration::from_secs(10);
@@ -36,8 +36,6 @@ const STOP_GRACE: Duration = Duration::from_secs(1);
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
 /// The largest body of a request that is no upload.
 const SMALL_BODY: usize = 256 * 1024;
-/// The exit code of settings and flags that are missing, malformed or contradictory.
-const MISUSED: u8 = 2;
 
 /// Serve the API in production, behind a proxy that speaks TLS; see docs/server.md.
 /// The exit code is 2 if a setting is wrong, 3 if the data cannot be used
@@ -77,7 +75,7 @@ fn unusable(error: impl Into<Failure>) -> Stopped {
 }
 
 fn failed(error: impl Into<Failure>) -> Stopped {
-    Stopped(1, error.into())
+    Stopped(FAILED, error.into())
 }
 
 fn of_settings(error: SettingsError) -> Stopped {

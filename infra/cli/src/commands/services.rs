@@ -8,7 +8,7 @@ use server::template::{DEPLOYED, Template};
 
 use super::kept::{open_bucket, open_queues, open_table};
 use super::stop::stop_signal;
-use super::{Failure, listen, sample_tokens, warn_of_unknown_settings};
+use super::{Failure, listen, sample_tokens};
 
 /// The default ports of `DynamoDB` Local, `MinIO` and `ElasticMQ`.
 const TABLE_PORT: u16 = 8000;
@@ -27,7 +27,6 @@ pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>, lock: Option<&L
     let queue = queue_listener.local_addr()?;
     let engine = open_table(data_dir)?;
     let config = settings::load(data_dir, Some(bucket))?;
-    warn_of_unknown_settings(&config);
     engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
     let objects = open_bucket(data_dir, &config.media_bucket)?;
     let queues = open_queues(data_dir)?;

@@ -18,7 +18,7 @@ use tempfile::TempDir;
 
 use super::deployed::sdk_config;
 use super::kept::open_table;
-use super::{Failure, warn_of_unknown_settings};
+use super::{Failure, not_set};
 
 pub(super) struct Table {
     pub(super) store: Store,
@@ -70,12 +70,11 @@ impl Table {
     }
 
     pub(super) fn salt(&self) -> Result<&Secret, Failure> {
-        self.salt.as_ref().ok_or_else(|| "SVC_VISITOR_SALT is not set; set it as it is for the table".into())
+        self.salt.as_ref().ok_or_else(|| not_set("SVC_VISITOR_SALT").into())
     }
 
     async fn deployed(name: &str) -> Result<Self, Failure> {
         let config = settings::load(None, None)?;
-        warn_of_unknown_settings(&config);
         let sdk = sdk_config().await?;
         let salt = match settings::visitor_salt(None)? {
             Some(salt) => Some(secrets::resolve(salt.expose(), &sdk).await?),
@@ -94,7 +93,6 @@ impl Table {
         let lock = data_dir.lock()?;
         let engine = open_table(Some(&data_dir))?;
         let config = settings::load(Some(&data_dir), None)?;
-        warn_of_unknown_settings(&config);
         engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
         let store = Store::new(client::build(engine.client_builder()), config.table_name.clone(), Random::system());
         let store = store.embedding(config.lists.replies_per_parent);

@@ -12,7 +12,7 @@ use server::token::Token;
 use shared::config::Config;
 use shared::domain::time::Clock;
 
-use super::{Failure, data_dir, warn_of_unknown_settings};
+use super::{Failure, data_dir};
 
 /// Print a token for a signed-in user
 #[derive(Debug, Args)]
@@ -53,9 +53,7 @@ impl Options {
 /// The configuration of a service on this machine. A secret that is set needs no directory.
 pub(super) fn local_config(data_dir: &Path) -> Result<Config, Failure> {
     let data_dir = (!settings::is_set("SVC_JWT_SECRET")).then(|| DataDir::used(data_dir)).transpose()?;
-    let config = settings::load(data_dir.as_ref(), None)?;
-    warn_of_unknown_settings(&config);
-    Ok(config)
+    Ok(settings::load(data_dir.as_ref(), None)?)
 }
 
 fn parse_lifetime(text: &str) -> Result<SignedDuration, &'static str> {

@@ -194,12 +194,14 @@ async fn a_variable_that_is_no_setting_is_a_warning_of_every_command() {
 
     let data_dir = tempfile::tempdir().unwrap();
     drop(serve(data_dir.path()));
-    let export = data_dir.path().join("export.jsonl");
-    let export = export.to_str().unwrap();
-    let other = tempfile::tempdir().unwrap();
+    let [export, backup] = ["export.jsonl", "backup.tar"].map(|name| data_dir.path().join(name));
+    let (export, backup) = (export.to_str().unwrap(), backup.to_str().unwrap());
+    let [other, restored] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     for (words, directory) in [
         (&["check"][..], &data_dir),
         (&["check", "--repair"], &data_dir),
+        (&["backup", "--out", backup], &data_dir),
+        (&["restore", backup], &restored),
         (&["export", "--out", export], &data_dir),
         (&["import", "native", export], &data_dir),
         (&["import", "native", export, "--dry-run"], &other),
@@ -255,6 +257,49 @@ fn a_wrong_setting_stops_the_start_with_its_name_its_value_and_what_it_accepts()
 }
 
 #[test]
+fn a_wrong_setting_is_2_of_every_command_and_nothing_is_touched() {
+    let folder = tempfile::tempdir().unwrap();
+    let [data, backup, dump, report] =
+        ["data", "backup.tar", "dump.jsonl", "x.json"].map(|name| folder.path().join(name));
+    fs::write(&backup, "").unwrap();
+    fs::write(&dump, "").unwrap();
+    let [dir, backup, dump, report] = [&data, &backup, &dump, &report].map(|path| path.to_str().unwrap());
+    let commands: [&[&str]; 17] = [
+        &["--port", "0", "--data-dir", dir],
+        &["--port", "0", "--data-dir", dir, "--sign-in"],
+        &["--port", "0", "--data-dir", dir, "--services-only"],
+        &["serve", "--listen", "127.0.0.1:0", "--data-dir", dir],
+        &["backup", "--out", report, "--data-dir", dir],
+        &["restore", backup, "--data-dir", dir],
+        &["token", "--id", "7", "--name", "Ada", "--data-dir", dir],
+        &["moderate", "--data-dir", dir],
+        &["moderate", "--stack", "comments"],
+        &["check", "--data-dir", dir],
+        &["check", "--table", "comments"],
+        &["import", "native", dump, "--report", report, "--data-dir", dir],
+        &["import", "native", dump, "--dry-run", "--data-dir", dir],
+        &["export", "--out", report, "--data-dir", dir],
+        &["export", "--table", "comments"],
+        &["person", "export", "--user", "7", "--out", report, "--data-dir", dir],
+        &["person", "erase", "--user", "7", "--data-dir", dir],
+    ];
+    let refused = |words: &[&str], name: &str, value: &str, says: &str| {
+        let output = local(words).env("SVC_PUBLIC_URL", "https://a.example").env(name, value).output().unwrap();
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
+        assert!(error.starts_with(says) && error.lines().count() == 1, "{words:?}: {error}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{words:?}");
+    };
+    for words in commands {
+        refused(words, "SVC_PER_PAGE", "0", "error: SVC_PER_PAGE=\"0\": expected a whole number from 1 to 50");
+    }
+    let arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:jwt-AbCdEf";
+    for words in commands.into_iter().filter(|words| words.contains(&dir)) {
+        refused(words, "SVC_JWT_SECRET", arn, "error: SVC_JWT_SECRET: expected the secret itself");
+    }
+}
+
+#[test]
 fn a_wrong_secret_stops_the_start_and_is_not_shown() {
     let arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:jwt-AbCdEf";
     for (name, value) in [
@@ -283,7 +328,7 @@ async fn links_are_right_where_the_public_url_is_the_base_that_was_printed() {
 async fn a_start_that_failed_leaves_no_unfinished_work() {
     let data_dir = tempfile::tempdir().unwrap();
     let failed = on_data(&["--port", "0"], data_dir.path()).env("SVC_PER_PAGE", "ten").output().unwrap();
-    assert_eq!(failed.status.code(), Some(1));
+    assert_eq!(failed.status.code(), Some(2));
     let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let _taken = TcpListener::bind(("127.0.0.1", taken)).unwrap();
     let failed = on_data(&["--port", &taken.to_string()], data_dir.path()).output().unwrap();
