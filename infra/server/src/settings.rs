@@ -39,7 +39,7 @@ pub enum SettingsError {
     NoSalt(PathBuf),
 }
 
-/// `address` is where images are served. Without a data directory the secrets are new at every start.
+/// `address` is where images are served, by a service that starts. Without a data directory the secrets are new at every start.
 pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
     load_with(data_dir, address, &[])
 }
@@ -50,8 +50,23 @@ pub fn load_with(
     address: Option<SocketAddr>,
     defaults: &[(&str, String)],
 ) -> Result<Config, SettingsError> {
-    if let Some(data_dir) = data_dir.filter(|data_dir| data_dir.has_secret(SALT)) {
-        keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
+    read(data_dir, address.is_some(), address, defaults)
+}
+
+fn read(
+    data_dir: Option<&DataDir>,
+    starts: bool,
+    address: Option<SocketAddr>,
+    defaults: &[(&str, String)],
+) -> Result<Config, SettingsError> {
+    if let Some(data_dir) = data_dir {
+        // A command that finds comments does not know whether its salt is theirs.
+        if starts || data_dir.has_secret(SALT) || !Engine::has_items(&data_dir.table(), TABLE)? {
+            keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
+        }
+        if starts {
+            keep(data_dir, SEED, "SVC_SIGN_IN_SEED")?;
+        }
     }
     let seed = data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(SEED))?;
     let jwt_secret = data_dir.map_or_else(random_secret, |data_dir| data_dir.secret(JWT_SECRET))?;
@@ -86,11 +101,7 @@ pub fn load_with(
 /// The settings of a service in production. Refuses those with which it could not do what is turned on. Without a data
 /// directory the secrets are examples.
 pub fn load_production(data_dir: Option<&DataDir>) -> Result<Config, SettingsError> {
-    if let Some(data_dir) = data_dir {
-        keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
-        keep(data_dir, SEED, "SVC_SIGN_IN_SEED")?;
-    }
-    let config = load_with(data_dir, None, &[])?;
+    let config = read(data_dir, true, None, &[])?;
     check_here(&config)?;
     let missing = |variable, accepted| Err(ConfigError::new(variable, None, accepted).into());
     let Some(public_url) = &config.public_url else {

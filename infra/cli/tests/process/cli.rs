@@ -300,6 +300,34 @@ fn a_wrong_setting_is_2_of_every_command_and_nothing_is_touched() {
 }
 
 #[test]
+fn the_first_start_or_import_fixes_the_salt_that_is_set() {
+    const SALT: &str = "a salt of eighteen bytes";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("export.jsonl");
+    let file = file.to_str().unwrap();
+    let run = |words: &[&str], data: &Path, salt: &str| {
+        let mut command = on_data(words, data);
+        command.env("SVC_VISITOR_SALT", salt);
+        command
+    };
+    let (started, imported) = (folder.path().join("started"), folder.path().join("imported"));
+    drop(Service::start(&mut run(&["--port", "0"], &started, SALT), "moderator"));
+    for (words, data) in [(["export", "--out", file], &started), (["import", "native", file], &imported)] {
+        let output = run(&words, data, SALT).output().unwrap();
+        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+    }
+    for data in [started, imported] {
+        assert_eq!(fs::read_to_string(data.join("visitor-salt")).unwrap(), SALT);
+        for words in [&["--port", "0"][..], &["check"]] {
+            let refused = run(words, &data, "of another site, by mistake").output().unwrap();
+            assert_eq!(refused.status.code(), Some(2), "{words:?}: {}", stderr(&refused));
+            assert!(stderr(&refused).contains("SVC_VISITOR_SALT"), "{words:?}: {}", stderr(&refused));
+        }
+        drop(serve(&data));
+    }
+}
+
+#[test]
 fn a_wrong_secret_stops_the_start_and_is_not_shown() {
     let arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:jwt-AbCdEf";
     for (name, value) in [
