@@ -18,6 +18,7 @@ use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 use shared::store::Store;
 
+use super::backup::Door;
 use super::demo::{self, Filling};
 use super::greeting::greeting;
 use super::kept::{open_bucket, open_outbox, open_queues, open_table};
@@ -97,6 +98,7 @@ impl Options {
         let app = App::new(config.clone(), service::client(&engine), app_queues, Clock::system(), Random::system());
         let services =
             Services { engine: engine.clone(), bucket: bucket.clone(), queues, outbox, lookup: system_lookup() };
+        let door = data_dir.map(|data_dir| Door::open(data_dir, &engine)).transpose()?;
         let demo = demo::mount(&config, self.filling(&config, &app.store, address));
         let stack = service::start(app, services, vec![demo])?;
         for DeadLetters { queue, folder, count } in dead_letters {
@@ -119,6 +121,7 @@ impl Options {
         if !all_done {
             tracing::warn!("stopped before all events of the last writes were handled; the next start completes them");
         }
+        drop(door);
         stack.stop().await;
         Ok(all_done)
     }

@@ -6,6 +6,7 @@ use server::data_dir::{DataDir, Lock};
 use server::settings;
 use server::template::{DEPLOYED, Template};
 
+use super::backup::Door;
 use super::kept::{open_bucket, open_queues, open_table};
 use super::stop::stop_signal;
 use super::{Failure, listen, sample_tokens};
@@ -30,6 +31,7 @@ pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>, lock: Option<&L
     engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
     let objects = open_bucket(data_dir, &config.media_bucket)?;
     let queues = open_queues(data_dir)?;
+    let _door = data_dir.map(|data_dir| Door::open(data_dir, &engine)).transpose()?;
     // No function here follows what is written, so the next start finishes it.
     lock.map(Lock::begin).transpose()?;
 

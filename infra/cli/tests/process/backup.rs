@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
-use tests::dot;
+use tests::{Service, dot};
 
 use crate::serve::{guest, serve, serve_command, start, token};
 use crate::{local, on_data, stderr};
@@ -92,6 +92,23 @@ async fn a_stopped_service_is_backed_up_to_a_pipe_too() {
     assert!(is_well(&restore(&file, &copy)));
     let exported = on_data(&["export"], &copy).output().unwrap();
     assert!(String::from_utf8_lossy(&exported.stdout).contains(&comment.to_string()));
+}
+
+#[tokio::test]
+async fn a_service_for_development_is_backed_up_while_it_runs_also_where_its_path_is_long() {
+    let folder = tempfile::tempdir().unwrap();
+    let (out, copy) = (folder.path().join("b.tar"), folder.path().join("copy"));
+    let long = folder.path().join("a".repeat(100));
+    for (data, words) in
+        [(folder.path().join("data"), &["--port", "0"][..]), (long, &["--port", "0", "--services-only"])]
+    {
+        let ready = if words.len() > 2 { "# listening" } else { "moderator" };
+        let service = Service::start(&mut on_data(words, &data), ready);
+        assert!(is_well(&back_up(&data, &out)));
+        drop(service);
+        assert!(is_well(&restore(&out, &copy)));
+        fs::remove_dir_all(&copy).unwrap();
+    }
 }
 
 fn tar_names(bytes: &[u8]) -> Vec<String> {

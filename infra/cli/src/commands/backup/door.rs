@@ -11,6 +11,9 @@ use tempfile::TempPath;
 use crate::commands::Failure;
 
 const DOOR: &str = "backup.sock";
+/// The longest path, in bytes, that the address of a socket holds on every system.
+#[cfg(unix)]
+const MAX_PATH: usize = 103;
 
 /// A snapshot of the table, which is removed with this.
 pub(in crate::commands) struct Snapshot {
@@ -65,7 +68,7 @@ mod unix {
     use tokio::net::{UnixListener, UnixStream};
     use tokio::task::JoinHandle;
 
-    use super::{DOOR, DataDir, Engine, Failure, PathBuf, Snapshot, io, make};
+    use super::{DOOR, DataDir, Engine, Failure, MAX_PATH, Path, PathBuf, Snapshot, io, make};
 
     /// Closed and removed when dropped.
     pub(in crate::commands) struct Door {
@@ -90,7 +93,7 @@ mod unix {
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
-            let listener = UnixListener::bind(&path)?;
+            let listener = by_short_path(&path, UnixListener::bind)?;
             fs::set_permissions(&path, Permissions::from_mode(0o600))?;
             let (data_dir, engine) = (data_dir.clone(), engine.clone());
             let answers = tokio::spawn(async move {
@@ -108,6 +111,22 @@ mod unix {
         }
     }
 
+    /// Uses a link to the folder of `path` while that is too long.
+    fn by_short_path<T>(path: &Path, open: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
+        if path.as_os_str().len() <= MAX_PATH {
+            return open(path.to_owned());
+        }
+        let short = tempfile::tempdir()?;
+        let link = short.path().join("data");
+        std::os::unix::fs::symlink(fs::canonicalize(path.parent().unwrap_or(path))?, &link)?;
+        open(link.join(DOOR))
+    }
+
+    fn from_std(stream: std::os::unix::net::UnixStream) -> io::Result<UnixStream> {
+        stream.set_nonblocking(true)?;
+        UnixStream::from_std(stream)
+    }
+
     async fn answer(mut stream: UnixStream, data_dir: DataDir, engine: Engine) -> io::Result<()> {
         let made = make(&engine, &data_dir).await;
         let said = match &made {
@@ -123,7 +142,8 @@ mod unix {
 
     /// Asks the service that uses the directory for a snapshot. `None` where no service does.
     pub(in crate::commands) async fn ask(data_dir: &DataDir) -> Result<Option<Snapshot>, Failure> {
-        let mut stream = match UnixStream::connect(data_dir.file(DOOR)).await {
+        let connected = by_short_path(&data_dir.file(DOOR), std::os::unix::net::UnixStream::connect);
+        let mut stream = match connected.and_then(from_std) {
             Ok(stream) => stream,
             Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
                 return Ok(None);
