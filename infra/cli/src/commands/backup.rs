@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 use jiff::{SignedDuration, Timestamp};
 use server::data_dir::{DataDir, DataDirError};
 use shared::domain::time::Clock;
@@ -70,18 +70,17 @@ impl BackUp {
 impl Restore {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let target = &self.data_dir;
-        let is_new = !target.exists();
-        if !is_new && fs::read_dir(target)?.next().is_some() {
+        let new = target.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+        let new: Vec<&Path> = new.collect();
+        let data_dir = DataDir::open(target)?;
+        if fs::read_dir(target)?.next().is_some() {
             return Err(format!("{} is not empty; name an empty or a new directory", target.display()).into());
         }
-        let data_dir = DataDir::open(target)?;
         let staging = data_dir.staging();
         let restored = self.fill(&staging).await;
         if restored.is_err() {
             fs::remove_dir_all(&staging)?;
-            if is_new {
-                fs::remove_dir(target)?;
-            }
+            new.into_iter().try_for_each(fs::remove_dir)?;
         }
         let made_at = restored?;
         data_dir.adopt(&staging)?;
@@ -98,12 +97,13 @@ impl Restore {
         } else {
             Box::new(File::open(&self.file).map_err(|error| named(error.into()))?)
         };
-        let mut start = [0; 2];
         let mut file = io::BufReader::new(file);
-        file.read_exact(&mut start).map_err(|error| named(error.into()))?;
+        let mut start = Vec::new();
+        file.by_ref().take(2).read_to_end(&mut start).map_err(|error| named(error.into()))?;
         let whole = start.chain(file);
-        let made_at = match start {
-            [0x1f, 0x8b] => unpack(GzDecoder::new(whole), staging),
+        let made_at = match start[..] {
+            [] => Err("it is empty; name a file that backup wrote".into()),
+            [0x1f, 0x8b] => unpack(MultiGzDecoder::new(whole), staging),
             _ => unpack(whole, staging),
         };
         let made_at = made_at.map_err(named)?;

@@ -1,12 +1,16 @@
 //! Backups of a service that runs, and what is restored from them.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use serde_json::Value;
 use tests::{Service, dot};
 
@@ -116,48 +120,83 @@ fn tar_names(bytes: &[u8]) -> Vec<String> {
     archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
+fn refused(output: &Output, says: &str) {
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(output));
+    assert!(stderr(output).starts_with("error: ") && stderr(output).contains(says), "{}", stderr(output));
+}
+
 #[test]
 fn what_cannot_be_backed_up_or_restored_is_3_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (data, out) = (path("data"), path("b.tar"));
-    let refused = |output: Output, says: &str| {
-        assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-        assert!(stderr(&output).starts_with("error: ") && stderr(&output).contains(says), "{}", stderr(&output));
-    };
-    refused(back_up(&data, &out), "data");
+    refused(&back_up(&data, &out), "data");
     assert!(!out.exists() && !data.exists());
     let (service, _) = serve(&data, &[]);
     assert!(is_well(&back_up(&data, &out)));
-    refused(back_up(&data, &path("none/b.tar")), "none/b.tar");
-    refused(restore(&out, &data), "not empty");
+    refused(&back_up(&data, &path("none/b.tar")), "none/b.tar");
+    refused(&restore(&out, &data), "not empty");
     assert!(service.stop().success());
-    refused(restore(&out, &data), "not empty");
+    refused(&restore(&out, &data), "not empty");
 
-    let whole = fs::read(&out).unwrap();
-    let damaged = path("damaged.tar");
-    let mut flipped = whole.clone();
-    flipped[2_000] ^= 1;
-    for content in [&whole[..whole.len() / 2], &flipped, b"", b"no archive at all, and longer than a header"] {
-        fs::write(&damaged, content).unwrap();
-        refused(restore(&damaged, &path("copy")), "damaged.tar");
-        assert!(!path("copy").exists());
-        fs::create_dir(path("copy")).unwrap();
-        refused(restore(&damaged, &path("copy")), "damaged.tar");
-        fs::remove_dir(path("copy")).unwrap();
-    }
-    refused(restore(&path("missing.tar"), &path("copy")), "missing.tar");
+    refused(&restore(&path("missing.tar"), &path("copy")), "missing.tar");
+    refused(&restore(folder.path(), &path("copy")), "directory");
+    refused(&restore(&out, &out), "b.tar is a file");
 
     // A name that leads out of the directory.
-    let mut evil = tar::Builder::new(File::create(&damaged).unwrap());
+    let evil_file = path("evil.tar");
+    let mut evil = tar::Builder::new(File::create(&evil_file).unwrap());
     let mut header = tar::Header::new_gnu();
     header.as_gnu_mut().unwrap().name[..7].copy_from_slice(b"../evil");
     header.set_size(1);
     header.set_cksum();
     evil.append(&header, &b"x"[..]).unwrap();
     evil.finish().unwrap();
-    refused(restore(&damaged, &path("copy")), "damaged.tar");
-    assert!(!path("evil").exists());
+    refused(&restore(&evil_file, &path("copy")), "evil.tar");
+    assert!(!path("evil").exists() && !path("copy").exists());
+}
+
+#[test]
+fn a_backup_that_is_cut_changed_or_another_file_is_3_and_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (data, out, damaged) = (path("data"), path("b.tar"), path("damaged.tar"));
+    assert!(serve(&data, &[]).0.stop().success());
+    assert!(is_well(&back_up(&data, &out)));
+    let names =
+        || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>();
+    let refuse = |content: &[u8], says: &str| {
+        fs::write(&damaged, content).unwrap();
+        let before = names();
+        refused(&restore(&damaged, &path("new/deep/copy")), says);
+        fs::create_dir(path("copy")).unwrap();
+        refused(&restore(&damaged, &path("copy")), "damaged.tar: ");
+        fs::remove_dir(path("copy")).unwrap();
+        assert_eq!(names(), before);
+    };
+    let whole = fs::read(&out).unwrap();
+    let mut compressed = GzEncoder::new(Vec::new(), Compression::fast());
+    compressed.write_all(&whole).unwrap();
+    for whole in [whole, compressed.finish().unwrap()] {
+        let end = whole.len();
+        for cut in [1, 2, 10, end / 2, end - 513, end - 9, end - 8, end - 1] {
+            refuse(&whole[..cut], "damaged.tar: ");
+        }
+        refuse(&whole[1..], "does not begin as a backup does");
+        for at in [end / 2, 600] {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1;
+            refuse(&flipped, "damaged.tar: ");
+        }
+        refuse(&[&whole[..], b"more"].concat(), "damaged or not complete");
+        refuse(&[&whole[..], &whole].concat(), "damaged or not complete");
+    }
+    refuse(b"", "is empty; name a file that backup wrote");
+    refuse(&b"no archive at all, and longer than a header\n".repeat(100), "does not begin as a backup does");
+    refuse(&[0; 1024], "has no manifest");
+    let mut other = tar::Builder::new(Vec::new());
+    other.append_path_with_name(&out, "b.tar").unwrap();
+    refuse(&other.into_inner().unwrap(), "has no manifest");
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The archive: a tar of the files, and at its end a manifest with their sums.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -17,6 +18,8 @@ use crate::commands::Failure;
 
 const MANIFEST: &str = "manifest.json";
 const TABLE: &str = "table.db";
+/// Bytes of a block. The last two blocks are zeros.
+const BLOCK: usize = 512;
 
 /// Computes the sum of what passes.
 struct Summed<T> {
@@ -86,28 +89,36 @@ fn header(size: u64, modified: Timestamp) -> Header {
     header
 }
 
+fn damaged(what: impl Display) -> Failure {
+    format!("{what}; the backup is damaged or not complete").into()
+}
+
 /// Unpacks an archive into an empty folder, and returns when it was made.
 pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Failure> {
-    let damaged = |what: &str| Failure::from(format!("{what}; the backup is damaged or not complete"));
+    let mut archive = Archive::new(archive);
     let mut sums = BTreeMap::new();
     let mut manifest = None;
-    for entry in Archive::new(archive).entries().map_err(|error| damaged(&error.to_string()))? {
-        let mut entry = entry.map_err(|error| damaged(&error.to_string()))?;
+    for entry in archive.entries()? {
+        let mut entry = match entry {
+            Err(error) if sums.is_empty() => return Err(format!("it does not begin as a backup does: {error}").into()),
+            entry => entry.map_err(damaged)?,
+        };
         let name = name_of(&entry.path()?).filter(|_| entry.header().entry_type() == EntryType::Regular);
         let name = name.ok_or_else(|| damaged("it has something else than files"))?;
         if name == MANIFEST {
             let mut text = String::new();
-            entry.read_to_string(&mut text).map_err(|error| damaged(&error.to_string()))?;
-            manifest = Some(serde_json::from_str::<Value>(&text).map_err(|error| damaged(&error.to_string()))?);
+            entry.read_to_string(&mut text).map_err(damaged)?;
+            manifest = Some(serde_json::from_str::<Value>(&text).map_err(damaged)?);
             continue;
         }
-        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.header().mtime()?);
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.header().mtime().map_err(damaged)?);
         let mut file = DataDir::create_file(&folder.join(&name))?;
         let mut entry = Summed::new(entry);
-        io::copy(&mut entry, &mut file).map_err(|error| damaged(&error.to_string()))?;
+        copy(&mut entry, &mut file)?;
         file.set_modified(modified)?;
         sums.insert(name, entry.sum());
     }
+    check_end(archive.into_inner())?;
     let manifest = manifest.ok_or_else(|| damaged("it has no manifest"))?;
     let version = manifest["version"].as_u64().ok_or_else(|| damaged("its manifest has no version"))?;
     if version > VERSION {
@@ -116,14 +127,37 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
         )
         .into());
     }
-    let wanted: BTreeMap<String, String> = serde_json::from_value(manifest["sha256"].clone())?;
+    let wanted: BTreeMap<String, String> = serde_json::from_value(manifest["sha256"].clone()).map_err(damaged)?;
     if let Some((name, _)) = wanted.iter().find(|(name, sum)| sums.get(*name) != Some(sum)) {
-        return Err(damaged(&format!("{name} differs from its sum")));
+        return Err(damaged(format_args!("{name} differs from its sum")));
     }
     if sums.len() != wanted.len() || !sums.contains_key(TABLE) {
         return Err(damaged("it has other files than its manifest says"));
     }
-    Ok(manifest["made_at"].as_str().unwrap_or_default().parse()?)
+    manifest["made_at"].as_str().unwrap_or_default().parse().map_err(damaged)
+}
+
+/// A disk that is full is no fault of the archive.
+fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<(), Failure> {
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match from.read(&mut buffer).map_err(damaged)? {
+            0 => return Ok(()),
+            length => to.write_all(&buffer[..length])?,
+        }
+    }
+}
+
+/// `rest` is what follows the first block of zeros. To read it all checks the sum at the end of a compressed file.
+fn check_end(rest: impl Read) -> Result<(), Failure> {
+    let mut zeros = 0;
+    for byte in BufReader::new(rest).bytes() {
+        match byte.map_err(damaged)? {
+            0 => zeros += 1,
+            _ => return Err(damaged("something follows its end")),
+        }
+    }
+    if zeros < BLOCK { Err(damaged("its end is missing")) } else { Ok(()) }
 }
 
 /// A path below the data directory.
