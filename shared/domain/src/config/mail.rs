@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::vars::{BASE_URL, Vars, web_address};
+use super::vars::{BASE_URL, Vars, distinct, web_address};
 use super::{API_PREFIX, ConfigError, without_prefix};
-use crate::email::is_mailable;
+use crate::email::{self, is_mailable};
 use crate::secret::{self, Secret};
 use crate::sign_in::providers::Method;
 use crate::visible;
@@ -131,7 +131,7 @@ impl Vars<'_> {
     }
 
     pub(super) fn moderation_mail(&self) -> Result<Vec<String>, ConfigError> {
-        let addresses = self.list("SVC_MODERATION_MAIL");
+        let addresses = distinct(self.list("SVC_MODERATION_MAIL"), email::exact);
         if addresses.len() <= MAX_DIGESTS && addresses.iter().all(|address| is_mailable(address)) {
             return Ok(addresses);
         }

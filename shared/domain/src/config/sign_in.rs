@@ -91,7 +91,7 @@ impl Vars<'_> {
             return Ok(if on { vec![Method::Email] } else { Vec::new() });
         }
         let mut methods = Vec::new();
-        for name in self.list(NAME) {
+        for name in self.entries(NAME) {
             let method = Method::ALL.into_iter().find(|method| method.id() == name);
             match method.filter(|method| !methods.contains(method)) {
                 Some(method) => methods.push(method),

@@ -81,6 +81,31 @@ fn approval_is_required_of_no_one_everyone_or_new_writers() {
 }
 
 #[test]
+fn empty_and_repeated_entries_of_a_list_do_not_count() {
+    let config = with_all(&[
+        ("SVC_TYPES", "posts,, pages ,posts,"),
+        ("SVC_REPORT_REASONS", ",spam, spam,other"),
+        ("SVC_MODERATORS", "7,,ada, 7"),
+        ("SVC_SPAM_DENY", "casino,,casino"),
+        ("SVC_SPAM_REVIEW", " , crypto,crypto"),
+        ("SVC_CORS_ORIGINS", "https://a.example,,https://A.example,"),
+    ]);
+    let config = config.unwrap();
+    assert_eq!(
+        (config.types, config.report_reasons),
+        (vec!["posts".to_owned(), "pages".to_owned()], vec!["spam".to_owned(), "other".to_owned()])
+    );
+    assert!(config.auth.moderators.len() == 2 && config.cors_origins.contains("https://a.example"));
+    assert_eq!(
+        (config.spam.rules.deny, config.spam.rules.review),
+        (vec!["casino".to_owned()], vec!["crypto".to_owned()])
+    );
+    let mail =
+        with_all(&[&MAIL[..], &[("SVC_MODERATION_MAIL", "ada@example.org,,bob@example.org,Ada@Example.org")]].concat());
+    assert_eq!(mail.unwrap().mail.unwrap().moderators, ["ada@example.org", "bob@example.org"]);
+}
+
+#[test]
 fn an_empty_value_is_the_default() {
     assert_eq!(with("SVC_PER_PAGE", " ").unwrap().lists.per_page, 10);
 }
@@ -331,7 +356,8 @@ fn a_secret_that_is_kept_in_aws_is_named() {
 
 #[test]
 fn settings_of_mail_that_are_not_valid_stop_the_start() {
-    let too_many = ["mods@example.org"; MAX_DIGESTS + 1].join(",");
+    let too_many: Vec<_> = (0..=MAX_DIGESTS).map(|number| format!("mods{number}@example.org")).collect();
+    let too_many = too_many.join(",");
     for (name, value) in [
         ("SVC_MAIL_FROM", "Comments <comments@example.org>"),
         ("SVC_PAGE_URL", "https://www.example.org/{type}"),

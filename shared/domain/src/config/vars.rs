@@ -1,6 +1,7 @@
 //! Reads variables by the kind of their value.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -66,9 +67,15 @@ impl<'a> Vars<'a> {
         number.ok_or_else(|| self.wrong(name, format_args!("a whole number from {least} to {most}")))
     }
 
+    /// Empty entries and repeated ones don't count.
     pub(super) fn list(&self, name: &'static str) -> Vec<String> {
+        distinct(self.entries(name), str::to_owned)
+    }
+
+    /// Empty entries don't count.
+    pub(super) fn entries(&self, name: &'static str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
-        text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+        text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
     }
 
     /// A path of one or more segments, without slashes at its ends.
@@ -117,4 +124,11 @@ pub(super) fn web_address(text: &str) -> Option<http::Uri> {
     let is_host = authority.host().starts_with('[') || is_name(authority.host());
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
     (is_web && is_host && !text.contains('#')).then_some(uri)
+}
+
+/// The first of all entries that have the same key.
+pub(super) fn distinct(mut entries: Vec<String>, key: fn(&str) -> String) -> Vec<String> {
+    let mut seen = BTreeSet::new();
+    entries.retain(|entry| seen.insert(key(entry)));
+    entries
 }
