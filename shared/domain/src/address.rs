@@ -77,6 +77,7 @@ enum Kind {
 impl Kind {
     fn of(c: char) -> Self {
         match c {
+            // No address has them (RFC 3986), and what follows a closing `"` at once is text: `"https://a.example"です`.
             '<' | '>' | '"'
             // Ideographic and full-width punctuation of sentences.
             | '。' | '、' | '，' | '．' | '！' | '？' | '：' | '；' | '｡' | '､'
