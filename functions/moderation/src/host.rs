@@ -6,6 +6,7 @@ use shared::app::admission::exists;
 use shared::domain::ids::UserId;
 use shared::domain::rate_limit::RateClass;
 use shared::domain::thread::{MAX_ADDRESS, MAX_TITLE, is_address};
+use shared::domain::visible;
 use shared::error::Result;
 use shared::http::input::Input;
 use shared::http::request::Call;
@@ -20,7 +21,8 @@ pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -
     let thread = thread?;
     let mut input = Input::new(call.json()?);
     let author = input.optional_id("author_id").map(UserId);
-    let title = input.optional_line("title", MAX_TITLE);
+    // An import leaves out a title that shows nothing too.
+    let title = input.optional_line("title", MAX_TITLE).filter(|title| !visible::shows_nothing(title));
     let url = input.optional_text("url", MAX_ADDRESS);
     if url.as_ref().is_some_and(|url| !is_address(url)) {
         input.fail("url", "The url must be an http or https address, without user and password.");

@@ -109,6 +109,10 @@ async fn what_the_host_says_wins_field_by_field_until_it_takes_it_back() {
     moderator.put("posts/1", json!({ "title": "Host" })).await.ok(200);
     assert!(is(&shown(&world).await, (Some("Host"), Some("https://blog.example/tea"))));
     write(&moderator, &page("coffee")).await;
+    for nothing in ["", "\u{200b} "] {
+        let described = moderator.put("posts/1", json!({ "title": nothing })).await.ok(200);
+        assert_eq!(described.data()["title"], Value::Null, "a title that shows nothing is none");
+    }
     moderator.put("posts/1", json!({ "title": null, "url": "https://host.example/" })).await.ok(200);
     assert!(is(&shown(&world).await, (Some("coffee"), Some("https://host.example/"))));
     moderator.put("posts/1", json!({})).await.ok(200);
