@@ -22,9 +22,9 @@ pub(super) const MAX_SITE_NAME: usize = 100;
 pub struct Mail {
     /// `SVC_MAIL_FROM`: the sender of emails
     pub from: String,
-    /// [`Config::public_url`], the base of links to the service
+    /// [`super::Config::public_url`], the base of links to the service
     pub public_url: String,
-    /// [`Config::site_name`]
+    /// [`super::Config::site_name`]
     pub site_name: String,
     /// `SVC_SMTP_URL`; without it emails go to SES
     pub smtp_url: Option<Secret>,
