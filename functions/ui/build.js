@@ -20,7 +20,7 @@ const styles = {
   setup: ({ onLoad }) =>
     onLoad({ filter: /\.css$/ }, async ({ path }) => {
       const { code } = await transform(await readFile(path, 'utf8'), { loader: 'css', minify: true })
-      return { contents: code.trim().replace(/(--[-\w]+): /g, '$1:'), loader: 'text' }
+      return { contents: code.trim().replace(/(--[-\w]+:|,) /g, '$1').replaceAll(' * ', '*'), loader: 'text' }
     }),
 }
 
@@ -50,7 +50,7 @@ const hashOf = (/** @type {string} */ text) => createHash('sha256').update(text)
 /** Names by esbuild, and one word for all variables, compress better. @param {string} script */
 async function small(script) {
   const { code: named } = await transform(script.replaceAll('const ', 'let '), { charset: 'utf8', minifyIdentifiers: true })
-  const { code } = await minify(named, { module: true, ecma: 2020, compress: { passes: 3, unsafe: true, unsafe_arrows: true, hoist_funs: true }, format: { quote_style: 1 } })
+  const { code } = await minify(named, { module: true, ecma: 2020, compress: { passes: 3, unsafe: true, unsafe_arrows: true, pure_getters: true, hoist_funs: true }, format: { quote_style: 1 } })
   return `${code}\n`
 }
 

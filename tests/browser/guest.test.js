@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { article, choose, deleteComment, newRecord, openMenu, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
+const held = world({ SVC_ALLOW_GUESTS: 'true', SVC_REQUIRE_APPROVAL: 'true' })
 const KEY = /^[\w-]{43}$/
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -47,6 +48,25 @@ test('a guest’s key is made when the first comment is sent, and goes with all 
 })
 /** @type {ReturnType<typeof keys>} */
 let seen = []
+
+test('a guest whose comment was approved reads so at that comment once, and nobody else does', async (t) => {
+  const record = newRecord()
+  const { page } = await held.open(t, { record })
+  const id = await write(page, 'May I?')
+  const news = page.getByText('Your comment is public now.')
+  await article(page, id).getByText('Only you see this').waitFor()
+  await page.reload()
+  await article(page, id).getByText('Only you see this').waitFor()
+  await held.service.call('POST', `comments/${id}/approve`, held.service.moderator)
+  await page.reload()
+  await article(page, id).getByText('Your comment is public now.').waitFor()
+  await page.reload()
+  await article(page, id).waitFor()
+  assert.equal(await news.count(), 0)
+  const other = await held.open(t, { record })
+  await article(other.page, id).waitFor()
+  assert.equal(await other.page.getByText('Your comment is public now.').count(), 0)
+})
 
 test('a guest edits and deletes an own comment, also after a reload', async (t) => {
   const record = newRecord()

@@ -244,9 +244,33 @@ test('a linked comment outside the list has a heading of its own, until the thre
   await heading.waitFor({ state: 'detached' })
   assert.equal(await list.last().getAttribute('id'), `comment-${other.id}`)
   assert.ok(await page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('.list:not(.linked)')))
+  const shown = (/** @type {number} */ id) => article(page, id).locator('> .content > header').evaluate((header) => {
+    const { top, bottom } = header.getBoundingClientRect()
+    return top > -2 && bottom < innerHeight + 2
+  })
+  assert.ok(await shown(other.id), 'the press leads to the comment')
   await page.getByRole('button', { name: /more comment/ }).click()
   await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.foot button'))
   assert.equal(await list.count(), 14)
+  const ids = await list.evaluateAll((articles) => articles.map(({ id }) => Number(id.slice(8))))
+  assert.deepEqual(ids, ids.toSorted((a, b) => b - a), 'each is where its page has it')
+})
+
+test('pages come before a linked comment that the list does not reach yet, and the page that has it takes it in', async (t) => {
+  const record = newRecord()
+  const oldest = await w.service.comment(record, 'The oldest.')
+  for (let i = 0; i < 62; i++) await w.service.comment(record, `Newer ${i}`)
+  const { page } = await w.open(t, { record, hash: `#comment-${oldest.id}` })
+  await page.getByRole('button', { name: 'Show full thread' }).click()
+  const articles = page.locator('.list > article')
+  const more = page.getByRole('button', { name: /more comment/ })
+  await more.click()
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelectorAll('.list > article').length === 61)
+  assert.equal(await articles.last().getAttribute('id'), `comment-${oldest.id}`)
+  await more.click()
+  await more.waitFor({ state: 'detached' })
+  const ids = await articles.evaluateAll((articles) => articles.map(({ id }) => Number(id.slice(8))))
+  assert.deepEqual([ids.length, ids], [63, ids.toSorted((a, b) => b - a)])
 })
 
 test('another order shows the list alone, and a comment of the list has no heading when it is followed', async (t) => {

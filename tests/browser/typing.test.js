@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { hold, newRecord, world } from './world.js'
+import { isAccessible } from './moderators_page.js'
+import { hold, newRecord, stickingOut, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
@@ -176,4 +177,44 @@ test('mistakes stand beside their fields in the page’s language, the first has
   await address.fill('zoe@example.org')
   await page.locator('form .primary').click()
   await page.locator('article').getByText('Hallo').waitFor()
+})
+
+for (const width of [900, 320]) {
+  test(`the help on Markdown opens by a key or a press, fits ${width} pixels, and Escape closes it alone, with the focus back`, async (t) => {
+    const { page } = await w.open(t, { record: newRecord(), context: { viewport: { width, height: 900 } } })
+    await page.getByPlaceholder('Write a comment…').fill('Half a thought')
+    const opener = page.getByRole('button', { name: '?', exact: true })
+    const help = page.getByRole('group', { name: 'Markdown' })
+    await opener.press('Enter')
+    await help.getByText('**Bold**').waitFor()
+    const shown = await help.locator('> *').evaluateAll((lines) => lines.map(({ localName, textContent }) => `${localName} ${textContent}`))
+    assert.deepEqual(shown, [
+      'b **Bold**',
+      'i _Italic_',
+      'del ~~1~~',
+      'code `Code`',
+      'a [Link](https://)',
+      'blockquote > Quote',
+      'div - List',
+      'pre - [ ] 2\n\n|3|4|\n|-|-|',
+    ])
+    await isAccessible(page, 'help on Markdown')
+    assert.deepEqual(await stickingOut(page), [])
+    await page.keyboard.press('Escape')
+    await help.waitFor({ state: 'hidden' })
+    assert.ok(await opener.evaluate((button) => /** @type {ShadowRoot} */ (button.getRootNode()).activeElement === button))
+    assert.ok(await page.getByRole('button', { name: 'Post comment' }).isVisible(), 'the composer stays open')
+    await opener.click()
+    await help.waitFor()
+    await opener.click()
+    await help.waitFor({ state: 'hidden' })
+  })
+}
+
+test('the help on Markdown is in the language of the page', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), lang: 'ar', dir: 'rtl', context: { viewport: { width: 320, height: 900 } } })
+  await page.locator('textarea').fill('مرحبا')
+  await page.getByRole('button', { name: '?', exact: true }).click()
+  await page.getByRole('group', { name: 'Markdown' }).getByText('**غامق**').waitFor()
+  assert.deepEqual(await stickingOut(page), [])
 })

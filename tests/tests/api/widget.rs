@@ -98,10 +98,21 @@ fn the_widget_has_no_way_to_run_markup_and_keeps_no_token_of_the_page() {
         assert!(!widget.contains(word), "{word}");
     }
     // All that is stored goes through one object, whose values are drafts and whether one was put aside, a guest's name and
-    // key, a flag, the newest comment that was seen, and the session that began here.
+    // key, a flag, the newest comment that was seen, a guest's comments that wait, and the session that began here.
     let stored: BTreeSet<&str> =
         widget.split("device.set(").skip(1).filter_map(|call| call.split(',').next()).collect();
-    let known = ["'name'", "KEY", "`${API} key`", "`${API} mine`", "folded", "kept", "left", "this.#key"];
+    let known = [
+        "'name'",
+        "KEY",
+        "`${API} ${data.id} waiting`",
+        "`${API} key`",
+        "`${API} mine`",
+        "folded",
+        "kept",
+        "left",
+        "this.#key",
+        "waiting",
+    ];
     assert_eq!(stored, BTreeSet::from(known));
     assert_eq!(widget.matches("localStorage").count(), 2);
     // The tab keeps the verifiers of sign-ins that have gone to a provider, under one kind of name.
@@ -147,7 +158,7 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     let moderation = ["looks_like"];
     // The name of a way to sign in.
     let methods = ["sign_in_email"];
-    let for_others = ["anonymous", "comment", "now_public", "unlike", "view_replies"];
+    let for_others = ["anonymous", "comment", "unlike", "view_replies"];
     let widget = widget();
     let unsaid: Vec<String> = labels("en")
         .await

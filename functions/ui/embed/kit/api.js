@@ -82,17 +82,12 @@ export class Client {
     return isNew
   }
 
-  /** Whether anything that is sent tells this visitor apart from others. */
-  async isKnown() {
-    return this.mine || this.guestKey || this.token()
-  }
-
   /** @param {RequestOptions} options */
   async request(method, path, options = {}, isLast = false) {
     const { query, headers: own, signal, timeout = 30_000, send = fetch, ...init } = options
     const token = await this.token(method !== 'GET')
     const url = new URL(path, API)
-    fill(url.searchParams, { ...query, mine: !token && method === 'GET' && (await this.isKnown()) ? 1 : null })
+    fill(url.searchParams, { ...query, mine: !token && method === 'GET' && (this.mine || this.guestKey) ? 1 : null })
     const headers = new Headers()
     fill(headers, {
       ...own,

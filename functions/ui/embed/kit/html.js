@@ -47,11 +47,11 @@ function trust(html) {
   const { trustedTypes } = /** @type {any} */ (globalThis)
   if (!trustedTypes) return html
   try {
-    if (policy === undefined) policy = trustedTypes.createPolicy('comment-thread', { createHTML: (html) => html })
+    policy ??= trustedTypes.createPolicy('comment-thread', { createHTML: (html) => html })
   } catch {
-    policy = null
+    policy = {}
   }
-  return policy?.createHTML(html)
+  return policy.createHTML?.(html)
 }
 
 function clean(parent) {

@@ -1,7 +1,9 @@
 /** One comment on the page, with its replies. */
 
+import { API } from '../kit/address.js'
 import { avatar } from '../kit/avatar.js'
 import { inFull } from '../kit/dates.js'
+import { device } from '../kit/device.js'
 import { busily, button, drawing, h } from '../kit/dom.js'
 import { linkImages, showHtml } from '../kit/html.js'
 import { ahead, menuButton } from './later.js'
@@ -90,8 +92,17 @@ export class CommentView {
     const isAnswerable = isOpen && nesting && this.depth < 10 && !thread.closed
     this.like = isOpen && button('', { class: 'like', click: () => this.#like() })
     const likes = comment.likes_count > 0 && h('span', { class: 'like', title: say('likes') }, drawing(HEART), ` ${comment.likes_count}`)
-    const answer = isAnswerable && button(say('reply'), { ...ahead, click: () => thread.answer(this) })
-    return h('div', { class: 'actions', part: 'actions' }, ...(comment.is_approved ? [this.like || likes, answer] : this.#note()))
+    const answer = isAnswerable && button(say('reply'), { ...ahead, click: () => thread.later('reply', this) })
+    return h('div', { class: 'actions', part: 'actions' }, ...(comment.is_approved ? [this.like || likes, answer, this.#news()] : this.#note()))
+  }
+
+  /** Says once to a guest whose comment waited that it was approved. */
+  #news() {
+    const { thread, comment } = this
+    const waiting = `${API} ${comment.id} waiting`
+    if (!device.get(waiting)) return
+    device.set(waiting, '')
+    return h('span', { class: 'since' }, thread.say('now_public'))
   }
 
   /** Why others do not see the comment. */

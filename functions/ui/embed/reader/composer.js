@@ -20,7 +20,7 @@ function draftsOf({ path, ui, ended }, draft) {
 }
 
 /** Whether somebody has left a draft. */
-export const hasDraft = (thread, draft) => !!device.get(draftsOf(thread, draft)[0])
+export const hasDraft = (thread, draft) => device.get(draftsOf(thread, draft)[0])
 
 /** @param {Purpose} purpose @returns {Composer} */
 export function composer(thread, purpose) {

@@ -40,14 +40,8 @@ export class Fresh {
     const { path, ui } = this.thread
     this.#before = undefined
     while (ui.features.realtime && !signal.aborted) {
-      let wait = 1
-      if (!document.hidden) {
-        wait = await anonymous.get(`${path}/changes`, {}, signal).then(
-          ({ data }) => this.#offer(data),
-          () => 120,
-        )
-      }
-      await pause(wait * 1000)
+      const asked = document.hidden ? 1 : anonymous.get(`${path}/changes`, {}, signal).then(({ data }) => this.#offer(data), () => 120)
+      await pause((await asked) * 1000)
     }
   }
 

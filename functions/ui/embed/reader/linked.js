@@ -3,19 +3,24 @@
 import { button, h } from '../kit/dom.js'
 import { CommentView } from './comment.js'
 
-/** Shows it above the list, below a heading, until it is put into the list or another one takes its place. @param {any} thread @param {any} comment */
+/**
+ * Shows it above the others, below a heading. A press, or the next such comment, moves it to the end of the list, until the page comes
+ * that has it.
+ * @param {any} thread @param {any} comment
+ */
 export function link(thread, comment) {
-  const { say, list, linked } = thread
+  const { say, list } = thread
   const view = new CommentView(thread, comment)
-  const leave = () => {
-    list.append(linked.querySelector('article') ?? '')
-    linked.replaceChildren()
-  }
   const back = () => {
-    leave()
+    head.remove()
+    place.className = 'list'
+    list.append(place)
     list.focus()
+    place.scrollIntoView()
   }
-  leave()
-  linked.append(h('div', { class: 'top' }, h('h3', {}, say('linked_comment')), button(say('show_thread'), { click: back })), view.element)
+  const head = h('div', { class: 'top' }, h('h3', {}, say('linked_comment')), button(say('show_thread'), { click: back }))
+  const place = h('div', { class: 'list linked' }, head, view.element)
+  list.querySelector('.linked button')?.click()
+  list.prepend(place)
   return view
 }

@@ -31,6 +31,6 @@ export function failure({ say, explain, ui, path }, error, again, signal) {
   const fixes = { not_found: `no thread ${path}: check type, record and SVC_TYPES`, offline: navigator.onLine && `no answer from ${API}: check SVC_CORS_ORIGINS and connect-src` }
   const fix = !ui && fixes[error.code]
   const element = notice(h('span', { role: 'alert' }, explain(error)), ' ', button(say('retry'), { class: 'outlined', click: again }), fix && mistake(fix))
-  addEventListener('online', () => element.isConnected && again(), { signal, once: true })
+  addEventListener('online', () => element.isConnected && again(), { signal })
   return element
 }

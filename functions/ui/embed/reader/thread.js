@@ -33,15 +33,14 @@ export class Thread {
   typed = new Set()
   ui = /** @type {Ui} */ (/** @type {any} */ (null))
   language = ''
-  path = ''
+  /** Null before the first list. @type {string | null} */
+  path = null
   sort = ''
   closed = false
   /** Whose session has ended, as far as that is known. @type {{ id?: number | null } | null} */
   ended = null
   toast = new Toast()
   section = h('section')
-  /** A comment outside the list whose address was followed. */
-  linked = h('div', { class: 'list linked' })
   list = h('div', { class: 'list', tabindex: -1 })
   notice = h('div')
   empty = h('p', { class: 'muted' })
@@ -52,7 +51,6 @@ export class Thread {
   count
   #work = new AbortController()
   #turn = {}
-  #isFirst = true
 
   constructor(host, root) {
     this.host = host
@@ -78,11 +76,6 @@ export class Thread {
   /** Somebody wants to sign in. @param {string} [label] @param {CommentView} [view] */
   signIn = (label = 'sign_in_to_comment', view) =>
     this.emit('comment-sign-in') && this.later('leadToSignIn', this, label, view)
-
-  /** Opens a reply. */
-  answer(view) {
-    return this.ui.auth.can_comment ? this.later('reply', view) : this.signIn(undefined, view)
-  }
 
   /** Sends a write. A member with a refused token writes nothing, not even as a guest. */
   async write(method, path, options) {
@@ -170,7 +163,6 @@ export class Thread {
       ...this.#writing(page),
       this.fresh.element,
       this.notice,
-      this.linked,
       this.list,
       this.empty,
       this.foot,
@@ -202,14 +194,14 @@ export class Thread {
 
   #restart(page) {
     this.views.clear()
-    this.linked.replaceChildren()
     this.list.replaceChildren()
     this.#append(page)
   }
 
   #append({ data, meta }) {
-    const added = data.filter(({ id }) => !this.views.has(id)).map((comment) => new CommentView(this, comment))
-    this.list.append(...added.map(({ element }) => element))
+    const { list, views } = this
+    const added = data.map((comment) => views.get(comment.id) ?? new CommentView(this, comment)).filter(({ element }) => element.parentNode !== list)
+    list.append(...added.map(({ element }) => element), ...list.querySelectorAll('.list:not(.linked)'))
     this.fresh.remember()
     this.foot.replaceChildren(...footOf(this, meta, (query) => this.#page(query, (page) => this.#append(page)[0]?.focus())))
     this.showEmpty()
@@ -240,7 +232,6 @@ export class Thread {
 
   /** Leaves this thread for another one. */
   leave() {
-    this.#isFirst = false
     this.path = ''
     this.fresh.newest = null
     this.#showSkeleton()
@@ -248,7 +239,7 @@ export class Thread {
 
   /** Shows the host's content of the element until the first list. */
   #showSkeleton() {
-    const isFilled = this.#isFirst && this.host.textContent.trim()
+    const isFilled = this.path == null && this.host.textContent.trim()
     this.section.replaceChildren(...(isFilled ? [h('slot')] : skeleton()))
   }
 

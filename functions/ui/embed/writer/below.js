@@ -18,8 +18,10 @@ function write(view, purpose) {
   return cancel
 }
 
+/** Opens a reply, or leads to it. */
 export function reply(view) {
   const { thread, comment } = view
+  if (!thread.ui.auth.can_comment) return thread.signIn(undefined, view)
   const { say } = thread
   const close = write(view, {
     draft: `reply-${comment.id}`,

@@ -5,12 +5,12 @@
 
 import { button, h } from '../kit/dom.js'
 import { moveByArrows } from './arrows.js'
-import { togglePopover } from './popover.js'
+import { toggler } from './popover.js'
 
-const EMOJI = `😀 😃 😄 😁 😅 😂 🤣 😊 🙂 🙃 😉 😌 😍 🥰 😘 😋 😛 😜 🤪 🤗 🤭 🤔 🤨 😐 😑 😏 😒 🙄 😬 😴 🤤 😷 🤒 🤕 🤢 🥵 🥶 😵 🤯 🥳 😎 🤓 🧐 😕 😟 🙁
-😮 😲 😳 🥺 😨 😰 😥 😢 😭 😱 😖 😞 😓 😩 😤 😡 🤬 👿 💀 💩 🤡 👻 👽 🤖 😺 🙈 🙉 🙊 👍 👎 👌 ✌️ 🤞 🤟 🤘 👈 👉 👆 👇 👋 ✋ 👏 🙌 🤝 🙏 💪 ✍️ 👀 🧠 🤷 🤦
-❤️ 🧡 💛 💚 💙 💜 🖤 💔 💯 💥 💫 💦 💤 🔥 ⭐ ✨ 🎉 🎊 🎁 🏆 🥇 ⚽ 🎸 🎵 🎮 🎲 🎨 📷 💡 📚 ✏️ 📌 🔗 🔒 ⏰ ✅ ❌ ❓ ❗ ⚠️ ➡️ 🐶 🐱 🦊 🐻 🐼 🐸 🐔 🐧 🐝 🦋 🐢 🐟
-🌱 🌲 🌻 🌹 🍀 🍎 🍌 🍓 🍅 🍞 🧀 🍕 🍔 🍰 🍪 ☕ 🍵 🍺 🍷 🏠 🚗 🚲 ✈️ 🚀 🌍 🌙 ☀️ 🌈 ☔ ❄️`.split(/\s/)
+const EMOJI = `😀 😃 😄 😁 😅 😂 🤣 😊 🙂 🙃 😉 😌 😍 🥰 😘 😋 😛 😜 🤪 🤗 🤔 😐 😏 😒 🙄 😬 😴 🤤 😵 🤯 🥳 😎 🤓 😕 😟 🙁 😮 😲 😳 🥺 😨 😰 😥 😢 😭 😱 😖 😤
+😡 🤬 💀 💩 👻 🤖 🙈 👍 👎 👌 ✌️ 🤞 🤘 👈 👉 👋 👏 🙌 🤝 🙏 💪 ✍️ 👀 🧠 🤷 🤦 ❤️ 🧡 💚 💙 🖤 💔 💯 💥 💦 🔥 ⭐ ✨ 🎉 🎊 🎁 🏆 🎵 🎲 🎨 📷 💡 📚
+✏️ 🔗 🔒 ⏰ ✅ ❌ ❓ ❗ ⚠️ ➡️ 🐶 🐱 🦊 🐻 🐼 🐸 🐔 🐧 🐝 🦋 🐢 🐟 🌱 🌲 🌻 🌹 🍀 🍎 🍌 🍓 🍅 🍞 🧀 🍕 🍔 🍰 🍪 ☕ 🍵 🍺 🍷 🏠 🚗 🚲 ✈️ 🚀 🌍 🌙
+☀️ 🌈 ☔ ❄️`.split(/\s/)
 
 /** @param {Editor} editor */
 export function emojis({ thread, insert }) {
@@ -27,10 +27,5 @@ export function emojis({ thread, insert }) {
     if (!element.firstChild) element.append(...EMOJI.map((emoji, place) => button(emoji, { tabindex: place && -1, click: () => pick(emoji) })))
   }
 
-  const toggle = (event) => {
-    event.preventDefault()
-    build()
-    togglePopover(element, event.currentTarget)
-  }
-  return { element, toggle }
+  return { element, toggle: toggler(element, build) }
 }

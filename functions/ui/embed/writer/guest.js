@@ -13,9 +13,7 @@ export function identity({ thread, purpose, element: form }) {
   const { features, guest, auth } = ui
   const isGuest = !auth.authenticated && auth.can_comment && !purpose.isEdit
   const name = h('input', { autocomplete: 'name', required: true, value: device.get('name'), input: () => showInitials(form) })
-  // Browsers refuse addresses of other scripts as e-mail; the service does not.
-  const accept = () => (email.type = /^[ -~]*$/.test(email.value) ? 'email' : 'text')
-  const email = h('input', { type: 'email', autocomplete: 'email', inputmode: 'email', change: accept })
+  const email = h('input', { type: 'email', autocomplete: 'email' })
   const hint = h('small')
   const subscribe = h('input', { type: 'checkbox', change: showHint })
   const [before, after] = say('posting_as').split('{name}')

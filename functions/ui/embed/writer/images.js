@@ -11,7 +11,6 @@ import { newKey } from './key.js'
 import { sendWith } from './upload.js'
 
 const CROSS = 'M4 4l8 8M12 4l-8 8'
-const MEGABYTE = 2 ** 20
 
 /** A drawing of a file. A picture would have an address, which the policy of a page may forbid. @param {File} file */
 function thumbnail(file) {
@@ -67,16 +66,13 @@ export function images({ thread, text, fallible }) {
 
   /** How large an image may be, in the sentence that refuses one. */
   function tooLarge() {
-    const bytes = ui.limits.media_bytes
-    const [unit, size] = bytes < MEGABYTE ? ['kilobyte', 1024] : ['megabyte', MEGABYTE]
-    const limit = new Intl.NumberFormat(thread.language, { style: 'unit', unit, maximumFractionDigits: 1 }).format(bytes / size)
+    const limit = (ui.limits.media_bytes / 2 ** 20).toLocaleString(thread.language, { style: 'unit', unit: 'megabyte', maximumSignificantDigits: 2 })
     return new ApiError(413, { message: say('payload_too_large').replace('{limit}', limit) })
   }
 
   function drop(chip) {
     chips.delete(chip)
     chip.remove()
-    text.required = !chips.size
   }
 
   async function add(image) {
@@ -100,7 +96,6 @@ export function images({ thread, text, fallible }) {
       return () => `![${description.value.replace(/[\\[\]]/g, '\\$&')}](${url})`
     })
     chips.set(chip, sent)
-    text.required = false
     element.append(chip)
     await sent.catch((error) => {
       drop(chip)

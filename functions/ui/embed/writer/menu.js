@@ -24,7 +24,6 @@ const SIGNS = {
   change_name: 'M3 13l1-3 7-7 2 2-7 7zM10 4l2 2',
   notifications: 'M4 11V7a4 4 0 0 1 8 0v4l1 1H3zM7 14h2',
   sign_out: 'M7 3H3v10h4M6 8h7M10 5l3 3-3 3',
-  sign_out_everywhere: 'M7 3H3v10h4M6 8h7M10 5l3 3-3 3',
 }
 
 /** How long guests can change what they have written. */
@@ -65,7 +64,7 @@ export function showMenu(thread, opener, groups, subject) {
       element.hidePopover()
       if (typeof act === 'function') thread.attempt(async () => act(subject))
     }
-    const content = [drawing(SIGNS[label.replace(/^un|ed$/g, '')]), say(label)]
+    const content = [drawing(SIGNS[label.replace(/^un|ed$|_everywhere/g, '')]), say(label)]
     if (typeof act === 'string') return h('a', { ...attributes, href: act, target: '_blank', rel: 'noopener', click }, ...content)
     const entry = button('', { ...attributes, click })
     entry.append(...content)

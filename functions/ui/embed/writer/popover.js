@@ -31,3 +31,10 @@ export function togglePopover(popover, opener, isAtEnd = false) {
   const first = /** @type {HTMLElement | null} */ (popover.querySelector('a, button'))
   first?.focus()
 }
+
+/** Shows a popover below the button that is pressed, or hides it. @param {HTMLElement} popover @param {() => void} [prepare] */
+export const toggler = (popover, prepare) => (event) => {
+  event.preventDefault()
+  prepare?.()
+  togglePopover(popover, event.currentTarget)
+}

@@ -1,3 +1,5 @@
+import { API } from '../kit/address.js'
+import { device } from '../kit/device.js'
 import { json } from '../kit/json.js'
 import { addToTotal } from './total.js'
 
@@ -5,6 +7,7 @@ import { addToTotal } from './total.js'
 export async function post(thread, body, key) {
   const { ui, say } = thread
   const { data } = await thread.write('POST', `${thread.path}/comments`, json(body, key))
+  if (!data.is_approved && !ui.auth.authenticated) device.set(`${API} ${data.id} waiting`, '1')
   const isAsked = body.subscribe_to_replies && !ui.auth.authenticated
   thread.toast.show(say(!data.is_approved ? 'pending_approval' : isAsked ? 'check_inbox' : 'posted'))
   addToTotal(thread, +data.is_approved)

@@ -34,7 +34,7 @@ export function leadToSignIn(thread, label, view) {
   const address = host.getAttribute('sign-in-url')
   if (address) return location.assign(address.replaceAll('{url}', encodeURIComponent(location.href)))
   toast.show(say(label))
-  if (!isWarned) console.warn('comment-thread: somebody wants to sign in. Handle the event "comment-sign-in", or set the attribute "sign-in-url".')
+  if (!isWarned) console.warn('<comment-thread>: handle comment-sign-in or set sign-in-url')
   isWarned = true
 }
 

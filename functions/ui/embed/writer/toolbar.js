@@ -4,6 +4,7 @@
  */
 
 import { button, drawing, h } from '../kit/dom.js'
+import { help } from './help.js'
 
 const ICONS = {
   bold: 'M5 3v10h4a2 2 0 0 0 0-5H5h3a2 2 0 0 0 0-5z',
@@ -16,13 +17,14 @@ const ICONS = {
   upload_image: 'M2 3h12v10H2zM2 11l4-4 6 6M10 6h0',
 }
 
+/** What tools type, and the element that it becomes. @type {Record<string, any>} */
 const MARKS = {
-  bold: { before: '**', after: '**', key: 'b' },
-  italic: { before: '_', after: '_', key: 'i' },
-  code: { before: '`', after: '`', key: 'e' },
-  link: { before: '[', after: '](https://)', key: 'k', selected: 'https://' },
-  quote: { line: '> ' },
-  list: { line: '- ' },
+  bold: { tag: 'b', before: '**', after: '**', key: 'b' },
+  italic: { tag: 'i', before: '_', after: '_', key: 'i' },
+  code: { tag: 'code', before: '`', after: '`', key: 'e' },
+  link: { tag: 'a', before: '[', after: '](https://)', key: 'k', selected: 'https://' },
+  quote: { tag: 'blockquote', line: '> ' },
+  list: { tag: 'div', line: '- ' },
 }
 
 /** @param {string} key */
@@ -47,6 +49,7 @@ export function toolbar(editor, { emoji, pictures, preview }) {
     'div',
     { class: 'toolbar' },
     ...Object.keys(features.markdown_toolbar ? MARKS : {}).map((name) => tool(name, () => mark(editor, MARKS[name]))),
+    ...(features.markdown_toolbar ? help(editor, MARKS) : []),
     features.emoji_picker && tool('emoji', emoji.toggle),
     features.media && tool('upload_image', pictures.choose),
     features.markdown_preview && preview.toggle,

@@ -1,0 +1,15 @@
+/**
+ * Help on Markdown: each line looks like what it becomes.
+ * @import { Editor } from '../types.d.ts'
+ */
+
+import { button, h } from '../kit/dom.js'
+import { toggler } from './popover.js'
+
+/** @param {Editor} editor @param {Record<string, any>} marks those of the tools, by the names of their labels */
+export function help({ thread: { say } }, marks) {
+  const [bold, italic, ...others] = Object.entries(marks).map(([name, { tag, line = '', before = '', after = '' }]) => h(tag, {}, line + before + say(name) + after))
+  const lines = [bold, ' ', italic, ' ', h('del', {}, '~~1~~'), ...others, h('pre', {}, '- [ ] 2\n\n|3|4|\n|-|-|')]
+  const element = h('div', { class: 'help sheet', popover: 'auto', role: 'group', 'aria-label': 'Markdown', autofocus: true, tabindex: -1 }, ...lines)
+  return [button('?', { title: 'Markdown', click: toggler(element) }), element]
+}
