@@ -3,6 +3,7 @@
 //!
 //! A record says what to look at. It may be old, and what it is about edited, deleted or erased since. So its images decide
 //! nothing by themselves: what they say of a comment or a ban is acted on only if the item, read consistently, still says so.
+//! A comment that waits is an exception: only its id is kept, in a list and a digest of moderators, and both read it again.
 
 mod notify;
 mod webhooks;
@@ -91,12 +92,9 @@ async fn follow(app: &App, event: Event<'_>) -> Result<Option<Comment>, Fault> {
 /// Lists a new comment for moderators, counts it, and notifies its recipients. Returns it if everyone sees it.
 async fn welcome(app: &App, comment: &Comment) -> Result<Option<Comment>, Fault> {
     if !comment.may_count() {
-        let waiting = app.store.comment(comment.id, Reading::Consistent).await?;
-        if let Some(waiting) = waiting.filter(|waiting| !waiting.is_placeholder) {
-            app.store.join_new(&waiting).await?;
-            if waiting.waits_for_moderators() {
-                notify::moderators(app, &waiting).await?;
-            }
+        app.store.join_new(comment).await?;
+        if comment.waits_for_moderators() {
+            notify::moderators(app, comment).await?;
         }
         return Ok(None);
     }
