@@ -215,6 +215,28 @@ test('users begin with the members who wrote lately, and the log has the first w
   }
 })
 
+test('a reply that waits for an approval is still in its box after the page was closed', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const record = newRecord()
+  await w.service.comment(record, 'Will this be lost?')
+  const { page } = await open(t, { who: grace.token })
+  await page.route(`**/posts/${record}/comments`, (route) => route.abort())
+  await until(() => focused(page), (text) => text === 'Will this be lost?')
+  await press(page, 'Enter')
+  const box = page.getByRole('textbox', { name: 'Reply to Ada Lovelace' })
+  await box.fill('No')
+  await box.press('Control+Enter')
+  await box.waitFor({ state: 'detached' })
+  await page.goto('about:blank')
+  await page.goto(`${w.service.api}/moderate#token=${grace.token}`)
+  await tab(page, 'All')
+  await card(page, 'Will this be lost?').first().click()
+  await press(page, 'Enter')
+  assert.equal(await box.inputValue(), 'No')
+  await page.unroute(`**/posts/${record}/comments`)
+})
+
 test('axe finds nothing in a search and in a reply, and nothing sticks out', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')

@@ -5,6 +5,8 @@
  * @import { Card } from './card.js'
  */
 
+import { API } from '../kit/address.js'
+import { device } from '../kit/device.js'
 import { h } from '../kit/dom.js'
 import { json } from '../kit/json.js'
 import { standing } from './verdicts.js'
@@ -13,6 +15,9 @@ import { standing } from './verdicts.js'
 
 /** Whether a moderator may reply to it: everyone sees it, or will once it is approved. @param {Item} item */
 export const takesReplies = (item) => standing(item) !== 'rejected'
+
+/** The name of a draft on the device. @param {number} id */
+const draftOf = (id) => `${API} reply ${id}`
 
 export class Replies {
   /** Boxes with text in them, by the id of the comment. @type {Map<number, Box>} */
@@ -52,7 +57,9 @@ export class Replies {
   #box(item) {
     const { t, labels } = this.app
     const name = t('reply_to', { name: this.app.nameOf(item) })
-    const field = h('textarea', { rows: '3', dir: 'auto', 'aria-label': name, placeholder: name })
+    // The page may be closed before it is sent.
+    const field = h('textarea', { rows: '3', dir: 'auto', 'aria-label': name, placeholder: name, input: () => device.set(draftOf(item.id), field.value) })
+    field.value = device.get(draftOf(item.id)) ?? ''
     const problem = h('p', { class: 'error', role: 'alert' })
     const send = h('button', { class: 'primary' }, labels.reply)
     const here = () => this.app.cards.find(({ element }) => element.contains(form))
@@ -118,5 +125,6 @@ export class Replies {
     const path = [thread.type, thread.id].map(encodeURIComponent).join('/')
     await this.app.client.request('POST', `${path}/comments`, { ...json({ body: box.field.value, parent_id: id }, box.key), keepalive: true })
     this.#boxes.delete(id)
+    device.set(draftOf(id), '')
   }
 }
