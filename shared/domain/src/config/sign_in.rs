@@ -132,6 +132,9 @@ impl Vars<'_> {
         let signs = (self.var)("SVC_SIGN_IN_SEED").is_some();
         let (methods, oidc_name) = (self.methods()?, self.oidc_name()?);
         let clients = self.clients(&methods, signs)?;
+        if let Some(seed) = seed.as_ref().filter(|seed| !secret::is_name(seed.expose())) {
+            check_seed(seed)?;
+        }
         if methods.is_empty() {
             return Ok(None);
         }
@@ -142,10 +145,8 @@ impl Vars<'_> {
         if self.origins("SVC_CORS_ORIGINS")?.has_any_host() {
             return Err(needed("SVC_CORS_ORIGINS", "a list of origins"));
         }
-        match &seed {
-            Some(seed) if !secret::is_name(seed.expose()) => check_seed(seed)?,
-            None if signs => return Err(needed("SVC_SIGN_IN_SEED", "a secret that is used for nothing else")),
-            _ => {}
+        if signs && seed.is_none() {
+            return Err(needed("SVC_SIGN_IN_SEED", "a secret that is used for nothing else"));
         }
         if methods.contains(&Method::Provider(Provider::Oidc)) {
             let needed = |name, accepted: &str| self.needed_by(Provider::Oidc, name, accepted);

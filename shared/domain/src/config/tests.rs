@@ -457,8 +457,10 @@ fn sign_in_needs_a_sender_a_base_of_links_a_list_of_origins_and_a_seed() {
         assert!(error.starts_with(missing) && error.contains("because"), "{error}");
     }
     let seed = [("SVC_SIGN_IN_SEED", "a short seed")];
-    let error = with_all(&[&seed[..], &SIGN_IN].concat()).unwrap_err().to_string();
-    assert_eq!(error, "SVC_SIGN_IN_SEED: expected a secret of at least 32 bytes");
+    for others in [&SIGN_IN[..], &[]] {
+        let error = with_all(&[&seed[..], others].concat()).unwrap_err().to_string();
+        assert_eq!(error, "SVC_SIGN_IN_SEED: expected a secret of at least 32 bytes");
+    }
     assert!(with("SVC_SIGN_IN_SEED", "").unwrap().sign_in.is_none());
 }
 
