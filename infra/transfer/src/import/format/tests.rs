@@ -863,7 +863,9 @@ mod waline {
         assert_eq!(body("[@ada](#65f1c2): **yes** :tada:"), "@ada: **yes** 🎉");
         assert_eq!(body("<p><a class='at' href='#65f1c2'>@ada</a> , yes</p>"), "@ada , yes");
         assert_eq!(body("See [@ada](#65f1c2)"), "See [@ada](#65f1c2)");
-        assert_eq!(body("[@ada](https://a.example)"), "[@ada](https://a.example)");
+        for link in ["[@ada](https://a.example)", "[@ada](https://a.example) [@bob](#65f1c2): yes"] {
+            assert_eq!(body(link), link);
+        }
     }
 
     #[test]

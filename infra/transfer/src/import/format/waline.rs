@@ -37,7 +37,9 @@ fn without_link_to_parent(body: String) -> String {
     let link = body.strip_prefix("[@").and_then(|rest| rest.split_once("](#"));
     let parts = link.and_then(|(name, rest)| Some((name, rest.split_once(')')?)));
     match parts {
-        Some((name, (id, rest))) if !name.contains('\n') && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
+        Some((name, (id, rest)))
+            if !name.contains('\n') && !name.contains("](") && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) =>
+        {
             format!("@{name}{rest}")
         }
         _ => body,
