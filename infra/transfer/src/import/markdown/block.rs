@@ -291,13 +291,11 @@ fn has_block(nodes: &[Node]) -> bool {
 
 /// Whether it is code of several lines, which other systems show as lines.
 fn has_lines(element: &Element) -> bool {
-    element.name == "code"
-        && !tree::has_links(&element.children)
-        && tree::text(&element.children).trim().contains(['\n', '\r'])
+    element.name == "code" && !tree::has_links(&element.children) && tree::code(element).trim().contains(['\n', '\r'])
 }
 
 fn code_block(element: &Element) -> Option<Block> {
-    let text = tree::text(&element.children).replace("\r\n", "\n").replace('\r', "\n");
+    let text = tree::code(element).replace("\r\n", "\n").replace('\r', "\n");
     let text = text.trim_end().trim_start_matches('\n').to_owned();
     let inner = element.children.iter().find_map(|node| match node {
         Node::Element(child) if child.name == "code" => child.attribute("class"),
@@ -334,8 +332,8 @@ fn inline(out: &mut Vec<Inline>, element: &Element, depth: usize) {
         "del" | "s" | "strike" if may_nest => wrap(out, content(), Inline::Struck),
         "code" | "tt" | "kbd" | "samp" if !tree::has_links(&element.children) => {
             // Where no block fits, such as in a link, each line is a code.
-            for (index, line) in tree::text(&element.children).trim().lines().enumerate() {
-                if index > 0 && element.name == "code" {
+            for (index, line) in tree::code(element).trim().lines().enumerate() {
+                if index > 0 {
                     out.push(Inline::Break);
                 }
                 push_code(out, collapsed(line).trim());

@@ -274,10 +274,15 @@ fn code_of_several_lines_keeps_its_lines() {
         ("<ul><li><code>a\nb</code></li></ul>", "- ```\n  a\n  b\n  ```"),
         ("<a href=\"/x\"><code>a\nb</code></a>", "[`a`\\\n`b`](/x)"),
         ("<code>\none line\n</code>", "`one line`"),
+        ("<code>a<br />\nb</code>", "```\na\nb\n```"),
+        ("x <kbd>a\nb</kbd> <tt>c<br>d</tt> <samp>e</samp>", "x `a`\\\n`b` `c`\\\n`d` `e`"),
     ] {
         assert_eq!(from_html(html), expected, "{html}");
     }
     assert_eq!(from_html(&with_breaks_and_links("<code>a\n  b</code>")), "```\na\n  b\n```");
+    for dialect in [Dialect::ARTALK, Dialect::GITHUB] {
+        assert_eq!(from_dialect("t <code>a\nb</code> u", dialect), "t\n\n```\na\nb\n```\n\nu");
+    }
 }
 
 #[test]

@@ -6,6 +6,8 @@ use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 
+use super::without_line_feed;
+
 /// Deeper elements are left out; what is in them is kept.
 const MAX_DEPTH: usize = 100;
 const VOID: &[&str] =
@@ -88,19 +90,26 @@ pub(super) fn parse(html: &str) -> Vec<Node> {
 
 /// The text of nodes, as it is written.
 pub(super) fn text(nodes: &[Node]) -> String {
-    let mut out = String::new();
-    for node in nodes {
-        match node {
-            Node::Text(text) => out.push_str(text),
-            Node::Element(element) if element.name == "br" => out.push('\n'),
-            Node::Element(element) => out.push_str(&text_of(element)),
-        }
-    }
-    out
+    lines(nodes, true)
 }
 
-fn text_of(element: &Element) -> String {
-    text(&element.children)
+/// The text of code. The line feed after a break is part of it, except in `pre`.
+pub(super) fn code(element: &Element) -> String {
+    lines(&element.children, element.name == "pre")
+}
+
+fn lines(nodes: &[Node], are_verbatim: bool) -> String {
+    let (mut out, mut after_break) = (String::new(), false);
+    for node in nodes {
+        match node {
+            Node::Text(text) if after_break && !are_verbatim => out.push_str(without_line_feed(text)),
+            Node::Text(text) => out.push_str(text),
+            Node::Element(element) if element.name == "br" => out.push('\n'),
+            Node::Element(element) => out.push_str(&lines(&element.children, are_verbatim)),
+        }
+        after_break = matches!(node, Node::Element(element) if element.name == "br");
+    }
+    out
 }
 
 /// Whether there is a link or an image in it.
