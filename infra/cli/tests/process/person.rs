@@ -389,7 +389,7 @@ fn wrong_usage_is_2_and_names_the_mistake() {
     assert_eq!(export.status.code(), Some(2));
     let help = local(&["person", "erase", "--help"]).output().unwrap();
     let help = String::from_utf8(help.stdout).unwrap();
-    assert!(help.contains("--email <ADDRESS>") && help.contains("the exit code is 0"), "{help}");
+    assert!(help.contains("--email <ADDRESS>") && help.contains("The exit code is 0"), "{help}");
 }
 
 #[test]
