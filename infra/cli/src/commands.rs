@@ -43,7 +43,7 @@ use tokio::net::TcpListener;
 
 const DEFAULT_PORT: u16 = 3000;
 
-/// The exit code of what has none of its own.
+/// The exit code of all other failures.
 const FAILED: u8 = 1;
 /// The exit code of settings and flags that are missing, malformed or contradictory.
 const MISUSED: u8 = 2;
@@ -64,8 +64,8 @@ type Failure = Box<dyn Error + Send + Sync>;
     args_override_self = true,
     disable_help_subcommand = true,
     flatten_help = true,
-    after_help = "Settings are environment variables (SVC_…); see docs/settings.md. With a wrong\n\
-                  one a command does nothing, and its exit code is 2."
+    after_help = "Settings are environment variables (SVC_…); see docs/settings.md. If one is\n\
+                  wrong, a command does nothing, and its exit code is 2."
 )]
 pub struct CommandLine {
     #[command(flatten)]

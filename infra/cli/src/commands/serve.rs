@@ -14,7 +14,7 @@ use server::engine::Engine;
 use server::gateway::{Exchange, Front, Proxies, SmallBodies};
 use server::queue::Queues;
 use server::service;
-use server::settings::{self, HEALTH, SettingsError};
+use server::settings::{self, HEALTH};
 use shared::app::App;
 use shared::config::Config;
 use shared::domain::ids::Random;
@@ -27,7 +27,7 @@ use super::kept::{open_bucket, open_queues, open_table};
 use super::notify::notify;
 use super::recovery::recover;
 use super::stop::stop_signal;
-use super::{FAILED, Failure, MISUSED, UNUSABLE, listen_at, production_data_dir};
+use super::{FAILED, Failure, MISUSED, UNUSABLE, exit_code, listen_at, production_data_dir};
 
 /// How long finishing the work of a killed process may delay the start.
 const RECOVERY_GRACE: Duration = Duration::from_secs(10);
@@ -70,16 +70,14 @@ fn misused(error: impl Into<Failure>) -> Stopped {
     Stopped(MISUSED, error.into())
 }
 
+/// With the error's own exit code, if it has one.
 fn unusable(error: impl Into<Failure>) -> Stopped {
-    Stopped(UNUSABLE, error.into())
+    let error = error.into();
+    Stopped(exit_code(&error).unwrap_or(UNUSABLE), error)
 }
 
 fn failed(error: impl Into<Failure>) -> Stopped {
     Stopped(FAILED, error.into())
-}
-
-fn of_settings(error: SettingsError) -> Stopped {
-    if matches!(error, SettingsError::Config(_)) { misused(error) } else { unusable(error) }
 }
 
 impl Options {
@@ -97,7 +95,7 @@ impl Options {
 
     async fn serve(self, lines: &Lines) -> Result<(), Stopped> {
         // Nothing is touched while a setting is wrong.
-        settings::load_production(None).map_err(of_settings)?;
+        settings::load_production(None).map_err(unusable)?;
         let proxies = self.proxies()?;
         let data_dir = DataDir::open(&self.data_dir).map_err(unusable)?;
         let lock = data_dir.lock().map_err(unusable)?;
@@ -142,7 +140,7 @@ impl Service {
     async fn start(data_dir: &DataDir, lock: &Lock) -> Result<Self, Stopped> {
         Engine::check_file(&data_dir.table()).map_err(unusable)?;
         let engine = open_table(Some(data_dir)).map_err(unusable)?;
-        let config = settings::load_production(Some(data_dir)).map_err(of_settings)?;
+        let config = settings::load_production(Some(data_dir)).map_err(unusable)?;
         let bucket = open_bucket(Some(data_dir), &config.media_bucket).map_err(unusable)?;
         let queues = open_queues(Some(data_dir)).map_err(unusable)?;
         let unfinished_since = lock.begin().map_err(unusable)?;

@@ -100,7 +100,7 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
     let mut manifest = None;
     for entry in archive.entries()? {
         let mut entry = match entry {
-            Err(error) if sums.is_empty() => return Err(format!("it does not begin as a backup does: {error}").into()),
+            Err(error) if sums.is_empty() => return Err(format!("it is not a backup: {error}").into()),
             entry => entry.map_err(damaged)?,
         };
         let name = name_of(&entry.path()?).filter(|_| entry.header().entry_type() == EntryType::Regular);
@@ -154,7 +154,7 @@ fn check_end(rest: impl Read) -> Result<(), Failure> {
     for byte in BufReader::new(rest).bytes() {
         match byte.map_err(damaged)? {
             0 => zeros += 1,
-            _ => return Err(damaged("something follows its end")),
+            _ => return Err(damaged("there is data after its end")),
         }
     }
     if zeros < BLOCK { Err(damaged("its end is missing")) } else { Ok(()) }

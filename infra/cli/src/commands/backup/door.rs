@@ -11,9 +11,6 @@ use tempfile::TempPath;
 use crate::commands::Failure;
 
 const DOOR: &str = "backup.sock";
-/// The longest path, in bytes, that the address of a socket holds on every system.
-#[cfg(unix)]
-const MAX_PATH: usize = 103;
 
 /// A snapshot of the table, which is removed with this.
 pub(in crate::commands) struct Snapshot {
@@ -68,7 +65,10 @@ mod unix {
     use tokio::net::{UnixListener, UnixStream};
     use tokio::task::JoinHandle;
 
-    use super::{DOOR, DataDir, Engine, Failure, MAX_PATH, Path, PathBuf, Snapshot, io, make};
+    use super::{DOOR, DataDir, Engine, Failure, Path, PathBuf, Snapshot, io, make};
+
+    /// The longest path, in bytes, that the address of a socket holds on every system.
+    const MAX_PATH: usize = 103;
 
     /// Closed and removed when dropped.
     pub(in crate::commands) struct Door {
