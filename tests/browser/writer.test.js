@@ -66,6 +66,31 @@ test('what is sent before the writer has arrived is sent once it has', async (t)
   await page.locator('article').getByText('Quickly.').waitFor()
 })
 
+test('a press of the button that sends is not lost when the editor’s tools arrive meanwhile', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, prepare: async (page) => void (release = await hold(page, WRITER)) })
+  const loading = page.waitForResponse(WRITER)
+  await composer(page).fill('Quickly.')
+  await page.getByRole('button', { name: 'Post comment' }).hover()
+  await page.mouse.down()
+  release()
+  await (await loading).finished()
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+  await page.mouse.up()
+  await page.locator('article').getByText('Quickly.').waitFor()
+})
+
+test('a kept draft is sent by the first press, which also brings the editor’s tools', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await composer(page).fill('Kept.')
+  await page.reload()
+  const loading = page.waitForResponse(WRITER)
+  await page.getByRole('button', { name: 'Post comment' }).hover()
+  await (await loading).finished()
+  await page.mouse.down()
+  await page.mouse.up()
+  await page.locator('article').getByText('Kept.').waitFor()
+})
+
 test('a guest who sends before the writer has arrived is asked for a name', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), prepare: async (page) => void (release = await hold(page, WRITER)) })
   await composer(page).fill('Quickly.')

@@ -28,7 +28,8 @@ export function composer(thread, purpose) {
   const { say, ui } = thread
   const [kept, left] = draftsOf(thread, draft)
   const folded = `${kept} folded`
-  let isReady = false
+  /** What sends, once the writer has made an editor of this. @type {Promise<(() => void) | void> | undefined} */
+  let editor
 
   function keep(body) {
     device.set(kept, body)
@@ -40,23 +41,21 @@ export function composer(thread, purpose) {
     keep(text.value === value ? '' : text.value)
   }
 
-  async function enhance() {
+  function enhance() {
     open()
     device.set(folded, '')
-    try {
-      const { enhance } = await writer()
-      if (!isReady) enhance(form)
-      isReady = true
-    } catch {
-      problem.textContent = say('error')
-    }
-    return isReady
+    return (editor ??= writer()
+      .then(({ enhance }) => enhance(form))
+      .catch(() => {
+        editor = undefined
+        problem.textContent = say('error')
+      }))
   }
 
   async function submit(event) {
     event.preventDefault()
     if (!ui.auth.can_comment) thread.signIn()
-    else if (!isReady && (await enhance())) element.requestSubmit()
+    else (await enhance())?.()
   }
 
   const keydown = (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !isOfIme(event) && element.requestSubmit()

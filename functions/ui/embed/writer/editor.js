@@ -4,7 +4,7 @@
  */
 
 import { device } from '../kit/device.js'
-import { busily, button, h, isOfIme } from '../kit/dom.js'
+import { busily, button, h, isOfIme, pause } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
 import { emojis } from './emoji.js'
 import { identity } from './guest.js'
@@ -19,10 +19,11 @@ import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 import { continueList, pastedLink, type } from './typing.js'
 
-/** @param {Composer} composer */
-export function enhance(composer) {
+/** Answers what sends. A press that has begun ends first: its button would move away below it. @param {Composer} composer */
+export async function enhance(composer) {
   const { thread, purpose, element, box, text, problem, bar, send, keep, folded } = composer
   const { say, ui } = thread
+  while (element.matches(':active')) await pause(20)
   let isSending = false
   let last = { content: '', key: '' }
   const counter = h('span', { class: 'muted left' })
@@ -72,7 +73,7 @@ export function enhance(composer) {
   }
 
   function submit() {
-    if (isSending || !ui.auth.can_comment) return
+    if (isSending) return
     const entrance = entranceIn(thread.section)
     if (entrance) {
       sendLater(thread, purpose.draft)
@@ -156,7 +157,6 @@ export function enhance(composer) {
   element.addEventListener('keydown', escape)
   text.addEventListener('paste', paste)
   text.addEventListener('drop', (event) => pictures.take(event, event.dataTransfer))
-  element.addEventListener('submit', submit)
   for (const type of ['offline', 'online']) addEventListener(type, connection)
   text.after(preview.element, pictures.element, toolbar(editor, { emoji, pictures, preview }), emoji.element, ...people.elements)
   box.after(...writer.fieldsOfGuests)
@@ -165,4 +165,5 @@ export function enhance(composer) {
   count()
   people.suggest()
   if (mayBeSent(thread, purpose.draft)) submit()
+  return submit
 }
