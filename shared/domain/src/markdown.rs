@@ -86,10 +86,11 @@ pub fn may_be_plain(body: &str, users_route_prefix: &str) -> bool {
 /// `None` when it would be longer than [`MAX_HTML`].
 fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> Option<String> {
     let prefix = users_route_prefix.trim_matches('/');
-    let known = &known[..known.len().min(MAX_MENTIONS)];
-    let source = Source::of(body);
+    let (source, mut links) = (Source::of(body), 0);
     let events = safe_events(&source, |tries| {
-        let found = tries.iter().find(|each| known.iter().any(|known| known.as_ref() == each.handle))?;
+        let is_known = |each: &&Try| known.iter().any(|known| known.as_ref() == each.handle);
+        let found = tries.iter().find(is_known).filter(|_| links < MAX_MENTIONS)?;
+        links += 1;
         Some((format!("/{prefix}/{}", found.handle), found.end))
     });
     let mut html = String::with_capacity(body.len() * 3 / 2);

@@ -217,9 +217,11 @@ fn the_text_of_a_link_is_found_within_the_text_of_the_body() {
 
 #[test]
 fn a_body_may_be_plain_when_its_html_with_all_mentions_is_too_long() {
-    let mentions = "@a ".repeat(3_000);
-    assert!(render(&mentions, "users", NOBODY).len() < MAX_HTML);
-    assert!(may_be_plain(&mentions, "users"));
+    let body = |links: &usize| format!("{} @a @b", "[](x)".repeat(*links));
+    let counts: Vec<usize> = (1..2_000).collect();
+    let most = counts.partition_point(|links| render(&body(links), "users", NOBODY).contains("<a "));
+    assert!(may_be_plain(&body(&most), "users"));
+    assert!(!may_be_plain(&body(&(most - 4)), "users"));
     assert!(may_be_plain(&"[](x)".repeat(2_000), "users"));
     assert!(!may_be_plain(&"&".repeat(10_000), "users"));
 }
@@ -716,7 +718,7 @@ fn code_links_images_and_addresses_mention_no_one() {
 }
 
 #[test]
-fn a_body_mentions_at_most_twenty() {
+fn a_body_mentions_and_links_at_most_twenty() {
     let body: String = (0..30).map(|n| format!("@user{n}")).collect::<Vec<_>>().join(" ");
     let handles = mentions(&body);
     assert_eq!(handles.len(), MAX_MENTIONS);
@@ -724,6 +726,7 @@ fn a_body_mentions_at_most_twenty() {
 
     let all: Vec<String> = (0..30).map(|n| format!("user{n}")).collect();
     assert_eq!(render(&body, "users", &all).matches("<a ").count(), MAX_MENTIONS);
+    assert_eq!(render(&"@user1 ".repeat(30), "users", &all).matches("<a ").count(), MAX_MENTIONS);
 }
 
 #[test]
