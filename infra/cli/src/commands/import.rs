@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -78,7 +78,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "NAME", value_parser = parse_site, verbatim_doc_comment)]
     pub(super) site: Option<String>,
     /// Host of the site; threads on other hosts are refused
-    #[arg(long = "host", value_name = "HOST")]
+    #[arg(long = "host", value_name = "HOST", value_parser = parse_host)]
     pub(super) hosts: Vec<String>,
     /// Query parameters that identify pages, such as p,id
     #[arg(long, value_name = "NAMES", value_delimiter = ',', verbatim_doc_comment)]
@@ -116,10 +116,12 @@ impl Options {
     }
 
     async fn import(self) -> Result<Report, Failure> {
-        // A missing file fails before a data directory is created.
+        // A missing file or an unwritable report fails before a data directory is created.
         check_files(&self.files)?;
         let config = settings::load(None, None)?;
-        let (path, users) = (self.report.clone(), self.users.clone().unwrap_or_default());
+        let users = self.users.clone().unwrap_or_default();
+        let create = |path| fs::File::create(path).map_err(|error| format!("{}: {error}", Path::display(path)));
+        let file = self.report.as_deref().map(create).transpose()?;
         let table = self.open_table().await?;
         let table = table.as_ref();
         let hashes = PersonHashes::new(table.and_then(|table| table.salt().ok()).unwrap_or(&config.visitor_salt));
@@ -130,9 +132,6 @@ impl Options {
         let staging = import.read(&temp_dir, |read| progress.read(read))?;
         let prefix = staging.prefix(self.format);
         let other_salt = self.compare_salts(&staging, table)?;
-        // Fails on an unwritable --report path before anything is written.
-        let file = path.map(|path| fs::File::create(&path).map_err(|error| format!("{}: {error}", path.display())));
-        let file = file.transpose()?;
         let importer = table.filter(|_| !self.dry_run).map(|table| Importer {
             staging: &staging,
             store: &table.store,
@@ -385,6 +384,11 @@ fn parse_rate(rate: &str) -> Result<u32, &'static str> {
 fn parse_site(name: &str) -> Result<String, &'static str> {
     let is_name = !name.trim().is_empty() && name.len() <= 200 && !name.chars().any(char::is_control);
     is_name.then(|| name.to_owned()).ok_or("expected 1 to 200 bytes without control characters")
+}
+
+fn parse_host(host: &str) -> Result<String, &'static str> {
+    let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/\\?#@".contains(c));
+    is_host.then(|| host.to_owned()).ok_or("expected a host alone, such as blog.example.org")
 }
 
 fn parse_zone(name: &str) -> Result<TimeZone, &'static str> {

@@ -114,6 +114,7 @@ fn wrong_usage_is_2_and_names_the_mistake() {
         (&["import", "disqus", "x", "--type", "users"], "--type"),
         (&["import", "disqus", "x", "--users", "/nowhere"], "--users"),
         (&["import", "disqus", "x", "--site", " "], "--site"),
+        (&["import", "disqus", "x", "--host", "https://blog.example.org/"], "a host alone"),
         (&["import", "disqus", "x", "--spam", "maybe"], "--spam"),
         (&["import", "disqus", "x", "--rate", "0"], "--rate"),
         (&["import", "disqus", "x", "--table", "t", "--data-dir", "d"], "--table"),
@@ -142,15 +143,21 @@ fn a_source_that_cannot_be_used_is_3_and_nothing_is_written() {
 }
 
 #[test]
-fn a_missing_file_is_reported_before_a_data_directory_is_created() {
+fn a_missing_file_or_an_unwritable_report_is_told_before_a_data_directory_is_created() {
     let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("data");
-    let missing = directory.path().join("none.xml");
-    for (file, why) in [(missing.as_path(), "No such file"), (directory.path(), "is a directory")] {
-        let output = import(&["disqus"], file, &data);
+    let [data, dump, missing, report] =
+        ["data", "dump.xml", "none.xml", "no/report.json"].map(|name| directory.path().join(name));
+    fs::write(&dump, DISQUS).unwrap();
+    let with_report = ["disqus", "--report", report.to_str().unwrap()];
+    for (words, file, named, why) in [
+        (&with_report[..1], missing.as_path(), missing.as_path(), "No such file"),
+        (&with_report[..1], directory.path(), directory.path(), "is a directory"),
+        (&with_report, &dump, &report, "No such file"),
+    ] {
+        let output = import(words, file, &data);
         assert_eq!(output.status.code(), Some(3));
         let message = stderr(&output);
-        assert!(message.starts_with(&format!("error: {}: {why}", file.display())), "{message}");
+        assert!(message.starts_with(&format!("error: {}: {why}", named.display())), "{message}");
         assert!(message.lines().count() == 1 && !data.exists(), "{message}");
     }
 }
