@@ -248,7 +248,7 @@ export class Card {
       applies(item, first) && h('button', { type: 'button', class: 'approve', title: keep && t('keep_hint'), click: decide('approve') }, sign('approve', 'a'), t(keep ? 'keep' : 'approve')),
       applies(item, 'reject') && h('button', { type: 'button', class: 'reject', click: decide('reject') }, sign('reject', 'r'), t('reject')),
       takesReplies(item) && h('button', { type: 'button', class: 'quiet', 'aria-keyshortcuts': 'Enter', click: () => app.replies.open(this) }, sign('reply', '↵'), h('span', { class: 'long' }, app.labels.reply)),
-      isBannable && h('button', { type: 'button', class: 'quiet', click: () => app.bans.banWriters(this.list, [this]) }, sign('ban', 'b'), t(id == null ? 'block' : 'ban')),
+      isBannable && h('button', { type: 'button', class: 'quiet', click: () => app.bans.banWriters(this.list, [this]) }, sign('ban', 'b'), h('span', { class: 'long' }, t(id == null ? 'block' : 'ban'))),
       h('button', { type: 'button', class: 'quiet', click: () => app.decisions.toggle(item.thread) }, sign('lock', 'c'), h('span', { class: 'long' }, t(closed ? 'open_thread' : 'close_thread'))),
       id != null && this.list.state && h('button', { type: 'button', class: 'quiet', click: () => app.side.showWriter(item.user) }, icon('all'), h('span', { class: 'long' }, t('all_by', { name: app.nameOf(item) }))))
   }
