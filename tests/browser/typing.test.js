@@ -191,12 +191,12 @@ for (const width of [900, 320]) {
     assert.deepEqual(shown, [
       'b **Bold**',
       'i _Italic_',
-      'del ~~1~~',
+      'del ~~x~~',
       'code `Code`',
       'a [Link](https://)',
       'blockquote > Quote',
       'div - List',
-      'pre - [ ] 2\n\n|3|4|\n|-|-|',
+      'pre - [ ] x\n\n|x|y|\n|-|-|',
     ])
     await isAccessible(page, 'help on Markdown')
     assert.deepEqual(await stickingOut(page), [])

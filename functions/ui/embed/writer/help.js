@@ -9,7 +9,7 @@ import { toggler } from './popover.js'
 /** @param {Editor} editor @param {Record<string, any>} marks those of the tools, by the names of their labels */
 export function help({ thread: { say } }, marks) {
   const [bold, italic, ...others] = Object.entries(marks).map(([name, { tag, line = '', before = '', after = '' }]) => h(tag, {}, line + before + say(name) + after))
-  const lines = [bold, ' ', italic, ' ', h('del', {}, '~~1~~'), ...others, h('pre', {}, '- [ ] 2\n\n|3|4|\n|-|-|')]
+  const lines = [bold, ' ', italic, ' ', h('del', {}, '~~x~~'), ...others, h('pre', {}, '- [ ] x\n\n|x|y|\n|-|-|')]
   const element = h('div', { class: 'help sheet', popover: 'auto', role: 'group', 'aria-label': 'Markdown', autofocus: true, tabindex: -1 }, ...lines)
   return [button('?', { title: 'Markdown', click: toggler(element) }), element]
 }
