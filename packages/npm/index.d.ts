@@ -1,7 +1,7 @@
 /** Adds the widget to the page, from the service at this address, such as `https://comments.example.org/svc/api/v1`. */
 export function load(api: string): void
 
-/** A token of the visitor, or a function that answers one; null stands for a guest. */
+/** A token of the visitor, or a function that returns one; null is a guest. */
 export type Auth = string | null | (() => string | null | Promise<string | null>)
 
 export interface CommentThreadElement extends HTMLElement {

@@ -1,5 +1,5 @@
 //! The code that the functions share. On the way of a request, [`app`] calls a function's handler, which reads the request
-//! ([`http`]), asks [`policy`], calls the [`store`] and shapes the answer ([`http`]).
+//! ([`http`]), consults [`policy`], calls the [`store`] and shapes the response ([`http`]).
 //!
 //! Layers: `aws ← auth ← store ← http ← app`. A module uses what is to the left of it and never what is to the right. What
 //! needs no AWS is below them, in the crate `domain`.

@@ -50,7 +50,7 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
             store(app, call, &viewer, &target, draft).await?
         }
     };
-    // A repeated request gets the same answer to the letter, unless the comment or what the caller may do has changed.
+    // A repeated request gets exactly the same response, unless the comment or the caller's rights have changed.
     let relative_to = comment.id.created_at();
     let presenter = app.presenter(call, &viewer, &target.thread, &target.visitor_state);
     let presenter = CommentPresenter { relative_to, ..presenter };
@@ -62,7 +62,7 @@ struct CreateInput {
     parent: Option<CommentId>,
     subscribe: bool,
     guest: Option<Guest>,
-    /// Of a reply it is not kept.
+    /// Not stored for a reply.
     page: Option<PageInfo>,
 }
 
@@ -86,7 +86,7 @@ impl CreateInput {
     }
 }
 
-/// What the page says of itself. Its address is kept if pages of its origin may write here.
+/// The page's own title and address. The address is kept if pages of its origin may write here.
 fn page(app: &App, call: &Call, page: Option<&Value>) -> Option<PageInfo> {
     let text = |name: &str| page?.get(name)?.as_str();
     let own = || origin::of(&call.base_url);
@@ -130,7 +130,7 @@ struct Draft {
     network: Option<String>,
 }
 
-/// The row of the user who calls, and the rest. The thread is known of a request that is not valid too, because a closed one
+/// Reads the caller's item, the thread and the request. The thread is read for an invalid request too, because a closed one
 /// refuses it first.
 async fn load(app: &App, call: &Call, id: ThreadId) -> Result<(Option<User>, (TargetThread, Result<Draft>))> {
     let owners = app.owners(call);
@@ -159,7 +159,7 @@ async fn draft(app: &App, call: &Call) -> Result<Draft> {
     Ok(Draft { input, idempotency, prior, parent, mentions, network })
 }
 
-/// Where the writer, who wants to know of replies, gets them: at the address of the member or of the guest.
+/// Where the writer's notifications of replies go: the address of the member or of the guest.
 fn subscription(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> Option<Subscription> {
     if !input.subscribe || !app.config.features.subscriptions {
         return None;
@@ -205,7 +205,7 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, target: &TargetThread, m
     }
 }
 
-/// What is to be said of the comment.
+/// The verdicts on the comment.
 async fn judge(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> Result<Judgment> {
     let guest = input.guest.as_ref();
     let draft = spam_check::Draft {

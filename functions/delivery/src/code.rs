@@ -1,4 +1,4 @@
-//! Emails with the codes by which people sign in. A code is computed when its email is written, and stored nowhere.
+//! Emails with codes for sign-in. A code is computed when its email is written, and stored nowhere.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use shared::error::Fault;
 
 use crate::{Disposition, Worker, compose, hide};
 
-/// The first pause after a mail server has not taken a code. Later ones are as long as the code is old, so that it is tried a few
-/// times while it is valid.
+/// The first pause after a mail server didn't accept a code. Each later pause is as long as the code is old, so that it is
+/// tried a few times while it is valid.
 const PAUSE: Duration = Duration::from_secs(5);
 
 impl Worker<'_> {
@@ -22,7 +22,7 @@ impl Worker<'_> {
         let Some((flow, to)) = flow.and_then(|flow| Some((flow, keys.open(&flow.address)?))) else {
             return Ok(Disposition::Done);
         };
-        // Codes that were asked for together may have failed since.
+        // Codes that were requested at the same time may have failed since.
         if !self.app.takes_codes(&to).await? {
             tracing::warn!("a code is not sent: codes to its address have failed");
             return Ok(Disposition::Done);

@@ -67,7 +67,7 @@ pub(crate) struct Notification {
     pub(crate) url: String,
 }
 
-/// An email that asks the owner of an address for permission. It has no word that anybody has written here.
+/// An email that asks the owner of an address for permission. It contains no text by other people.
 pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<RawMail, Fault> {
     let texts = letter.texts;
     let asked = texts.confirm(letter.site);
@@ -82,8 +82,8 @@ pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<Raw
     letter.compose(texts.confirm_subject(), &text, &html)
 }
 
-/// An email with a code for the site, which was asked for on a page of `host`. It has no link, and no word that a stranger
-/// has written.
+/// An email with a code for the site, which was requested on a page of `host`. It contains no link, and no text by other
+/// people.
 pub(crate) fn code(letter: &Letter<'_>, code: &str, host: &str) -> Result<RawMail, Fault> {
     let texts = letter.texts;
     let (asked, warning) = (texts.code(host, letter.site), texts.code_warning(host));

@@ -25,15 +25,15 @@ use crate::{Content, Worker};
 /// Comments read concurrently.
 const AT_ONCE: usize = 25;
 
-/// What an email says of one thread.
+/// The part of an email about one thread.
 struct Listed {
     thread: Thread,
-    /// What pages said of themselves with these comments. Moderators alone read it before one of them approves.
+    /// The page's own description, sent with these comments. Only moderators see it until one of them approves a comment.
     page: Option<PageInfo>,
     entries: Vec<Entry>,
 }
 
-/// What an email says of one comment.
+/// The part of an email about one comment.
 struct Entry {
     comment: Comment,
     headline: String,
@@ -149,8 +149,8 @@ impl Worker<'_> {
     }
 }
 
-/// An email that asks the owner of an address to confirm a request. An address that was confirmed before is asked in that
-/// spelling, because another spelling may belong to someone else.
+/// An email that asks the owner of an address to confirm a request. If the address was confirmed before, the email goes to
+/// that spelling, because another spelling may belong to someone else.
 pub(crate) fn confirmation(
     worker: &Worker<'_>,
     recipient: &Recipient,
@@ -162,12 +162,12 @@ pub(crate) fn confirmation(
     let Some(letter) = worker.letter_to(recipient, state, &address) else { return Ok(Vec::new()) };
     let Some(owner) = worker.app.owner(&address) else { return Ok(Vec::new()) };
     let url = worker.link(recipient, Purpose::confirm(asker.name.clone(), worker.app.clock.now()));
-    // It unsubscribes the address from everything, whoever claimed it.
+    // It unsubscribes the address from everything, for all who claimed it.
     let letter = Letter { stop_url: Some(worker.link(&owner, Purpose::Stop { thread: None })), ..letter };
     Ok(vec![compose::confirmation(&letter, &url)?])
 }
 
-/// What a moderator says about a rejection, in the language of the email.
+/// The reason and note of a rejection, in the language of the email.
 fn details(texts: Mails, grounds: &Grounds) -> Vec<String> {
     let labels = Labels::of_widget(texts.language());
     let reason = grounds.reason.map(|reason| (texts.reason(), labels.text(reason.label()).to_owned()));

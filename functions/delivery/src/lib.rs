@@ -5,10 +5,10 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `content` | reads the comments of a mail, as they are now |
-//! | `asking` | decides whether an address may be asked for a confirmation now |
+//! | `content` | reads the comments of an email, as they are now |
+//! | `asking` | decides whether a confirmation may be sent to an address now |
 //! | `code` | sends a code to sign in |
-//! | `compose` | writes the mail |
+//! | `compose` | writes the email |
 //! | `mailer` | hands it to a mail server |
 //! | `feedback` | bounces and complaints |
 //! | `webhook` | calls the endpoints of webhooks |
@@ -56,7 +56,7 @@ enum Disposition {
     Later,
 }
 
-/// What sends to the world outside.
+/// The clients that send emails and call webhooks.
 pub struct Senders {
     /// `None` where email is off.
     pub mailer: Option<Mailer>,
@@ -93,7 +93,7 @@ impl Content {
     }
 }
 
-/// Handles a batch of messages, as Lambda receives it from SQS. Answers which of them are to come again.
+/// Handles a batch of messages, as Lambda receives it from SQS. Returns the ids of those to deliver again.
 pub async fn handle(app: &App, senders: &Senders, event: &Value) -> Value {
     let messages = event["Records"].as_array().into_iter().flatten();
     // All at once, so that a slow server holds up one message only.
@@ -178,7 +178,7 @@ impl<'a> Worker<'a> {
         Ok(Disposition::Done)
     }
 
-    /// The result of sending identical emails. They count as accepted if one was, so that nobody gets one twice. `None` if
+    /// The result of sending identical emails. They count as accepted if one was, so that no one gets one twice. `None` if
     /// unknown.
     async fn send(&self, mails: &[RawMail]) -> Option<Sent> {
         // All at once, since the claim is only a little longer than it takes to send one.

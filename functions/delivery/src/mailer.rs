@@ -54,7 +54,7 @@ impl Mailer {
     /// A server by its address: `smtps://`, or `smtp://` with STARTTLS. Only a server on this machine is spoken to without
     /// TLS.
     ///
-    /// `root` is a certificate (PEM) to trust besides those of the public web.
+    /// `root` is a certificate (PEM) to trust in addition to those of the public web.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl Mailer {
     pub fn smtp(url: &Secret, root: Option<&[u8]>) -> Result<Self, Fault> {
         let doing = "reading SVC_SMTP_URL";
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(&with_tls(url.expose()));
-        // What the library says may hold the password.
+        // The library's message may contain the password.
         let mut transport = transport.map_err(|_| Fault::new(doing, "it is not valid"))?;
         if let Some(root) = root {
             transport = transport.tls(trusting(url.expose(), root).map_err(|error| Fault::new(doing, error))?);
@@ -74,7 +74,7 @@ impl Mailer {
 
     /// # Errors
     ///
-    /// When the server does not say that it has taken the email.
+    /// When the server does not confirm that it has accepted the email.
     pub async fn send(&self, mail: &RawMail) -> Result<(), NotSent> {
         match self {
             Self::Ses(ses) => ses.send(mail).await,
@@ -101,7 +101,7 @@ impl Smtp {
         let (transport, raw) = (self.transport.clone(), mail.raw.clone());
         let sending = async move { transport.send_raw(&envelope, &raw).await };
         match within(self.bounds.sending, sending).await {
-            // What the server says of one email, not of the connection or the login.
+            // The server's response to one email, not to the connection or the login.
             Some(sent) => sent.map(drop).map_err(|error| {
                 let permanent = error.is_permanent();
                 NotSent { permanent, of_recipient: permanent, ..not_sent(&error) }
@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// What a server does instead of an answer.
+    /// What a server did instead of responding.
     #[derive(Clone, Copy, Debug)]
     enum Failure {
         Closes,

@@ -1,6 +1,6 @@
-//! Calls the endpoints of webhooks. A message names a delivery; the table says what has become of it so far, so a message
-//! that comes twice or late is not sent again. When a worker dies between a call and the note of it, the next one calls
-//! again with the same `webhook-id`.
+//! Calls the endpoints of webhooks. A message names a delivery. The table has its state, so a message that comes twice or
+//! late is not sent again. If a worker dies after a call and before storing the result, the next one calls again with the
+//! same `webhook-id`.
 
 use std::time::Instant;
 
@@ -118,7 +118,7 @@ async fn later(app: &App, due: &DueWebhook, receipt: &str, time: Timestamp) -> R
     crate::hide(app, receipt, delay).await
 }
 
-/// What is sent. The comment is as it is now; of one that is gone, the ids.
+/// The body to send: the comment as it is now, or the ids if it is gone.
 async fn body(app: &App, due: &DueWebhook) -> Result<String, Fault> {
     let data = match &due.event.subject {
         None => json!({}),
@@ -195,7 +195,7 @@ fn request(app: &App, endpoint: &Endpoint, due: &DueWebhook, body: String) -> Op
     request.body(body).ok()
 }
 
-/// Warns the moderators by mail of an endpoint that was disabled because it failed. Once, unless the email is refused.
+/// Warns the moderators by email that an endpoint was disabled because it failed. Sent once, unless the email is refused.
 async fn warn(app: &App, senders: &Senders, endpoint: &Endpoint) -> Result<Disposition, Fault> {
     let claim = |endpoint: &mut Endpoint| std::mem::take(&mut endpoint.warning_due);
     let Some((endpoint, true)) = app.store.change_endpoint(endpoint.id, claim).await? else {

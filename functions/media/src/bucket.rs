@@ -146,7 +146,7 @@ impl<'a> Bucket<'a> {
     pub async fn has(self, key: &str) -> Result<bool, Fault> {
         match self.client.head_object().bucket(self.name).key(key).send().await {
             Ok(_) => Ok(true),
-            // S3 sends no code, as an answer to HEAD has no body.
+            // S3 sends no code, because a response to HEAD has no body.
             Err(error) if error.raw_response().is_some_and(|answer| answer.status().as_u16() == 404) => Ok(false),
             Err(error) => Err(Fault::new("look for an image", DisplayErrorContext(error).to_string())),
         }

@@ -32,7 +32,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
 /// The present names of the users in these entries.
 async fn names(app: &App, viewer: &Viewer, entries: &[LogEntry]) -> Result<BTreeMap<UserId, String>> {
     let mut ids: BTreeSet<UserId> = entries.iter().flat_map(|entry| [entry.moderator, entry.user]).flatten().collect();
-    // The viewer's row was read before.
+    // The viewer's item was read before.
     let own = viewer.user.as_ref().filter(|user| ids.remove(&user.id));
     let mut names = app.store.names_of(ids).await?;
     names.extend(own.map(|user| (user.id, user.name.clone())));

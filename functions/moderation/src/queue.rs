@@ -41,7 +41,7 @@ struct Item {
     thread: ModeratedThread,
     /// The hash of a guest's network, where a ban by this comment bans one.
     network: Option<String>,
-    /// The comment that it answers.
+    /// The comment that it replies to.
     parent: Option<CommentResource>,
     held_for: Option<HeldFor>,
     verdicts: Vec<VerdictResource>,

@@ -11,7 +11,7 @@ use shared::http::response::Answer;
 use shared::http::size;
 use shared::store::lists::PageCursors;
 
-/// The page of a list that a request asks for.
+/// The page of a list that is requested.
 pub(crate) struct Walk<'a> {
     signer: CursorSigner<'a>,
     pub(crate) cursor: Option<Cursor>,
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
         self.envelope(call, data, cursors).map(|envelope| Answer::ok(&envelope))
     }
 
-    /// Refuses a page that is too large for an answer.
+    /// Refuses a page that is too large for a response.
     pub(crate) fn envelope<T: Serialize>(
         &self,
         call: &Call,

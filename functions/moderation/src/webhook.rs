@@ -32,7 +32,7 @@ struct EndpointResource {
     url: String,
     events: Vec<&'static str>,
     enabled: bool,
-    /// Only the answer that creates the webhook has it.
+    /// Only the response that creates the webhook has it.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }

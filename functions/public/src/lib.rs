@@ -1,9 +1,9 @@
-//! Threads as everyone sees them, so that caches may answer:
+//! Threads as everyone sees them, so that caches may serve them:
 //!
 //! - GET `public/{type}/{id}/comments` in `list.rs`
 //! - GET `{type}/{id}/comments.html` in `page.rs`, which `html.rs` writes
 //!
-//! Neither token, key nor language of the caller changes an answer.
+//! Neither token, key nor language of the caller changes a response.
 
 mod html;
 mod list;

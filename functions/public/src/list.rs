@@ -9,10 +9,10 @@ use shared::http::request::Call;
 use shared::http::resource::CommentPresenter;
 use shared::http::response::{Answer, Sharing};
 
-/// The parameters that change the list. Links keep these alone, since caches keep answers for callers who sent others.
+/// The parameters that change the list. Links keep only these, since caches keep responses for callers who sent others.
 const PARAMETERS: [&str; 6] = ["page", "per_page", "sort", "cursor", "lang", "include"];
 
-/// What was deleted, edited, rejected or erased may be read for a minute more.
+/// A comment that was deleted, edited, rejected or erased may be read as it was for one more minute.
 const SHARING: Sharing = Sharing::Public { fresh: 15, stale: 45, failing: 86_400 };
 
 pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {

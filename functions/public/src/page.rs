@@ -23,7 +23,7 @@ use crate::html::{STYLE, Section, document};
 /// The parameters that links to other pages keep.
 const LINK_PARAMETERS: [&str; 4] = ["lang", "sort", "per_page", "parent"];
 
-/// What was deleted, edited, rejected or erased may be read for five minutes more.
+/// A comment that was deleted, edited, rejected or erased may be read as it was for five more minutes.
 const SHARING: Sharing = Sharing::Public { fresh: 60, stale: 240, failing: 86_400 };
 
 pub(crate) async fn page(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {

@@ -20,7 +20,7 @@ use shared::store::sign_in::{Proven, RightCode};
 
 use crate::{SignIn, number, text};
 
-/// What the caller has proven.
+/// The caller's proven identity.
 enum Proof {
     /// The address that an emailed code went to.
     Address {
@@ -52,7 +52,7 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
         Err(_) => elsewhere(app, call, &keys, &fields, (flow, code)).await?,
     };
     let Some(proof) = proof else {
-        // Of concurrent tries, no more than the limit are answered as wrong.
+        // Among concurrent tries, no more than the limit return that the code is wrong.
         let is_counted = app.store.count_towards(wrong, now).await?;
         return Err(if is_counted { Refusal::SignInFailed } else { too_many() }.into());
     };

@@ -3,7 +3,7 @@
 //!
 //! | file | route |
 //! |---|---|
-//! | `start` | POST `sign_in`: asks for a code |
+//! | `start` | POST `sign_in`: requests a code |
 //! | `redirect` | POST `sign_in` with `provider`, and GET `sign_in/callback/{provider}` |
 //! | `providers` | none: what we ask providers |
 //! | `finish` | POST `sign_in/finish`: begins a session by the code |
@@ -34,7 +34,7 @@ use tokio::sync::OnceCell;
 
 use crate::providers::Providers;
 
-/// What this function has besides the app.
+/// What this function needs in addition to the app.
 #[derive(Default)]
 pub struct SignIn {
     /// The seed, once its public key is in the table.
@@ -71,7 +71,7 @@ impl SignIn {
         self.seed.get_or_try_init(publish).await
     }
 
-    /// The data of an answer that begins or continues with a session.
+    /// The data of a response that begins or continues with a session.
     async fn session(&self, app: &App, user: &User, account: &Account, token: &RefreshToken) -> Result<Value> {
         let seed = self.seed(app).await?;
         Ok(json!({

@@ -23,7 +23,7 @@ use tokio::sync::Mutex;
 
 /// The time for all requests of one call of ours. A function has ten seconds.
 const TIMEOUT: Duration = Duration::from_secs(7);
-/// Bytes of an answer.
+/// Bytes of a response.
 const ANSWER_LIMIT: usize = 64 * 1024;
 /// The age at which discovery is fetched again.
 const MAX_AGE: Duration = Duration::from_hours(1);

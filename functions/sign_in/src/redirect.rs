@@ -24,10 +24,10 @@ use url::Url;
 use crate::SignIn;
 use crate::providers::{Client, Failure, Returning};
 
-/// What a page gets that comes back without an account.
+/// The code in the fragment when the reader returns without an account.
 const FAILED: &str = "failed";
 
-/// Starts a flow, and says where the reader goes.
+/// Starts a flow, and returns the address that the reader goes to.
 pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call, mut input: Input) -> Result<Answer> {
     let provider = input.value("provider").and_then(|id| id.as_str()).and_then(Provider::of_id);
     let redirect_uri = provider.map(|provider| callback_of(call, provider)).unwrap_or_default();
@@ -91,7 +91,7 @@ pub(crate) async fn callback(sign_in: &SignIn, app: &App, call: &Call, id: &str)
     let Some((to, own)) = to.zip(own) else {
         return Ok(sentence(call, StatusCode::BAD_REQUEST, |texts| texts.sign_in_is_over()));
     };
-    // One that is there twice is none.
+    // A parameter that appears twice is ignored.
     let is_doubled = call.query.iter().any(|(name, _)| name == "iss") && only(call, "iss").is_none();
     let code = only(call, "code").filter(|_| !is_doubled);
     let returning = Returning { code, issuer: only(call, "iss") };
@@ -158,7 +158,7 @@ fn returns_to(app: &App, call: &Call, page: &str) -> Option<Url> {
     return_to(page, &app.config.cors_origins, origin::of(&call.base_url).as_deref())
 }
 
-/// The value of a parameter that is there once.
+/// The value of a parameter that appears exactly once.
 fn only<'a>(call: &'a Call, name: &str) -> Option<&'a str> {
     let mut values = call.query.iter().filter(|(given, _)| given == name).map(|(_, value)| value.as_str());
     values.next().filter(|_| values.next().is_none())

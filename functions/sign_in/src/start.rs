@@ -58,7 +58,7 @@ fn email(mut input: Input) -> Result<String, Refusal> {
     Ok(email)
 }
 
-/// The host of the page that asks, for the mail.
+/// The host of the requesting page, for the email.
 fn host(app: &App, call: &Call) -> String {
     let asking = call.header(header::ORIGIN).and_then(origin::of);
     let own = || app.config.public_url.as_deref().and_then(origin::of);

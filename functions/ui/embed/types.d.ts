@@ -10,14 +10,14 @@ export type OwnUser = Schemas['Visitor']
 export type Comment = Schemas['Comment']
 export type Ui = Schemas['Ui']
 
-/** A token, or a function that answers one; null stands for a guest. */
+/** A token, or a function that returns one; null is a guest. */
 export type Auth = string | null | (() => string | null | Promise<string | null>)
 
 export interface RequestOptions {
   query?: Record<string, string | number | null | undefined>
   headers?: Record<string, string | undefined>
   body?: string | FormData
-  /** After how many milliseconds there will be no answer. */
+  /** After how many milliseconds the request fails. */
   timeout?: number
   /** What sends in place of `fetch`. */
   send?: (url: URL, init: RequestInit & { headers: Headers }) => Promise<{ ok: boolean; status: number; text: () => Promise<string> }>
@@ -88,7 +88,7 @@ export interface Entrance {
   methods?: { id: string; name: string }[]
   /** What comes back with a visitor who goes to a provider. */
   brings?: () => object
-  /** Somebody has signed in, by the code for this address, or has another name. */
+  /** The visitor has signed in, by the code for this address, or has another name. */
   done: (email?: string) => any
   /** Leaves the form, where there is something to go back to. */
   giveUp?: () => void
@@ -99,7 +99,7 @@ export interface Entrance {
 /** A comment in a queue. */
 export type Item = Schemas['ModeratedComment']
 export type RecordThread = Item['thread']
-/** What a check says of a text that it holds. */
+/** A check's reason to hold a text. */
 export type Check = Schemas['Verdict']
 export type Rejection = NonNullable<Item['rejection']>
 /** What a moderator says about a rejection. */
@@ -120,7 +120,7 @@ export type Verdict = 'approve' | 'reject'
 export type Action = Verdict | 'dismiss'
 export type State = 'pending' | 'reported' | 'rejected' | 'all'
 
-/** What was decided about a comment, and in which list. */
+/** A decision about a comment, and the list where it was made. */
 export interface Choice {
   item: Item
   action: Action
@@ -151,7 +151,7 @@ export interface Author extends User {
   comment_id?: number
 }
 
-/** What becomes of a banned writer's comments: of none, of those that the ban began with, or of all that were written lately. */
+/** Which of a banned writer's comments are rejected: none, those that the ban began with, or all recent ones. */
 export type Rejects = 'none' | 'these' | 'recent'
 
 export type Translate = (key: string, values?: Record<string, string | number>) => string

@@ -62,7 +62,7 @@ struct Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// Fits into Lambda's answer: 20 comments have at most 64 KB of html each, and escaping at most triples markup.
+    /// Fits into Lambda's response: 20 comments have at most 64 KB of html each, and escaping at most triples markup.
     fn document(&self) -> String {
         let ThreadId { kind, record } = self.thread;
         let name = self.newest.thread.known_title().map_or_else(|| format!("{kind}/{record}"), str::to_owned);

@@ -1,4 +1,4 @@
-//! Everything that a widget needs besides comments, and the documentation:
+//! Everything that a widget needs in addition to comments, and the documentation:
 //!
 //! - GET `ui` and POST `markdown/preview`
 //! - GET `openapi.json` and GET `docs` in `contract.rs`

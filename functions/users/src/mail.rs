@@ -94,7 +94,7 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     Ok(page(call, StatusCode::OK, says, &[]))
 }
 
-/// A browser gets the page with the buttons, a program the error.
+/// A browser gets the page with the buttons, a program gets the error.
 fn not_offered(call: &Call, link: &Link) -> Result<Answer> {
     let accepted = call.header(header::ACCEPT).unwrap_or_default();
     if quality::members(accepted).any(|(kind, weight)| kind == "text/html" && weight > 0) {
@@ -103,7 +103,7 @@ fn not_offered(call: &Call, link: &Link) -> Result<Answer> {
     Err(FieldErrors::one("action", "The action must be one that the page offers.").into())
 }
 
-/// Whether this asker is still there to be confirmed.
+/// Confirms this asker. False if the request no longer exists.
 async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> {
     let now = app.clock.now();
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();

@@ -24,7 +24,7 @@ pub const VERSION: u64 = 1;
 const VERSION_FILE: &str = "version";
 const LOCK: &str = "lock";
 const TABLE: &str = "table.db";
-/// Folders with files, besides the table.
+/// Folders with files, in addition to the table.
 const FOLDERS: [&str; 2] = ["objects", "queue"];
 /// Where a backup is unpacked.
 const STAGING: &str = ".tmp-restore";
@@ -193,7 +193,7 @@ impl DataDir {
         [JWT_SECRET, SEED, SALT].iter().any(|name| self.has_secret(name))
     }
 
-    /// What a backup has besides the table.
+    /// The parts of a backup other than the table.
     pub fn files(&self) -> io::Result<Vec<String>> {
         let mut names = [JWT_SECRET, SEED, SALT, VERSION_FILE].map(str::to_owned).to_vec();
         let mut folders = FOLDERS.map(str::to_owned).to_vec();

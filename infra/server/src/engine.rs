@@ -71,7 +71,7 @@ pub struct Engine {
 }
 
 struct Shared {
-    /// Whoever reads, writes or checkpoints holds this lock. Two connections that meet would wait for milliseconds, and in the
+    /// Reads, writes and checkpoints hold this lock. Two connections that meet would wait for milliseconds, and in the
     /// bundled `SQLite` a commit that meets a checkpoint can corrupt the file (the WAL-reset bug, fixed in 3.51.3).
     connections: Mutex<Connections>,
     /// The file of the database, as `SQLite` names it.
@@ -79,7 +79,7 @@ struct Shared {
     barrier: Barrier,
     /// Notified after every write.
     changed: Notify,
-    /// The other requests wait for these without a thread, each of which would keep memory of its own.
+    /// The other requests wait for these without a thread, because each thread would keep its own memory.
     turns: Semaphore,
 }
 
@@ -160,7 +160,7 @@ impl Engine {
         self.shared.barrier.wait().await
     }
 
-    /// Copies the table as it is now into an empty file. Requests continue meanwhile, because a reader keeps nobody waiting.
+    /// Copies the table as it is now into an empty file. Requests continue meanwhile, because a reader blocks no one.
     pub async fn snapshot(&self, to: &Path) -> Result<(), EngineError> {
         let to = to.to_string_lossy().into_owned();
         let copy = move |shared: &Shared| Connection::open(&shared.file)?.execute("VACUUM INTO ?1", [to]).map(drop);
@@ -273,7 +273,7 @@ fn unusable(path: &Path, cause: &EngineError) -> EngineError {
     EngineError::Unusable { path: path.to_owned(), why }
 }
 
-/// Whether a file is there and has no table. A log beside a file that is missing or empty held what is lost, too.
+/// Whether a file exists and has no table. A log beside a missing or empty file means that its data is lost, too.
 fn is_empty(path: &Path) -> Result<bool, EngineError> {
     let size = |path: &Path| path.metadata().map_or(0, |file| file.len());
     if size(path) == 0 {

@@ -1,4 +1,4 @@
-//! Files and folders that only their owner can read, and that are there whole or not at all.
+//! Files and folders that only their owner can read, and that are complete or missing.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// The ending of a file that is being written. One that is there later was left by a process that was killed.
+/// The ending of a file that is being written. If one remains, a killed process left it.
 const PARTIAL: &str = ".partial";
 /// The beginning of its name, and of names of other temporary files.
 pub(crate) const TEMPORARY: &str = ".tmp";
@@ -55,7 +55,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// Writes a file that stays after a power failure too. Returns whether it did: a file that is there is left as it is.
+/// Writes a file that survives a power failure. Returns whether it did: an existing file is left as it is.
 pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<bool> {
     let file = partial(path, content)?;
     file.as_file().sync_all()?;

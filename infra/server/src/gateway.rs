@@ -1,6 +1,6 @@
-//! API Gateway's HTTP API and Lambda's invocation in one process: a request becomes the event that Lambda would
-//! receive, passes through the same adapter, and the answer comes back as HTTP, within the limits of AWS. Nothing here
-//! knows what the functions do.
+//! API Gateway's HTTP API and Lambda's invocation in one process: a request becomes the event that Lambda would receive,
+//! passes through the same adapter, and the response comes back as HTTP, within the limits of AWS. Nothing here knows what
+//! the functions do.
 
 mod client;
 mod cors;
@@ -62,7 +62,7 @@ pub struct MissingFunction {
     function: String,
 }
 
-/// A request and its answer, for the log.
+/// A request and its response, for the log.
 #[derive(Debug)]
 pub struct Exchange {
     pub method: Method,
@@ -72,7 +72,7 @@ pub struct Exchange {
     pub route: String,
     pub status: StatusCode,
     pub elapsed: Duration,
-    /// Extensions of the answer.
+    /// Extensions of the response.
     pub extensions: Extensions,
 }
 
@@ -98,7 +98,7 @@ impl Gateway {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Answers one request. A function that panics is answered with 500, as a crashed Lambda is.
+    /// Handles one request. If the function panics, the response is 500, as for a crashed Lambda.
     pub async fn call(&self, request: Request<Bytes>, source_ip: IpAddr) -> Response<Bytes> {
         let Some(host) = host(request.headers()) else { return Refusal::BadRequest.into_response() };
         if let Some(mount) = self.shared.mounts.iter().find(|mount| mount.covers(request.uri().path())) {
@@ -112,7 +112,7 @@ impl Gateway {
         response
     }
 
-    /// The template of a path, and the function that answers it.
+    /// The template of a path, and the function that handles it.
     fn route_of(&self, method: &Method, path: &str) -> (String, Option<&str>) {
         if let Some(mount) = self.shared.mounts.iter().find(|mount| mount.covers(path)) {
             return (mount.prefix.clone(), None);
@@ -122,7 +122,7 @@ impl Gateway {
         (template.to_owned(), found.map(|route| route.function.as_str()))
     }
 
-    /// The answer to a request whose body was not read.
+    /// The response to a request whose body was not read.
     fn refuse(&self, request: &Request<()>, refusal: Refusal) -> Response<Bytes> {
         let mut response = refusal.into_response();
         if let Some(cors) = &self.shared.cors {
@@ -181,7 +181,7 @@ impl Gateway {
     }
 }
 
-/// The answers of the gateway itself: AWS's messages, in the envelope of the API.
+/// The responses of the gateway itself: AWS's messages, in the envelope of the API.
 #[derive(Debug)]
 enum Refusal {
     BadRequest,

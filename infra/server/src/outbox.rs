@@ -91,7 +91,7 @@ struct Shared {
     written: AtomicU64,
     /// Emails that are refused, as by SES beyond its quota.
     refused: AtomicU64,
-    /// An address that is refused for good.
+    /// An address that is refused permanently.
     rejected: Mutex<Option<String>>,
     /// Removed with the last handle.
     _directory: Option<TempDir>,
@@ -177,7 +177,7 @@ impl Outbox {
         self.0.refused.store(count, Ordering::Relaxed);
     }
 
-    /// Refuses emails to this address for good.
+    /// Refuses emails to this address permanently.
     pub fn reject(&self, address: &str) {
         *self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner) = Some(address.to_owned());
     }

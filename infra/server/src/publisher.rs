@@ -28,7 +28,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The next records: those that are there already, at least one and at most `most`. `None` once the publisher is gone.
+    /// The next records: those that exist already, at least one and at most `most`. `None` once the publisher is gone.
     pub async fn next(&mut self, most: usize) -> Option<Batch> {
         let mut records = Vec::new();
         self.records.recv_many(&mut records, most).await;

@@ -27,7 +27,7 @@ pub use self::messages::Message;
 use self::messages::Queue;
 use crate::account::ACCOUNT_ID;
 
-/// What the template says of a queue.
+/// A queue's settings in the template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueSettings {
     /// The logical id in the template.
@@ -74,7 +74,7 @@ struct Shared {
     _directory: Option<TempDir>,
 }
 
-/// What was given up, and lay in a queue of dead letters.
+/// Messages that were given up, from a dead-letter queue.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DeadLetters {
     pub queue: String,
@@ -92,7 +92,7 @@ impl Drop for Handling {
     }
 }
 
-/// An error as SQS answers it.
+/// An error as SQS returns it.
 #[derive(Debug, thiserror::Error)]
 pub enum QueueError {
     #[error("The specified queue does not exist.")]
@@ -292,7 +292,7 @@ impl Queues {
                 return;
             }
             if !is_handled {
-                // Nobody tells a trigger that waits that a test has moved the clock.
+                // A waiting trigger doesn't notice that a test has moved the clock.
                 queue.changed.notify_waiters();
             }
             if handlers.changed().await.is_err() {

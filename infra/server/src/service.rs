@@ -65,7 +65,7 @@ fn caller(transport: impl Transport) -> Caller {
     Caller::new(config, transport)
 }
 
-/// What [`start`] connects besides the app, for development and tests.
+/// What [`start`] connects in addition to the app, for development and tests.
 pub struct Services {
     pub engine: Engine,
     pub bucket: Bucket,
@@ -260,7 +260,7 @@ fn http_function(app: &Arc<App>, engine: &Engine, role: Role, handler: Arc<dyn H
             if is_write && let Err(error) = engine.synced().await {
                 tracing::error!("syncing the table failed: {error}");
                 if error.kind() != io::ErrorKind::StorageFull {
-                    // Nobody knows now what is on disk. The next start reads it.
+                    // What is on disk is unknown now. The next start reads it.
                     process::exit(1);
                 }
                 return Ok(unavailable()?);

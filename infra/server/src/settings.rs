@@ -44,7 +44,7 @@ pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<C
     load_with(data_dir, address, &[])
 }
 
-/// The same with these defaults besides.
+/// The same with these additional defaults.
 pub fn load_with(
     data_dir: Option<&DataDir>,
     address: Option<SocketAddr>,

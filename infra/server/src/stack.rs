@@ -150,7 +150,7 @@ impl Stack {
     }
 }
 
-/// What the clocks of the machine say: the time since 1970, which may be set, and a time that only passes.
+/// The machine's clocks: the time since 1970, which may be set, and a time that only advances.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     wall: Duration,
@@ -190,14 +190,14 @@ impl Watch {
     }
 }
 
-/// The time since some moment, including that in which the machine slept.
+/// The time since some moment, including the time when the machine slept.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn monotonic() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }
 
-/// The time since the first call. On some systems it leaves out that in which the machine slept.
+/// The time since the first call. On some systems it leaves out the time when the machine slept.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn monotonic() -> Duration {
     static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);

@@ -15,7 +15,7 @@ use crate::gateway::BoxFuture;
 use crate::publisher::{Batch, Record, Subscription};
 use crate::queue::{Handling, Message, QueueError, Queues};
 
-/// A function that is invoked with messages of a queue, and answers which of them failed.
+/// A function that is invoked with messages of a queue, and returns those that failed.
 pub type QueueFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<Value, lambda_http::Error>> + Send + Sync>;
 
 /// A function that is invoked with events.

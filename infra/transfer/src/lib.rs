@@ -1,4 +1,4 @@
-//! Moves data in and out of a table: imports from other systems, exports, and what is known of one person, which it also erases.
+//! Moves data in and out of a table: imports from other systems, exports, and one person's data, which it can also erase.
 //! Checks a table, too. `store` reads and writes the table.
 
 pub mod check;

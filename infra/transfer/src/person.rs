@@ -1,4 +1,4 @@
-//! What a table and its bucket hold of one person: written to a file, or erased.
+//! Exports or erases one person's data in a table and its bucket.
 
 pub mod erase;
 pub mod export;

@@ -1,4 +1,4 @@
-//! A comment as it is stored. Its keys are in `store::keys`, its form in answers in `http::resource`.
+//! A comment as it is stored. Its keys are in `store::keys`, its form in responses in `http::resource`.
 
 use std::collections::BTreeSet;
 

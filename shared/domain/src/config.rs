@@ -46,7 +46,7 @@ pub struct ConfigError {
 /// The secrets without which a function does not start. It reads those that its environment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Functions that answer callers need what verifies tokens, and the salt.
+    /// Functions that serve callers need the keys that verify tokens, and the salt.
     Callers,
     /// Functions that hash, sign cursors, or open what is sealed, need the salt.
     Salt,
@@ -203,7 +203,7 @@ pub struct Webhooks {
 }
 
 impl ConfigError {
-    /// For what a setting cannot be where the service runs. `held` is `None` for secrets.
+    /// For a value that isn't possible where the service runs. `held` is `None` for secrets.
     #[must_use]
     pub fn new(variable: &'static str, held: Option<String>, accepted: &str) -> Self {
         Self { variable, held, accepted: accepted.to_owned() }
@@ -238,7 +238,7 @@ impl Config {
         said.map(str::to_owned).or_else(|| self.page_url.as_ref().map(made))
     }
 
-    /// Reads the variables from `var`, for functions that answer requests. Missing and empty ones have the defaults of the
+    /// Reads the variables from `var`, for functions that serve requests. Missing and empty ones have the defaults of the
     /// profile.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         Self::from_vars_with(Needs::Callers, var)
@@ -289,7 +289,8 @@ impl Config {
         Ok(Self { variables: vars.asked.into_inner(), ..config })
     }
 
-    /// Whether headers of CORS depend on the page that asks: API Gateway repeats an origin of the list. CloudFront replaces them.
+    /// Whether CORS headers depend on the requesting page: API Gateway repeats its origin if it is in the list. CloudFront
+    /// replaces them.
     #[must_use]
     pub fn varies_by_origin(&self) -> bool {
         self.edge_secret.is_none() && !self.cors_origins.is_any()

@@ -47,7 +47,7 @@ pub struct CountBelow {
     pub thread: ThreadId,
     /// Comments whose replies are left to count; the last one is next. At most 25 a level, and those that were incomplete.
     pub walks: Vec<CountReplies>,
-    /// Comments of which the index listed fewer replies than they count. At most [`MAX_INCOMPLETE`].
+    /// Comments for which the index listed fewer replies than they count. At most [`MAX_INCOMPLETE`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<CommentId>,
     /// Whether the comment is shown for the first time, and so everything below it.
@@ -107,7 +107,7 @@ pub struct RejectRecent {
     pub name: String,
     /// The id of the ban, and of its entry in the log. A decision of a later entry stands.
     pub ban: u64,
-    /// Comments from this one on have been looked at, from the newest to the oldest; `None` at the start.
+    /// The walk has reached this comment, from the newest to the oldest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
     /// How many there were.

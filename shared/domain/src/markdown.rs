@@ -16,7 +16,7 @@ use crate::visible;
 /// Most bytes of HTML. A body whose HTML would be longer shows as plain text.
 pub const MAX_HTML: usize = 64 * 1024;
 
-/// Mentions of a body that are looked at, each of another text.
+/// Mentions of a body that count, each with a different text.
 pub const MAX_MENTIONS: usize = 20;
 
 const LINK_SCHEMES: &[&str] = &["http", "https", "mailto"];
@@ -183,7 +183,7 @@ fn without_nul(body: &str) -> Cow<'_, str> {
 }
 
 /// The events of a body with everything that is not allowed turned into text, raw HTML included. `link_of` returns the
-/// address of a mention that is to be a link, and where its text ends.
+/// address of a mention that becomes a link, and where its text ends.
 fn safe_events<'a>(source: &'a Source<'_>, link_of: impl FnMut(&[Try]) -> Option<(String, usize)>) -> Vec<Event<'a>> {
     let body = source.text();
     let plain = source.events().map(|(event, range)| (handle_to_text(shown_as_text(event), body, &range), range));

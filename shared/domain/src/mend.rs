@@ -20,7 +20,7 @@ pub struct Mend {
     replaced: u64,
 }
 
-/// What becomes of the first of the bytes that are held.
+/// What happens to the first of the held bytes.
 enum Fate {
     Waits,
     Passes(usize),

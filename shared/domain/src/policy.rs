@@ -264,7 +264,7 @@ pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Notification<'a> {
     pub comment: &'a Comment,
-    /// The comment that it answers.
+    /// The comment that it replies to.
     pub parent: Option<&'a Comment>,
     /// Users whose handles it mentions.
     pub mentioned: &'a [UserId],
@@ -641,7 +641,7 @@ mod tests {
         assert_eq!(recipients_of(&guest("g2"), Some(&guest("g3")), &[]).len(), 1);
     }
 
-    /// The rules that hold a comment, or an edit; no answer shows them to its writer. `None` when it does not wait.
+    /// The rules that hold a comment, or an edit; no response shows them to its writer. `None` when it does not wait.
     fn held_by(approval: Option<Vec<Verdict>>) -> Option<Vec<&'static str>> {
         approval.map(|verdicts| verdicts.into_iter().map(|verdict| verdict.rule.name()).collect())
     }

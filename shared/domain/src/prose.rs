@@ -32,7 +32,7 @@ const BLOCKS: &[&str] = &[
     "br",
 ];
 
-/// `html` is what [`crate::markdown::render`] answers, or escaped text. It stays as it is where the result would be longer
+/// `html` is the result of [`crate::markdown::render`], or escaped text. It stays as it is where the result would be longer
 /// than [`MAX_HTML`].
 #[must_use]
 pub fn as_typed(html: &str) -> String {

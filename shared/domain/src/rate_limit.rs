@@ -68,7 +68,7 @@ impl RateClass {
         }
     }
 
-    /// The limiter that counts it once besides.
+    /// The limiter that also counts it, once.
     #[must_use]
     pub fn second_limiter(self) -> Option<Limiter> {
         (self == Self::Upload).then_some(Limiter::Upload)

@@ -10,9 +10,9 @@ pub struct Route {
     pub method: &'static str,
     /// The path below the API's prefix, with parameters in braces.
     pub path: &'static str,
-    /// The folder in `functions/` of the function that answers it.
+    /// The folder in `functions/` of the function that serves it.
     pub function: &'static str,
-    /// Whether it answers HEAD too: GET routes that are open to everyone do.
+    /// Whether it serves HEAD too: GET routes that are open to everyone do.
     pub answers_head: bool,
 }
 

@@ -14,7 +14,7 @@ type Row = [&'static str; TAGS.len() + 1];
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
     language: Language,
-    /// What a page has besides the widget. A function that does not serve the page does not carry it.
+    /// Texts of a page other than the widget's. A function that does not serve the page does not contain them.
     more: &'static [Row],
 }
 
@@ -67,7 +67,7 @@ fn form(forms: &'static str, language: Language, number: u64) -> &'static str {
     forms.split(" | ").nth(place.into()).unwrap_or(forms)
 }
 
-/// Replaces names in braces. What is filled in is not looked at again.
+/// Replaces names in braces. What is filled in is not replaced again.
 fn fill(text: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

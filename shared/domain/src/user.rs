@@ -116,10 +116,10 @@ pub struct User {
     pub issuer: Option<String>,
     #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
     pub ban: Option<Ban>,
-    /// The id of the ban, in order of time: the key of its row among those banned.
+    /// The id of the ban, in order of time. It is the ban's key in the list of bans.
     #[serde(rename = "bi", default, skip_serializing_if = "Option::is_none")]
     pub ban_id: Option<u64>,
-    /// What an account of our own has besides.
+    /// The extra data of an account of our own.
     #[serde(rename = "ac", default, skip_serializing_if = "Option::is_none")]
     pub account: Option<OwnAccount>,
     #[serde(flatten)]

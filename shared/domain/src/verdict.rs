@@ -30,11 +30,11 @@ pub enum Rule {
     Links,
     /// The same visitor wrote the same text within a minute.
     Repeat,
-    /// Akismet calls it spam, or gave no answer.
+    /// Akismet calls it spam, or gave no verdict.
     Akismet,
     /// No moderator has approved a comment of the writer yet.
     FirstComment,
-    /// Recent comments of the writer stand rejected.
+    /// Recent comments of the writer are rejected.
     Rejections,
 }
 
@@ -50,7 +50,7 @@ pub struct Detail {
     /// Why Akismet gave no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Recent comments of the writer that stand rejected.
+    /// Recent comments of the writer that are rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<u64>,
 }
@@ -58,9 +58,9 @@ pub struct Detail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// No answer came.
+    /// No response came.
     Timeout,
-    /// The answer was no verdict.
+    /// The response was no verdict.
     Answer,
 }
 
@@ -87,7 +87,7 @@ pub struct Judgment {
 }
 
 impl Judgment {
-    /// `found` by the spam check. `approval` is there when the comments of the writer need approval, and says why.
+    /// `found` by the spam check. `approval` says why the writer's comments need approval; `None` if they don't.
     #[must_use]
     pub fn new(found: Vec<Verdict>, approval: Option<Vec<Verdict>>) -> Self {
         let waits = !found.is_empty() || approval.is_some();

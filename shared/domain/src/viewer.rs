@@ -48,7 +48,7 @@ impl Deref for Moderator {
 }
 
 impl Viewer {
-    /// A viewer without identity, for answers that are the same for everyone.
+    /// A viewer without identity, for responses that are the same for everyone.
     #[must_use]
     pub fn nobody() -> Self {
         Self { owners: Visitor::nobody().into(), user: None, has_role: false, banned: false }

@@ -64,7 +64,7 @@ pub enum EventKind {
     Deleted,
     #[serde(rename = "comment.reported")]
     Reported,
-    /// A moderator asked for it.
+    /// A moderator requested it.
     #[serde(rename = "webhook.test")]
     Test,
 }
@@ -329,7 +329,7 @@ pub enum Status {
 pub struct Attempt {
     #[serde(rename = "a", serialize_with = "stored::time")]
     pub at: Timestamp,
-    /// `None` without an answer.
+    /// `None` without a response.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
     /// How long it took, in milliseconds.
@@ -395,7 +395,7 @@ impl Delivery {
         if self.status != Status::Pending {
             return DeliveryStep::Nothing;
         }
-        // The claim is its own when the answer to writing it was lost.
+        // The claim is this worker's own if the response to writing it was lost.
         if let Some(until) = self.claim.as_ref().and_then(|claim| claim.blocks(worker, now)) {
             return DeliveryStep::Wait(until);
         }
@@ -427,7 +427,7 @@ impl Delivery {
         };
     }
 
-    /// No further attempt is made: the endpoint was disabled.
+    /// Makes no further attempt: the endpoint was disabled.
     pub fn give_up(&mut self) {
         if self.status == Status::Pending {
             self.status = Status::Failed;
@@ -435,7 +435,7 @@ impl Delivery {
         }
     }
 
-    /// It is sent again, whatever has become of it.
+    /// Sends it again, whatever its status.
     pub fn send_again(&mut self, now: Timestamp) {
         self.status = Status::Pending;
         self.round = 0;

@@ -160,7 +160,7 @@ impl App {
         Ok((policy::moderate(viewer)?, found.comment))
     }
 
-    /// Like [`Self::admit_with`], for an answer that is the same for everyone. The caller is counted and not looked up.
+    /// Like [`Self::admit_with`], for a response that is the same for everyone. The caller is counted and not looked up.
     pub async fn admit_everyone<T>(
         &self,
         call: &Call,
@@ -264,7 +264,7 @@ impl App {
         };
         let counted = tokio::try_join!(self.store.count_write(counter, refused), second);
         let (first, second) = counted.map_err(|fault| uncounted(&fault))?;
-        // The answer names the limit that is reached first.
+        // The response names the limit that is reached first.
         let is_reached_first =
             |second: &RateLimitStatus| first.allowed && (!second.allowed || second.remaining <= first.remaining);
         enforce(call, second.filter(is_reached_first).unwrap_or(first))
@@ -400,7 +400,7 @@ impl App {
     }
 }
 
-/// Keeps the status for the headers of the answer, and refuses over the limit. A request is counted once.
+/// Keeps the status for the headers of the response, and refuses over the limit. A request is counted once.
 fn enforce(call: &Call, status: RateLimitStatus) -> Result<()> {
     call.rate_limit.get_or_init(|| status);
     checked(status)

@@ -1,5 +1,5 @@
-//! Everything that a function needs, built once at start, and the way of a request: read it, call the handler, turn a
-//! refusal or fault into an answer, log.
+//! Everything that a function needs, built once at start, and the way of a request: read it, call the handler, turn a refusal
+//! or fault into a response, log.
 
 pub mod access_log;
 pub mod admission;
@@ -50,8 +50,8 @@ use crate::store::{self, Reading, Store, meter};
 /// Bound of fetching the keys that verify tokens.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Answers the routes of a function. Implemented by plain functions, and by types that hold what one function needs besides
-/// the app.
+/// Handles the routes of a function. Implemented by plain functions, and by types that hold what one function needs in
+/// addition to the app.
 pub trait Handler: Send + Sync + 'static {
     fn handle<'a>(&'a self, app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>;
 }
@@ -163,7 +163,7 @@ impl App {
         let mut call = Call::new(&self.config, request, credential);
         let (mut result, mut cost) = meter::measure(self.dispatch(handler, &call)).await;
         if call.session_ended.get().is_some() {
-            // The token is a bad one then, and the answer that of a guest.
+            // The token counts as bad then, and the response is a guest's.
             call.credential = Credential::Bad;
             let (again, more) = meter::measure(self.dispatch(handler, &call)).await;
             result = again;
@@ -209,7 +209,7 @@ impl App {
         Ok(By { id: user.id, name: &user.name, ids: &self.ids, clock: &self.clock })
     }
 
-    /// Presents comments of one thread to the viewer, now and in the language that the request asks for.
+    /// Presents comments of one thread to the viewer, now and in the language of the request.
     pub fn presenter<'a>(
         &'a self,
         call: &Call,

@@ -27,12 +27,12 @@ pub struct ThreadRequest<'a> {
     signer: CursorSigner<'a>,
 }
 
-/// The page that a valid request asks for.
+/// The page that a valid request names.
 struct Wanted {
     thread: ThreadId,
     sort: Sort,
     paging: Paging,
-    /// Whether the list includes what `ui` answers.
+    /// Whether the list includes the response of `ui`.
     with_ui: bool,
 }
 
@@ -59,7 +59,7 @@ impl<'a> ThreadRequest<'a> {
         Self { app, class, exists, wanted: wanted(), signer }
     }
 
-    /// Adds what `ui` answers, if the request includes it.
+    /// Adds the response of `ui`, if the request includes it.
     #[must_use]
     pub fn including_ui(mut self, call: &Call) -> Self {
         self.wanted = self.wanted.and_then(|wanted| Ok(Wanted { with_ui: includes_ui(call)?, ..wanted }));
@@ -89,7 +89,7 @@ impl<'a> ThreadRequest<'a> {
 
     pub async fn read(&self, owners: &Owners) -> Result<PageRead> {
         let Wanted { thread, sort, paging, with_ui } = self.wanted.as_ref().map_err(Clone::clone)?;
-        // The answer has each text twice, as it was typed and as html.
+        // The response has each text twice, as it was typed and as html.
         let budget = Budget::new(MAX_ANSWER / 2);
         let pins = self.app.config.features.pins;
         let list = List { thread, owners, pins, counted: *with_ui, budget: &budget };
@@ -151,7 +151,7 @@ impl Neighbours {
     }
 }
 
-/// Whether the list should include what `ui` answers.
+/// Whether the list should include the response of `ui`.
 fn includes_ui(call: &Call) -> Result<bool, Refusal> {
     match call.parameter("include") {
         None => Ok(false),

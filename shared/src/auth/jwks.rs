@@ -23,8 +23,7 @@ pub(super) struct Jwks {
     url: http::Uri,
     client: https::Client,
     known: RwLock<CachedKeys>,
-    /// When the provider was last asked. Locked during a request, so that concurrent callers share its
-    /// answer.
+    /// When the provider was last queried. Locked during a request, so that concurrent callers share its response.
     asked_at: Mutex<Option<Timestamp>>,
 }
 

@@ -1,5 +1,5 @@
 //! The access tokens of our own sign-in. Their `iss` chooses this file, and then no other key is tried. One function signs
-//! them, and writes its public key to the table; the others read it when they meet a key that they do not know.
+//! them, and writes its public key to the table; the others read it when a token has a key that they do not know.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -40,7 +40,8 @@ struct Payload {
     epoch: u64,
 }
 
-/// Whether a token says that it is one of ours, or of an account elsewhere, whose ids are hashed under such an issuer. Its signature is another question.
+/// Whether a token claims to be ours, or of an account elsewhere, whose ids are hashed under such an issuer. The signature is
+/// not checked here.
 pub(super) fn is_own(token: &str) -> bool {
     #[derive(Deserialize)]
     struct Issuer {
@@ -80,7 +81,7 @@ pub fn sign(seed: &Seed, account: &Account, now: Timestamp) -> Result<String, Fa
 pub(super) struct OwnKeys {
     source: Arc<dyn KeySource>,
     known: RwLock<PublicKeys>,
-    /// When the source was last asked. Locked during a reading, so that concurrent callers share its answer.
+    /// When the source was last read. Locked during a read, so that concurrent callers share its response.
     asked_at: Mutex<Option<Timestamp>>,
 }
 

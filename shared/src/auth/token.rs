@@ -56,7 +56,7 @@ impl Keys {
         }
     }
 
-    /// Accepts tokens of our own sign-in besides.
+    /// Accepts tokens of our own sign-in, too.
     #[must_use]
     pub fn accepting_own(self, source: Arc<dyn KeySource>) -> Self {
         Self { own: Some(OwnKeys::new(source)), ..self }

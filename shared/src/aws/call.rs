@@ -36,7 +36,7 @@ pub enum Operation {
     Json(Version, &'static str),
     /// The path names it.
     Path(&'static str),
-    /// The field `Action` of the input, which is a form then. The answer is XML.
+    /// The field `Action` of the input, which is a form then. The response is XML.
     Query,
 }
 
@@ -119,7 +119,7 @@ impl CallError {
         }
     }
 
-    /// Whether the service may have done it, although no answer says so.
+    /// Whether the service may have done it, although no response says so.
     pub(super) fn may_be_done(&self) -> bool {
         match self {
             Self::Https(error) => error.may_be_sent(),
@@ -154,7 +154,7 @@ impl Caller {
         Self { config, transport: Arc::new(transport) }
     }
 
-    /// The answer of the service, whatever it says.
+    /// The response of the service, whatever it says.
     pub async fn send(&self, call: &Call<'_>) -> Result<http::Response<Vec<u8>>, CallError> {
         let provider = self.config.credentials_provider().ok_or(CallError::Credentials(None))?;
         let credentials = provider.provide_credentials().await;

@@ -21,7 +21,7 @@ use crate::aws::https;
 const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 const ATTEMPTS: u32 = 3;
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Leaves time to answer a caller who waits ten seconds.
+/// Leaves time to respond to a caller who waits ten seconds.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// Region, credentials and endpoints (`AWS_ENDPOINT_URL`, or `AWS_ENDPOINT_URL_DYNAMODB` and `AWS_ENDPOINT_URL_S3` for

@@ -30,7 +30,7 @@ const ANSWER_LIMIT: usize = 1024 * 1024;
 #[derive(Clone)]
 pub struct Client {
     timeout: Duration,
-    /// Bytes of an answer.
+    /// Bytes of a response.
     limit: usize,
     roots: fn() -> Vec<TrustAnchor<'static>>,
     pool: Arc<OnceLock<Pool<HttpsConnector<HttpConnector>, Full<Bytes>>>>,
@@ -61,8 +61,8 @@ impl Error {
 }
 
 impl Client {
-    /// A client for any host of the public web, with Mozilla's roots. `timeout` bounds a whole exchange, from the DNS lookup to
-    /// the last byte of the answer.
+    /// A client for any host of the public web, with Mozilla's roots. `timeout` bounds a whole exchange, from the DNS lookup
+    /// to the last byte of the response.
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
         Self::trusting(public_roots, timeout)
@@ -78,7 +78,7 @@ impl Client {
         Self { timeout, limit: ANSWER_LIMIT, roots, pool: Arc::default() }
     }
 
-    /// Takes answers of at most so many bytes.
+    /// Takes responses of at most so many bytes.
     #[must_use]
     pub fn limited_to(self, limit: usize) -> Self {
         Self { limit, ..self }
@@ -88,7 +88,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When no complete answer arrives in time, or a larger one than the limit, which is 1 MiB unless set. An error status is not an error.
+    /// When no complete response arrives in time, or a larger one than the limit, which is 1 MiB unless set. An error status
+    /// is not an error.
     pub async fn send(&self, request: http::Request<impl Into<Bytes>>) -> Result<http::Response<Vec<u8>>, Error> {
         let pool = self.pool.get_or_init(|| pool((self.roots)()));
         let request = request.map(|body| Full::new(body.into()));

@@ -21,7 +21,7 @@ use tower_service::Service;
 use super::https;
 use crate::domain::webhook_url::is_public;
 
-/// Bounds a whole exchange, from the DNS lookup to the head of the answer.
+/// Bounds a whole exchange, from the DNS lookup to the head of the response.
 const TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -45,7 +45,7 @@ pub struct Outbound {
     pool: Arc<OnceLock<Connections>>,
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("no answer within {0:?}")]
@@ -67,9 +67,9 @@ impl Outbound {
     ///
     /// # Errors
     ///
-    /// When the head of no answer arrives in time. An error status is not an error.
+    /// When no head of a response arrives in time. An error status is not an error.
     pub async fn send(&self, request: http::Request<String>) -> Result<StatusCode, Error> {
-        // The connector asks no resolver for an address.
+        // The connector doesn't resolve an IP address.
         let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']);
         if host.parse().is_ok_and(|ip: IpAddr| !self.resolver.allows(ip)) {
             return Err(Error::Private);

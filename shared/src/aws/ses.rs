@@ -32,9 +32,9 @@ pub struct RawMail {
 pub struct NotSent {
     /// Whether it may have been sent.
     pub unknown: bool,
-    /// Whether the server refuses it for good.
+    /// Whether the server refuses it permanently.
     pub permanent: bool,
-    /// Whether it is the recipient that the server refuses for good, not what this account may send.
+    /// Whether the server permanently refuses the recipient, and not what this account may send.
     pub of_recipient: bool,
     /// The server's reason, without an address.
     pub reason: String,

@@ -1,4 +1,4 @@
-//! The language to answer in, negotiated with `Accept-Language`.
+//! The language of the response, negotiated with `Accept-Language`.
 
 use std::cmp::Reverse;
 

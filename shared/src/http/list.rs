@@ -1,4 +1,4 @@
-//! A page of comments as an answer.
+//! A page of comments as a response.
 
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ pub struct CommentList {
     pub total: u64,
     pub paging: Paging,
     pub cursors: PageCursors,
-    /// What `ui` answers, where the list includes it.
+    /// The response of `ui`, where the list includes it.
     pub ui: Option<Value>,
     /// How many comments of the thread everyone may see, where the list includes `ui`.
     pub count: Option<u64>,
@@ -46,7 +46,7 @@ impl CommentList {
     }
 }
 
-/// The answer, with fewer embedded replies if it is too large.
+/// The response, with fewer embedded replies if it is too large.
 pub fn fitting(mut envelope: Envelope<CommentResource>) -> Result<Answer, Refusal> {
     let mut answer = Answer::ok(&envelope);
     // Escaped again as a string, the body at most doubles.
@@ -57,8 +57,8 @@ pub fn fitting(mut envelope: Envelope<CommentResource>) -> Result<Answer, Refusa
     Ok(answer)
 }
 
-/// Makes a page fit into Lambda's answer. Drops embedded replies first; if that is not enough, the caller must ask for fewer
-/// comments.
+/// Makes a page fit into Lambda's response. Drops embedded replies first; if that is not enough, the caller must request
+/// fewer comments.
 fn fit(data: &mut [CommentResource]) -> Result<(), Refusal> {
     let most = data.iter().map(|resource| resource.replies.len()).max().unwrap_or(0);
     for embedded in (0..=most).rev() {

@@ -1,4 +1,4 @@
-//! Requests and answers of the API: their fields, headers, pages and bodies.
+//! Requests and responses of the API: their fields, headers, pages and bodies.
 
 pub mod content_policy;
 pub mod cors;

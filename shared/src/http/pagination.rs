@@ -14,7 +14,7 @@ use crate::http::cursor::CursorSigner;
 use crate::http::request::Call;
 use crate::store::queue::QueueCounts;
 
-/// The sort that a list request asks for. The default one when sorting is off.
+/// The sort of a list request. The default one when sorting is off.
 pub fn sort(call: &Call, lists: &Lists, sorting: bool) -> Result<Sort, Refusal> {
     match call.parameter("sort") {
         Some(name) if sorting => Sort::parse(name)
@@ -101,7 +101,7 @@ pub struct Envelope<T> {
     pub data: Vec<T>,
     links: Links,
     pub meta: Meta,
-    /// What `ui` answers, in lists that include it.
+    /// The response of `ui`, in lists that include it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ui: Option<Value>,
     /// The present names of the users in the data, in the log of moderators.

@@ -40,9 +40,9 @@ pub enum Credential {
 const COMMENT_KEY: &str = "comment-key";
 
 pub struct Call {
-    /// GET for HEAD, if the route answers that.
+    /// GET for HEAD, if the route serves HEAD.
     pub method: Method,
-    /// Whether the answer goes without its body.
+    /// Whether the response is sent without its body.
     pub is_head: bool,
     pub route: Option<&'static Route>,
     /// The decoded segments of the path below the API's prefix. Empty for a path that is not below it.
@@ -56,13 +56,13 @@ pub struct Call {
     pub network: IpAddr,
     /// Absolute address of the API, without a slash at its end.
     pub base_url: String,
-    /// Set by the limiter, for the headers of the answer.
+    /// Set by the limiter, for the headers of the response.
     pub rate_limit: OnceLock<RateLimitStatus>,
     /// Set by the limiter, when a read that was let through reserved more.
     pub reserved: OnceLock<RateLimitStatus>,
     /// Set when the token is of a session that has ended, on a route where bad tokens are ignored.
     pub session_ended: OnceLock<()>,
-    /// Set where the answer does not say why the request is refused.
+    /// Set where the response does not say why the request is refused.
     pub refused_because: OnceLock<RefusedBecause>,
 }
 
@@ -196,13 +196,13 @@ impl Call {
         }
     }
 
-    /// The language to answer in.
+    /// The language of the response.
     #[must_use]
     pub fn language(&self) -> Language {
         language::preferred(self.header(header::ACCEPT_LANGUAGE))
     }
 
-    /// The language that the parameter `lang` names, for answers that are the same for everyone.
+    /// The language that the parameter `lang` names, for responses that are the same for everyone.
     #[must_use]
     pub fn named_language(&self) -> Language {
         Language::of_tag(self.parameter("lang").unwrap_or_default())

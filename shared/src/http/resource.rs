@@ -1,4 +1,4 @@
-//! Comments as answers show them to one viewer. Policy decides which comments a viewer sees.
+//! Comments as responses show them to one viewer. Policy decides which comments a viewer sees.
 
 use std::collections::BTreeSet;
 
@@ -74,7 +74,7 @@ impl UserResource {
     }
 }
 
-/// A user, as an answer to that user shows it.
+/// A user, as a response to that user shows it.
 #[derive(Debug, Serialize)]
 pub struct OwnUser {
     id: UserId,
@@ -138,7 +138,7 @@ pub struct ThreadResource {
     #[serde(rename = "type")]
     kind: String,
     id: String,
-    /// What the host application has said of the record, else a page of itself.
+    /// The record's title and address, by the host application or else by a page.
     title: Option<String>,
     url: Option<String>,
 }
@@ -149,7 +149,7 @@ impl ThreadResource {
         Self::with_page(config, id, thread, None)
     }
 
-    /// For moderators: as `page` says, where the thread has nothing yet.
+    /// For moderators: the page's own description, while the thread has none yet.
     #[must_use]
     pub fn with_page(config: &Config, id: &ThreadId, thread: &Thread, page: Option<&PageInfo>) -> Self {
         let title = thread.known_title().or(page.and_then(|page| page.title.as_deref()));
@@ -179,7 +179,7 @@ impl From<&Verdict> for VerdictResource {
     }
 }
 
-/// The envelope of an answer that is not a list.
+/// The envelope of a response that is not a list.
 #[derive(Debug, Serialize)]
 pub struct Data<T> {
     pub data: T,

@@ -1,4 +1,4 @@
-//! An answer before it is sent: its headers, caching and compression.
+//! A response before it is sent: its headers, caching and compression.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hasher};
@@ -15,30 +15,30 @@ use serde_json::json;
 use crate::error::Refusal;
 use crate::http::request::Call;
 
-/// Bytes. Smaller answers gain nothing from compression.
+/// Bytes. Smaller responses gain nothing from compression.
 const COMPRESS_FROM: usize = 1024;
 
 /// Half a year: longer than a moderator stays away. Not longer, because the owner may give up the domain. Only for this host,
-/// because the others of a domain are not ours. Browsers ignore it where `cargo local` answers by http.
+/// because the others of a domain are not ours. Browsers ignore it where `cargo local` responds by http.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=15768000");
 
-/// Which caches may keep an answer.
+/// Which caches may keep a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// None.
     Never,
-    /// The caller's, which must ask whether it has changed.
+    /// The caller's, which must revalidate it.
     Private,
     /// Shared ones, for anonymous callers and some seconds.
     Anonymous,
     /// Shared ones, for so many seconds. Every caller gets the same.
     Everyone { seconds: u16 },
-    /// Shared ones, for `fresh` seconds, then for `stale` seconds more while they ask again, and for `failing` seconds while
-    /// there is no answer. Every caller gets the same, with a key and with `mine=1` too.
+    /// Shared ones, for `fresh` seconds, then for `stale` seconds more while they refetch it, and for `failing` seconds while
+    /// the service fails. Every caller gets the same, with a key and with `mine=1` too.
     Public { fresh: u32, stale: u32, failing: u32 },
     /// All caches keep it for an hour: a file that is compiled in. Every caller gets the same.
     File,
-    /// All caches keep it for good: a file whose name changes with its content. Every caller gets the same.
+    /// All caches keep it forever: a file whose name changes with its content. Every caller gets the same.
     Forever,
 }
 
@@ -58,7 +58,7 @@ impl Sharing {
         }
     }
 
-    /// Whether the answer depends on the token.
+    /// Whether the response depends on the token.
     fn is_by_caller(self) -> bool {
         !matches!(self, Self::Everyone { .. } | Self::Public { .. } | Self::File | Self::Forever)
     }
@@ -80,7 +80,7 @@ pub struct Answer {
     /// The body as gzip, where it was compressed before.
     gzip: Option<&'static [u8]>,
     sharing: Sharing,
-    /// Whether the answer depends on `Accept-Language`.
+    /// Whether the response depends on `Accept-Language`.
     by_language: bool,
     /// Whether headers of CORS depend on `Origin`.
     by_origin: bool,
@@ -150,14 +150,14 @@ impl Answer {
         self
     }
 
-    /// Marks an answer that depends on [`Call::language`].
+    /// Marks a response that depends on [`Call::language`].
     #[must_use]
     pub fn in_the_language_asked_for(mut self) -> Self {
         self.by_language = true;
         self
     }
 
-    /// Marks an answer that a cache must keep apart for each `Origin`.
+    /// Marks a response that a cache must keep apart for each `Origin`.
     #[must_use]
     pub fn by_origin(mut self, by_origin: bool) -> Self {
         self.by_origin = by_origin;
@@ -174,8 +174,8 @@ impl Answer {
         self.body.len()
     }
 
-    /// Adds the headers that every answer carries, answers 304 to a caller that has the body already, compresses, and leaves
-    /// the body out of an answer to HEAD.
+    /// Adds the headers of every response, returns 304 to a caller that has the body already, compresses, and leaves the body
+    /// out of a response to HEAD.
     #[must_use]
     pub fn into_response(mut self, call: &Call) -> Response<Body> {
         self.set_common_headers(call);
@@ -263,7 +263,7 @@ fn into_body(bytes: Cow<[u8]>) -> Body {
     }
 }
 
-/// The entity tag of a body before compression. It only distinguishes versions of one answer, so a fast hash is enough.
+/// The entity tag of a body before compression. It only distinguishes versions of one response, so a fast hash is enough.
 fn etag(body: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     hasher.write(body);

@@ -1,13 +1,13 @@
-//! The size of lists. Lambda answers with at most six megabytes, in which the body is a JSON string.
+//! The size of lists. Lambda returns at most six megabytes, which contain the body as a JSON string.
 
 use serde::Serialize;
 
 use crate::error::{FieldErrors, Refusal};
 
-/// Bytes of an answer; the rest of the six megabytes is for the event around the body.
+/// Bytes of a response; the rest of the six megabytes is for the event around the body.
 pub const MAX_ANSWER: usize = 5_900_000;
 
-/// Whether these items fit into one answer.
+/// Whether these items fit into one response.
 pub fn fits(data: &[impl Serialize]) -> bool {
     data.iter().map(payload).sum::<usize>() <= MAX_ANSWER
 }

@@ -1,5 +1,5 @@
-//! The configuration of a comment widget, for one viewer: what `ui` answers, and lists that include it. That of the moderators'
-//! page has more.
+//! The configuration of a comment widget for one viewer: the response of `ui`, also in lists that include it. The moderation
+//! page gets more.
 
 use serde_json::{Value, json};
 

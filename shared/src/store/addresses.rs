@@ -1,5 +1,6 @@
-//! What is kept of people's addresses besides the sealed ones: Gravatar's hash, which everyone who has a list of addresses can
-//! find, only where `SVC_GUEST_SHOW_GRAVATAR` is on. A keyed hash stays with a guest's comment, so that the guest can be found.
+//! Hashes of people's addresses, which are stored in addition to the sealed ones. Gravatar's hash, which anyone with a list
+//! of addresses can find, is stored only where `SVC_GUEST_SHOW_GRAVATAR` is on. A keyed hash stays with a guest's comment, so
+//! that the guest can be found.
 
 use super::Store;
 use crate::domain::avatar::Avatar;

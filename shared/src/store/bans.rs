@@ -21,17 +21,17 @@ use crate::domain::time::{Timestamp, stored};
 use crate::domain::user::{Ban, NetworkBan, User};
 use crate::error::Fault;
 
-/// Rows that are read for a page. Those of bans that have ended are left out, and `DynamoDB` removes them within days.
+/// Entries that are read for a page. Those of ended bans are left out, and `DynamoDB` removes them within days.
 const MAX_READ: usize = 200;
 
-/// The row of a ban: of a user, or of a network.
+/// The entry of a user's or a network's ban in the list of bans.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Row {
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     user: Option<UserId>,
     #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
     network: Option<String>,
-    /// The second in which the row expires; `None` means never.
+    /// The second in which the entry expires; `None` means never.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     expires: Option<Timestamp>,
 }
@@ -59,17 +59,17 @@ pub enum Banned {
     Network(NetworkBan, Option<String>),
 }
 
-/// When the item of a ban expires: the next whole second, so that it is there as long as the ban.
+/// When the item of a ban expires: the next whole second, so that it exists as long as the ban holds.
 fn expires(ban: &Ban) -> Option<Timestamp> {
     ban.until.map(|until| (until + Duration::from_millis(999)).start_of_second())
 }
 
-/// The row of a user's ban.
+/// The entry of a user's ban.
 pub fn row(id: u64, user: UserId, ban: &Ban) -> Result<Item, Fault> {
     write(&keys::banned(id), &Row { user: Some(user), network: None, expires: expires(ban) })
 }
 
-/// The row of a network's ban.
+/// The entry of a network's ban.
 pub fn network_row(of: &NetworkBan) -> Result<Item, Fault> {
     let row = Row { user: None, network: Some(of.network.clone()), expires: expires(&of.ban) };
     write(&keys::banned(of.id), &row)
@@ -82,8 +82,8 @@ pub fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
 }
 
 impl Store {
-    /// Bans a user, replacing any earlier ban, or lifts the ban. The user need not have signed in before. It isn't logged
-    /// if nothing changes, unless recent comments are to be rejected.
+    /// Bans a user, replacing any earlier ban, or lifts the ban. The user need not have signed in before. It isn't logged if
+    /// nothing changes, unless recent comments should be rejected.
     pub async fn set_ban(&self, id: UserId, ban: Option<Ban>, rejects: bool, by: By<'_>) -> Result<(), Fault> {
         let mut attempts = self.attempts("banning a user");
         loop {
@@ -204,7 +204,7 @@ impl Store {
     async fn banned_by(&self, rows: Vec<(CommentId, Row)>, now: Timestamp) -> Result<Vec<Banned>, Fault> {
         let users = rows.iter().filter_map(|(_, row)| row.user).map(keys::user);
         let networks = rows.iter().filter_map(|(_, row)| row.network.as_deref()).map(keys::network_ban);
-        // A row that is being replaced may be listed beside the next one.
+        // An entry that is being replaced may be listed beside the next one.
         let keys: BTreeSet<Key> = users.chain(networks).collect();
         let mut items = self.batch_get(keys.into_iter().collect(), Reading::Eventual).await?;
         let mut found = Vec::new();
@@ -271,7 +271,7 @@ fn change(id: UserId, next: Option<(u64, &Ban)>, known: Option<&User>) -> Result
     Ok(writes)
 }
 
-/// The id of a ban, and its row.
+/// The id of a ban, and its entry.
 fn ban_and_row(item: Item) -> Option<Result<(CommentId, Row), Fault>> {
     let id = keys::ban_of(item.get(SK)?.as_s().ok()?)?;
     Some(read(item).map(|row| (CommentId(id), row)))

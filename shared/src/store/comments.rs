@@ -81,7 +81,7 @@ pub struct Edit {
 
 impl Edit {
     fn applied_to(&self, comment: &Comment) -> Comment {
-        // Times of texts increase by whole seconds, as answers show them, so that they tell the texts of a comment apart.
+        // Times of texts increase by whole seconds, as responses show them, so that they distinguish the texts of a comment.
         let at = self.at.max(Timestamp((comment.updated_at().seconds() + 1) * 1000));
         Comment {
             body: self.body.clone(),

@@ -1,9 +1,9 @@
 //! How many comments of a thread count: those that are approved, with nothing hidden above them. Placeholders do not count,
 //! replies to them do.
 //!
-//! Each counted comment has an item that changes in one transaction with the count, on condition that the item was missing
-//! or there. So a comment is counted once, however often and late its events arrive. The decision comes from the comment as
-//! it is now, never from an event, and the transaction checks that this comment is unchanged since it was read.
+//! Each counted comment has an item that changes in one transaction with the count, on condition that the item was missing or
+//! existed. So a comment is counted once, however often and late its events arrive. The decision comes from the comment as it
+//! is now, never from an event, and the transaction checks that this comment is unchanged since it was read.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -30,7 +30,8 @@ pub enum RecountTrigger {
     Event,
     /// A walk, which other changes of the comment may overtake.
     Walk,
-    /// A walk below a comment that is shown for the first time. The rows that it writes say so, and the stream has them.
+    /// A walk below a comment that is shown for the first time. The items that it writes say so, and the stream contains
+    /// them.
     FirstShown,
 }
 
@@ -67,7 +68,7 @@ impl Store {
             writes.extend(checks);
             match self.transact(writes).await? {
                 Outcome::Failed(failed) if !failed.is_only(Label::Counted) => {}
-                // When only the row's condition failed, the row is already as it should be.
+                // If only the item's condition failed, the item is already as it should be.
                 Outcome::Done | Outcome::Failed(_) => {
                     return Ok(comment.map(|comment| Recounted { comment, counts }));
                 }

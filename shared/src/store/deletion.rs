@@ -179,7 +179,7 @@ fn as_answered(write: Write, comment: &Comment) -> Write {
     }
 }
 
-/// Makes the row of its source the tombstone of a comment that is deleted. It keeps later imports from bringing the comment back.
+/// Turns the item of a deleted comment's source into its tombstone, which keeps later imports from bringing the comment back.
 pub fn tombstone(comment: &Comment) -> Option<Write> {
     comment.source.as_ref().map(|source| tombstone_of(source, comment.id))
 }

@@ -183,7 +183,7 @@ pub enum Event<'a> {
     CommentChanged(&'a Comment, Option<Queueing>),
     /// A comment above this reply is shown for the first time.
     ReplyShown(CommentId),
-    /// A user or network was banned, and its recent comments are to be rejected.
+    /// A user or network was banned, and recent comments should be rejected.
     RecentRejected(RejectRecent),
     /// A user's name or picture changed: the user before and after.
     UserRenamed(&'a User, &'a User),

@@ -211,7 +211,7 @@ pub fn banned_partition() -> String {
     "B".to_owned()
 }
 
-/// The id of a ban from the key of its row.
+/// The id of a ban from the key of its entry.
 pub fn ban_of(sk: &str) -> Option<u64> {
     sk.trim_start_matches('0').parse().ok()
 }

@@ -1,18 +1,17 @@
 //! Counters of requests per minute, shared by all instances through the table. A caller that was refused once is refused for
-//! the rest of the minute without asking the table.
+//! the rest of the minute without a read of the table.
 //!
 //! **Writes** are counted in the table one by one. A write that cost over twenty units counts for more: the surplus is added
-//! before the answer goes. Writes that run at the same time do not know of each other's surplus, so that in the worst case
-//! all sixty of a minute cost what one may.
+//! before the response is sent. Concurrent writes don't see each other's surplus, so in the worst case each of the sixty in a
+//! minute costs as much as one may.
 //!
-//! **Reads** are granted by blocks. An instance lets a caller's first block through before it asks the table. What a read cost
-//! beyond ten units is known after it, and counts with the next block. A large read, which is a feed or a page of comments over
-//! the default size, reserves what it may cost: the first one of an instance like other reads, the others in the table before
-//! they run. A feed reserves again once it knows how many comments are above its entries, before it reads them. What a large
-//! read did not cost is granted again, and goes back to the table where it is more than other instances can spare. What a
-//! refused one has booked goes back too, but for one read.
-//! Each further instance lets the caller exceed the limit by at most nine cheap reads and one page of the largest
-//! comments. `infra/measure/README.md` has the units.
+//! **Reads** are granted by blocks. An instance lets a caller's first block through before it reads the table. The cost of a
+//! read beyond ten units is known afterwards, and counts with the next block. A large read, which is a feed or a page of
+//! comments over the default size, reserves what it may cost: the first one of an instance like other reads, the others in
+//! the table before they run. A feed reserves again once it knows how many comments are above its entries, before it reads
+//! them. What a large read did not cost is granted again, and goes back to the table where it is more than other instances
+//! can spare. What a refused one has booked goes back too, but for one read. Each further instance lets the caller exceed the
+//! limit by at most nine cheap reads and one page of the largest comments. `infra/measure/README.md` has the units.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -91,7 +90,7 @@ struct Window {
     held: u32,
     /// Reads that this instance may let through: the first block, then those of its requests in the table that are within the limit.
     granted: u32,
-    /// Requests of other instances that the table counted when it last answered.
+    /// Requests of other instances, as of the table's last response.
     elsewhere: u32,
     /// A large read was let through.
     has_reserved: bool,
@@ -135,7 +134,7 @@ impl Window {
         count
     }
 
-    /// `counted` is the table's answer to an [`ask`](Self::ask) of `count`.
+    /// `counted` is the table's response to an [`ask`](Self::ask) of `count`.
     fn learn(&mut self, count: u32, counted: u32, limit: u32) {
         // The table counts the reads of the first block from now on.
         self.granted = if self.held == 0 { 0 } else { self.granted };
@@ -148,7 +147,7 @@ impl Window {
         self.closed |= over > 0;
     }
 
-    /// The table has not answered.
+    /// The table has not responded.
     fn give_up(&mut self, count: u32) {
         self.asking = self.asking.saturating_sub(count);
     }

@@ -290,7 +290,7 @@ impl Index {
         }
     }
 
-    /// The attributes that are read: without index keys, which every row of a page would repeat. `None` means all.
+    /// The attributes that are read: without index keys, which every item of a page would repeat. `None` means all.
     fn projection(self) -> Option<&'static str> {
         match self {
             Self::Thread => Some(&comments::ATTRIBUTES),

@@ -1,5 +1,5 @@
-//! Rejects what a banned writer wrote lately. A walk from the newest comment to the oldest, and another one over those that the
-//! index had not listed. Both end with the ban, and leave alone what a moderator has decided since it began.
+//! Rejects a banned writer's recent comments. One walk goes from the newest comment to the oldest, another over those that
+//! the index had not listed. Both stop when the ban ends, and skip comments that a moderator has decided since it began.
 
 use std::time::Duration;
 
@@ -24,11 +24,11 @@ use crate::domain::trust::Decided;
 use crate::domain::user::Ban;
 use crate::error::Fault;
 
-/// What was written within this time before the ban is rejected, and what waits.
+/// Comments written within this time before the ban are rejected, and pending ones of any age.
 const RECENT: Duration = Duration::from_hours(7 * 24);
 /// Comments that a ban rejects. Another ban continues with older ones.
 const MAX_REJECTED: usize = 1_000;
-/// Comments that are looked at. Most of them were rejected by earlier bans, or are older than [`RECENT`].
+/// Comments that are examined. Most of them were rejected by earlier bans, or are older than [`RECENT`].
 const MAX_SEEN: usize = 20_000;
 /// Until so long after the ban, requests that began before it may write, and the index may not list what they wrote.
 const LATE: Duration = Duration::from_secs(30);
@@ -135,7 +135,7 @@ impl Store {
             Plan::Together(mut writes) => {
                 let ban = Some(number(job.ban));
                 match &job.author {
-                    // The row that says whether a member is trusted has the ban.
+                    // The item with a member's trust also has the ban.
                     Author::User(_) => writes.extend(noted.map(|noted| noted.still(user::BAN_ID, ban))),
                     Author::Network(name) => {
                         writes.extend(noted);

@@ -671,7 +671,7 @@ maps! {
     }
 }
 
-/// An index, and what it holds besides the keys of the table.
+/// An index, and the attributes that it has in addition to the keys of the table.
 pub struct IndexSchema {
     pub name: &'static str,
     pub partition: &'static str,

@@ -64,7 +64,7 @@ impl VisitorSlot {
 }
 
 impl Store {
-    /// A thread, the caller's state in it and the caller's own row, in one request.
+    /// A thread, the caller's state in it and the caller's own item, in one request.
     pub async fn thread_for_visitor(&self, thread: &ThreadId, owners: &Owners) -> Result<ThreadForVisitor, Fault> {
         self.read_thread(thread, owners, owners.comments.user().map(keys::user), None).await
     }

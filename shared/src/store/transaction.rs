@@ -53,7 +53,7 @@ impl Failed {
 /// Names a write of a transaction, where its failed condition decides the result of the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
-    /// The row of a counted comment.
+    /// The item of a counted comment.
     Counted,
     /// The entry of a like or report in the visitor's thread state.
     Entry,
@@ -298,7 +298,7 @@ impl Store {
     }
 
     /// Updates an item without a transaction, at half the price, and returns the item after it. `None` when a condition
-    /// failed. The SDK may repeat it after a lost answer, so it must be harmless to do twice.
+    /// failed. The SDK may repeat it after a lost response, so it must be harmless to do twice.
     pub async fn update(&self, doing: &'static str, update: Write) -> Result<Option<Item>, Fault> {
         let update = update.build(&self.table)?.update.ok_or_else(|| Fault::new(doing, "not an update"))?;
         let request = self
@@ -326,7 +326,7 @@ impl Store {
     pub async fn transact(&self, writes: Vec<Write>) -> Result<Outcome, Fault> {
         let labels: Vec<Option<Label>> = writes.iter().map(|write| write.label).collect();
         let items = writes.into_iter().map(|write| write.build(&self.table)).collect::<Result<Vec<_>, _>>()?;
-        // One token for all attempts: DynamoDB does not repeat an attempt that succeeded although its answer was lost.
+        // One token for all attempts: DynamoDB does not repeat an attempt that succeeded although its response was lost.
         let token = hex(&self.random.bytes::<16>());
         let mut attempts = self.attempts(DOING);
         loop {

@@ -1,5 +1,5 @@
-//! What moderators have decided about a writer: two sets of ids on the row of the user, or of the guest's key. They change in
-//! the transaction of the decision.
+//! Moderators' decisions about a writer: two sets of ids on the item of the user, or of the guest's key. They change in the
+//! transaction of the decision.
 
 use std::collections::{HashMap, HashSet};
 
@@ -33,7 +33,7 @@ impl Store {
         keyed.into_iter().map(trust).collect()
     }
 
-    /// The change of the writer's row that belongs to a decision. `None` for guests without a key.
+    /// The change of the writer's item that belongs to a decision. `None` for guests without a key.
     pub(super) async fn note_decision(&self, comment: &Comment, decided: Decided) -> Result<Option<Write>, Fault> {
         let Some(key) = keys::trust(&comment.visitor()) else { return Ok(None) };
         let before = self.one_item(&key, Reading::Consistent).await?;
@@ -41,8 +41,8 @@ impl Store {
         Ok(Some(enter(row(key, comment.user), &before, comment.id, decided)))
     }
 
-    /// The change for a decision that the comment is as already: its writer's row is to say so too, without an entry of the log. So
-    /// it does not where the comment was shown without a decision.
+    /// The change of the writer's item for a decision that leaves the comment as it is, without an entry in the log. The item
+    /// lacks the decision if the comment was public without one.
     pub(super) async fn note_standing(&self, comment: &Comment, decided: Decided) -> Result<Option<Write>, Fault> {
         let Some(key) = keys::trust(&comment.visitor()) else { return Ok(None) };
         let before = self.one_item(&key, Reading::Consistent).await?;
@@ -52,7 +52,7 @@ impl Store {
     }
 }
 
-/// A change of the row that has the trust in a writer. That of a user has the id, also of one who has never signed in.
+/// An update of the item with a writer's trust. A user's item has the id, even if the user has never signed in.
 fn row(key: Key, user: Option<UserId>) -> Write {
     let update = Write::update(key);
     user.into_iter().fold(update, |update, id| update.set(user::ID, number(id.0)))

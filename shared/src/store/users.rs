@@ -128,7 +128,8 @@ impl Store {
     }
 
     /// The user of a verified token. When the token has a new name or picture, the table and the search have it before this
-    /// returns. `None` when the id belongs to another subject, or a session of ours is over. `known` is the user's row, by an eventually consistent read.
+    /// returns. `None` when the id belongs to another subject, or a session of ours is over. `known` is the user's item, by
+    /// an eventually consistent read.
     pub async fn sync_user(
         &self,
         identity: &Identity,

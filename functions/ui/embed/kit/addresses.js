@@ -1,7 +1,7 @@
 /** The addresses in a text, which is read once. The service finds the same ones: `shared/domain/src/address.rs`. */
 
 const SCHEME = /\bhttps?:\/\//gi
-/** A scheme (without the flag `i`, by which `ſ` would be an `s`); what no address goes on with; brackets that open and close; what belongs to one if more of it follows; all else. */
+/** A scheme (without the flag `i`, which makes `ſ` an `s`); characters that end an address; brackets that open and close; characters that belong to it if more of it follows; all others. */
 const SIGN = /(\b[Hh][Tt]{2}[Pp][Ss]?:\/\/)|([\s\p{Cc}\p{Cf}<>。、，．！？：；｡､]|(?!['‘’])\p{Quotation_Mark})|(\p{Ps})|(\p{Pe})|[.,;:!?']|(?![!-~])\p{P}|(.)/gsuy
 
 /** Splits a text; every second part is an address. @param {string} text */

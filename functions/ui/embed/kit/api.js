@@ -128,6 +128,6 @@ export class Client {
   }
 }
 
-/** Asks for what is the same for everybody, which every cache may keep. */
+/** Requests what is the same for everyone, which every cache may keep. */
 export const anonymous = new Client()
 anonymous.token = async () => null

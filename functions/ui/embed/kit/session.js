@@ -7,7 +7,7 @@ import { device } from './device.js'
 
 const KEY = `${API} session`
 
-/** Whether the page decides who is there. */
+/** Whether the page decides who the visitor is. */
 let isHosted = false
 
 /** @param {boolean} decides */
@@ -28,5 +28,5 @@ export function alone(act) {
   return navigator.locks?.request(KEY, once).catch(once) ?? once()
 }
 
-/** Whether somebody can sign in by a code here. */
+/** Whether visitors can sign in by a code here. */
 export const offersCodes = (ui) => ui.sign_in && !isHosted

@@ -123,7 +123,7 @@ export class App {
     this.decisions.others.watch().catch(() => {})
     const counts = await this.recount().catch(() => null)
     if (!header.isConnected) return
-    // Somebody may have chosen a tab since.
+    // The moderator may have chosen a tab since.
     if (!this.isOpen) await this.#showTab(this.#tab ?? (counts?.pending === 0 ? 'all' : 'pending'))
     if (this.#wanted) this.showComment(this.#wanted)
   }
@@ -248,7 +248,7 @@ export class App {
     await Promise.allSettled([this.decisions.others.watch(), this.recount(), queue?.look()])
   }
 
-  /** Nobody bans themselves. @param {User} user */
+  /** Whether this is the moderator, who can't ban themselves. @param {User} user */
   isMe({ id }) {
     return id != null && id === this.me?.id
   }

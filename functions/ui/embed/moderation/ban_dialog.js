@@ -10,7 +10,7 @@ import { h } from '../kit/dom.js'
 
 const DAY = 86_400_000
 
-/** Days that a ban lasts, 0 for good. */
+/** Days that a ban lasts; 0 is permanent. */
 const LENGTHS = /** @type {const} */ ([['ban_day', 1], ['ban_week', 7], ['ban_month', 30], ['ban_forever', 0]])
 
 /** Days that the ban of a network lasts at most: others come to have its addresses. The service allows one more, by its own clock. */
@@ -65,7 +65,7 @@ function endOf(data) {
  * The dialog of a ban. `submit` sends it. The dialog shows a refusal and stays open.
  * @param {App} app
  * @param {Author[]} authors
- * @param {{ comments: number, rejects: Rejects }} offer how many comments may be rejected besides, and what is chosen at first
+ * @param {{ comments: number, rejects: Rejects }} offer how many comments may be rejected in the same step, and what is chosen at first
  * @param {(ban: { until: string | null, reason: string | null, rejects: Rejects }) => Promise<void>} submit
  */
 export function banDialog(app, authors, { comments, rejects }, submit) {

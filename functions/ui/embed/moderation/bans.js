@@ -44,13 +44,13 @@ export class Bans {
     return this.#known.get(keyOf(author))
   }
 
-  /** Keeps what a list of users says. @param {Author & Ban} author */
+  /** Keeps the bans in a list of users. @param {Author & Ban} author */
   learn(author) {
     if (author.banned) this.#known.set(keyOf(author), author)
     else this.#known.delete(keyOf(author))
   }
 
-  /** Whether somebody can be banned: nobody bans themselves. @param {Author} author */
+  /** Whether this author can be banned: not oneself. @param {Author} author */
   isBannable(author) {
     return keyOf(author) != null && !this.app.isMe(author)
   }
@@ -62,7 +62,7 @@ export class Bans {
     return at != null && Date.now() - at < SWEEP && isLate
   }
 
-  /** Bans who wrote these comments of a list, once its moderator has said for how long. @param {CardList} list @param {Card[]} cards */
+  /** Bans the writers of these comments, once the moderator has chosen for how long. @param {CardList} list @param {Card[]} cards */
   async banWriters(list, cards) {
     const { t } = this.app
     const theirs = cards.filter(({ item }) => this.isBannable(authorOf(item)))
@@ -77,7 +77,7 @@ export class Bans {
   /**
    * Asks for how long, and bans at once.
    * @param {Author[]} authors
-   * @param {number} [comments] how many of theirs may be rejected besides
+   * @param {number} [comments] how many of their comments may be rejected in the same step
    * @returns {Promise<Rejects | null>} null if not all are banned
    */
   async ask(authors, comments = 0) {

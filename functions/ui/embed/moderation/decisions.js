@@ -1,5 +1,5 @@
 /**
- * Takes decisions, and says what became of them.
+ * Makes decisions, and reports their results.
  * @import { Action, Batch, Choice, Decision, Grounds, Item, RecordThread, State } from '../types.d.ts'
  * @import { App } from './app.js'
  * @import { CardList } from './queue.js'
@@ -18,7 +18,7 @@ import { applies, belongs, decided } from './verdicts.js'
 /** Milliseconds of a pause that ends by signing in. */
 const UNTIL_SIGNED_IN = 2 ** 31 - 1
 
-/** Milliseconds for which lists may still show a comment after its decision was stored. */
+/** How many milliseconds lists may still show a comment after its decision was stored. */
 const LAG = 60_000
 
 /** Whether a request would be refused again. @param {unknown} error */
@@ -56,7 +56,7 @@ export class Decisions {
     return this.#outbox.open.flatMap(({ choices }) => choices).filter(({ item }) => belongs(item, state)).length
   }
 
-  /** Shows as rejected what the service rejects by itself after a ban, or has rejected by now. @param {Item[]} items */
+  /** Shows comments as rejected that the service rejects automatically after a ban. @param {Item[]} items */
   showRejected(items) {
     const open = items.filter((item) => applies(item, 'reject'))
     this.#show(open.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
@@ -68,7 +68,7 @@ export class Decisions {
   }
 
   /**
-   * Shows decisions in lists that keep comments, and takes them out of all others but that in which they were made.
+   * Shows decisions in lists that keep comments, and removes the comments from all others except the list where they were decided.
    * @param {{ item: Item, action: Action }[]} choices @param {Grounds} grounds @param {CardList} [made]
    */
   #show(choices, grounds, made) {
@@ -188,7 +188,7 @@ export class Decisions {
     if (last) last.at = Date.now()
   }
 
-  /** What became of a request. @param {Batch} batch @param {{ id: number, code: string }[]} failed @returns {Promise<Choice[]>} what has to be sent again */
+  /** Handles the result of a request. @param {Batch} batch @param {{ id: number, code: string }[]} failed @returns {Promise<Choice[]>} what has to be sent again */
   async #settle({ choices }, failed) {
     const codes = new Map(failed.map(({ id, code }) => [id, code]))
     for (const choice of choices) {

@@ -13,7 +13,7 @@ import { Selection } from './selection.js'
 import { actionOf, applies } from './verdicts.js'
 
 
-/** A search loads on until it has so many more cards, or has asked so often. */
+/** A search loads on until it has so many more cards, or has sent so many requests. */
 const FOUND = 20
 const REQUESTS = 5
 

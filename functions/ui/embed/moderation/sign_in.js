@@ -38,7 +38,7 @@ export class SignIn {
     this.#arrival = returned && finishReturned(returned).catch((error) => ({ error }))
   }
 
-  /** Whether somebody is asked to sign in again. */
+  /** Whether the page asks to sign in again. */
   get isAsking() {
     return !!this.#expired
   }
@@ -153,7 +153,7 @@ export class SignIn {
     this.#showPanel(h('p', { class: 'muted' }, t('sign_in_more')), this.#signInForm(error))
   }
 
-  /** Asks whoever has come back from a provider for a name. @param {string | null} [suggested] */
+  /** Asks a user who has come back from a provider for a name. @param {string | null} [suggested] */
   #showName(suggested) {
     const go = () => this.start()
     this.#showPanel(nameForm(this.#entrance(go, go), suggested ?? ''))
@@ -216,7 +216,7 @@ export class SignIn {
     return h('div', { class: 'small' }, h('p', {}, this.app.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))
   }
 
-  /** Asks to sign in again whoever was signed in. All that is shown and waits stays. */
+  /** Asks a user whose sign-in has expired to sign in again. The page and waiting decisions stay. */
   askAgain() {
     if (this.#expired || !this.app.me) return
     const { t } = this.app

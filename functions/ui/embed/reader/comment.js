@@ -12,7 +12,7 @@ const DOTS = 'M3 8h0M8 8h0M13 8h0'
 const HEART = 'M8 14 3 9a3 3 0 0 1 5-5 3 3 0 0 1 5 5z'
 const CLOCK = 'M8 5v3l2 1M8 2a6 6 0 1 0 .1 0'
 
-/** From this level of replies on the indent does not say who is answered. */
+/** From this level of replies on, the indent does not show which comment a reply belongs to. */
 const FLAT = 3
 
 export class CommentView {

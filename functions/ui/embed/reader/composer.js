@@ -19,7 +19,7 @@ function draftsOf({ path, ui, ended }, draft) {
   return [name(ui.auth.user?.id ?? ended?.id ?? 'guest'), name('guest')]
 }
 
-/** Whether somebody has left a draft. */
+/** Whether the visitor has left a draft. */
 export const hasDraft = (thread, draft) => device.get(draftsOf(thread, draft)[0])
 
 /** @param {Purpose} purpose @returns {Composer} */

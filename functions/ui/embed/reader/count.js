@@ -13,7 +13,7 @@ function count() {
   if (elements.length) countIn(elements)
 }
 
-/** An unknown type is refused with all others, so the halves are asked for then, as where there are too many. @param {CommentCount[]} elements */
+/** An unknown type is refused with all others, so the halves are requested then, as when there are too many. @param {CommentCount[]} elements */
 async function countIn(elements) {
   const threads = [...new Set(elements.map(({ thread }) => thread))]
   const half = elements.length >> 1

@@ -73,7 +73,7 @@ export class Thread {
 
   emit = (name, detail) => this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
 
-  /** Somebody wants to sign in. @param {string} [label] @param {CommentView} [view] */
+  /** The visitor wants to sign in. @param {string} [label] @param {CommentView} [view] */
   signIn = (label = 'sign_in_to_comment', view) =>
     this.emit('comment-sign-in') && this.later('leadToSignIn', this, label, view)
 

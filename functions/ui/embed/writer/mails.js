@@ -1,4 +1,4 @@
-/** The dialog in which members choose their mails. */
+/** The dialog where members choose their emails. */
 
 import { h } from '../kit/dom.js'
 import { json } from '../kit/json.js'

@@ -1,4 +1,4 @@
-/** Menus: that of a comment, with its actions besides like and reply, and others like it. */
+/** Menus: a comment's, with its actions other than like and reply, and others like it. */
 
 import { API } from '../kit/address.js'
 import { button, drawing, h } from '../kit/dom.js'

@@ -3,7 +3,7 @@ import { device } from '../kit/device.js'
 import { json } from '../kit/json.js'
 import { addToTotal } from './total.js'
 
-/** Writes a comment, and says what has become of it. @param {any} thread @param {Record<string, any>} body @param {string} key */
+/** Posts a comment, and shows the result. @param {any} thread @param {Record<string, any>} body @param {string} key */
 export async function post(thread, body, key) {
   const { ui, say } = thread
   const { data } = await thread.write('POST', `${thread.path}/comments`, json(body, key))

@@ -11,13 +11,13 @@ import { dress } from './style.js'
 
 let isWarned = false
 
-/** The draft of a thread that is sent once somebody has signed in. @type {{ thread: any, draft: string | undefined } | null} */
+/** The draft of a thread that is sent once the visitor has signed in. @type {{ thread: any, draft: string | undefined } | null} */
 let waiting = null
 
 /** @param {any} thread @param {string} [draft] */
 export const sendLater = (thread, draft) => (waiting = { thread, draft })
 
-/** Whether a draft waited for somebody to sign in, who did. @param {any} thread @param {string} draft */
+/** Whether a draft waited for the visitor to sign in, and the visitor did. @param {any} thread @param {string} draft */
 export function mayBeSent(thread, draft) {
   if (waiting?.thread !== thread || waiting?.draft !== draft) return false
   waiting = null
@@ -38,10 +38,10 @@ export function leadToSignIn(thread, label, view) {
   isWarned = true
 }
 
-/** The drafts in sight, which stay with whoever signs in. */
+/** The drafts in sight, which stay with the member who signs in. */
 const draftsOf = ({ section }) => [...section.querySelectorAll('.composer')].map(({ dataset }) => dataset.draft)
 
-/** Shows a form below the composer or a comment, and reloads the thread after it. What somebody wanted to send is sent then. */
+/** Shows a form below the composer or a comment, and reloads the thread after it. Then sends the draft that the visitor wanted to send. */
 function enter(thread, form, view, draft = thread.root.activeElement?.closest('form')?.dataset.draft) {
   const { api, say, root, section, notice, path, ui } = thread
   const explain = (error) => why(thread, error)

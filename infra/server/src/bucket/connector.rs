@@ -1,4 +1,4 @@
-//! The SDK's client of the bucket: signed requests are answered in this process, without a socket.
+//! The SDK's client of the bucket: signed requests are handled in this process, without a socket.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};

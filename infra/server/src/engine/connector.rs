@@ -1,4 +1,4 @@
-//! The SDK's client of the engine: requests are answered in this process, without a socket.
+//! The SDK's client of the engine: requests are handled in this process, without a socket.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};

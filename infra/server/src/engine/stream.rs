@@ -1,7 +1,7 @@
 //! The table's stream. Triggers of `SQLite` write a record of each change into a table of the same database, so that the
-//! change and its record are one transaction. A record is removed once everyone who follows the stream has handled it.
-//! What a process leaves there is delivered by the next. The engine has its own stream, but with it each write takes
-//! longer the more has been written before.
+//! change and its record are one transaction. A record is removed once everyone who follows the stream has handled it. What a
+//! process leaves is delivered by the next. The engine has its own stream, but with it each write takes longer the more has
+//! been written before.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -219,8 +219,9 @@ impl Engine {
         Ok(self.shared.connections().stream.last()?)
     }
 
-    /// Amends what the stream holds, and returns how many records were changed or removed. `amend` gets each image, an item in
-    /// `DynamoDB`'s JSON, and returns it as it should be; `None` removes the record. Nobody may follow the stream meanwhile.
+    /// Amends what the stream holds, and returns how many records were changed or removed. `amend` gets each image, an item
+    /// in `DynamoDB`'s JSON, and returns it as it should be; `None` removes the record. The stream must not be read
+    /// meanwhile.
     pub fn amend_records(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> Result<u64, EngineError> {
         self.shared.connections().stream.amend(amend)
     }
@@ -249,7 +250,7 @@ impl Follower {
         }
     }
 
-    /// The changes that are there already.
+    /// The changes that exist already.
     pub async fn next_now(&mut self, most: usize) -> Result<Option<Batch>, EngineError> {
         let after = self.position();
         let changes = self.shared.work(move |shared| shared.connections().stream.read(after, most)).await??;

@@ -1,5 +1,5 @@
-//! Cross-origin requests, as API Gateway handles them: it replaces the headers of all answers but those to preflights. Some
-//! APIs answer preflights themselves and others hand them to a function. The stricter of the two is done here.
+//! Cross-origin requests, as API Gateway handles them: it replaces the headers of all responses but those to preflights. Some
+//! APIs respond to preflights themselves and others hand them to a function. This one does the stricter of the two.
 
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -21,7 +21,7 @@ impl Cors {
         Some(Self { origins: Origins::parse(&names(&configuration["AllowOrigins"]).join(","))?, expose })
     }
 
-    /// The headers of the answer to a request with these headers.
+    /// The headers of the response to a request with these headers.
     pub(super) fn headers(&self, request: &HeaderMap) -> HeaderMap {
         let origin = self.allowed(request);
         let headers = origin.map(|origin| {

@@ -1,4 +1,4 @@
-//! API Gateway's translations: a request into the event that a function receives, and a function's answer into a
+//! API Gateway's translations: a request into the event that a function receives, and a function's result into an HTTP
 //! response.
 
 use std::collections::BTreeMap;
@@ -134,7 +134,7 @@ fn is_text(headers: &HeaderMap) -> bool {
             || media_type.ends_with("+xml"))
 }
 
-/// The fields of an answer that HTTP APIs read; they ignore `multiValueHeaders`.
+/// The fields of a response that HTTP APIs read; they ignore `multiValueHeaders`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Answer {

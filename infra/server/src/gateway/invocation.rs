@@ -9,7 +9,7 @@ use lambda_http::request::LambdaRequest;
 use lambda_http::{Body, Context, Error, LambdaEvent, Service};
 use shared::app::lambda;
 
-/// Lambda's limits for the payload of an invocation and for its answer, which may have 100 bytes more.
+/// Lambda's limits for the payload of an invocation and for its response, which may have 100 bytes more.
 pub(super) const EVENT_LIMIT: usize = 6_291_456;
 pub(super) const ANSWER_LIMIT: usize = 6_291_556;
 
@@ -40,7 +40,7 @@ pub(super) async fn invoke(function: Function, event: &str, request_id: &str) ->
             let (answer, sender) = (function(request), sender.clone());
             async move {
                 let mut response = answer.await?;
-                // The channel has room for the only answer.
+                // The channel has room for the only response.
                 drop(sender.try_send(std::mem::take(response.extensions_mut())));
                 Ok::<_, Error>(response)
             }

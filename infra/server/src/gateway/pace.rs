@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// For the whole head of a request.
 const HEAD: Duration = Duration::from_secs(10);
-/// Between two requests, and for a client that takes nothing of its answer.
+/// Between two requests, and for a client that reads nothing of its response.
 pub(super) const IDLE: Duration = Duration::from_mins(1);
 
 /// What a connection is doing. Cheap to clone.
@@ -25,7 +25,7 @@ enum Phase {
     New,
     Idle,
     Head,
-    /// A request is being answered. Its body has its own bounds.
+    /// A request is being handled. Its body has its own bounds.
     Busy,
 }
 

@@ -26,18 +26,18 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Connections that are served at once, and those of one address.
 const CONNECTIONS: usize = 1_000;
 const CONNECTIONS_OF_ONE: usize = 100;
-/// Connections of one address that may wait besides.
+/// Further connections of one address that may wait.
 const WAITING_OF_ONE: usize = 200;
 /// Bytes of bodies that are held at once.
 const HELD: usize = 64_000_000;
 /// The wait for the next bytes of a body, and for the whole.
 const BODY_PAUSE: Duration = Duration::from_secs(30);
 const BODY_TIME: Duration = Duration::from_mins(5);
-/// What is read of a refused body, so that the client gets the answer before the connection ends.
+/// The part of a refused body that is read, so that the client gets the response before the connection ends.
 const DRAINED: usize = 32 * 1024 * 1024;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
-/// What a server expects of its clients.
+/// The limits for a server's clients.
 #[derive(Clone, Debug, Default)]
 pub struct Front {
     pub proxies: Proxies,
@@ -51,7 +51,7 @@ pub struct SmallBodies {
     pub except: &'static str,
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct House {
     gateway: Gateway,
     front: Front,
@@ -61,7 +61,7 @@ struct House {
 }
 
 impl Gateway {
-    /// Serves until `shutdown` resolves, then lets open requests finish. Calls `log` for every answer.
+    /// Serves until `shutdown` resolves, then lets open requests finish. Calls `log` for every response.
     pub async fn serve(
         self,
         listener: TcpListener,

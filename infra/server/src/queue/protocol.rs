@@ -1,4 +1,4 @@
-//! SQS's JSON protocol: requests by operation, and errors as SQS answers them.
+//! SQS's JSON protocol: requests by operation, and errors as SQS returns them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,7 +27,7 @@ impl Queues {
         self.queue(queue_name(request))
     }
 
-    /// Answers one request of SQS's JSON protocol. `operation` is the last part of `X-Amz-Target`.
+    /// Handles one request of SQS's JSON protocol. `operation` is the last part of `X-Amz-Target`.
     pub async fn answer(&self, operation: &str, body: &[u8]) -> (StatusCode, Value) {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let answer = match operation {

@@ -21,7 +21,7 @@ pub enum Syntax {
     Xml,
 }
 
-/// What was noticed while a record was read.
+/// Problems found while a record was read.
 #[derive(Clone, Debug)]
 pub struct Watch {
     cut: Rc<Cell<bool>>,

@@ -1,8 +1,8 @@
 //! Finds the id that each comment has in the table, or will have.
 //!
-//! What was imported before is found by the row of its source, whatever time, page or writer it has now; so is what was deleted
-//! since. The id of a new comment follows from the time and the id in the source. If another comment has it, the next one of
-//! that second is taken.
+//! A comment that was imported before is found by the item of its source, whatever time, page or writer it has now, even if
+//! it was deleted since. The id of a new comment follows from its time and its id in the source. If another comment has that
+//! id, the next free one of the same second is used.
 
 mod kept;
 
@@ -54,7 +54,7 @@ impl Seeker {
     }
 }
 
-/// What was found for a comment.
+/// The result for a comment.
 enum Placement {
     Free(CommentId),
     /// It is in this thread. Another map may have sent the comment to another one.
@@ -195,7 +195,7 @@ impl Staging {
         Ok(())
     }
 
-    /// A comment that is there stays where it is, whatever the source says by now, and replies to it follow.
+    /// An existing comment stays where it is, whatever the source says now, and replies to it follow.
     fn note_ancestors(&self, seq: i64, occupant: &Occupant) -> rusqlite::Result<()> {
         let ancestors: Vec<String> = occupant.ancestors.iter().map(ToString::to_string).collect();
         let update = "UPDATE comment SET stands = ?1, path = nullif(?1, '') WHERE seq = ?2";
@@ -249,9 +249,9 @@ impl Staging {
         self.database.execute(&update, [seq]).map(drop)
     }
 
-    /// What is below a comment that was deleted after its import went with it, and does not come back either. What is below
-    /// one whose id is taken, or that is of another site, is refused with it. Replies to what was imported into another thread before follow it. Fills in
-    /// the ids of the ancestors, whether everyone may see a comment, and its rank among the replies of its parent.
+    /// Skips replies below a comment that was deleted after its import. Refuses replies below one whose id is taken, or that
+    /// belongs to another site. Moves replies to a comment that was imported into another thread before. Fills in the ids of
+    /// the ancestors, whether everyone may see a comment, and its rank among the replies of its parent.
     fn follow_parents(&self) -> rusqlite::Result<()> {
         let mut below = self.database.prepare(
             "UPDATE comment SET
@@ -286,7 +286,7 @@ impl Staging {
     }
 }
 
-/// What the table knows of some sources.
+/// The items of some sources.
 #[derive(Default)]
 struct Known {
     rows: HashMap<SourceId, SourceRow>,

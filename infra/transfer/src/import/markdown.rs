@@ -34,7 +34,7 @@ pub(super) fn from_html(html: &str) -> String {
     written
 }
 
-/// What another system shows of Markdown, in Markdown. A text that shows the same here stays as it was typed.
+/// Markdown that shows here what another system shows. A text that shows the same here stays as it was typed.
 pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
     // It is refused.
     if markdown.len() >= MAX_VALUE {
@@ -43,7 +43,7 @@ pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
     dialect::to_html(markdown, dialect).map_or_else(|| markdown.to_owned(), |html| from_html(&html))
 }
 
-/// What readers see of Markdown.
+/// The part of Markdown that readers see.
 fn rendered(markdown: &str) -> Content {
     let shown = markdown::shown(markdown);
     let mut content = Content::default();

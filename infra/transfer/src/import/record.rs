@@ -43,7 +43,7 @@ pub enum Record {
     Report(Report),
     GuestBound(GuestBound),
     Tombstone(Tombstone),
-    /// What a source says of its completeness; in no file.
+    /// A source's statement about its completeness. No file has it.
     #[serde(skip)]
     Part(Part),
     #[serde(skip)]
@@ -81,7 +81,7 @@ impl Record {
 /// A part of something whose other parts may be in other files, such as one page of the comments of a discussion.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// What it is a part of, by its id in the source.
+    /// The whole that it is a part of, by its id in the source.
     pub of: String,
     /// The id of an element that was read.
     pub element: Option<String>,
@@ -172,7 +172,7 @@ pub struct Comment {
     pub source_id: String,
     /// [`Thread::key`].
     pub thread: String,
-    /// The `source_id` of the comment that this one answers.
+    /// The `source_id` of the comment that this one replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
     /// `None` when the source has no valid time.
@@ -282,7 +282,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What stays when the reporter was forgotten.
+    /// The part that stays when the reporter was erased.
     #[must_use]
     pub fn without_reporter(self) -> Self {
         let (reason, visitor) = (bare_reason(&self.reason).to_owned(), nobody(self.id).0);

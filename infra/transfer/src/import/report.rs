@@ -27,13 +27,13 @@ pub struct Report {
     pub unmapped: Vec<String>,
     /// Comments that stand below another parent than in the source.
     pub moved: Vec<Entry>,
-    /// Comments of which readers do not see all.
+    /// Comments that readers see only in part.
     pub cut: Vec<String>,
-    /// What the source has only in part.
+    /// Data that the source has only in part.
     pub missing: Vec<Missing>,
 }
 
-/// A list of which the source has a part, or a text with bytes that represent no character.
+/// A list that the source has only in part, or a text with bytes that represent no character.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// Of a list, what it belongs to, such as a discussion; of a text, its comment or thread.

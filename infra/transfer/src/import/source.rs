@@ -74,7 +74,7 @@ pub struct Source {
     progress: Rc<Cell<u64>>,
 }
 
-/// What a file that may be packed has given so far, through all layers.
+/// The bytes read so far from a file that may be packed, through all layers.
 #[derive(Clone, Default)]
 struct Budget {
     packed: Rc<Cell<u64>>,
@@ -309,7 +309,7 @@ fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
     scan: Scan,
-    /// What passed the scan, and how much of it was read.
+    /// The content that passed the scan, and how much of it was read.
     passed: Vec<u8>,
     read: usize,
     line: u64,
@@ -328,7 +328,7 @@ impl Reader {
         Ok(Self { input, scan, passed: Vec::new(), read: 0, line: 1, watch: Watch::default() })
     }
 
-    /// What is noticed while the text is read.
+    /// Problems found while the text is read.
     pub fn watch(&self) -> Watch {
         self.watch.clone()
     }

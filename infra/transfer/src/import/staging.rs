@@ -114,7 +114,7 @@ pub struct Staging {
     pub(super) latest: i64,
     /// The names of files without comments.
     pub silent: Vec<String>,
-    /// What the sources say they do not have, and texts that could not be read whole.
+    /// Data that the sources say they lack, and texts that could not be read completely.
     pub(super) missing: Vec<Missing>,
     salts: Salts,
     /// A hash of the records of a native file.
@@ -145,7 +145,7 @@ impl Staging {
         })
     }
 
-    /// What the sources of the comments begin with.
+    /// The prefix of the comments' sources.
     #[must_use]
     pub fn prefix(&self, format: Format) -> String {
         SourceId::prefix(format.name(), self.site.as_deref())
@@ -381,7 +381,7 @@ fn bounded_id(id: String) -> String {
     if id.len() <= MAX_ID { id } else { format!("~{}", sha256_hex(&id)) }
 }
 
-/// What tells the comment from one of another site that has the same source.
+/// What distinguishes the comment from one of another site that has the same source.
 pub(super) fn provenance(row: &Row<'_>) -> rusqlite::Result<Provenance> {
     let page: String = row.get("thread")?;
     // The same page with and without TLS.
@@ -389,9 +389,9 @@ pub(super) fn provenance(row: &Row<'_>) -> rusqlite::Result<Provenance> {
     Ok(Provenance { thread: Some(sha256_hex(page)[..16].to_owned()), writer: row.get("writer")? })
 }
 
-/// Hash of the account or the name; of the address only when both are missing, because whoever has a list of addresses could find
-/// it by the hashes of several comments. It differs for every comment: comments with one name are known only to those who know
-/// the name.
+/// Hash of the account or the name; of the address only when both are missing, because anyone with a list of addresses could
+/// find it by the hashes of several comments. It differs for every comment: comments with one name are known only to those
+/// who know the name.
 fn writer_hash(source_id: &str, author: &record::Author) -> String {
     let names = [author.key.clone(), author.name.clone(), author.email.trim().to_lowercase()];
     let name = names.into_iter().find(|name| !name.is_empty());

@@ -14,14 +14,14 @@ use shared::domain::ids::{ThreadId, sha256_hex};
 
 use super::record::Thread;
 
-/// What is wrong with a type that [`is_type`] refuses.
+/// The error for a type that [`is_type`] refuses.
 pub const NO_TYPE: &str = "records cannot have this type; see SVC_TYPES in docs/settings.md";
 
 const MAX_ID: usize = 128;
 const CUT: usize = 95;
 const HASH_DIGITS: usize = 32;
 
-/// What a page of the source becomes.
+/// The thread that a page of the source becomes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     Thread(ThreadId),
@@ -34,7 +34,7 @@ pub enum Target {
 #[derive(Clone, Debug, Default)]
 pub struct ThreadKeys {
     pub map: Map,
-    /// The type of threads for which nothing else says it.
+    /// The type of threads that nothing else determines.
     pub kind: String,
     /// The site's own hosts. Any host, when empty.
     pub hosts: Vec<String>,

@@ -60,7 +60,7 @@ pub struct Importer<'a> {
     /// The store, whose client meters its calls for the rate.
     pub store: &'a Store,
     pub users: &'a Users,
-    /// What sources begin with ([`Staging::prefix`]).
+    /// The prefix of sources ([`Staging::prefix`]).
     pub prefix: &'a str,
     /// Replies of a parent that are embedded in lists.
     pub embedded: usize,
@@ -82,7 +82,7 @@ pub struct WriteLimits {
 /// How far an import has come.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// What another import has left in a thread is put in order.
+    /// Puts in order what another import has left in a thread.
     Settling(&'a str),
     /// Comments.
     Written { done: u64, total: u64 },

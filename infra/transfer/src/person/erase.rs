@@ -25,10 +25,10 @@ use crate::store::person::find::{self, Links, Match, Remains, identify};
 use crate::store::person::forgotten::{begin_erasure, end_erasure, unfinished_erasure};
 use crate::store::person::leftovers::Leftovers;
 
-/// While the service runs, the person may leave something behind what was erased already.
+/// While the service runs, the person may write something new after a part was erased.
 const ROUNDS: usize = 3;
 
-/// What became of an erasure.
+/// The result of an erasure.
 #[derive(Debug, Serialize)]
 pub struct Receipt {
     pub at: String,
@@ -41,18 +41,18 @@ pub struct Receipt {
     pub left: u64,
 }
 
-/// A mail that was written on this machine.
+/// An email that was written on this machine.
 pub struct Mail<'a> {
     pub to: &'a str,
     /// The subject and the bodies.
     pub texts: [&'a str; 3],
 }
 
-/// What one machine keeps beside the table and the bucket. Each call returns how many were changed or removed.
+/// Data of one machine outside the table and the bucket. Each call returns how many were changed or removed.
 pub trait Machine {
     /// # Errors
     ///
-    /// When a mail cannot be read or removed.
+    /// When an email cannot be read or removed.
     fn remove_mails(&self, picks: &dyn Fn(&Mail<'_>) -> bool) -> io::Result<u64>;
 
     /// Removes messages from queues. `picks` gets their bodies.
@@ -62,7 +62,7 @@ pub trait Machine {
     /// When a message cannot be read or removed.
     fn remove_messages(&self, picks: &dyn Fn(&str) -> bool) -> io::Result<u64>;
 
-    /// Amends the images of changes that nobody has followed up on. A change of which an image becomes `None` is removed.
+    /// Amends the images of changes that were not followed up. A change is removed if one of its images becomes `None`.
     ///
     /// # Errors
     ///

@@ -54,7 +54,7 @@ impl Fixture {
 ///
 /// # Errors
 ///
-/// When the table does not answer.
+/// When the table does not respond.
 pub async fn import_fixture(store: &Store, comment: &Comment) -> Result<bool, Fault> {
     let parent = match comment.parent() {
         None => None,

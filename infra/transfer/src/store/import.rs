@@ -1,13 +1,13 @@
 //! Writes imported comments in bulk.
 //!
 //! A thread without comments is written in batches of final items, replies before their parents, at the price of the items
-//! alone. A journal row says that this is under way, with a hash of the plan: of all that the items and the counts follow
-//! from. The transaction that adds the thread's counts deletes it. When an import ends early, the next one with the same
-//! plan writes the items that are missing and adds the counts. Another plan, of another file or after a comment was deleted,
-//! would add wrong counts: then a recount puts the thread in order, and replies without their parents go.
+//! alone. A journal item says that this is under way, with a hash of the plan: of all that the items and the counts follow
+//! from. The transaction that adds the thread's counts deletes it. When an import ends early, the next one with the same plan
+//! writes the items that are missing and adds the counts. Another plan, of another file or after a comment was deleted, would
+//! add wrong counts: then a recount puts the thread in order, and replies without their parents go.
 //!
 //! A thread with comments gains each comment in a transaction, parents first, and is counted comment by comment. The journal
-//! row names the last one, which may not have been counted when an import ended early.
+//! item names the last one, which may not have been counted if an import ended early.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -38,7 +38,7 @@ const ATTACHED: usize = 80;
 /// Visitors in one transaction, with room for the journal.
 const VISITORS: usize = 90;
 
-/// A comment that is there already.
+/// A comment that exists already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occupant {
     pub source: Option<SourceId>,
@@ -62,7 +62,7 @@ pub enum WriteMode {
     Unsettled,
 }
 
-/// What an import that ended early says of a thread.
+/// The state of a thread in an import that ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfinished {
     /// It has this plan.
@@ -127,7 +127,7 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// The items besides the comment's own.
+    /// The items other than the comment's own.
     fn dependents(&self, now: Timestamp) -> Result<Vec<Item>, Fault> {
         let comment = &self.comment;
         let mut items = self.attached.items(comment.id)?;
@@ -163,7 +163,7 @@ impl Hidden {
     }
 }
 
-/// What a thread gains.
+/// The counts that a thread gains.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadTotals {
     /// Approved top-level comments.
@@ -287,8 +287,8 @@ pub async fn end_import(store: &Store, thread: &ThreadId, opened_at: Option<Time
     store.transact(vec![Write::delete(keys::import_journal(thread))]).await.map(drop)
 }
 
-/// Writes comments of a thread that [`begin_import`] began. The parents of one batch are in a later
-/// one. A comment is written after its other items, so that a comment which is there has all of them.
+/// Writes comments of a thread that [`begin_import`] began. The parents of one batch are in a later one. A comment is written
+/// after its other items, so that every stored comment has all of them.
 pub async fn import_batch(store: &Store, comments: &[Imported], now: Timestamp) -> Result<(), Fault> {
     let dependents = comments.iter().map(|imported| imported.dependents(now)).collect::<Result<Vec<_>, _>>()?;
     put_all(store, dependents.into_iter().flatten()).await?;
@@ -432,7 +432,7 @@ fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<
     Ok(writes)
 }
 
-/// A change of a thread that pins a comment besides. It fails when another one is pinned, or this one may not be.
+/// A change of a thread that also pins a comment. It fails when another one is pinned, or this one may not be.
 fn pinning(thread: Write, pin: Pin) -> Result<Vec<Write>, Fault> {
     let value = serde_dynamo::to_attribute_value(pin).map_err(|error| Fault::new("serializing a pin", error))?;
     let may_be_pinned = format!(

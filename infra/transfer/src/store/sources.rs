@@ -1,5 +1,5 @@
-//! Where imported comments came from: an item for each source, by which every later import finds its comment, whatever
-//! time, page or writer it reads. A deletion turns the item into a tombstone.
+//! Where imported comments came from: an item for each source. Every later import finds the comment by it, whatever time,
+//! page or writer it reads. A deletion turns the item into a tombstone.
 
 use std::collections::HashMap;
 
@@ -38,7 +38,7 @@ impl SourceRow {
         Provenance { thread: self.thread.clone(), writer: self.writer.clone() }
     }
 
-    /// What may stay when the comment was erased.
+    /// The part that may stay when the comment was erased.
     pub(super) fn without_writer(self) -> Self {
         Self { writer: None, ..self }
     }
@@ -58,13 +58,13 @@ impl SourceRow {
     }
 }
 
-/// The row of an imported comment.
+/// The item of an imported comment's source.
 pub(super) fn source_row(comment: &Comment, provenance: &Provenance) -> Option<Item> {
     let source = comment.source.as_ref()?;
     Some(SourceRow::new(comment.id, false, provenance.clone()).item(source))
 }
 
-/// The rows of these sources.
+/// The items of these sources.
 pub async fn rows_of(store: &Store, sources: &[SourceId]) -> Result<HashMap<SourceId, SourceRow>, Fault> {
     let mut items = store.batch_get(sources.iter().map(keys::source).collect(), Reading::Consistent).await?;
     let found = sources.iter().filter_map(|source| Some((source.clone(), items.remove(&keys::source(source))?)));

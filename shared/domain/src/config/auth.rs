@@ -75,8 +75,8 @@ impl Config {
         })
     }
 
-    /// The ids of those whom `SVC_MODERATORS` names. A `sub` has another id with every issuer of tokens: those looked at are
-    /// `issuers`, that of the settings, and none.
+    /// The user ids that `SVC_MODERATORS` names. A `sub` has another id with each issuer of tokens, so it is tried with
+    /// `issuers`, with the issuer of the settings, and without one.
     pub fn named_moderators<'a>(&'a self, issuers: &'a [&str]) -> impl Iterator<Item = UserId> + 'a {
         self.auth.moderators.iter().flat_map(move |moderator| match moderator {
             Moderator::Id(id) => vec![*id],

@@ -83,8 +83,8 @@ impl Vars<'_> {
         }))
     }
 
-    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, has a part in emails: there subscriptions and
-    /// sign-in need a sender.
+    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, takes part in emails. Subscriptions and sign-in
+    /// need a sender there.
     pub(super) fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),

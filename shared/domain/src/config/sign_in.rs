@@ -164,8 +164,8 @@ impl Vars<'_> {
         self.wrong(name, format_args!("{accepted}, because SVC_SIGN_IN has {}", provider.facts().id))
     }
 
-    /// The clients of the methods, for the function that `signs`. The variables of the others are read all the same, so that
-    /// nobody is told that they are unknown.
+    /// The clients of the methods, for the function that `signs`. The variables of the others are read too, so that no
+    /// warning calls them unknown.
     fn clients(&self, methods: &[Method], signs: bool) -> Result<Vec<ProviderClient>, ConfigError> {
         let mut clients = Vec::new();
         for provider in [Provider::GitHub, Provider::Google, Provider::Oidc] {

@@ -1,5 +1,6 @@
 //! A recipient's address and choices. Nothing is sent to an address without its owner's consent: a visitor who gives an
-//! address without proof is an [`Asker`], whom the owner has to confirm. Notifications of unconfirmed askers are held.
+//! address without proof is an [`Asker`], and the owner has to confirm the request. Notifications of unconfirmed askers are
+//! held.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,7 +16,7 @@ pub(super) const MAX_MUTED: usize = 100;
 /// Confirmation emails to an address in a week, and those of them that one network causes.
 const MAX_CONFIRMATIONS: usize = 3;
 const MAX_OF_NETWORK: usize = 2;
-/// Askers whose confirmation has not been sent yet. Others are not heard.
+/// Askers whose confirmation has not been sent yet. Further ones are ignored.
 pub(super) const MAX_ASKING: usize = 10;
 /// Askers who were confirmed. The oldest gives way.
 const MAX_CONFIRMED: usize = 50;
@@ -69,7 +70,7 @@ pub struct Asker {
     /// Hash of the network, [`crate::mail_keys::MailKeys::network`]. Empty once the asker is confirmed.
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
-    /// The comment that asked, if it was one.
+    /// The comment of the request, if there was one.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
     /// When it asked.
@@ -93,7 +94,7 @@ impl Asker {
         Self { name, address, network, comment, at, from, asked_at: None, held: BTreeSet::new() }
     }
 
-    /// Hash of a visitor. The visitor's other rows cannot be found by it.
+    /// Hash of a visitor. It does not lead to the visitor's other items.
     #[must_use]
     pub fn of(visitor: &Visitor) -> String {
         let mut name = sha256_hex(&format!("asker {visitor}"));
@@ -116,7 +117,7 @@ impl Asker {
     }
 }
 
-/// A confirmation that an address was asked for.
+/// A confirmation email that was sent to an address.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Confirmation {
     #[serde(rename = "a", serialize_with = "stored::time")]
@@ -128,17 +129,17 @@ struct Confirmation {
     asking: String,
 }
 
-/// Whether an address may be asked for a confirmation.
+/// Whether a confirmation may be sent to an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
     Allowed,
     /// Not before this time.
     From(Timestamp),
-    /// Its owner wants no emails, or there is no such address.
+    /// The owner wants no emails, or no such address exists.
     Never,
 }
 
-/// The address of a recipient, who asked for emails to it, and which ones are wanted.
+/// A recipient's address, the visitors who requested emails to it, and which emails are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enrolment {
     #[serde(rename = "st", default, skip_serializing_if = "is_default")]
@@ -146,7 +147,7 @@ pub struct Enrolment {
     /// It is confirmed, or it bounced.
     #[serde(rename = "ad", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// Askers in the order in which they asked. A member is the only one.
+    /// Askers, oldest first. A member is the only one in the member's item.
     #[serde(rename = "ak", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) askers: Vec<Asker>,
     #[serde(rename = "re", default, skip_serializing_if = "is_default")]
@@ -158,7 +159,7 @@ pub struct Enrolment {
     /// Threads, as `MailKeys::thread` names them.
     #[serde(rename = "mu", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) muted: Vec<String>,
-    /// Confirmations that the address was asked for within a week, by guests and by members.
+    /// Confirmations that were sent to the address within a week, for guests and for members.
     #[serde(rename = "cn", default, skip_serializing_if = "Vec::is_empty")]
     confirmations: Vec<Confirmation>,
     /// When the emails were last stopped.
@@ -179,7 +180,7 @@ impl Enrolment {
         Wants { replies: self.replies, mentions: self.mentions, own_records: self.own_records }
     }
 
-    /// Whether the recipient is to be notified for this reason.
+    /// Whether the recipient wants notifications for this reason.
     #[must_use]
     pub fn wants_to_know(&self, reason: &Reason) -> bool {
         match reason {
@@ -208,7 +209,7 @@ impl Enrolment {
         askers.into_iter().find(|asker| reasons.iter().any(|reason| is_holder(asker, reason)))
     }
 
-    /// Holds a comment until the owner confirms its asker. `is_wanted`: a switch asks for it.
+    /// Holds a comment until the owner confirms its asker. `is_wanted`: a switch is on for it.
     pub(super) fn hold(&mut self, notice: u64, reasons: &[Reason], is_wanted: bool) -> Notified {
         let is_guest = |reason: &Reason| matches!(reason, Reason::ReplyToGuest(_));
         match self.holder(reasons).filter(|_| is_wanted || reasons.iter().any(is_guest)) {
@@ -253,8 +254,8 @@ impl Enrolment {
         }
     }
 
-    /// Whether a confirmation of this request, by a guest or a member, may be sent to the address. If so, it is counted.
-    /// Safe to repeat. The limits expire, so that nobody can use them up forever, and one network can't use them up alone.
+    /// Whether a confirmation of this request, by a guest or a member, may be sent to the address. If so, it is counted. Safe
+    /// to repeat. The limits expire, so no one can use them up forever, and one network can't use them up alone.
     pub fn book(&mut self, asking: &str, network: &str, now: Timestamp) -> Asking {
         if matches!(self.status, Status::Off | Status::Bounced) {
             return Asking::Never;

@@ -50,11 +50,11 @@ const OVERDUE: Duration = Duration::from_mins(10);
 /// Why a recipient is notified of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It answers a comment of the member, who `subscribed` to the replies to that comment or not; or that comment was rejected.
+    /// It replies to the member's comment, whose replies the member `subscribed` to or not; or that comment was rejected.
     Reply {
         subscribed: bool,
     },
-    /// It answers a comment of this guest, who subscribed; or that comment was rejected.
+    /// It replies to a comment of this guest, who subscribed; or that comment was rejected.
     ReplyToGuest(Visitor),
     Mention,
     /// It is a new top-level comment on a record of the recipient.
@@ -305,7 +305,7 @@ impl NotificationState {
     /// Takes what is due, and claims the item for `worker` when there is something to send.
     pub fn take(&mut self, now: Timestamp, worker: &str) -> MailStep {
         let earlier = match self.schedule.claim.take() {
-            // The answer to the write of the claim was lost.
+            // The response to the write of the claim was lost.
             Some(claim) if claim.is_of(worker) => {
                 self.schedule.claim = Some(claim);
                 return self.step();
@@ -405,7 +405,7 @@ impl NotificationState {
         self.schedule.set_aside(ids);
     }
 
-    /// What is in flight counts as notified, and the asker as asked.
+    /// Notices in flight count as sent, and so does the confirmation.
     fn settle(&mut self, now: Timestamp, wait: Duration) {
         if let Some(asker) = self.schedule.settle(now).and_then(|name| self.enrolment.asker_mut(&name)) {
             asker.asked_at = Some(now);
@@ -423,7 +423,7 @@ impl NotificationState {
         }
     }
 
-    /// The asker's comments are gone, so the owner is not asked.
+    /// The asker's comments are gone, so no confirmation is sent.
     pub fn dismiss(&mut self) {
         self.schedule.claim = None;
         self.enrolment.dismiss(self.schedule.confirming.take().as_deref());

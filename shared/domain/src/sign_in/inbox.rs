@@ -22,7 +22,7 @@ const MAX_KNOWN: usize = MAX_NETWORKS;
 /// Characters of a host that are kept. They are the last ones, which say whose it is.
 const MAX_HOST: usize = 96;
 
-/// One item, which is to stay below 1 KB: a change costs one write unit.
+/// One item, which must stay below 1 KB, so that a change costs one write unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
 pub struct Inbox {
@@ -49,7 +49,7 @@ struct Stored {
     expires: Timestamp,
 }
 
-/// A code that was asked for. It is computed from the nonce.
+/// A requested code. It is computed from the nonce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     #[serde(rename = "n")]
@@ -59,7 +59,7 @@ pub struct Flow {
     /// A whole second.
     #[serde(rename = "a", with = "stored::seconds")]
     at: Timestamp,
-    /// The host of the page that asked.
+    /// The host of the page that requested it.
     #[serde(rename = "h", default, skip_serializing_if = "String::is_empty")]
     pub host: String,
     /// The tag of the language of the email.
@@ -79,7 +79,7 @@ struct UnusedCode {
     is_known: bool,
 }
 
-/// A network that asks for a code.
+/// A network that requests a code.
 #[derive(Clone, Debug)]
 pub struct Asker {
     /// Keyed hash.
@@ -95,7 +95,7 @@ impl Flow {
         Self { nonce, tries: 0, at: now.start_of_second(), host, language, address }
     }
 
-    /// How long ago the code was asked for.
+    /// How long ago the code was requested.
     #[must_use]
     pub fn age(&self, now: Timestamp) -> Duration {
         now.start_of_second().since(self.at)
@@ -130,8 +130,8 @@ impl Inbox {
         others.len() < MAX_KNOWN
     }
 
-    /// Adds a flow, if one more code may go to the address. Returns whether it did. Safe to repeat: the answer to a write may
-    /// get lost.
+    /// Adds a flow, if one more code may go to the address. Returns whether it did. Safe to repeat: the response to a write
+    /// may get lost.
     pub fn start(&mut self, flow: Flow, asker: &Asker, now: Timestamp) -> bool {
         if self.flows.iter().any(|started| started.nonce == flow.nonce) {
             return true;
@@ -171,7 +171,7 @@ impl Inbox {
         self.flows.iter().find(|flow| flow.nonce == nonce && flow.is_live(now))
     }
 
-    /// Counts a try, before anybody looks at the code. `None` when there is no such flow, or no try is left. Late flows go, and
+    /// Counts a try, before the code is checked. `None` when there is no such flow, or no try is left. Late flows go, and
     /// with the last try the address.
     pub fn try_code(&mut self, nonce: &str, now: Timestamp) -> Option<Flow> {
         self.flows.retain(|flow| flow.is_live(now));

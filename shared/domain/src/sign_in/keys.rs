@@ -133,7 +133,7 @@ impl FlowKeys {
         tag(&self.names, &["wider network", &cut(ip, 24).to_string()], SHORT)
     }
 
-    /// The flow of a `state`. The page has the flow; only the provider's answer has the state.
+    /// The flow of a `state`. The page has the flow; only the provider's response has the state.
     #[must_use]
     pub fn redirect(&self, state: &str) -> String {
         tag(&self.names, &["redirect", state], INBOX)

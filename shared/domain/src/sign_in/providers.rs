@@ -41,7 +41,7 @@ pub struct Facts {
     /// Its name in settings, addresses and [`ProviderAccount`]s.
     pub id: &'static str,
     pub protocol: Protocol,
-    /// Scopes that we ask for, and those with which the provider says the address too.
+    /// The scopes that we request, and those that also return the address.
     pub scope: &'static str,
     pub scope_with_address: &'static str,
     is_subject: fn(&str) -> bool,
@@ -119,7 +119,7 @@ impl fmt::Display for ProviderAccount {
 }
 
 impl ProviderAccount {
-    /// `None` for a subject that the provider gives nobody.
+    /// `None` for a subject that the provider gives no one.
     #[must_use]
     pub fn new(provider: Provider, subject: &str) -> Option<Self> {
         (provider.facts().is_subject)(subject).then(|| Self { provider, subject: subject.to_owned() })

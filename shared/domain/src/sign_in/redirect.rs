@@ -149,7 +149,7 @@ impl RedirectFlow {
     }
 
     /// The provider's id and the sealed profile, if the code is right and comes from the page that started the flow, by the
-    /// network that reached the callback. Whoever has the right code and not the rest has ended the flow: the code was stolen.
+    /// network that reached the callback. The right code without the rest ends the flow, because the code was stolen.
     pub fn finish(&mut self, given: &Finish<'_>, now: Timestamp) -> Option<(String, String)> {
         let is_right = |returned: &Returned| returned.code == given.code;
         if !self.is_live(now) {

@@ -1,5 +1,5 @@
 //! The sessions of an account. A refresh token is used once: its use makes the next one. The last one used gives the same
-//! successor for a while, because two tabs may use it at once and an answer may be lost. Anything older has been copied, and
+//! successor for a while, because two tabs may use it at once and a response may be lost. Anything older has been copied, and
 //! ends the session.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ const MAX_UNUSED: Duration = Duration::from_hours(30 * 24);
 /// The age at which any session is over.
 const MAX_AGE: Duration = Duration::from_hours(180 * 24);
 
-/// One item, which is to stay below 1 KB: a change costs one write unit.
+/// One item, which must stay below 1 KB, so that a change costs one write unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sessions {
     #[serde(rename = "vn", default)]

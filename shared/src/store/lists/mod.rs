@@ -49,7 +49,7 @@ pub struct ThreadPage {
     pub visitor_state: VisitorThreadState,
     pub parents: Vec<CommentWithReplies>,
     pub cursors: PageCursors,
-    /// The caller's row, see [`ThreadForVisitor`].
+    /// The caller's item, see [`ThreadForVisitor`].
     pub user: Option<User>,
     pub count: Option<u64>,
 }

@@ -159,8 +159,8 @@ impl Store {
         Ok(CommentWithReplies { comment, replies })
     }
 
-    /// Reads one scope of the thread's partition until `window.limit` parents have all their inline replies and one
-    /// more row is seen, or to the end of the span. Once the budget is spent, the rest is read without replies.
+    /// Reads one scope of the thread's partition until `window.limit` parents have all their inline replies and one more item
+    /// is seen, or to the end of the span. Once the budget is spent, the rest is read without replies.
     pub(super) async fn rows(&self, list: List<'_>, scope: Scope<'_>, window: Window) -> Result<Rows, Fault> {
         let Window { span, order, limit } = window;
         let query = Query {

@@ -1,4 +1,4 @@
-//! giscus: discussions with their comments and replies, as GitHub's GraphQL API answers them. A discussion is a page.
+//! giscus: discussions with their comments and replies, as GitHub's GraphQL API returns them. A discussion is a page.
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -20,7 +20,7 @@ const PATHS: &[Path] = &[
     ERRORS,
 ];
 const ERRORS: Path = &["errors"];
-/// What the report calls the list of all discussions.
+/// The name of the list of all discussions in the report.
 const ALL: &str = "discussions";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -58,7 +58,7 @@ fn nodes<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.attribute(name).attribute("nodes").as_array().map_or(&[], Vec::as_slice)
 }
 
-/// What a connection of GitHub says of its length.
+/// The length of a GitHub connection.
 fn parts(value: &Value, name: &str, of: &str, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let connection = value.attribute(name);
     for node in nodes(value, name) {

@@ -29,7 +29,7 @@ pub(super) fn read(database: &Connection, sink: &mut Sink<'_>) -> Result<(), Rea
     each(database, &comments, &mut |row| (comment(row), missing(row, 1, 0..COLUMNS.len() + 1)), sink)
 }
 
-/// Columns of a comment, besides its thread.
+/// Columns of a comment, except its thread.
 const COLUMNS: [&str; 9] = ["id", "parent", "created", "modified", "mode", "text", "author", "email", "likes"];
 
 /// Null when the value is too long. Its length is read without it.
@@ -37,7 +37,7 @@ fn bounded(column: &str) -> String {
     format!("iif(octet_length({column}) > {MAX_VALUE}, NULL, {column})")
 }
 
-/// Fails when the file is damaged, or holds what is no data. It may be anybody's: nothing in it may be carried out.
+/// Fails when the file is damaged or contains anything but data. The file isn't trusted: nothing in it may be executed.
 fn check(database: &Connection) -> Result<(), ReadError> {
     let safe = "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA ignore_check_constraints = ON; PRAGMA cell_size_check = ON";
     database.execute_batch(safe).map_err(ReadError::whole)?;

@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         let Some(path) = self.wanted() else {
-            // Several answers in an array are read as if they were one after another.
+            // Several responses in an array are read as if they were one after another.
             let top = self.path.is_empty();
             while top && elements.next_element_seed(Node { walk: &mut *self.walk, path: &mut *self.path })?.is_some() {}
             while elements.next_element::<IgnoredAny>()?.is_some() {}

@@ -11,7 +11,7 @@ use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path};
 use super::{Sink, comment_record, page};
 
-/// The file of the management page; the answer of `GET /api/db`, which that is in; an answer of `LeanCloud`.
+/// The file of the management page; the response of `GET /api/db`, which contains that file; a response of `LeanCloud`.
 const TABLES: &[Path] =
     &[&["data", "Comment"], &["data", "Users"], &["data", "data", "Comment"], &["data", "data", "Users"], &["results"]];
 const ALONE: &[Path] = &[&[]];
@@ -32,7 +32,7 @@ pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> R
     })
 }
 
-/// A reply begins with a link to the comment it answers, `[@nick](#objectId): `, whose address leads nowhere here.
+/// A reply begins with a link to the comment it replies to, `[@nick](#objectId): `, whose address leads nowhere here.
 fn without_link_to_parent(body: String) -> String {
     let link = body.strip_prefix("[@").and_then(|rest| rest.split_once("](#"));
     let parts = link.and_then(|(name, rest)| Some((name, rest.split_once(')')?)));

@@ -16,7 +16,7 @@ use super::super::source::{ReadError, Reader, SourcePosition};
 
 /// Levels of elements.
 const MAX_DEPTH: usize = 64;
-/// Bytes that an element takes besides its text.
+/// Bytes that an element takes in addition to its text.
 const ELEMENT: u64 = 200;
 
 /// An element whose start has been read.

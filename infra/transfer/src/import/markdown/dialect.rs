@@ -10,7 +10,7 @@ use shared::domain::source::Source;
 
 use super::tree;
 
-/// What another system makes of Markdown.
+/// How another system renders Markdown.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::import) struct Dialect {
     /// HTML in it is text.

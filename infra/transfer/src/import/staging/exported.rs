@@ -242,7 +242,7 @@ impl Staged {
         }
     }
 
-    /// What tells the comment from one of another site.
+    /// What distinguishes the comment from one of another site.
     pub(in crate::import) fn provenance(&self) -> Provenance {
         self.kept.as_ref().map_or_else(|| self.provenance.clone(), |kept| kept.provenance.clone())
     }
@@ -252,7 +252,7 @@ impl Staged {
         self.kept.as_ref()?.pinned_at.map(timestamp)
     }
 
-    /// The comment with what an export says besides.
+    /// The comment with the extra attributes of an export.
     pub(in crate::import) fn restored(&self, comment: Comment) -> Comment {
         let Some(kept) = &self.kept else { return comment };
         let resolution =

@@ -145,7 +145,7 @@ impl Staging {
         self.database.prepare_cached(hidden)?.query_row([seq], |row| row.get(0))
     }
 
-    /// What the source says of the pages of a thread.
+    /// The source's data about the pages of a thread.
     pub(in crate::import) fn about(&self, target: &str) -> rusqlite::Result<Thread> {
         let mut statement = self
             .database

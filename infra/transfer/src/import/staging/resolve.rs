@@ -78,8 +78,8 @@ impl Staging {
         )
     }
 
-    /// Files of one command are parts of one site, where an id names one comment. Within a file some systems write an id twice,
-    /// on two pages ([`tag`](Self::tag)). What answers a comment that is refused is refused with it.
+    /// Files of one command are parts of one site, where an id names one comment. Within a file some systems write an id
+    /// twice, on two pages ([`tag`](Self::tag)). Replies to a refused comment are refused with it.
     fn refuse_other_sites(&self) -> rusqlite::Result<()> {
         self.database.execute_batch(
             "UPDATE comment SET fate = 'refused', reason = 'site' WHERE fate = 'new' AND id IS NULL

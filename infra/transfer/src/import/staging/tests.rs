@@ -1,4 +1,4 @@
-//! What becomes of comments, and where they stand.
+//! What happens to comments, and where they are placed.
 
 use super::super::record::{Author, Comment, Record, RecordState, Thread};
 use super::super::tests::{comment, reply};

@@ -1,4 +1,4 @@
-//! What tells a comment from others: its format, its site and its id there.
+//! What identifies a comment: its format, its site and its id there.
 
 use shared::domain::ids::{SourceId, UserId};
 use shared::domain::person::{Person, PersonHashes, Who};
@@ -196,7 +196,7 @@ async fn a_comment_that_was_erased_on_one_site_is_none_of_the_other() {
         staging.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false).unwrap();
         staging
     };
-    // Her comments, now without a word of whose they are.
+    // Her comments, now without their writer.
     let unnamed = read(&this_site());
     unnamed.locate(Some(&store), "test").await.unwrap();
     assert_eq!(unnamed.report().unwrap().new, 0, "nothing of her comes back");

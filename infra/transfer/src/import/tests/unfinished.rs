@@ -22,7 +22,7 @@ use crate::store::import::lease_import;
 struct Kill {
     /// Calls that are left.
     left: Arc<AtomicUsize>,
-    /// The last call is carried out, but its answer gets lost.
+    /// The last call is carried out, but its response gets lost.
     is_carried_out: bool,
 }
 

@@ -160,9 +160,9 @@ impl Erasure<'_> {
         }
     }
 
-    /// Counts what a new placeholder changes, and removes the placeholder if nothing is below it. With `shown`, everybody
-    /// may see now what is below it. The consequences of its removal are handled here too, because no running service may
-    /// follow the events.
+    /// Counts what a new placeholder changes, and removes the placeholder if nothing is below it. With `shown`, everyone may
+    /// now see what is below it. The consequences of its removal are handled here too, because no running service may follow
+    /// the events.
     async fn finish_comment(&self, id: CommentId, shown: bool) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let comment = store.comment(id, Reading::Consistent).await?;
@@ -257,7 +257,7 @@ impl Erasure<'_> {
         Ok(is_emptied.then_some(parent.id))
     }
 
-    /// Puts a hash in the place of the source of a comment, in its row too, which forgets the writer.
+    /// Replaces the source of a comment by a hash, in the item of the source too, which loses the writer.
     async fn hide_source(&self, comment: &Comment, kept: bool) -> Result<Vec<Write>, Fault> {
         let Some(source) = &comment.source else { return Ok(Vec::new()) };
         if source.is_hashed() {

@@ -1,5 +1,5 @@
-//! Reads the whole table for one person: what the table knows the person by, what is to be erased, and what still names the
-//! person afterwards.
+//! Reads the whole table for one person: what identifies the person, what to erase, and what still names the person
+//! afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ use crate::store::for_each_item;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Match(pub(super) MatchKind);
 
-/// What is erased, in this order.
+/// The items to erase, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MatchKind {
     /// A placeholder that an erasure which did not end has made.
@@ -53,7 +53,7 @@ pub(super) enum MatchKind {
         upload: Option<String>,
     },
     Profile,
-    /// What moderators have decided about a guest.
+    /// Moderators' decisions about a guest.
     Trust(Key),
     Notifications(Key),
     /// Codes or sessions of an account.
@@ -88,7 +88,7 @@ impl Match {
     }
 }
 
-/// What still names a person.
+/// The items that still name a person.
 #[derive(Debug, Default)]
 pub struct Remains {
     /// Items that should not.
@@ -147,7 +147,7 @@ pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Resu
     Ok((!identified.is_importing).then_some(person))
 }
 
-/// All that is to be erased, in order. `see` is told every comment of the table, and whether the person wrote it.
+/// All items to erase, in order. Calls `see` with every comment of the table, and whether the person wrote it.
 pub async fn matches(
     store: &Store,
     person: &Person,
@@ -184,7 +184,7 @@ pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) 
     Ok(search.remains())
 }
 
-/// What is collected to know a person.
+/// Collects what identifies a person.
 #[derive(Default)]
 struct Identification {
     known: KnownBy,
@@ -352,7 +352,7 @@ fn is_refusal_alone(recipient: &Recipient, item: Item) -> Result<bool, Fault> {
     Ok(state.refusal().as_ref() == Some(&state))
 }
 
-/// Whether the ban of this row has ended.
+/// Whether the ban of this item has ended.
 fn has_ended(item: &Item, now: Timestamp) -> bool {
     let expires = item.get(banned::EXPIRES).and_then(|x| x.as_n().ok()?.parse::<i64>().ok());
     expires.is_some_and(|expires| expires <= now.seconds())

@@ -1,5 +1,5 @@
-//! Who was forgotten. An item for each hash of a person keeps later imports from bringing the person's comments back. The hashes
-//! are keyed with the visitor salt, so the items say nothing about anybody without it.
+//! People who were erased. An item for each hash of a person keeps later imports from bringing the person's comments back.
+//! The hashes are keyed with the visitor salt, so the items reveal nothing without it.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ impl PartialEq for Forgotten {
     }
 }
 
-/// Everybody who was forgotten. `None` when that was under another salt.
+/// Everyone who was erased. `None` if that was under another salt.
 pub async fn forgotten(store: &Store, hashes: PersonHashes) -> Result<Option<Forgotten>, Fault> {
     let query = Query {
         index: Index::Table(Reading::Consistent),

@@ -1,4 +1,4 @@
-//! What one machine stores about a person besides the table: changes without follow-up yet, and queue messages.
+//! A person's data on one machine outside the table: changes that were not followed up yet, and queue messages.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ pub struct Leftovers<'a> {
     person: &'a Person,
     who: String,
     now: Timestamp,
-    /// The person's reports, of which comments keep excerpts.
+    /// The person's reports. Comments keep excerpts of them.
     reports: BTreeSet<u64>,
     /// In lower case.
     addresses: Vec<String>,

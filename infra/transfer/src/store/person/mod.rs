@@ -2,13 +2,13 @@
 //!
 //! | file        | what |
 //! |-------------|------|
-//! | `find`      | reads the table: whom it is about, what is to be erased, what stays |
+//! | `find`      | reads the table: who the person is, what to erase, what stays |
 //! | `erase`     | erases one thing after another, by the transactions of the service |
 //! | `forgotten` | remembers who was forgotten, so that no import brings them back |
-//! | `leftovers` | finds the person in changes that nobody has followed up on, and in messages of queues |
+//! | `leftovers` | finds the person in changes that were not followed up, and in messages of queues |
 //!
-//! An erasure runs beside the service. It begins by storing whom it is about, and removes that item at its end. So the next
-//! erasure finishes a killed one, although half of what identified the person is gone.
+//! An erasure runs beside the service. It first stores who the person is, and removes that item at its end. So the next
+//! erasure can finish a killed one, although half of what identified the person is gone.
 
 pub mod erase;
 pub mod find;

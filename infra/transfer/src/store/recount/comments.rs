@@ -42,7 +42,7 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
     orphans.collect()
 }
 
-/// Placeholders of which the last reply is gone.
+/// Placeholders whose last reply is gone.
 pub(super) fn check_empty(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let comments = || snapshot.comments.values().map(|stored| &stored.comment);
     let answered: BTreeSet<CommentId> = comments().filter_map(Comment::parent).collect();

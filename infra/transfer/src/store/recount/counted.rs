@@ -34,7 +34,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     findings
 }
 
-/// The count is compared with the rows, because a repaired row changes the count.
+/// The count is compared with the items, because a repaired item changes the count.
 fn check_count(snapshot: &Snapshot, thread: &ThreadId, rows: u64) -> Option<Finding> {
     let nothing = Item::new();
     let item = snapshot.counts.get(&thread.to_string()).unwrap_or(&nothing);

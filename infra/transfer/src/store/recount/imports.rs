@@ -1,4 +1,4 @@
-//! What should be so of imported comments: each was imported once, and the row of its source names it.
+//! Checks imported comments: each was imported once, and the item of its source names it.
 
 use std::collections::BTreeMap;
 

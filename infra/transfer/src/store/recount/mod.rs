@@ -5,21 +5,21 @@
 //!
 //! - A comment's likes and replies, and a thread's top-level comments, are as many as the items say. Likes that were
 //!   imported without voters are added.
-//! - The count of a thread is the number of its rows of counted comments, and these are the comments that everyone may see.
+//! - The count of a thread is the number of its items of counted comments, and these are the comments that everyone may see.
 //! - The sorts `most_liked` and `most_replied` read ranks: count × 10^16 + id, so that ties fall by id.
 //!   `reactions.rs` and `placement.rs` of the store change a rank with its count.
 //! - Every inline reply of a comment is older than every separate one, however far an index lags.
 //! - An unapproved comment is only in its writer's partitions, an approved one only in everyone's.
 //! - A comment is in exactly the moderation queues that follow from its state.
-//! - A placeholder of a deleted comment is approved and keeps its place and its replies. It has no writer, text, likes and
-//!   reports, and it does not count; replies to it do. Every placeholder has a reply. One without a live reply, which is a
+//! - A placeholder of a deleted comment is approved and keeps its place and its replies. It has no writer, text, likes or
+//!   reports. It does not count, but replies to it do. Every placeholder has a reply. One without a live reply, which is a
 //!   reply that is not rejected, is left by a rejection, never by a deletion: `deletion.rs` of the store.
-//! - A comment is imported once: no two have the same source, and the row of the source names the comment. When that is
-//!   deleted, the row is its tombstone.
+//! - A comment is imported once: no two have the same source, and the item of the source names the comment. When the comment
+//!   is deleted, that item is its tombstone.
 //! - A report whose reporter was forgotten is in no visitor's state.
 //! - A comment keeps excerpts of its newest three reports. A decision covers the reports that the comment counted when it
 //!   was stored, and no later one, whatever clocks say.
-//! - A user or a network with a ban has a row among those banned until the ban ends, and nobody else has one.
+//! - A user or network with a ban is in the list of bans until the ban ends, and no other is.
 //! - A thread with an approved top-level comment knows when the first one that everyone saw was written.
 //! - A thread has at most one pin, on an approved top-level comment.
 //! - A user is found by the present name only.
@@ -38,7 +38,7 @@
 //! | `dependents` | items in the partition of a comment, which go when it goes or becomes a placeholder |
 //! | `queues`     | moderation queues |
 //! | `directory`  | handles and name fragments |
-//! | `bans`       | rows of those banned |
+//! | `bans`       | the list of bans |
 //! | `trust`      | comments that count as approved, where those of new writers wait |
 //! | `addresses`  | hashes of addresses, where no Gravatars are shown |
 //! | `repair`     | writes that hold only while what was read is unchanged |

@@ -1,4 +1,5 @@
-//! Where the comments of new writers wait: what was shown before they did, or imported for a known user, counts as approved.
+//! Checks trust, while comments of new writers are held. Comments that were public before that, or imported for a known user,
+//! count as approved.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +40,6 @@ pub async fn note_shown(store: &Store, user: UserId, known: &Trust, comments: &B
 /// `None` for no comments, and for guests without a key.
 fn count(writer: &Visitor, comments: &BTreeSet<u64>) -> Option<Write> {
     let update = Write::update(keys::trust(writer)?).add(guest::APPROVED, number_set(comments)?);
-    // The row of a user has the id, also of one who has never signed in.
+    // The item of a user has the id, even if the user has never signed in.
     Some(writer.user().into_iter().fold(update, |update, id| update.set(user::ID, number(id.0))))
 }
