@@ -42,7 +42,7 @@ pub(crate) struct Letter<'a> {
     pub(crate) stop_url: Option<String>,
     /// Names of the threads that the email is about.
     pub(crate) threads: Vec<String>,
-    /// Names this email alone. An email that is sent again has the same.
+    /// Identifies this email. An email that is sent again has the same id.
     pub(crate) id: String,
 }
 

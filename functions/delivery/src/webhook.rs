@@ -138,7 +138,7 @@ fn ids(subject: &Subject) -> Value {
     json!({ "id": comment, "parent_id": parent, "thread": { "type": thread.kind, "id": thread.record } })
 }
 
-/// The comment as everyone sees it. A text that waits for a moderator is in the event `comment.pending` alone.
+/// The comment as everyone sees it. A text that waits for a moderator is only in the event `comment.pending`.
 async fn present(app: &App, comment: &Comment, event: EventKind) -> Result<Value, Fault> {
     let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
     let owners = Visitor(String::new()).into();

@@ -101,7 +101,7 @@ async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, 
         Some(parent) => app.store.comment(parent, Reading::Eventual).await?,
         None => None,
     };
-    // Only the author of a record is notified because of it, and of top-level comments alone.
+    // The thread is only read for its author, who is notified of top-level comments only.
     let thread = match parent {
         None => app.store.thread(&comment.thread, Reading::Eventual).await?,
         Some(_) => Thread::default(),

@@ -86,7 +86,7 @@ impl ModeratedThread {
     }
 }
 
-/// How moderators have decided about the writer's comments.
+/// Moderators' earlier decisions about the writer's comments.
 #[derive(Serialize)]
 struct WriterResource {
     approved: usize,
@@ -200,7 +200,7 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
         found.iter().flat_map(|found| found.ancestors.last().into_iter().chain([&found.comment])).cloned().collect();
     let known = app.store.threads_and_visitor_states(&shown, &viewer.owners);
     let writers = found.iter().map(|found| found.comment.visitor()).collect();
-    // Names of guests alone are compared.
+    // Only names of guests are compared.
     let by_guests = || found.iter().map(|found| &found.comment).filter(|comment| comment.user.is_none());
     let moderators = async {
         let has_guests = by_guests().next().is_some();

@@ -15,7 +15,7 @@ use shared::http::pagination::ListAddress;
 use shared::policy;
 use shared::store::lists::CommentWithReplies;
 
-/// The one style of pages. A section in a page of the host's has that page's.
+/// The style of full pages. A section in a host's page uses that page's style.
 pub(crate) const STYLE: &str = include_str!("page.css");
 
 /// Comments of one thread, as everyone sees them.
@@ -85,7 +85,7 @@ impl Section<'_> {
         }
     }
 
-    /// A comment with the replies that are here, and a link to all of them where some are not.
+    /// A comment with the loaded replies, and a link to all of them if some are missing.
     fn article(&self, comment: &Comment, replies: &[Comment]) -> Markup {
         let missing = comment.replies.saturating_sub(replies.len() as u64);
         html! {

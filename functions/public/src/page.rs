@@ -105,7 +105,7 @@ async fn replies<'a>(app: &'a App, call: &Call, kind: &str, record: &str, parent
     })
 }
 
-/// Replies are read by cursor alone.
+/// Replies are only read by cursor.
 fn walk(paging: Paging) -> Paging {
     match paging.position {
         PagePosition::Page(_) => Paging { position: PagePosition::Cursor(None), ..paging },

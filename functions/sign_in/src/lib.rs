@@ -1,4 +1,4 @@
-//! Sign-in by a code or with an account elsewhere, for sites without their own users. This function alone has the seed, from
+//! Sign-in by a code or with an account elsewhere, for sites without their own users. Only this function has the seed, from
 //! which the keys of access and refresh tokens follow, and our secrets at providers.
 //!
 //! | file | route |

@@ -110,7 +110,7 @@ struct ProviderOf {
     profile: Profile,
 }
 
-/// Makes a code for the page, and keeps whose it is. `None` when the flow was ended meanwhile.
+/// Makes a code for the page, and stores its account. `None` when the flow was ended meanwhile.
 async fn comes_back(
     app: &App,
     call: &Call,

@@ -120,7 +120,7 @@ impl CommandLine {
     }
 }
 
-/// What usage lines call the program. Cargo sets `CARGO` for what it runs.
+/// The name of the program in usage lines. Cargo sets `CARGO` for programs that it runs.
 fn called_as() -> &'static str {
     if env::var_os("CARGO").is_some() { "cargo local" } else { "comments-server" }
 }

@@ -215,7 +215,7 @@ impl DataDir {
         Ok(tempfile::Builder::new().prefix(files::TEMPORARY).tempfile_in(&self.path)?.into_temp_path())
     }
 
-    /// A folder in this one, for what becomes its content by [`Self::adopt`].
+    /// A folder in this one. [`Self::adopt`] moves its content here.
     #[must_use]
     pub fn staging(&self) -> PathBuf {
         self.file(STAGING)

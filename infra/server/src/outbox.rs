@@ -108,7 +108,7 @@ impl Outbox {
         Ok(Self::new(folder.to_owned(), None, queues, feedback, clock))
     }
 
-    /// Emails that go with the last handle.
+    /// Emails that are removed with the last handle.
     ///
     /// # Errors
     ///

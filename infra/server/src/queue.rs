@@ -121,7 +121,7 @@ impl Queues {
         Self::new(root, None, settings, clock, random)
     }
 
-    /// Queues that go with the last handle.
+    /// Queues that are removed with the last handle.
     ///
     /// # Errors
     ///

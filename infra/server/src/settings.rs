@@ -131,7 +131,7 @@ fn keep(data_dir: &DataDir, name: &str, variable: &'static str) -> Result<(), Se
     Err(ConfigError::new(variable, None, &accepted).into())
 }
 
-/// Refuses what works on AWS alone.
+/// Refuses settings that only work on AWS.
 fn check_here(config: &Config) -> Result<(), ConfigError> {
     if let Some(variable) = config.secret_kept_in_aws() {
         return Err(ConfigError::new(variable, None, "the secret itself; ARNs are for functions in AWS"));

@@ -1,9 +1,9 @@
 //! Files of texts, one per language: their content, their mistakes, and the Rust generated from them.
 //!
 //! A file has sections, a section has texts by key. A text with a number is a plural: an object with a form for each category
-//! of the language in CLDR, as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in; the form of
-//! one number alone may have it in words. English is complete. Another
-//! language may leave out all sections but those in [`REQUIRED`], and has English in place of these.
+//! of the language in CLDR, as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in; a form for a single
+//! number may spell it out. English is complete. Another language may leave out all sections except those in [`REQUIRED`],
+//! and falls back to English there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -18,7 +18,7 @@ const ENGLISH: &str = "en";
 const REQUIRED: [&str; 3] = ["errors", "labels", "times"];
 /// Sections that go to scripts as a whole. Each is a table from key to text. The texts of other sections are functions.
 const TABLES: [&str; 2] = ["labels", "moderation"];
-/// The table whose keys stand alone. Those of others begin with the name of the section.
+/// The table whose keys have no prefix. Those of others begin with the name of the section.
 const UNPREFIXED: &str = "labels";
 /// What stands between the forms of a plural.
 const SEPARATOR: &str = " | ";
@@ -65,7 +65,7 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Whether the category is that of one number alone, which a text may have in words: `يومين` is two days.
+    /// Whether the category is that of a single number, which a text may spell out: `يومين` is two days.
     fn is_of_one_number(&self, category: &str) -> bool {
         self.forms.iter().filter(|form| self.categories[**form] == category).count() == 1
     }
@@ -144,7 +144,7 @@ pub(crate) fn mistakes(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>)
     mistakes
 }
 
-/// What is wrong with a text beside the English one.
+/// The problems of a text compared with the English one.
 fn wrong(text: &Text, english: &Text, rules: &Rules) -> Option<String> {
     let expected = english.names();
     if text.forms().iter().any(|form| form.trim().is_empty()) {

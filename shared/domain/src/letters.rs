@@ -32,7 +32,7 @@ impl Scripts {
         Self((0..).zip(SCRIPTS).filter(|(_, script)| own.contains(script)).fold(0, |bits, (bit, _)| bits | 1 << bit))
     }
 
-    /// Whether words of the script stand beside each other without a space.
+    /// Whether words of the script follow each other without a space.
     #[must_use]
     pub fn are_unspaced(self) -> bool {
         self.0 & !Self::HANGUL != 0

@@ -1,4 +1,4 @@
-//! Mentions: the handle by which others may mention a user, and where a text has one.
+//! Mentions: the handle that mentions a user, and where it is in a text.
 
 use std::ops::Range;
 
@@ -60,7 +60,7 @@ pub fn has_sign(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(*sign))
 }
 
-/// The mentions in `text`, none of which is in an address. `before` is the character that readers see in front of `text`.
+/// The mentions in `text`, outside of addresses. `before` is the character that readers see in front of `text`.
 pub fn find(text: &str, before: Option<char>) -> impl Iterator<Item = Mention> {
     let mut addresses = address::find(text).into_iter().peekable();
     text.match_indices(SIGNS).filter_map(move |(start, _)| {
@@ -76,14 +76,14 @@ pub fn last_seen(text: &str, before: Option<char>) -> Option<char> {
     text.chars().rev().find(|c| !is_mark(*c) && !is_format(*c)).or(before)
 }
 
-/// Whether Markdown is to leave an underscore alone, because it is the first one of a handle. `before` is the text in front of it.
+/// Whether an underscore is no markup, because it begins a handle. `before` is the text in front of it.
 #[must_use]
 pub fn begins_handle(before: &str) -> bool {
     let underscores = before.bytes().rev().take(MAX_HANDLE).take_while(|byte| *byte == b'_').count();
     before[..before.len() - underscores].ends_with(SIGNS)
 }
 
-/// The mention at the start of `range`, at whose end an address may follow.
+/// The mention at the start of `range`. An address may follow the range.
 fn mention_at(text: &str, range: Range<usize>, before: Option<char>) -> Option<Mention> {
     let Range { start, end } = range;
     let name = after_sign(text, start);

@@ -165,7 +165,7 @@ fn seen(letters: &str) -> String {
     skeleton(&bare).map(letter_of).filter(is_seen).collect()
 }
 
-/// Whether the character may be there for its look alone: a symbol, punctuation, a raised or circled letter or digit.
+/// Whether the character may be decoration: a symbol, punctuation, a raised or circled letter or digit.
 fn is_ornament(c: char) -> bool {
     if c.is_ascii_alphanumeric() {
         return false;

@@ -77,7 +77,7 @@ pub fn own_account(identity: &Identity) -> Result<&Account, Refusal> {
     identity.claims.account.as_deref().ok_or(Refusal::Forbidden)
 }
 
-/// Whether a thread takes comments of moderators alone.
+/// Whether a thread takes comments only from moderators.
 #[must_use]
 pub fn is_closed(config: &Config, thread: &Thread, now: Timestamp) -> bool {
     thread.is_closed(config.close_after, now)

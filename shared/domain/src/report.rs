@@ -6,7 +6,7 @@ use crate::avatar::Avatar;
 use crate::ids::{UserId, Visitor};
 use crate::time::{Timestamp, stored};
 
-/// Reports of which a comment keeps an excerpt.
+/// How many reports a comment keeps excerpts of.
 const MAX_EXCERPTS: usize = 3;
 /// Characters of a reason in an excerpt. Lists read it with the comment.
 const MAX_EXCERPT: usize = 100;
@@ -54,7 +54,7 @@ impl Report {
         !self.visitor.0.starts_with(NOBODY)
     }
 
-    /// The moderators' decision about it, by those about the reports of its comment.
+    /// The moderators' decision about it, derived from the decisions about its comment's reports.
     #[must_use]
     pub fn status(&self, resolutions: &[Resolution]) -> ReportStatus {
         let resolved = resolutions.iter().find(|resolution| self.created_at <= resolution.until);

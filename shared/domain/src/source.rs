@@ -23,15 +23,15 @@ const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHRO
 /// rows are filled up to the width of their table, so a short text could have very many.
 const MAX_CELLS: usize = 6_000;
 
-/// What is markup inside of a line, and [`SHIELDS`] in its place.
+/// Characters that are markup inside a line. [`SHIELDS`] replace them.
 const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
 
 /// Noncharacters, which are never typed and which the parser takes for letters.
 const SHIELDS: [char; 8] =
     ['\u{fdd0}', '\u{fdd1}', '\u{fdd2}', '\u{fdd3}', '\u{fdd4}', '\u{fdd5}', '\u{fdd6}', '\u{fdd7}'];
 
-/// Stands for a tilde that is neither before nor after another one. It is punctuation, so that the emphasis around it stays as it is, and
-/// belongs to a script that died out before there was Markdown.
+/// Represents a tilde that is neither before nor after another one. It is punctuation, so that the emphasis around it stays
+/// as it is, and belongs to a script that died out before there was Markdown.
 const LONE_TILDE: char = '\u{10a58}';
 
 /// Markup in one address may change which of the others are text, so they are looked for again; so often at most.
@@ -201,7 +201,7 @@ struct Reader<'a> {
     closing: Vec<Range<usize>>,
     /// How many links, images and code blocks are open.
     verbatim: usize,
-    /// Where the cell of a table ends that is open.
+    /// The end of the open table cell.
     cell_end: usize,
     /// The character just before the next text, if that is text too.
     before: Option<char>,

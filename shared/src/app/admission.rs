@@ -135,7 +135,7 @@ impl App {
         Ok((viewer, read?))
     }
 
-    /// Admits moderators alone.
+    /// Admits only moderators.
     pub async fn admit_moderator(
         &self,
         call: &Call,

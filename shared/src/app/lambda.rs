@@ -29,7 +29,7 @@ pub async fn run(handler: impl Handler) -> ExitCode {
     run_with(Needs::Callers, handler).await
 }
 
-/// The same for a function that may need less.
+/// Like [`run`], for a function that may need less.
 pub async fn run_with(needs: Needs, handler: impl Handler) -> ExitCode {
     start(serve(needs, handler)).await
 }
@@ -81,7 +81,8 @@ impl IntoResponse for Encoded {
     }
 }
 
-/// Answers events of API Gateway by a service of requests. `lambda_http` alone panics where `http::Uri` refuses the query.
+/// Handles events of API Gateway by a service of requests. `lambda_http` on its own panics where `http::Uri` refuses the
+/// query.
 pub fn adapter<S>(service: S) -> EventService<S>
 where
     S: Service<Request, Response = Response<Body>, Error = Error>,

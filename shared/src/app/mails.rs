@@ -56,7 +56,7 @@ impl App {
         self.store.count_asking(network, &name, MAX_OF_NETWORK, self.clock.now()).await
     }
 
-    /// Whose an address is: the recipient of guests' emails to it. `None` when it was sealed under another salt.
+    /// The owner of an address: the recipient of guests' emails to it. `None` if it was sealed under another salt.
     #[must_use]
     pub fn owner(&self, address: &Address) -> Option<Recipient> {
         let keys = self.mail_keys();
@@ -92,8 +92,9 @@ impl App {
         }
     }
 
-    /// Unsubscribes a recipient and the address, whoever else has it, from everything. An address that is merely claimed is
-    /// unsubscribed only with proof of an email there: `confirmed_address_hash` is its [`MailKeys::address`].
+    /// Unsubscribes a recipient from everything, and the address too, for all recipients who have it. An address that is
+    /// merely claimed is unsubscribed only with proof of an email there: `confirmed_address_hash` is its
+    /// [`MailKeys::address`].
     ///
     /// # Errors
     ///

@@ -104,7 +104,7 @@ fn check(claims: &Map<String, Value>, expected: Expected<'_>, now: Timestamp) ->
     if text("sub").is_some_and(is_subject) { Ok(()) } else { Err(BadToken::Subject) }
 }
 
-/// A JSON object without two members of the same name, of which readers would take one or the other.
+/// A JSON object without duplicate names, because readers disagree on which value counts.
 struct Claims(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Claims {

@@ -1,16 +1,16 @@
-//! Deletes comments. One with a live reply, which is a reply that is not rejected, becomes a placeholder. Any other goes in one
-//! transaction with the placeholders above it that it leaves without a live reply. So nothing can become live below a comment
-//! that goes: that takes a transaction which requires the parent. The rejected replies of all of them are unreachable at once,
-//! and a job removes them with what is below them.
+//! Deletes comments. A comment with a live reply, which is one that is not rejected, becomes a placeholder. Any other is
+//! removed, in one transaction with the placeholders above it that it leaves without a live reply. No reply can become live
+//! below a removed comment, because that takes a transaction which requires the parent. The rejected replies of all of them
+//! are unreachable at once, and a job removes them with everything below.
 //!
-//! A decision holds by conditions on what it was made from. Of replies these are their count (`comment::REPLIES`), which changes with the
-//! approved ones, and the guard (`comment::DELETION_GUARD`), which changes when
+//! The transaction requires that the comments are still as they were read. For replies this means their count
+//! (`comment::REPLIES`), which changes with the approved ones, and a guard (`comment::DELETION_GUARD`), which changes when
 //!
-//! - a reply comes that is not approved, or one loses its approval;
-//! - one that is not approved goes from below a placeholder;
-//! - the comment above becomes a placeholder and stays for this one.
+//! - an unapproved reply is added, or a reply loses its approval;
+//! - an unapproved reply below a placeholder is removed;
+//! - the comment above becomes a placeholder that stays because of this comment.
 //!
-//! While the guard is 0, all replies are approved, and none has to be read.
+//! While the guard is 0, all replies are approved, so none has to be read.
 
 use super::comments::{CommentWithAncestors, Plan, in_state, leave_thread, queues};
 use super::keys::{self, Key};
@@ -23,7 +23,7 @@ use crate::domain::list::Order;
 use crate::domain::thread::Thread;
 use crate::error::Fault;
 
-/// Unapproved replies that are read in search of a live one. Where there are more, one of them counts as live.
+/// How many unapproved replies are read in search of a live one. If there are more, one of them counts as live.
 const MAX_READ: usize = 100;
 
 /// A live reply of a comment.
@@ -64,7 +64,7 @@ impl Store {
         }
     }
 
-    /// A live reply of the comment beside one that goes.
+    /// A live reply of the comment other than `going`, which is being removed.
     pub async fn live_reply(&self, comment: &Comment, going: Option<&Comment>) -> Result<LiveReply, Fault> {
         if comment.replies > u64::from(going.is_some_and(Comment::is_approved)) {
             return Ok(LiveReply::Approved);
@@ -130,14 +130,14 @@ impl Store {
         let thread =
             if may_be_pinned { self.thread(&top.thread, Reading::Consistent).await? } else { Thread::default() };
         let mut writes = leave(top, above.next(), &thread);
-        // Their places in the queues and among the hidden replies of one that is gone follow, by the event and the job.
+        // The event and the job remove their entries in the queues and among the hidden replies.
         writes.extend(below.iter().copied().flat_map(remove));
         writes.extend(below.into_iter().chain([top]).filter_map(tombstone));
         Ok(writes)
     }
 }
 
-/// Deletes a comment below which nothing stays, if that is still so.
+/// Deletes a comment that nothing remains below, if that is still true.
 pub fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Vec<Write> {
     let mut writes: Vec<Write> = remove(comment).collect();
     match (comment.is_approved(), parent) {
@@ -168,7 +168,7 @@ fn remove(comment: &Comment) -> impl Iterator<Item = Write> {
     std::iter::once(delete).chain((!comment.is_approved()).then(|| placement::lose_own(comment)))
 }
 
-/// The write on condition that the comment is a placeholder, or none, as it was read, and has the replies that were read.
+/// The write, on condition that the comment is still a placeholder or not, and has the same replies, as when it was read.
 fn as_answered(write: Write, comment: &Comment) -> Write {
     let guard = Some(comment.deletion_guard).filter(|guard| *guard > 0);
     let write = write.still(comment::PLACEHOLDER, comment.is_placeholder.then(yes));

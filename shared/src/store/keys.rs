@@ -1,7 +1,7 @@
 //! Builds and parses every key of the table. `schema` lists the items and what is in them.
 //!
 //! Comments that only their writer may see (unapproved ones) are in the same indexes as others, in partitions that end in
-//! `#visitor`. `placement` decides where a comment stands.
+//! `#visitor`. `placement` decides where a comment is placed.
 
 use std::collections::HashMap;
 
@@ -480,7 +480,7 @@ impl ItemKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
     Everyone,
-    /// The writer's alone: unapproved comments.
+    /// Only the writer's: unapproved comments.
     Own(&'a Visitor),
 }
 

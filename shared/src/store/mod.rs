@@ -104,7 +104,7 @@ impl Store {
         Self { addresses: Some(addresses), ..self }
     }
 
-    /// What was shown before the comments of new writers waited should count as approved. The setting is `SVC_REQUIRE_APPROVAL`.
+    /// Comments that were public before `SVC_REQUIRE_APPROVAL=new` was set should count as approved.
     #[must_use]
     pub fn asking_for_trust(self, asks_for_trust: bool) -> Self {
         Self { asks_for_trust, ..self }
@@ -327,7 +327,7 @@ pub fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }
 
-/// Integers alone: the text of anything else, such as a time, may be no number.
+/// Only integers: the text of anything else, such as a time, may not be a number.
 #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
 pub fn number(value: impl ToString + TryInto<i128>) -> AttributeValue {
     AttributeValue::N(value.to_string())

@@ -30,7 +30,7 @@ const MAX_RESOLUTIONS: usize = 20;
 pub enum Verdict {
     /// Everyone sees it.
     Approve,
-    /// Its writer alone sees it, and reads the grounds.
+    /// Only its writer sees it, with the grounds.
     Reject(Grounds),
     /// Its reports so far are unfounded.
     Dismiss,

@@ -44,7 +44,7 @@ pub fn rank(count: u64, id: CommentId) -> AttributeValue {
     number(i128::from(count) * RANK_STEP + i128::from(id.0))
 }
 
-/// What a change of a count adds to the rank.
+/// The amount that a change of a count adds to the rank.
 pub fn rank_change(change: i64) -> AttributeValue {
     number(i128::from(change) * RANK_STEP)
 }

@@ -196,7 +196,7 @@ impl Store {
         let more = walk.cut(&mut ids, per_page);
         let cursors = walk.cursors(ids.first().copied(), ids.last().copied(), more);
         let mut page = self.comments_with_ancestors(ids).await?;
-        // An index that lags lists a comment that has become a placeholder.
+        // A lagging index may still list a comment that has become a placeholder.
         page.retain(|found| !found.comment.is_placeholder);
         Ok((page, cursors))
     }

@@ -100,13 +100,13 @@ impl Store {
         })
     }
 
-    /// The ban that the walk follows from, as long as it is the writer's.
+    /// The ban that started the walk, as long as it applies to the writer.
     async fn ban_behind(&self, job: &RejectRecent) -> Result<Option<Ban>, Fault> {
         let ban = self.ban_of(&job.author).await?;
         Ok(ban.filter(|(id, _)| *id == job.ban).map(|(_, ban)| ban))
     }
 
-    /// Whether the writer was banned after the latest decision about the comment, which a walk may reject then.
+    /// Whether the writer was banned after the latest decision about the comment, so that a walk may reject it.
     pub(super) async fn is_banned_since_decided(&self, comment: &Comment) -> Result<bool, Fault> {
         let Some(author) = comment.author() else { return Ok(false) };
         Ok(self.ban_of(&author).await?.is_some_and(|(id, _)| id > comment.decided))

@@ -132,7 +132,7 @@ impl Store {
         self.transact(counters.into()).await.map(drop)
     }
 
-    /// Counts a try of a code, before anybody looks at it, and returns the flow with its inbox. `None` when no try is left.
+    /// Counts a try of a code, before the code is checked, and returns the flow with its inbox. `None` when no try is left.
     pub async fn try_code(&self, id: &FlowId, now: Timestamp) -> Result<Option<(Inbox, Flow)>, Fault> {
         let count = |inbox: &mut Inbox| inbox.try_code(&id.nonce, now);
         let (inbox, flow) = self.change_versioned("trying a code", &keys::inbox(&id.inbox), count).await?;
@@ -222,7 +222,7 @@ impl Store {
         if let Some(account) = user.and_then(|user| user.account.as_ref()) {
             let is_new = |address: &&String| inbox.is_none() && account.address.as_ref() != Some(*address);
             let write = match proven.address.as_ref().filter(is_new) {
-                // A provider may say another address than last time.
+                // A provider may return another address than last time.
                 Some(address) => {
                     let account = OwnAccount { address: Some(address.clone()), ..account.clone() };
                     Write::update(key).set(user::ACCOUNT, attribute(&account)?)
@@ -244,7 +244,7 @@ impl Store {
         Ok(is_first.then_some((account.epoch, None)))
     }
 
-    /// The successor of a refresh token, and whose it is. `None` when the session is over; a token that was copied has ended it.
+    /// The successor of a refresh token, and its account. `None` when the session is over; the use of a copied token ends it.
     pub async fn refresh_session(
         &self,
         token: &RefreshToken,

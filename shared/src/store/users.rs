@@ -168,7 +168,7 @@ impl Store {
         if known.subject.is_some() && known.subject != user.subject {
             return UserSync::Other;
         }
-        // A user without a name is known by a ban alone.
+        // A user without a name is in the table only because of a ban.
         let renames = known.name.is_empty() || !user.looks_like(known) && is_newer(identity.issued_at(now), known, now);
         if renames {
             UserSync::New(user)

@@ -1,4 +1,4 @@
-//! Items that count their changes. A change is decided in memory, and written on condition that no other was first.
+//! Items with a version number. A change is decided in memory, and written on condition that no other change came first.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

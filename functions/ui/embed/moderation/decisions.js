@@ -250,7 +250,7 @@ export class Decisions {
     else if (!n && this.app.notices.stays) this.app.notices.hide()
   }
 
-  /** Sends all that waits at once, also while the page goes. */
+  /** Sends everything that waits at once, even while the page is being closed. */
   flush() {
     const all = this.#outbox.takeAll()
     const toggled = all.map(({ toggle }) => toggle && setClosed(this.app, toggle.thread, toggle.closed).catch(() => {}))

@@ -184,7 +184,7 @@ export class CardList extends Cards {
     this.#sizes.observe(element)
   }
 
-  /** Looks whether a newer comment has come, and says so at the button that loads it. An empty list shows whatever has come. */
+  /** Checks for newer comments, and shows the button that loads them. An empty list loads them at once. */
   async look() {
     if (!this.state || this.#loading || this.#isFiltered) return
     const { data } = await this.load('', 1)
@@ -235,7 +235,7 @@ export class CardList extends Cards {
     if (!next) this.#drained()
   }
 
-  /** After the last card: the next page, or the word that there is none. */
+  /** After the last card: the next page, or a note that there is none. */
   async #drained() {
     this.current = null
     if (this.#cursor == null && !this.#loading) this.#showEmpty()

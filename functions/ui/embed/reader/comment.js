@@ -38,7 +38,7 @@ export class CommentView {
     this.showMore()
   }
 
-  /** Shows the comment, or its text alone where that fails: the others show all the same. */
+  /** Shows the comment, or only its text if that fails, so that the others still show. */
   show(comment) {
     this.comment = comment
     try {

@@ -1,6 +1,6 @@
-/** What is behind an element, since grey text alone does not say whether its page is dark. */
+/** The color behind an element, because gray text alone does not show whether the page is dark. */
 
-/** Tells the first sheet of a tree the colour of the nearest place that has one which hides all behind it. @param {any} root */
+/** Sets the background in the first sheet of a tree: the nearest opaque color behind the element. @param {any} root */
 export function showGround({ host, adoptedStyleSheets: [ground] }) {
   let colour
   do colour = getComputedStyle(host).backgroundColor

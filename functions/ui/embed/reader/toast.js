@@ -16,7 +16,7 @@ export class Toast {
 
   theme = ''
 
-  /** Says this to screen readers alone. */
+  /** Announces this to screen readers only. */
   announce(text) {
     if (this.element.matches(':popover-open')) this.element.hidePopover()
     this.element.textContent = text

@@ -1,5 +1,5 @@
 /**
- * Shows what is wrong with the fields of a form, beside them.
+ * Shows the errors of a form beside its fields.
  * @typedef {Record<string, HTMLInputElement | HTMLTextAreaElement>} Fields
  *   by their names in the API, in their order
  */

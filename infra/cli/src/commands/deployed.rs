@@ -29,7 +29,7 @@ pub(super) struct Stack {
 const NO_CREDENTIALS: &str = "there are no credentials in the environment; for a profile or SSO run: \
                               eval \"$(aws configure export-credentials --profile NAME --format env)\"";
 
-/// The configuration of a command for what is deployed. It says what the environment lacks.
+/// The configuration of a command for a deployed stack. Its error names what the environment lacks.
 pub(super) async fn sdk_config() -> Result<SdkConfig, Failure> {
     let sdk = config::sdk_config().await;
     sdk.region().ok_or("AWS_REGION is not set; set it to the region of the stack, such as eu-west-1")?;

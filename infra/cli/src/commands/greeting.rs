@@ -1,4 +1,5 @@
-//! What `cargo local` prints when it can answer: where to look, what to put on a page, and tokens to call the API with.
+//! The text that `cargo local` prints once it is ready: where to look, what to put on a page, and tokens to call the API
+//! with.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -14,8 +15,8 @@ const RESET: &str = "\x1b[0m";
 /// Labels are in a column of this width.
 const WIDTH: usize = 10;
 
-/// Has colours, which the printer strips where they are not supported. Lines with tokens, which are long, come last, and that of
-/// the moderator at the end.
+/// The text has colors, which the printer strips where they are not supported. Lines with tokens are long and come last, the
+/// moderator's at the end.
 pub(super) fn greeting(config: &Config, address: SocketAddr) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
     let site = format!("http://{address}");

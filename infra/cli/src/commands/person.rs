@@ -202,7 +202,7 @@ impl Machine for Kept {
 }
 
 /// The command that empties the edge of the stack that has the table, and does nothing where the stack has none.
-/// `describe-stack-resources` tells of a hundred resources alone, so it is asked for the name of the stack.
+/// `describe-stack-resources` returns at most a hundred resources, so it is only used for the name of the stack.
 fn emptying_the_edge(table: &str) -> String {
     format!(
         "for edge in $(aws cloudformation list-stack-resources --stack-name \"$(aws cloudformation describe-stack-resources \

@@ -12,7 +12,7 @@ use super::BoxFuture;
 
 /// A path of the port that is not a part of the API, such as that of the bucket.
 pub struct Mount {
-    /// Begins with a slash and ends without one. `/` is that path alone.
+    /// Begins with a slash and ends without one. `/` matches only that path.
     pub prefix: String,
     pub handler: Arc<dyn Fn(Request<Bytes>) -> BoxFuture<Response<Bytes>> + Send + Sync>,
 }

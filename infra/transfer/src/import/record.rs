@@ -331,7 +331,7 @@ pub enum RecordState {
     Other,
 }
 
-/// A time that is not valid is `None`, so that it costs its own record alone.
+/// An invalid time is `None`, so that only its own record is lost.
 fn lenient_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.and_then(|text| time::parse_utc(&text)))

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use shared::domain::visible::plain_line;
 
-/// Names in a line of the printed report, which tells the others by their number.
+/// How many names a line of the printed report has. It only counts the others.
 const SHOWN: usize = 5;
 /// Characters of such a name.
 const WIDTH: usize = 100;

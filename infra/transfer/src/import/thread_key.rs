@@ -134,7 +134,7 @@ fn after_scheme(address: &str) -> Option<&str> {
     valid.then_some(rest)
 }
 
-/// Whatever the case; any port, unless `own` names one.
+/// Ignores case. Accepts any port, unless `own` names one.
 fn is_host(own: &str, host: &str) -> bool {
     let name = host
         .rsplit_once(':')

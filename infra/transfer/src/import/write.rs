@@ -330,7 +330,7 @@ impl Importer<'_> {
         }))
     }
 
-    /// The comment with its replies, of which the oldest are inline.
+    /// The comment with its replies. The oldest ones are inline.
     pub(super) fn imported(&self, placed: &Placed) -> Result<Imported, WriteError> {
         let attached = self.attached(placed)?;
         let mut comment = attached.counted_in(self.comment(placed));

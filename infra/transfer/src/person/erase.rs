@@ -160,7 +160,7 @@ impl Eraser<'_> {
         let is_any = !matches.is_empty();
         let erasure = Erasure { store: self.store, person, hashes, clock: &self.clock };
         for found in matches {
-            // First, because the text is the only one that names them.
+            // First, because only the text names them.
             self.erase_images(&found, &links, gone).await?;
             erasure.erase(found, gone).await?;
         }

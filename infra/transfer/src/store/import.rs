@@ -1,10 +1,10 @@
 //! Writes imported comments in bulk.
 //!
 //! A thread without comments is written in batches of final items, replies before their parents, at the price of the items
-//! alone. A journal item says that this is under way, with a hash of the plan: of all that the items and the counts follow
-//! from. The transaction that adds the thread's counts deletes it. When an import ends early, the next one with the same plan
-//! writes the items that are missing and adds the counts. Another plan, of another file or after a comment was deleted, would
-//! add wrong counts: then a recount puts the thread in order, and replies without their parents go.
+//! alone. A journal item says that this is under way, with a hash of the plan: of everything that the items and the counts
+//! follow from. The transaction that adds the thread's counts deletes it. When an import ends early, the next one with the
+//! same plan writes the items that are missing and adds the counts. Another plan, of another file or after a comment was
+//! deleted, would add wrong counts: then a recount puts the thread in order, and replies without their parents go.
 //!
 //! A thread with comments gains each comment in a transaction, parents first, and is counted comment by comment. The journal
 //! item names the last one, which may not have been counted if an import ended early.
@@ -396,7 +396,7 @@ pub async fn pin_imported(store: &Store, thread: &ThreadId, pin: Pin) -> Result<
     store.transact(pinning(Write::update(keys::thread(thread)), pin)?).await.map(drop)
 }
 
-/// Sets what the host application has not said itself about a record.
+/// Sets the attributes of a record that the host application has not set itself.
 pub async fn describe_thread(store: &Store, thread: &ThreadId, about: &Thread) -> Result<(), Fault> {
     let stored = store.thread(thread, Reading::Consistent).await?;
     let new = |stored: &Option<String>, given: &Option<String>| given.clone().filter(|_| stored.is_none()).map(text);

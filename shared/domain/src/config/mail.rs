@@ -42,7 +42,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let accepted = "smtp:// or smtps:// with a host, and user and password where the server wants them; @, :, /, ? and # in \
                     them as %40, %3A, %2F, %3F and %23";
     let read = Url::parse(url.expose()).ok();
-    // Emails and passwords go to other machines by TLS alone.
+    // Emails and passwords go to other machines only by TLS.
     let is_secure = |query: &str| query.split('&').all(|pair| pair == "tls=required" || !pair.starts_with("tls="));
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");

@@ -431,7 +431,7 @@ impl Enrolment {
         };
     }
 
-    /// The refusal of emails alone, where they were stopped.
+    /// The state with only the refusal of emails, if they were stopped.
     pub(super) fn refusal(&self) -> Option<Self> {
         let stopped = Self { status: Status::Off, stopped_at: self.stopped_at, ..Self::default() };
         (self.status == Status::Off).then_some(stopped)

@@ -1,6 +1,6 @@
 //! Codes, the hashes that represent addresses and networks, and refresh tokens. Codes and hashes follow from the visitor salt
 //! (HKDF-SHA256), so that the function `delivery` can compute a code that is stored nowhere. What signs in follows from the
-//! seed, which the function `sign_in` alone has.
+//! seed, which only the function `sign_in` has.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -66,7 +66,7 @@ pub struct Account {
     pub epoch: u64,
 }
 
-/// The id and the subject of the account that has this address. They depend on the address and the salt alone.
+/// The id and the subject of the account that has this address. They depend only on the address and the salt.
 #[must_use]
 pub fn account_of(salt: &Secret, address: &str) -> (UserId, String) {
     UserId::hashed(salt, ISSUER, &email::exact(address))

@@ -1,5 +1,5 @@
-//! Pages of the top-level comments of a thread by a count. The index is read by keys alone, then each comment of the
-//! page with its replies.
+//! Pages of the top-level comments of a thread by a count. Only keys are read from the index, then each comment of the page
+//! with its replies.
 
 use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};

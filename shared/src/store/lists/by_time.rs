@@ -48,7 +48,7 @@ impl Store {
         Ok(FirstPage { page, pin, more, full })
     }
 
-    /// A numbered page: the place of its first parent is found by keys alone. `offset` is at least 1.
+    /// A numbered page: only keys are read to find its first parent. `offset` is at least 1.
     async fn later_page(
         &self,
         list: List<'_>,

@@ -35,7 +35,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
     })
 }
 
-/// The address of a comment is that of its page, with the host, which `pages` do not have.
+/// A comment has the address of its page with the host, which `pages` lack.
 fn thread(value: &Value) -> Thread {
     let url = value.text("url");
     let page = url.split('#').next().unwrap_or_default();

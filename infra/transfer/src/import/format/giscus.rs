@@ -72,7 +72,7 @@ fn total(of: &str, count: &Value) -> Record {
     Record::Part(Part { of: of.to_owned(), total: count.as_u64(), ..Part::default() })
 }
 
-/// A query that asks for one direction alone leaves the other out.
+/// A query for only one direction leaves the other out.
 fn page_info(of: &str, info: &Value) -> Record {
     let is_continued = info.is_object().then(|| [info.flag("hasPreviousPage"), info.flag("hasNextPage")]);
     Record::Part(Part { of: of.to_owned(), is_continued, ..Part::default() })

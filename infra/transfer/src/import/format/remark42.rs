@@ -36,7 +36,7 @@ fn is_about_users(value: &Value) -> bool {
 
 fn comment(value: &Value, zone: &TimeZone) -> Comment {
     let user = value.attribute("user");
-    // `orig` is what was typed. Comments that came from another system have the HTML alone.
+    // `orig` is what was typed. Comments that came from another system have only HTML.
     let (body, format) = match value.body("orig") {
         typed if typed.trim().is_empty() => (value.body("text"), BodyFormat::Html),
         typed => (markdown::from_dialect(&typed, Dialect::REMARK42), BodyFormat::Markdown),

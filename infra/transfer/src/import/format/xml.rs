@@ -40,7 +40,7 @@ pub(super) struct Element {
     pub(super) tag: Tag,
     text: String,
     children: Vec<Element>,
-    /// A value in it was too long, and is not all there.
+    /// A value in it was too long and was cut.
     pub(super) is_oversized: bool,
     /// Characters in it that represent bytes in an unknown encoding.
     replaced: u64,

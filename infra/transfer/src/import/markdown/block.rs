@@ -350,7 +350,7 @@ fn inline(out: &mut Vec<Inline>, element: &Element, depth: usize) {
     }
 }
 
-/// Two codes in a row are one: their marks would run together.
+/// Merges adjacent code spans, because their marks would run together.
 fn push_code(out: &mut Vec<Inline>, code: &str) {
     match out.last_mut() {
         Some(Inline::Code(before)) => before.push_str(code),
@@ -390,7 +390,7 @@ fn link(out: &mut Vec<Inline>, element: &Element, content: Vec<Inline>) {
     }
 }
 
-/// Where a link leads that Disqus counts: `https://disq.us/url?url=ADDRESS%3ASIGNATURE`.
+/// The target of a link that Disqus counts: `https://disq.us/url?url=ADDRESS%3ASIGNATURE`.
 fn behind_disqus(address: &str) -> Option<String> {
     let url = Url::parse(address).ok().filter(|url| url.host_str() == Some("disq.us") && url.path() == "/url")?;
     let (_, signed) = url.query_pairs().find(|(name, _)| name == "url")?;
@@ -473,7 +473,7 @@ fn trimmed(inlines: Vec<Inline>) -> Vec<Inline> {
     out
 }
 
-/// Whether the last text was white space alone, and is gone.
+/// Trims the end of the last text. Returns whether nothing was left of it, in which case it is removed.
 fn trim_end(out: &mut Vec<Inline>) -> bool {
     let Some(Inline::Text(text)) = out.last_mut() else { return false };
     text.truncate(text.trim_end_matches(' ').len());

@@ -118,8 +118,8 @@ impl Staging {
 
     /// Level by level from the top. A reply to a comment at the greatest depth is attached to that comment's parent.
     fn measure_depth(&self) -> rusqlite::Result<()> {
-        // The levels of the source, of which the deepest become the greatest depth at the end. The plus makes SQLite begin
-        // with the parents: most levels are null.
+        // The levels of the source. The deepest become the greatest depth at the end. The plus makes SQLite begin with the
+        // parents: most levels are null.
         let mut next = self.database.prepare(
             "UPDATE comment SET level = ?1 WHERE +level IS NULL AND parent IN (SELECT seq FROM comment WHERE level = ?1 - 1)",
         )?;

@@ -60,7 +60,7 @@ pub struct Erasure<'a> {
 }
 
 impl Erasure<'_> {
-    /// Erases one thing and adds it to `gone`. What is gone already is nothing to do.
+    /// Erases one item and adds it to `gone`. Does nothing if it is gone already.
     pub async fn erase(&self, found: Match, gone: &mut Gone) -> Result<(), Fault> {
         let store = self.store;
         let now = self.clock.now();
@@ -503,7 +503,7 @@ fn without_entry(key: &Key, set: &'static str, id: CommentId) -> Write {
     entry.with(":id", number(id.0))
 }
 
-/// The report keeps its reason alone, and so does the excerpt of it that the comment has.
+/// The report keeps only its reason, and so does its excerpt in the comment.
 fn without_reporter(comment: &Comment, report: Report) -> Result<Vec<Write>, Fault> {
     let excerpts = |excerpts: &Vec<_>| {
         let excerpts = serde_dynamo::to_attribute_value(excerpts);

@@ -488,7 +488,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a hash that is the person's alone is anywhere in the item.
+    /// Whether a hash that belongs only to the person is anywhere in the item.
     fn is_traced(&self, item: &Item) -> bool {
         let known = &self.person.known;
         let visitors =

@@ -1,5 +1,5 @@
-//! What should be in the partition of a comment beside the comment itself: nothing once it is gone, no reports of a
-//! placeholder, and an item for each unapproved reply.
+//! Checks the other items in a comment's partition: none once the comment is gone, no reports of a placeholder, and an item
+//! for each unapproved reply.
 
 use shared::store::keys;
 use shared::store::transaction::Write;

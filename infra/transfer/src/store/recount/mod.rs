@@ -117,8 +117,8 @@ pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault>
     Ok(snapshot.importing.iter().map(unfinished).collect())
 }
 
-/// Checks what imports that ended early have left, to give them up. The repair of each finding puts it in order. Returns
-/// their threads too.
+/// Checks the remains of imports that ended early, in order to abandon these imports. The repair of each finding puts it in
+/// order. Returns their threads too.
 pub async fn check_unfinished(store: &Store, now: Timestamp) -> Result<(Vec<ThreadId>, Vec<Finding>), Fault> {
     let snapshot = snapshot(store).await?;
     let findings = recount(&snapshot, now);
