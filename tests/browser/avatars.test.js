@@ -1,4 +1,4 @@
-/** Pictures of people: whose own there is, and initials for everybody else. */
+/** Avatars: the person's own picture if there is one, initials otherwise. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -11,7 +11,7 @@ const BASE = 'https://www.gravatar.com/avatar/'
 /** @typedef {import('playwright-core').Page} Page */
 
 /**
- * Changes the pictures of all people in answers of the API, and remembers what is asked of Gravatar, which has a picture of nobody.
+ * Changes all pictures in responses of the API, and records the requests to Gravatar, which has no pictures here.
  * @param {string} avatar @param {string[]} asked
  */
 const withAvatar = (avatar, asked) => async (/** @type {Page} */ page) => {
@@ -33,7 +33,7 @@ const withAvatar = (avatar, asked) => async (/** @type {Page} */ page) => {
 /** @param {Page} page */
 const letters = (page) => page.locator('article .avatar').allTextContents()
 
-/** Pictures that the service has stored for nobody in particular. */
+/** Pictures that the service has stored for no one in particular. */
 const GENERIC = ['', `${BASE}?d=mp`, 'https://www.gravatar.com/avatar?d=mp', 'https://secure.gravatar.com/avatar/?s=80&d=mp', 'http://gravatar.com/avatar/?d=mm&f=y']
 for (const avatar of GENERIC) {
   test(`who has the picture “${avatar}” has initials, and nothing is requested`, async (t) => {

@@ -5,7 +5,7 @@ import { LocalServer } from './world.js'
 /** The seconds of a directive. @param {string} control @param {string} name */
 const seconds = (control, name) => Number(control.match(new RegExp(`(?<![\\w-])${name}=(\\d+)`))?.[1] ?? 0)
 
-/** Seconds for which a shared cache asks nobody. @param {string} control */
+/** How many seconds a shared cache serves it without a request. @param {string} control */
 const freshness = (control) => seconds(control, control.includes('s-maxage') ? 's-maxage' : 'max-age')
 
 export class Cache extends LocalServer {
@@ -22,7 +22,7 @@ export class Cache extends LocalServer {
 
   /** @override @type {LocalServer['respond']} */
   async respond({ url = '', method, headers }, response) {
-    // What is asked with a token is nobody else's.
+    // A response to a token is not shared.
     const key = method === 'GET' && !headers.authorization ? url : ''
     const kept = this.#kept.get(key)
     const age = kept ? this.#now() - kept.at : Infinity

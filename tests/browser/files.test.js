@@ -1,4 +1,4 @@
-/** What becomes of what is pasted, dropped or chosen: text stays text, a picture is uploaded, and one that is too large is not. */
+/** Pasted, dropped and chosen content: text stays text, a picture is uploaded, and one that is too large is not. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -32,7 +32,7 @@ const PICTURES = {
 }
 
 /**
- * Gives the text field a picture with what comes beside it, and answers whether the browser was kept from inserting that.
+ * Gives the text field a picture with what comes beside it, and returns whether the browser was kept from inserting that.
  * @param {import('playwright-core').Page} page @param {'paste' | 'drop'} type @param {Content} content
  */
 const give = (page, type, content) =>

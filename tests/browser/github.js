@@ -34,7 +34,7 @@ export class GitHub extends LocalServer {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer || {}))
   }
 
-  /** The page for whoever is signed in there. @param {URLSearchParams} asked */
+  /** The page for a user who is signed in there. @param {URLSearchParams} asked */
   #consent(asked) {
     const code = randomUUID()
     this.#asked.set(code, asked)

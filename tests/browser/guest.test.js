@@ -8,7 +8,7 @@ const KEY = /^[\w-]{43}$/
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Writes as a guest, and answers the comment's id. @param {Page} page @param {string} body */
+/** Writes as a guest, and returns the comment's id. @param {Page} page @param {string} body */
 async function write(page, body) {
   await page.getByPlaceholder('Write a comment…').fill(body)
   await page.getByLabel('Your name').fill('Zoë')

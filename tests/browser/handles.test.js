@@ -1,4 +1,4 @@
-/** The widget and the service agree on handles, and on where a text mentions somebody. */
+/** The widget and the service agree on handles, and on where a text mentions someone. */
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

@@ -85,7 +85,7 @@ test('on the moderators’ page, images of comments that are not approved load w
 
   const { page } = await moderate(t)
   const waiting = card(page, 'Undecided')
-  // The comment that is answered is approved, so its image loads at once.
+  // The comment that is replied to is approved, so its image loads at once.
   await images.asked(`${from}/approved`)
   for (const text of ['Edited: casino', 'An answer to a refused one']) await card(page, text).getByRole('button', { name: 'Load image: x' }).waitFor()
   assert.deepEqual(asked(), ['approved'])

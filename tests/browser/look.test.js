@@ -20,7 +20,7 @@ async function branch(record, count) {
   return comments
 }
 
-/** Changes what the list answers. @param {(json: any) => void} change */
+/** Changes the response of the list. @param {(json: any) => void} change */
 const changed = (change) => (/** @type {import('playwright-core').Page} */ page) =>
   page.route(/\/comments\?/, async (route) => {
     const response = await route.fetch()

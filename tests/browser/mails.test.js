@@ -22,7 +22,7 @@ async function violations(page, place) {
 
 const member = (/** @type {number} */ id) => token(id, 'Ada', { email: `ada${id}@example.org` })
 
-/** The first mail to this address. It is sent by events of the table, so it may take a moment. @param {string} address */
+/** The first email to this address. It is sent by events of the table, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()
@@ -31,7 +31,7 @@ async function mailTo(address) {
   }
 }
 
-/** The address of a page of ours in a mail. @param {string} mail @param {RegExp} purpose */
+/** The address of a page of ours in an email. @param {string} mail @param {RegExp} purpose */
 const linkIn = (mail, purpose) => `${w.service.api}/mail/${mail.match(new RegExp(`api.example.org/svc/api/v1/mail/(${purpose.source}[^\\s&"]+)`))?.[1]}`
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {

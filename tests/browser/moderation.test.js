@@ -809,7 +809,7 @@ test('decisions that are being sent when the page goes are sent', async (t) => {
   await card(page, 'Sent at the last moment').waitFor()
   await page.waitForLoadState('networkidle')
   await press(page, 'a')
-  // The log, which is read before decisions are sent, does not answer.
+  // The log, which is read before decisions are sent, does not respond.
   const asked = page.waitForRequest(/moderation.log/)
   await page.route(/moderation.log/, () => {})
   await page.clock.runFor(5_100)

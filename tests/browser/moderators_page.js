@@ -32,21 +32,21 @@ export async function press(page, ...keys) {
   for (const key of keys) await page.keyboard.press(key)
 }
 
-/** Lets the time for an undo pass, and waits until the service has answered. @param {Page} page @param {number} [time] */
+/** Lets the time for an undo pass, and waits until the service has responded. @param {Page} page @param {number} [time] */
 export async function deliver(page, time = 5_100) {
   const answer = page.waitForResponse((response) => response.request().method() === 'POST')
   await page.clock.runFor(time)
   await (await answer).finished()
 }
 
-/** Decisions reach nobody, however long what follows them takes. @param {Page} page */
+/** No decision reaches the service, however long what follows it takes. @param {Page} page */
 export const decideNothing = (page) => page.route(/moderation\/comments$/, (route) => route.fulfill({ json: { data: { failed: [] } } }))
 
 /** @param {Page} page @param {string} name */
 export const tab = (page, name) => page.getByRole('tab', { name, exact: true }).click()
 
 /**
- * Waits until the API answers what `is` accepts, and gives the last answer.
+ * Waits until the API returns what `is` accepts, and returns the last response.
  * @template T @param {() => Promise<T>} ask @param {(answer: T) => boolean} is @param {number} [patience] milliseconds
  */
 export async function until(ask, is, patience = 20_000) {

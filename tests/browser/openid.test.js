@@ -25,7 +25,7 @@ class OpenId extends LocalServer {
     this.#handler(request, response)
   }
 
-  /** Whoever logs in has a name with the login. */
+  /** A user who logs in has a name with the login. */
   #provider() {
     const redirect_uris = [w, another].map(({ service }) => `${service.api}/sign_in/callback/oidc`)
     const claims = (/** @type {string} */ sub) => ({ sub, name: `${sub} of the company` })

@@ -92,7 +92,7 @@ function state(name, options, act) {
   }
 }
 
-/** Changes what the list answers. @param {(json: any) => void} change */
+/** Changes the response of the list. @param {(json: any) => void} change */
 const changed = (change) => async (/** @type {import('playwright-core').Page} */ page) => {
   await prepare(page)
   await page.route(/\/comments\?/, async (route) => {

@@ -116,7 +116,7 @@ test('with function and table stopped, a cache that honours the headers still sh
   for (const address of addresses) await shows(address, 'Here before the outage.')
   assert.equal((await fetch(`${api}/posts/1/comments`)).status, 200)
   await service.stop()
-  // Fresh, then stale while it is asked for, then stale because nothing answers.
+  // Fresh, then stale while it is fetched again, then stale because the service fails.
   for (const later of [0, 100, 7_200]) {
     cache.later = later
     for (const address of addresses) await shows(address, 'Here before the outage.')

@@ -1,4 +1,4 @@
-/** What the tests of signing in share: codes from mails, and sessions. */
+/** Shared by the tests of signing in: codes from emails, and sessions. */
 
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -50,7 +50,7 @@ export function people(w) {
     return answer && JSON.parse(answer).data
   }
 
-  /** A session of somebody who has signed in elsewhere. @param {string} email @param {string | null} [name] @returns {Promise<any>} */
+  /** A session of someone who has signed in elsewhere. @param {string} email @param {string | null} [name] @returns {Promise<any>} */
   async function session(email, name = 'Ada') {
     const network = `127.0.2.${(networks += 1)}`
     const { flow } = await call(network, 'POST', 'sign_in', { email })

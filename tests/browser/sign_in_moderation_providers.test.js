@@ -28,7 +28,7 @@ const focused = (page) =>
     return element instanceof HTMLInputElement ? element.labels?.[0]?.textContent : element?.textContent
   })
 
-/** Opens the page for somebody who has an account at GitHub. */
+/** Opens the page for someone who has an account at GitHub. */
 let accounts = 100
 /** @param {import('node:test').TestContext} t @param {{ id?: number, of?: typeof w, hash?: string } & Record<string, any>} [options] */
 async function open(t, { id = (accounts += 1), of = w, hash = '', ...options } = {}) {

@@ -23,7 +23,7 @@ const failure = (/** @type {Page} */ page) => page.getByRole('alert').getByText(
 /** Waits until this has the focus. @param {import('playwright-core').Locator} element */
 const focused = (element) => element.and(element.page().locator(':focus')).waitFor()
 
-/** Everybody has an account of their own there. */
+/** Everyone has a separate account there. */
 let accounts = 100
 
 /** Opens a thread for a stranger. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]> & { of?: typeof w }} [options] */

@@ -123,7 +123,7 @@ test('a body that makes the browser fail shows as text', async (t) => {
 /** @param {string} html */
 const unescape = (html) => html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
 
-/** The first mail to this address. It is sent by events of the table, so it may take a moment. @param {string} address */
+/** The first email to this address. It is sent by events of the table, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()

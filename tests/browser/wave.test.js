@@ -39,7 +39,7 @@ async function stop(page) {
     const isLast = await page.locator('article', { hasText: HONEST }).count()
     await type(...(isLast ? ['b'] : ['*', 'b']))
     await dialog.waitFor()
-    // What becomes of their comments is remembered after that.
+    // The choice for their comments is remembered after that.
     if (isFirst) await type('ArrowDown')
     await type('Enter')
     // Each writer is a request, while the service rejects what those before wrote, and the next comment may be on the fortieth page.

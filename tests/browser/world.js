@@ -91,7 +91,7 @@ export const newRecord = () => randomUUID()
 /** A script that lets seconds pass as hundredths of them, where a page waits for more than five. */
 export const HASTE = 'const timeout = setTimeout; window.setTimeout = (act, wait) => timeout(act, wait > 5000 ? wait / 100 : wait)'
 
-/** A server on a port of its own, which answers by `respond`. */
+/** A server on its own port, which responds by `respond`. */
 export class LocalServer {
   #server = createServer((request, response) => this.respond(request, response))
 
@@ -254,7 +254,7 @@ export function world(settings, flags) {
 }
 
 /**
- * Holds requests back until what it answers is called.
+ * Holds requests back until the function that it returns is called.
  * @param {import('playwright-core').Page} page @param {RegExp} pattern
  */
 export async function hold(page, pattern) {
@@ -292,7 +292,7 @@ export async function isVisitor(page, name) {
 }
 
 /**
- * Does what makes somebody else the visitor, and waits until the thread is shown again.
+ * Does what changes the visitor, and waits until the thread is shown again.
  * @param {import('playwright-core').Page} page @param {() => Promise<any>} change
  */
 export async function becoming(page, change) {

@@ -222,7 +222,7 @@ test('a draft outlives the page, for each thread by itself, until it is sent', a
   assert.equal(await text.inputValue(), '')
 })
 
-/** Somebody else is at the device, as the host says. @param {import('playwright-core').Page} page @param {string | null} auth */
+/** Someone else is at the device, according to the host. @param {import('playwright-core').Page} page @param {string | null} auth */
 async function become(page, auth) {
   const text = page.getByPlaceholder('Write a comment…')
   const before = await text.elementHandle()

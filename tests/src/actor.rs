@@ -140,7 +140,7 @@ impl Actor {
         self.try_at(method, uri, body).await.unwrap_or_else(|error| panic!("{uri}: {error:?}"))
     }
 
-    /// Does what [`Self::send`] does. None when the service is gone before its answer is whole.
+    /// Does what [`Self::send`] does. None when the service is gone before its response is whole.
     pub async fn try_send(&self, method: Method, path: &str, body: &Value) -> Option<TestResponse> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.try_at(method, &format!("/{}/{path}", self.prefix), body).await.ok()
@@ -166,7 +166,7 @@ impl Actor {
         Ok(reply)
     }
 
-    /// Fails when the answer holds anything that only this caller knows.
+    /// Fails when the response contains anything that only this caller knows.
     #[track_caller]
     fn look_through(&self, reply: &TestResponse) {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
@@ -297,14 +297,14 @@ impl Actor {
     }
 }
 
-/// What a member chooses to be told by mail: these of the switches, and no others.
+/// Sets a member's email notifications: only these switches are on.
 #[must_use]
 pub fn wants(on: &[&str]) -> Value {
     let is_on = |name: &str| on.contains(&name);
     json!({ "replies": is_on("replies"), "mentions": is_on("mentions"), "own_records": is_on("own_records") })
 }
 
-/// A guest's comment with name and e-mail address.
+/// A guest's comment with name and email address.
 #[must_use]
 pub fn by_guest(body: &str) -> Value {
     json!({ "body": body, "guest_name": "Grace", "guest_email": "grace@example.org" })

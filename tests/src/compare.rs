@@ -1,4 +1,4 @@
-//! Compares answers.
+//! Compares responses.
 
 use std::collections::BTreeSet;
 

@@ -32,9 +32,9 @@ enum Fault {
     Conflict,
     Broken,
     TimedOut,
-    /// The request is carried out, but its answer gets lost.
+    /// The request is carried out, but its response gets lost.
     Dropped,
-    /// Refused for good: nobody tries again.
+    /// Refused permanently: no retry.
     Denied,
     /// Half of a batch is left over.
     Partial,
@@ -146,7 +146,7 @@ impl Faults {
         set(&self.state.unreachable, partition);
     }
 
-    /// The next request that names an item whose partition key begins with this is carried out, but its answer gets lost.
+    /// The next request that names an item whose partition key begins with this is carried out, but its response gets lost.
     pub fn lose_answer(&self, partition: &'static str) {
         set(&self.state.losing, partition);
     }
@@ -355,7 +355,8 @@ impl HttpConnector for Faulty {
     }
 }
 
-/// The answer of a table that carries nothing out. None when the fault is of another kind, or this operation cannot meet it.
+/// The response of a table that carries nothing out. None when the fault is of another kind, or this operation cannot meet
+/// it.
 fn refusal(fault: Fault, operation: &str, body: &str) -> Option<HttpResponse> {
     let kind = |name: &str| json!({ "__type": format!("com.amazonaws.dynamodb.v20120810#{name}") });
     match (fault, operation) {

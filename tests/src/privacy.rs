@@ -1,4 +1,4 @@
-//! Searches every line that the service logs and every answer in the tests for secrets, tokens, addresses and e-mail
+//! Searches every line that the service logs and every response in the tests for secrets, tokens, addresses and email
 //! addresses.
 
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use crate::settings::{SALT, SECRET, SEED};
 /// Begins every guest's key in the tests.
 pub(crate) const KEY: &str = "key-of-";
 
-/// Signs of a secret, a token, a guest's key, an actor's address, an actor's user agent and an e-mail address in a log line.
+/// Signs of a secret, a token, a guest's key, an actor's address, an actor's user agent and an email address in a log line.
 const TRACES: [&str; 8] = [SECRET, SALT, SEED, "eyJ", KEY, "10.0.", "browser/", "@"];
 /// Characters of a secret that is looked for as a word. Shorter ones are in many lines.
 const MIN_WORD: usize = 8;
@@ -36,7 +36,7 @@ pub fn lines_logged() -> u64 {
     LINES.get()
 }
 
-/// Forbids this address in all later answers, since the service has received it.
+/// Forbids this address in all later responses, since the service has received it.
 pub(crate) fn hide_email(email: &str) {
     // Tests send wrong ones too.
     if email.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.')) {

@@ -1,4 +1,4 @@
-//! Somebody else's service, which is told by webhooks: a real HTTP server on this machine.
+//! Another service, which receives webhooks: a real HTTP server on this machine.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

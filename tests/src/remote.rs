@@ -49,7 +49,7 @@ impl Remote {
         Actor::at(&self.url, &self.client)
     }
 
-    /// The `number`th user of this run, with a name that nobody else has.
+    /// The `number`th user of this run, with a unique name.
     #[must_use]
     pub fn user(&self, number: u64, name: &str) -> Actor {
         self.signed_in(number, name, &[])
@@ -72,7 +72,7 @@ impl Remote {
         format!("{name} {}", self.run)
     }
 
-    /// The answer of any absolute address to anybody.
+    /// The response of any absolute address, without a token.
     pub async fn fetch(&self, url: &str) -> TestResponse {
         let request = Request::get(url).body("").expect("an absolute address");
         let answer = self.client.send(request).await.unwrap_or_else(|error| panic!("{url}: {error:?}"));

@@ -1,4 +1,4 @@
-//! An answer, and the assertions that tests make about it. Each failure shows the answer.
+//! A response, and the assertions that tests make about it. Each failure shows the response.
 
 use std::io::Read;
 
@@ -25,7 +25,7 @@ impl TestResponse {
         let cost = response.extensions().get().copied().unwrap_or_default();
         let (head, body) = response.into_parts();
         let mut text = Vec::new();
-        // An answer to HEAD has the encoding of a body that it does not have.
+        // A response to HEAD has the encoding of a body that it does not have.
         let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
         if is_gzip && !body.is_empty() {
             GzDecoder::new(body.as_ref()).read_to_end(&mut text).expect("the body is gzip");

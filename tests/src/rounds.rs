@@ -1,4 +1,4 @@
-//! A connection whose calls end together: an answer is held until every call that began before it has one. So the trips of a
+//! A connection whose calls end together: a response is held until every call that began before it has one. So the trips of a
 //! request do not depend on how long its calls take.
 
 use std::sync::Arc;
@@ -20,11 +20,11 @@ pub(crate) struct Rounds {
 #[derive(Debug, Default)]
 struct RoundState {
     round: u64,
-    /// Calls without an answer. The round ends when there are none.
+    /// Calls without a response. The round ends when there are none.
     unanswered: usize,
 }
 
-/// A call without an answer. It has one, or nobody waits for one any more, when this is dropped.
+/// A call without a response. When this is dropped, the response has come or is no longer awaited.
 struct Unanswered(Arc<watch::Sender<RoundState>>);
 
 impl Drop for Unanswered {

@@ -11,10 +11,10 @@ use tempfile::NamedTempFile;
 
 use crate::Actor;
 
-/// The longest wait for an answer, on a slow machine.
+/// The longest wait for a response, on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// `program` with these arguments, and without the settings of whoever runs the tests: those of the service and of AWS.
+/// `program` with these arguments, and without the settings in the environment of the tests: those of the service and of AWS.
 #[must_use]
 pub fn command(program: &str, words: &[&str]) -> Command {
     let mut command = Command::new(program);
@@ -89,7 +89,7 @@ impl Service {
         self.guest().with_token(self.said("member"))
     }
 
-    /// Somebody who calls this address.
+    /// A caller of this address.
     #[must_use]
     pub fn at(&self, url: &str) -> Actor {
         Actor::at(&url.parse::<Uri>().expect("an address"), &self.client)

@@ -1,4 +1,4 @@
-//! The settings of every world, and those of mails and of sign-in.
+//! The settings of every world, and those of email and sign-in.
 
 /// 2050-01-02T03:04:05Z. Far ahead, because the engine removes expired items by the real clock.
 pub const START: i64 = 2_524_705_445_000;
@@ -6,7 +6,7 @@ pub const TABLE: &str = "comments";
 pub const SECRET: &str = "the secret that signs all the tokens";
 pub const SALT: &str = "the salt of visitors";
 pub(crate) const SEED: &str = "the seed that signs our own tokens";
-/// Settings with which people are told of comments by mail.
+/// Settings that turn on email notifications.
 pub const MAIL: [(&str, &str); 5] = [
     ("SVC_SUBSCRIPTIONS", "true"),
     ("SVC_MAIL_FROM", "comments@example.org"),

@@ -122,7 +122,7 @@ struct Turns {
     waiting: [Vec<(Call, oneshot::Sender<()>)>; FREE],
     released: usize,
     made: Vec<(usize, Call)>,
-    /// Who wants to know of calls that come and are made, which happens in tasks of their own.
+    /// Listeners for calls that arrive and are made, in separate tasks.
     scheduler: Option<Waker>,
 }
 
@@ -186,7 +186,7 @@ pub struct Task {
     event: Value,
 }
 
-/// The messages that nobody has handled, in the order in which they came, and the time.
+/// The unhandled messages, oldest first, and the time.
 #[derive(Clone, Default)]
 struct Messages {
     sent: Arc<Mutex<Vec<Task>>>,
@@ -196,7 +196,7 @@ struct Messages {
 impl Transport for Messages {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
         let body: Value = serde_json::from_str(request.body()).unwrap_or_default();
-        // Nobody is there whom webhooks could call.
+        // Webhooks have no receiver here.
         let is_sent = |message: &&str| !message.contains(r#""Type":"Webhook""#);
         if let Some(message) = body["MessageBody"].as_str().filter(is_sent) {
             let handler = if body["QueueUrl"] == Queues::url(JOBS) { "jobs" } else { "delivery" };
@@ -231,7 +231,7 @@ pub struct Stage {
     pub services: Services,
 }
 
-/// An instance of the service, which knows nothing of earlier requests.
+/// An instance of the service without state from earlier requests.
 pub struct Instance {
     pub app: Arc<App>,
     gateway: Gateway,
@@ -285,8 +285,8 @@ impl Stage {
         self.messages.now.fetch_add(i64::try_from(time.as_millis()).expect("a short time"), Ordering::Relaxed);
     }
 
-    /// The next call of each instance: of those that it makes at once, the first in their own order. `None` while one that was released is not made yet.
-    /// Whoever asks is woken when that changes.
+    /// The next call of each instance: of those that it makes at once, the first in their own order. `None` while one that
+    /// was released is not made yet. Waiters are woken when that changes.
     #[must_use]
     pub fn next(&self, scheduler: &Waker) -> Option<[Option<Call>; FREE]> {
         let mut turns = locked(&self.turns);

@@ -56,7 +56,7 @@ impl World {
         comment.id.0
     }
 
-    /// Deletes a comment, whoever wrote it.
+    /// Deletes a comment, regardless of its writer.
     pub async fn delete(&self, id: u64) {
         let found =
             self.store().comment_with_ancestors(CommentId(id), Reading::Consistent).await.expect("the table answers");

@@ -1,6 +1,6 @@
 //! Amazon's own engine beside the embedded one, when `SECOND_ENGINE` is the address of `DynamoDB` Local. Both receive the
-//! first requests of a table, one at a time, and must answer alike. The service gets Amazon's answer. The embedded engine feeds
-//! the table's stream, and counts the units of writes, which `DynamoDB` Local does not count as AWS does.
+//! first requests of a table, one at a time, and must answer alike. The service gets Amazon's response. The embedded engine
+//! feeds the table's stream, and counts the units of writes, which `DynamoDB` Local does not count as AWS does.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -69,7 +69,7 @@ impl Engines {
         store::client::build(engine.client_builder().http_client(http))
     }
 
-    /// From now on the embedded engine has the table alone, since somebody changes it there.
+    /// From now on only the embedded engine has the table, because it is changed directly there.
     pub(crate) fn leave_the_second(&self) {
         if let Self::Both(twin) = self {
             twin.left.store(0, Ordering::Relaxed);
@@ -199,7 +199,7 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        // A request without an answer could still arrive, in the table of another test.
+        // A request without a response could still arrive, in the table of another test.
         if *self.has_table.get_mut() && *self.unanswered.get_mut() == 0 {
             let access_key = std::mem::take(&mut self.access_key);
             FREE.lock().unwrap_or_else(PoisonError::into_inner).push(access_key);
@@ -209,7 +209,7 @@ impl Drop for Account {
 
 impl HttpConnector for Twin {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        // Whoever asks may be killed meanwhile. A request that one engine has must reach the other.
+        // The caller may be killed meanwhile. A request that one engine has must reach the other.
         let answered = tokio::spawn(access::as_caller(self.clone().answer(request)));
         HttpConnectorFuture::new(async {
             answered.await.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
@@ -221,7 +221,7 @@ fn parse(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap_or_default()
 }
 
-/// The kind of an error; empty for an answer.
+/// The kind of an error; empty for a response.
 fn kind(answer: &Value) -> &str {
     answer["__type"].as_str().and_then(|kind| kind.rsplit('#').next()).unwrap_or_default()
 }
@@ -237,7 +237,7 @@ fn alike_so_far(one: &Value, other: &Value) -> bool {
     one.len().abs_diff(other.len()) <= 1 && one.iter().zip(other).all(|(one, other)| one == other)
 }
 
-/// The parts of an answer that both engines must agree on.
+/// The parts of a response that both engines must agree on.
 fn plain(answer: &Value) -> Value {
     match kind(answer) {
         "" => ordered(answer),
@@ -249,7 +249,7 @@ fn plain(answer: &Value) -> Value {
     }
 }
 
-/// The answer without the fields that each engine counts in its own way, and with sets in one order.
+/// The response without the fields that each engine counts in its own way, and with sets in one order.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

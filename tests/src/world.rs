@@ -67,7 +67,7 @@ enum Connection {
 }
 
 impl Connection {
-    /// None behind faults, which only the embedded engine knows.
+    /// None with faults, which only the embedded engine supports.
     fn engines(&self) -> Option<&Engines> {
         match self {
             Self::Direct(engines) | Self::InRounds(Rounds { engines, .. }) => Some(engines),
@@ -216,7 +216,7 @@ impl World {
         }
     }
 
-    /// Serves HTTP until the runtime ends. Calls `log` after every answer.
+    /// Serves HTTP until the runtime ends. Calls `log` after every response.
     pub fn serve(&self, listener: TcpListener, log: impl Fn(&Exchange) + Clone + Send + Sync + 'static) {
         tokio::spawn(self.stack.gateway.clone().serve(listener, Front::default(), std::future::pending(), log));
     }
@@ -226,7 +226,7 @@ impl World {
         &self.stack.roles
     }
 
-    /// Somebody without a token, at their own address.
+    /// A caller without a token, at a separate address.
     pub fn guest(&self) -> Actor {
         let number = self.strangers.fetch_add(1, Ordering::Relaxed);
         Actor::new(&self.stack.gateway, &self.prefix, number)
@@ -242,7 +242,7 @@ impl World {
         self.claiming(&json!({ "sub": "1", "name": "Mod", "roles": ["moderator"] }))
     }
 
-    /// User 13, banned for good.
+    /// User 13, banned permanently.
     pub async fn banned(&self) -> Actor {
         let user = self.user(13, "Mallory");
         user.get("ui").await.ok(200);
@@ -317,7 +317,7 @@ impl World {
         created
     }
 
-    /// The answer of the bucket at the address of an image.
+    /// The response of the bucket at the address of an image.
     pub async fn fetch(&self, url: &str) -> TestResponse {
         self.fetch_by(Method::GET, url, "").await
     }
@@ -327,7 +327,7 @@ impl World {
         self.guest().send_at(method, &format!("/{MEDIA}{path}"), body.to_owned()).await
     }
 
-    /// The mails that were sent, oldest first.
+    /// The emails that were sent, oldest first.
     pub fn mails(&self) -> Vec<SentMail> {
         self.outbox.mails().expect("the folder of mails can be read")
     }
@@ -366,8 +366,8 @@ impl World {
         self.deliver_until(messages, is_killed).await
     }
 
-    /// Hands a message about a recipient to a function that is killed when the mail server has taken a mail, before the function
-    /// does anything else.
+    /// Hands a message about a recipient to a function that is killed when the mail server has accepted an email, before the
+    /// function does anything else.
     pub async fn deliver_until_sent(&self, recipient: &str) {
         let before = self.mails().len();
         let lived = self.deliver_until(&[delivery_message(recipient)], || self.mails().len() > before).await;
@@ -415,12 +415,12 @@ impl World {
         self.finish_jobs().await;
     }
 
-    /// The mail server refuses the next `count` mails.
+    /// The mail server refuses the next `count` emails.
     pub fn refuse_mails(&self, count: u64) {
         self.outbox.refuse(count);
     }
 
-    /// The mail server refuses mails to this address for good.
+    /// The mail server permanently refuses emails to this address.
     pub fn reject_mails_to(&self, address: &str) {
         self.outbox.reject(address);
     }
@@ -515,14 +515,14 @@ fn delivery_message(recipient: &str) -> String {
     json!({ "Type": "Mail", "recipient": recipient }).to_string()
 }
 
-/// The code to sign in that a mail has.
+/// The sign-in code in an email.
 #[must_use]
 pub fn code(mail: &SentMail) -> String {
     let is_code = |line: &&str| line.len() == 8 && line.bytes().all(|b| b.is_ascii_digit());
     mail.text.lines().find(is_code).unwrap_or_else(|| panic!("no code in {}", mail.text)).to_owned()
 }
 
-/// A token of a link that stops the mails of user 7.
+/// The token of a link that unsubscribes user 7.
 #[must_use]
 pub fn mail_token() -> String {
     let link = Link { recipient: UserId(7).into(), purpose: Purpose::Stop { thread: None } };

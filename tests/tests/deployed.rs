@@ -21,12 +21,12 @@ const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
 const PAGE: &str = "https://blog.example";
 /// Moderates the service of this process.
 const OWNER: &str = "owner@example.org";
-/// Amazon SES takes mails to it, in its sandbox too.
+/// Amazon SES accepts emails to it, in its sandbox too.
 const NOBODY: &str = "success@simulator.amazonses.com";
 /// The longest wait for indexes, and for the function behind the table's stream.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks again until the answer is right.
+/// Asks again until the response is right.
 async fn soon<A: Future<Output = TestResponse>>(
     ask: impl Fn() -> A,
     right: impl Fn(&TestResponse) -> bool,
@@ -171,7 +171,7 @@ impl<'a> Walk<'a> {
         self.guest.post("mail/x", json!({})).await.ok(404);
     }
 
-    /// As far as one gets who does not know the code.
+    /// A sign-in, as far as it goes without the code.
     async fn signing_in(&self) {
         let is_on = self.guest.get("ui").await.ok(200).data()["sign_in"] == true;
         let post = async |path: &str, body: Value, status: u16| {
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
         post("sign_in/finish", json!({ "flow": "nothing", "code": "12345678" }), 422).await;
         post("sign_in/refresh", json!({ "refresh_token": "nothing" }), 422).await;
         post("sign_in/end", json!({ "refresh_token": "nothing" }), 204).await;
-        // The name of a user whom the host signs comes from the token.
+        // The name of a user with the host's token comes from the token.
         let named = self.cast.joy.put("me/name", json!({ "name": "Eve" })).await;
         named.ok(if is_on { 403 } else { 404 });
     }

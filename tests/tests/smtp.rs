@@ -1,4 +1,4 @@
-//! Mails by a real SMTP server, `smtp/server.py`. `.ci/run smtp` runs these tests; they need Python with `aiosmtpd`, and a
+//! Emails by a real SMTP server, `smtp/server.py`. `.ci/run smtp` runs these tests; they need Python with `aiosmtpd`, and a
 //! certificate of `localhost` in `SMTP_CERTIFICATE`, with its key in `SMTP_KEY`.
 
 use std::fs;

@@ -1,5 +1,5 @@
-//! Any HTTP request, from the gateway's event to the table and back: a line with method and address, lines with headers,
-//! then the body. No answer is a 5xx, and every refusal is in the envelope of errors.
+//! Any HTTP request, from the gateway's event to the table and back: a line with method and address, lines with headers, then
+//! the body. No response is a 5xx, and every refusal is in the envelope of errors.
 #![no_main]
 
 use std::cell::RefCell;
@@ -76,7 +76,7 @@ fuzz_target!(|data: &[u8]| {
         let answer = service.runtime.block_on(service.stack.gateway.call(request, Ipv4Addr::new(10, 0, 0, 7).into()));
         let (status, body) = (answer.status().as_u16(), answer.body());
         assert!(status < 500, "{status}: {body:?}");
-        // Compressed answers, and those of API Gateway itself, look different.
+        // Compressed responses, and those of API Gateway itself, look different.
         if (400..500).contains(&status) && !answer.headers().contains_key("content-encoding") {
             let json: Value = serde_json::from_slice(body).expect("JSON");
             let envelope = json["message"].is_string() && json["code"].is_string() && json["errors"].is_object();

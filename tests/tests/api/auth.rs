@@ -364,7 +364,7 @@ async fn read_only_refuses_every_write_and_no_read() {
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
     let closed = world.again(&[("SVC_READ_ONLY", "true")]);
-    // A preview writes nothing, and nobody is kept from stopping mails or from signing in.
+    // A preview writes nothing, and unsubscribing and signing in always work.
     let open = ["svc-pro.markdown.preview", "svc-pro.me.notifications.destroy", "svc-pro.mail.act"];
     let signs_in = |path: &str| path.split('/').next() == Some("sign_in");
     let is_open = |route: &&shared::routes::Route| open.contains(&route.name) || signs_in(route.path);

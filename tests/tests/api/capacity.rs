@@ -95,7 +95,7 @@ impl Table {
     }
 }
 
-/// A user whom the table knows, who has liked a comment of the thread.
+/// A user of the table, who has liked a comment of the thread.
 async fn reader(world: &World, id: u64, liked: u64) -> Actor {
     let reader = world.user(id, "Reader");
     reader.like(liked).await.ok(200);
@@ -257,7 +257,7 @@ async fn signing_in_keeps_to_its_bounds() {
         table.row(format!("sign in: finish, {} characters", email.len()), finished, (3.0, 8.0, 7));
     }
     let name = |name: &str| ada.actor.put("me/name", json!({ "name": name }));
-    // Half a unit for each moderator whom the settings name, at most once a minute in an instance.
+    // Half a unit for each moderator in the settings, at most once a minute per instance.
     table.measure(&world, "sign in: first name", name("Ada Lovelace"), (3.5, 6.0, 6)).await;
     table.measure(&world, "sign in: another name", name("Ada Byron"), (3.5, 6.0, 6)).await;
     world.wait_until_idle().await;
@@ -283,8 +283,8 @@ async fn signing_in_with_an_account_elsewhere_keeps_to_its_bounds() {
     );
     let (guest, mut table) = (world.guest(), Table::default());
     let page = format!("https://www.example.org/{}", "x".repeat(1_976));
-    // The first one publishes the key, and reads the names of moderators: half a unit for each whom the settings name, at most
-    // once a minute in an instance.
+    // The first one publishes the key, and reads the names of moderators: half a unit for each in the settings, at most once
+    // a minute in an instance.
     for (subject, is, most) in
         [("ada", "a moderator", 3.5), (long.as_str(), "a long one", 2.0), (long.as_str(), "the same", 2.0)]
     {
@@ -354,7 +354,8 @@ async fn trust_keeps_to_its_bounds() {
     table.check();
 }
 
-/// The entry of the log is two of the write units, and the writer's row two more. Beyond twenty, the limiter's row is one more.
+/// The entry of the log is two of the write units, and the writer's item two more. Beyond twenty, the limiter's item is one
+/// more.
 #[tokio::test]
 async fn decisions_of_moderators_keep_to_their_bounds() {
     let world = metered(&[]);
@@ -515,7 +516,7 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
 /// A unit of each write counts the surplus.
 #[tokio::test]
 async fn requests_about_the_largest_comments_keep_to_their_bounds() {
-    // DynamoDB Local cuts an answer of a keys-only index after a megabyte of whole items.
+    // DynamoDB Local cuts a response of a keys-only index after a megabyte of whole items.
     let embedded = || {
         let world = metered(&[]);
         world.leave_the_second_engine();
@@ -551,7 +552,7 @@ async fn requests_about_the_largest_comments_keep_to_their_bounds() {
         );
         let list = world.guest().list("posts/1", "per_page=50").await;
         assert_eq!(list.ids().len(), parents.len());
-        // Once the answer is full, parents that are missing are read one by one.
+        // Once the response is full, parents that are missing are read one by one.
         table.row(
             format!("list of 50, {replies} replies each"),
             list,
@@ -629,7 +630,7 @@ async fn what_pages_ask_repeatedly_keeps_to_its_bounds() {
         ada.reply("posts/3", parent, &prose(n)).await;
     }
     world.wait_until_idle().await;
-    // What the newest twenty answer is read too, unless it is among them.
+    // The parents of the newest twenty are read too, unless they are among them.
     let feed = world.guest().get("posts/3/feed.atom").await;
     assert_eq!(feed.json.as_str().unwrap().matches("<entry>").count(), 20);
     table.row("feed of replies", feed, (12.5, 0.0, 3));

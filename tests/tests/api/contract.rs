@@ -149,7 +149,7 @@ fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     value["$ref"].as_str().map_or(value, |reference| document.pointer(&reference[1..]).unwrap())
 }
 
-/// Every answer of an operation that is not a success, with its status.
+/// Every response of an operation that is not a success, with its status.
 fn failures(document: &Value) -> impl Iterator<Item = (u16, &Value)> {
     let operations =
         document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());

@@ -1,4 +1,4 @@
-//! Which comments count in their thread: those that everyone may see. Events and jobs keep the rows and the count.
+//! Which comments count in their thread: those that everyone may see. Events and jobs keep the items and the count.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! HEAD: the answer to GET without its body, on the routes that everyone may read.
+//! HEAD: the response to GET without its body, on the routes that everyone may read.
 
 use http::Method;
 use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
@@ -14,7 +14,7 @@ async fn head(who: &Actor, path: &str) -> TestResponse {
     reply
 }
 
-/// The headers that are the same in each answer.
+/// The headers that are the same in each response.
 fn headers(reply: &TestResponse) -> Vec<String> {
     let passing = ["apigw-requestid", "x-ratelimit-remaining"];
     let headers = reply.headers.iter().filter(|(name, _)| !passing.contains(&name.as_str()));

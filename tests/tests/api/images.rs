@@ -6,7 +6,7 @@ use tests::{Actor, TestResponse, World, dot};
 /// A valid name of an image that does not exist.
 pub(crate) const IMAGE: &str = "aaaaaaaaaaaaaaaaaaaaaaaa.png";
 
-/// Uploads a file; the answer.
+/// Uploads a file; the response.
 pub(crate) async fn upload(actor: &Actor, file: &[u8]) -> TestResponse {
     actor.upload(&[("file", "a.gif", file)]).await
 }

@@ -1,4 +1,4 @@
-//! Comments that were written elsewhere: older than the service, with likes of nobody, and never imported twice.
+//! Comments that were written elsewhere: older than the service, with likes without voters, and never imported twice.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -163,7 +163,7 @@ async fn a_placeholder_of_an_import_keeps_its_source_and_leaves_a_tombstone_when
     assert_eq!(tombstones(&world).await, ["disqus:1"]);
 }
 
-/// Imports write the counting rows.
+/// Imports write the items of counted comments.
 #[tokio::test]
 async fn no_work_follows_from_a_new_comment_that_was_imported() {
     let world = World::new();

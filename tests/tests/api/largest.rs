@@ -1,4 +1,4 @@
-//! Pages of the largest comments. Reading stops when the answer is full.
+//! Pages of the largest comments. Reading stops when the response is full.
 
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, fingerprint};
@@ -59,7 +59,7 @@ pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline:
 fn bounded(query: &str, reply: &TestResponse) {
     println!("{query}: {} units, {} trips", reply.cost.read_units, reply.cost.trips);
     assert!(reply.body.len() < 6_000_000);
-    // The answer itself takes 370 units. Reads under way when it is full come on top, and the missing parents.
+    // The response itself takes 370 units. Reads under way when it is full come on top, and the missing parents.
     assert!(reply.cost.read_units <= 700.0, "{query}: {:?}", reply.cost);
 }
 
@@ -111,7 +111,7 @@ async fn separate_replies_are_not_read_once_the_page_is_full() {
 #[tokio::test]
 async fn a_page_of_the_largest_items_for_moderators_says_how_many_fit() {
     let world = World::new();
-    // DynamoDB Local cuts an answer of a keys-only index after a megabyte of whole items.
+    // DynamoDB Local cuts a response of a keys-only index after a megabyte of whole items.
     world.leave_the_second_engine();
     let parents = seed(&world, 3).await;
     let moderator = world.moderator();

@@ -1,4 +1,5 @@
-//! Mails: who is told of what, when, and how they stop it. A mail is sent when its time has come; `finish_jobs` lets it come.
+//! Emails: who is notified of what, when, and how they unsubscribe. An email is sent when it is due; `finish_jobs` lets that
+//! time come.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -41,13 +42,13 @@ pub(crate) async fn choose(actor: &Actor, wants: Value) {
     assert_eq!(state.data()["state"], "on");
 }
 
-/// The mails that have been sent once everything is done that can be.
+/// The emails that have been sent once everything is done that can be.
 pub(crate) async fn sent(world: &World) -> Vec<SentMail> {
     world.finish_jobs().await;
     world.mails()
 }
 
-/// The mails that have been sent when this time has passed.
+/// The emails that have been sent when this time has passed.
 async fn sent_within(world: &World, time: Duration) -> Vec<SentMail> {
     let end = world.now() + time;
     loop {
@@ -72,7 +73,7 @@ pub(crate) fn subjects(mails: &[SentMail]) -> Vec<String> {
     mails.iter().map(|mail| format!("{}: {}", mail.to, mail.subject)).collect()
 }
 
-/// The addresses of our pages in a mail, in their order.
+/// The addresses of our pages in an email, in their order.
 pub(crate) fn links(mail: &SentMail) -> Vec<String> {
     let words = mail.text.split_whitespace();
     words.filter(|word| word.starts_with("https://api.test/svc/api/v1/mail/")).map(str::to_owned).collect()
@@ -103,7 +104,7 @@ async fn a_member_is_notified_of_replies_to_a_comment_that_subscribed() {
         assert!(body.contains("A fine thought") && body.contains("and more"), "{body}");
         assert!(body.contains(&format!("https://www.example.org/posts/1#comment-{reply}")), "{body}");
     }
-    // Lines of mails end in CRLF.
+    // Lines of emails end in CRLF.
     assert!(mails[0].html.contains("A fine thought<br />\r\n<br />\r\nand more"), "{}", mails[0].html);
 }
 
@@ -363,7 +364,7 @@ async fn a_network_asks_five_addresses_an_hour_and_no_more_whatever_its_browsers
     assert_eq!(sent(&world).await.len(), 11);
 }
 
-/// Guests who ask for mails to these addresses, five of each network.
+/// Guests who subscribe with these addresses, five from each network.
 async fn ask_all(world: &World, addresses: impl Iterator<Item = String>) -> Vec<u64> {
     let mut comments = Vec::new();
     let mut guest = world.guest();
@@ -384,7 +385,7 @@ async fn two_hundred_addresses_are_asked_in_an_hour_and_the_others_in_the_next_o
     let asked: BTreeSet<String> = world.mails().into_iter().map(|mail| mail.to).collect();
     let waiting: Vec<usize> =
         (0..210).filter(|n| !asked.contains(&format!("victim{n}@{}.example.org", n % 10))).collect();
-    // A comment that is gone by then asks nobody.
+    // A comment that is gone by then causes no confirmation.
     world.moderator().judge(comments[waiting[0]], "reject").await.ok(200);
     assert_eq!(sent_within(&world, HOUR).await.len(), 209);
 }
@@ -481,7 +482,7 @@ async fn a_member_who_unsubscribed_by_a_link_turns_emails_on_again() {
     assert_eq!(sent(&world).await.len(), 2);
 }
 
-/// Two comments that wait for answers by mail to one address: of a member, and of a guest who has confirmed it.
+/// Two comments whose writers get replies by email at one address: of a member, and of a guest who has confirmed it.
 struct TwoRoles {
     world: World,
     ada: Actor,
@@ -500,7 +501,7 @@ impl TwoRoles {
         Self { world, ada, of_member, of_guest }
     }
 
-    /// The new mails once somebody has answered both comments.
+    /// The new emails once someone has replied to both comments.
     async fn answered(&self) -> Vec<SentMail> {
         let bob = member(&self.world, 8, "Bob");
         bob.reply("posts/2", self.of_member, "to the member").await;
@@ -583,7 +584,7 @@ async fn who_refuses_a_strangers_claim_is_asked_by_nobody_again() {
         press(&world.guest(), &links[link], action).await.ok(200);
         let page = press(&world.guest(), &links[0], "action=confirm").await.ok(200);
         assert!(page.json.as_str().unwrap().contains("nothing left to confirm"), "{}", page.json);
-        // Who claims the address learns nothing of the owner's other mails.
+        // Someone who claims the address learns nothing about the owner's other emails.
         let state = ["off", "asked"][link];
         let again = claimant(&world, 7, "ada@example.org").get("me/notifications").await;
         assert_eq!(again.ok(200).data()["state"], state);
@@ -905,7 +906,7 @@ async fn choosing_an_address_without_proof_tells_nothing_of_the_address() {
     assert!(answers[0][0].contains("asked") && answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
 }
 
-/// A member who says to have this address, without proof.
+/// A member who claims this address, without proof.
 fn claimant(world: &World, id: u64, email: &str) -> Actor {
     world.claiming(&json!({ "sub": id.to_string(), "name": "Mallory", "email": email, "email_verified": false }))
 }
@@ -1252,7 +1253,7 @@ async fn a_worker_that_is_killed_at_any_step_announces_each_comment_once() {
             world.deliver(&["u7", "u7"], usize::MAX).await;
         }
         let mails = world.mails();
-        // When it dies after the server took the mail, the mail is sent again under the same name.
+        // If it dies after the server accepted the email, the email is sent again with the same id.
         let names: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "Message-ID")).collect();
         assert!(names.len() == 1 && mails.len() <= 2, "{steps} steps: {:?} {names:?}", subjects(&mails));
         for reply in replies {
@@ -1381,7 +1382,7 @@ async fn an_address_that_bounces_or_complains_gets_no_more_until_its_member_choo
     }
 }
 
-/// What SES says of a mail to this address.
+/// SES's notification about an email to this address.
 async fn hear_of(world: &World, recipient: &str, address: &str, kind: &str) {
     let event = json!({
         "eventType": kind,
@@ -1447,7 +1448,7 @@ async fn each_moderator_gets_a_digest_even_if_others_fail() {
     assert_eq!(sent(&world).await.len(), 5, "it is tried again when nobody got it");
 }
 
-/// The text of a mail, with lines as a program has them.
+/// The text of an email, with lines as a program has them.
 fn lines(mail: &SentMail) -> String {
     mail.text.replace("\r\n", "\n")
 }

@@ -25,7 +25,7 @@ async fn upload(world: &World, file: &[u8]) -> TestResponse {
     ada(world).upload(&[("file", "a.png", file)]).await
 }
 
-/// An address in the answer to an upload.
+/// An address in the response to an upload.
 fn url<'a>(uploaded: &'a TestResponse, field: &str) -> &'a str {
     uploaded.json[field].as_str().unwrap_or_else(|| panic!("no {field} in {:#}", uploaded.json))
 }

@@ -453,7 +453,7 @@ async fn moderators_ban_neither_themselves_nor_users_named_in_the_settings() {
     for claims in [third, fourth] {
         ban(&known(&world, claims).await.0, of_grace).await.refused(403, "forbidden");
     }
-    // Whose role is a claim of the token may be banned by another, and everybody's ban may be lifted.
+    // A moderator whose role is a claim of the token may be banned by another one, and any ban may be lifted.
     ban(&grace, of_other).await.ok(200);
     ban(&grace, 8).await.ok(200);
     bob.post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");

@@ -1,5 +1,5 @@
-//! Every route called by everybody. The answers are committed in `permissions.out`, which
-//! `UPDATE_FILES=1 cargo test --workspace permissions` writes.
+//! Every route called by every kind of caller. The responses are committed in `permissions.out`, which `UPDATE_FILES=1 cargo
+//! test --workspace permissions` writes.
 
 use std::fmt::Write;
 use std::time::Duration;

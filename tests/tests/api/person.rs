@@ -139,7 +139,7 @@ impl Scene {
         Self { world, id, subject, bob, answered, leaf, mention, linked, keyed, of_bob }
     }
 
-    /// What the table knows her by, besides her id.
+    /// What identifies her in the table, other than her id.
     fn needles(&self) -> Vec<String> {
         let texts = ["ada lovelace", "byron", "lovelace-1", EMAIL, &hash(), &self.subject, &format!("u{}", self.id)];
         texts.map(str::to_owned).into()
@@ -601,7 +601,7 @@ async fn no_answer_to_an_erased_comment_is_lost_while_others_write() {
     assert!(ids(&left.json["data"]).len() <= parents.len());
 }
 
-/// A comment of Ada's with an answer of hers, one with an answer of Bob's, and three imported ones: Bob answered one, and
+/// A comment of Ada's with a reply of hers, one with a reply of Bob's, and three imported ones: Bob replied to one, and
 /// deleted the one above another. The ids of those that an erasure leaves.
 async fn conversation(world: &World) -> [u64; 4] {
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
@@ -675,7 +675,7 @@ async fn an_empty_placeholder_goes_with_the_last_reply_below_it() {
     }
 }
 
-/// Ada with an account, and with a code that nobody has used.
+/// Ada with an account, and with an unused code.
 async fn account(world: &World) -> sign_in::Session {
     let ada = sign_in::member(world, EMAIL, "Ada Lovelace").await;
     ada.actor.comment("posts/1", "with an account").await;

@@ -21,7 +21,7 @@ async fn stored(world: &World, id: u64) -> Comment {
     world.store().comment_with_ancestors(CommentId(id), Reading::Consistent).await.unwrap().unwrap().comment
 }
 
-/// A placeholder as a list shows it to everybody.
+/// A placeholder as a list shows it to everyone.
 fn placeholder(id: u64, parent: Option<u64>, replies: &[Value]) -> Value {
     json!({
         "id": id,

@@ -1,5 +1,5 @@
-//! Sign-in with an account elsewhere, and each threat that it answers. The providers are fakes: GitHub's three endpoints, and an
-//! OpenID Connect issuer with its own key.
+//! Sign-in with an account elsewhere, and each threat that it must resist. The providers are fakes: GitHub's three endpoints,
+//! and an OpenID Connect issuer with its own key.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +50,7 @@ struct Shared {
     faults: BTreeMap<String, (u16, String)>,
     asked: Vec<String>,
     got_by_post: bool,
-    /// Paths whose answers wait: who is told that one was asked for, and who lets it go.
+    /// Paths whose responses wait: one channel reports a request, another releases it.
     held: BTreeMap<String, Arc<[Notify; 2]>>,
     /// The seed of the key that signs, and the id that the token says.
     signs_with: (u8, String),
@@ -120,7 +120,7 @@ impl Fake {
         lock(&self.shared).faults.insert(path.to_owned(), (status, body.to_owned()));
     }
 
-    /// Lets an answer wait until this time has passed, and what that leads to has happened.
+    /// Lets a response wait until this time has passed, and what that leads to has happened.
     async fn take(&self, path: &str, time: Duration) {
         let held: Arc<[Notify; 2]> = Arc::default();
         lock(&self.shared).held.insert(path.to_owned(), Arc::clone(&held));
@@ -282,7 +282,7 @@ pub(crate) async fn finish(actor: &Actor, flow: &Value, code: &str) -> TestRespo
     actor.post("sign_in/finish", json!({ "flow": flow, "code": code, "verifier": VERIFIER })).await
 }
 
-/// Starts a flow, goes to the provider and comes back. The flow, and the answer of the callback.
+/// Starts a flow, goes to the provider and comes back. The flow, and the response of the callback.
 async fn go(fake: &Fake, actor: &Actor, provider: &str) -> (Value, TestResponse) {
     let started = start(actor, provider, PAGE).await.ok(201);
     let query = fake.authorize(&started.data()["url"]);

@@ -9,7 +9,7 @@ use tests::{Actor, MAIL, SIGN_IN, TestResponse, WEBHOOKS, World};
 
 use crate::permissions;
 
-/// Files, what stops mails, and codes, which no limiter counts.
+/// Files, unsubscribing, and codes, which no limiter counts.
 const UNLIMITED: [&str; 8] = [
     "svc-pro.embed",
     "svc-pro.embed.part",

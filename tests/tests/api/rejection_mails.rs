@@ -1,4 +1,4 @@
-//! Mails to the writers of rejected comments.
+//! Emails to the writers of rejected comments.
 
 use http::header::ACCEPT_LANGUAGE;
 use serde_json::json;
@@ -27,7 +27,7 @@ async fn the_writer_gets_an_email_with_the_text_the_reason_and_the_note() {
             assert!(!body.contains(third), "{third}: {body}");
         }
     }
-    // The same mail does not go twice.
+    // The same email is not sent twice.
     world.moderator().reject(id, "illegal", "again").await.ok(200);
     assert_eq!(sent(&world).await.len(), 1);
 }

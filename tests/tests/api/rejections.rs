@@ -1,4 +1,4 @@
-//! Reasons and notes of rejections: who gives them, who reads them, and what becomes of them.
+//! Reasons and notes of rejections: who gives them, who reads them, and when they go.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Sign-in by a code that a mail brings, and each threat that it answers.
+//! Sign-in by a code from an email, and each threat that it must resist.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) async fn start(actor: &Actor, email: &str) -> String {
     answer.data()["flow"].as_str().unwrap().to_owned()
 }
 
-/// The mails that went to an address.
+/// The emails that went to an address.
 pub(crate) async fn mails(world: &World, email: &str) -> Vec<SentMail> {
     world.wait_until_idle().await;
     world.mails().into_iter().filter(|mail| mail.to == email).collect()
@@ -257,7 +257,7 @@ async fn a_network_has_ten_codes_and_thirty_wrong_tries_an_hour() {
     finish(&address(0), "nothing", "12345678").await.refused(422, "sign_in_failed");
 }
 
-/// Asks for codes of `count` addresses of a domain, each from its own network. The mails that went to the domain so far.
+/// Requests codes for `count` addresses of a domain, each from its own network. Returns the emails sent to the domain so far.
 async fn flood(world: &World, domain: &str, count: usize) -> usize {
     for n in 0..count {
         start(&world.guest(), &format!("n{n}@{domain}")).await;
@@ -362,7 +362,7 @@ async fn an_address_that_bounced_complained_or_was_refused_gets_no_code_for_thir
         start(&world.guest(), &email).await;
         let sent = async || sent_to(&world, &format!("{name}.example")).await;
         assert_eq!(sent().await, arrives, "{name}");
-        // Where `+` is no tag, this is somebody else.
+        // Where `+` is no tag, this is someone else.
         start(&world.guest(), &format!("{name}+x@{name}.example")).await;
         assert_eq!(sent().await, arrives + 1, "{name}");
         world.pass(Duration::from_secs(1));

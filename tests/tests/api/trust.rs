@@ -1,4 +1,4 @@
-//! Where the comments of new writers wait (`SVC_REQUIRE_APPROVAL=new`): whom moderators trust by what they have decided.
+//! Trust in writers where new writers' comments are held (`SVC_REQUIRE_APPROVAL=new`): it follows from moderators' decisions.
 
 use std::time::Duration;
 

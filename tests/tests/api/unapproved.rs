@@ -1,4 +1,4 @@
-//! Comments that wait for approval. Their writers see them in their place; nobody else sees them.
+//! Comments that wait for approval. Their writers see them in place; no other visitor does.
 
 use std::time::Duration;
 

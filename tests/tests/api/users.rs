@@ -141,7 +141,7 @@ async fn banned_users_are_not_offered_until_the_ban_ends() {
     assert_eq!(names(&ada, "mal").await, ["Mallory"]);
 }
 
-/// A world with a moderator whom it knows, and a user of this id whom it may know.
+/// A world with a moderator in its table, and a user of this id who may be in it.
 async fn crossing(faults: &Faults, known_as: &[&str]) -> (World, Actor) {
     let world = Setup::new(&[]).faults(faults).start();
     let moderator = world.moderator();

@@ -1,4 +1,4 @@
-//! Webhooks: what other services are sent, how it is signed, and what becomes of those that do not answer.
+//! Webhooks: what other services are sent, how it is signed, and what happens when they don't respond.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;

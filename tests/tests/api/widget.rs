@@ -147,9 +147,9 @@ async fn the_widget_says_only_what_has_a_label_in_every_language() {
 async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
     // Reasons of reports are said by the names that the service gives them. Moderators reject for the others, too.
     let reasons = ["inappropriate"];
-    // Refusals are said by the codes of their answers.
+    // Refusals are shown by the codes of their responses.
     let refusals = ["rate_limited", "spam_rejected"];
-    // The names of switches and the state of mails are put together.
+    // The names of switches and the state of emails are put together.
     let mails = ["mail_asked", "mail_bounced", "mail_off", "mail_on"];
     let switches = ["notify_forget", "notify_mentions", "notify_own_records", "notify_replies"];
     // The page without scripts says these.

@@ -36,8 +36,8 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// Carries out these participants' operations, each call of them when `choose` says so, and returns the answers. `None` when
-    /// it does not choose.
+    /// Carries out these participants' operations, each call of them when `choose` says so, and returns the responses. `None`
+    /// when it does not choose.
     async fn run(&self, who: &[usize], mut choose: impl FnMut(Next) -> Option<usize>) -> Option<[Value; 2]> {
         self.set.stage.undo(self.mark).await;
         let mut participants = [0, 1].map(|number| {

@@ -52,7 +52,7 @@ const OF_MODERATORS: [&str; 6] = [
 #[derive(Clone)]
 struct Outcome {
     answers: [Value; 2],
-    /// The comments that the answers show.
+    /// The comments that the responses show.
     shown: [Value; 2],
     /// What the table has when all has been handled that follows. Chance and clocks are the same in every order.
     left: Rc<Changes>,
@@ -122,7 +122,7 @@ impl<'a> Oracle<'a> {
         Ok(())
     }
 
-    /// Whether the comment that an answer shows is no longer there, or no longer as it says.
+    /// Whether the comment that a response shows is no longer there, or no longer as it says.
     async fn is_broken(&self, outcome: &Outcome, answer: &Value) -> bool {
         let comment = &answer["body"]["data"];
         let (Some(id), Some(is_approved)) = (comment["id"].as_u64(), comment["is_approved"].as_bool()) else {
@@ -182,8 +182,8 @@ impl<'a> Oracle<'a> {
         SEEN.iter().any(|(parts, places, _)| holds(*parts) && places.iter().any(|part| place.contains(part)))
     }
 
-    /// Whether an answer is that of a right outcome. What it shows of a comment was so at a moment: in a right outcome, before both, or
-    /// after both. How many likes it has was read before the like.
+    /// Whether a response is that of a right outcome. What it shows of a comment was so at a moment: in a right outcome,
+    /// before both, or after both. How many likes it has was read before the like.
     async fn is_answer(&mut self, outcome: &Outcome, right: &Outcome, who: usize) -> bool {
         let answer = &outcome.answers[who];
         let gist = |answer: &Value| {

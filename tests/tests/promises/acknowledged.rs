@@ -23,8 +23,8 @@ fn rounds() -> usize {
     seconds.map_or(8, |seconds| 8 * seconds)
 }
 
-/// Asks until the table takes it, and returns the answer, which must be one of these. A request that was refused for a fault may
-/// have been carried out.
+/// Asks until the table takes it, and returns the response, which must be one of these. A request that was refused for a
+/// fault may have been carried out.
 async fn until_taken(actor: &Actor, method: Method, path: &str, body: Value, statuses: &[u16]) -> TestResponse {
     loop {
         let answer = actor.send_json(method.clone(), path, body.clone()).await;
@@ -40,16 +40,16 @@ async fn written(actor: &Actor, parent: Option<u64>, body: &str) -> TestResponse
     until_taken(actor, Method::POST, "posts/1/comments", comment, &[201, 422]).await
 }
 
-/// What the writers of a thread were answered.
+/// The responses that the writers of a thread got.
 #[derive(Default)]
 struct Known {
     /// Acknowledged comments and their parents.
     created: BTreeMap<u64, Option<u64>>,
-    /// Comments that were to be deleted, whatever the answer.
+    /// Comments that were to be deleted, whatever the response.
     deleting: BTreeSet<u64>,
     /// Comments whose deletion was acknowledged.
     deleted: BTreeSet<u64>,
-    /// Comments that were to be rejected, whatever the answer. They may go with a comment above them.
+    /// Comments that were to be rejected, whatever the response. They may go with a comment above them.
     rejecting: BTreeSet<u64>,
 }
 
@@ -65,7 +65,7 @@ impl Known {
     }
 }
 
-/// Replies to anybody, deletes what it wrote with what others answered, and lets a moderator reject and approve now and then.
+/// Replies to anyone, deletes its comments with the replies below, and lets a moderator reject and approve now and then.
 async fn write_and_delete(world: &World, number: u64, known: &Mutex<Known>) {
     let (writer, moderator) = (world.user(100 + number, &format!("Writer {number}")), world.moderator());
     let mut own = Vec::new();
@@ -196,7 +196,7 @@ async fn a_code_signs_in_once_and_its_session_continues() {
             let finished = until_taken(&actor, Method::POST, "sign_in/finish", right.clone(), &[200, 422]).await;
             faults.stop();
             actor.post("sign_in/finish", right).await.refused(422, "sign_in_failed");
-            // It was carried out, and the answer was lost.
+            // It was carried out, and the response was lost.
             if finished.status == 200 {
                 break finished;
             }

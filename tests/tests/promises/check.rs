@@ -22,7 +22,7 @@ struct Busy {
     hidden_reply: u64,
     pending: u64,
     pinned: u64,
-    /// Imported likes, which nobody known here has given.
+    /// Imported likes, without voters.
     imported: u64,
     /// A placeholder, with a reply.
     erased: u64,

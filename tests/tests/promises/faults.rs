@@ -15,11 +15,11 @@ const WRITERS: u64 = 16;
 const ENOUGH: usize = 20;
 const ENOUGH_FAULTS: u64 = 50;
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The most trips of an answer: a write is tried ten times, each with two reads and at most ten attempts. Trips are counted
+/// The most trips of a response: a write is tried ten times, each with two reads and at most ten attempts. Trips are counted
 /// instead of time, which depends on the machine.
 const MOST_TRIPS: u32 = 130;
 
-/// The answers that the writers got.
+/// The responses that the writers got.
 #[derive(Default)]
 struct Answers {
     /// Ids by bodies, which no two comments share.
@@ -36,13 +36,13 @@ struct ConcurrentWriter {
     moderates: bool,
     number: usize,
     faults: Faults,
-    /// Comments that all writers answer and like. None of them is deleted.
+    /// Comments that all writers reply to and like. None of them is deleted.
     parents: Arc<Mutex<Vec<u64>>>,
     answers: Arc<Mutex<Answers>>,
 }
 
 impl ConcurrentWriter {
-    /// Counts the answer, and fails when it is an error that no client should see.
+    /// Counts the response, and fails when it is an error that no client should see.
     async fn ask(&self, method: Method, path: &str, body: Value) -> TestResponse {
         let answer = self.actor.send_json(method, path, body).await;
         let mut answers = self.answers.lock().unwrap();
@@ -269,7 +269,7 @@ async fn without_the_limiters_rows_reads_are_answered_and_writes_are_not_taken()
 
 #[tokio::test]
 async fn without_the_table_every_route_says_so_in_the_envelope() {
-    // The page of documentation is no JSON, files need no table, and links of mails and providers are checked first.
+    // The page of documentation is no JSON, files need no table, and links of emails and providers are checked first.
     const OTHERS: [&str; 7] = [
         "docs",
         "embed.js",

@@ -1,5 +1,5 @@
 //! Indexes and eventually consistent reads show an old state of some items for as long as a test wants. The order of replies
-//! and the answers by id do not depend on it.
+//! and the responses by id do not depend on it.
 
 use std::time::Duration;
 

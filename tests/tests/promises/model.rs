@@ -104,7 +104,7 @@ enum ModelStep {
 
 #[derive(Clone, Copy, Debug)]
 struct Imported {
-    /// A person with an account, or somebody who is not known here.
+    /// A person with an account, or an unknown person.
     writer: Option<usize>,
     /// The thread of a top-level comment.
     thread: usize,
@@ -188,7 +188,7 @@ struct Comment {
     id: u64,
     thread: usize,
     parent: Option<u64>,
-    /// `None` for placeholders, and for somebody who is not known here.
+    /// `None` for placeholders, and for unknown people.
     writer: Option<usize>,
     body: String,
     is_placeholder: bool,
@@ -309,7 +309,7 @@ impl Model {
         all.into_iter().map(|comment| comment.id).collect()
     }
 
-    /// The fields of an item of the queue that other answers do not have.
+    /// The fields of an item of the queue that other responses do not have.
     fn item(&self, id: u64) -> Value {
         let comment = &self.comments[&id];
         json!({
@@ -323,7 +323,7 @@ impl Model {
         })
     }
 
-    /// The fields of a comment in an answer to this person.
+    /// The fields of a comment in a response to this person.
     fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
         let comment = &self.comments[&id];
         // Reads do not tell of the ban of a network.
@@ -349,7 +349,7 @@ impl Model {
 }
 
 impl Comment {
-    /// An approved comment of somebody who is not known here.
+    /// An approved comment by an unknown person.
     fn new(id: u64, thread: usize, parent: Option<u64>, body: String) -> Self {
         Self {
             id,
@@ -400,7 +400,7 @@ struct Test {
 
 type Verdict = Result<(), TestCaseError>;
 
-/// The answer, when it has this status.
+/// The response, when it has this status.
 fn expect(answer: TestResponse, status: u16, doing: &str) -> Result<TestResponse, TestCaseError> {
     prop_assert_eq!(answer.status, status, "{}: {:#}", doing, answer.json);
     Ok(answer)

@@ -1,4 +1,4 @@
-//! A table that is exported, and imported into an empty one, is the same table to everybody.
+//! A table that is exported, and imported into an empty one, is the same table to everyone.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -167,7 +167,7 @@ const ATTRIBUTES: &str = "comment.author.address comment.author.avatar comment.a
     tombstone.id tombstone.provenance.thread tombstone.provenance.writer tombstone.source user.ban.id user.ban.reason user.ban.until user.learned_at user.name user.picture
     user.renamed_at user.subject user.told_at user.user_id";
 
-/// What everybody reads, by path.
+/// The public responses, by path.
 async fn read(people: &People) -> Vec<(String, Value)> {
     let People { ada, bob, eve, moderator, guest, gwen } = people;
     let mut seen = Vec::new();

@@ -1,4 +1,5 @@
-//! What moderators have decided about a writer is on the writer's row, whoever decides at once, and whatever fails meanwhile.
+//! Moderators' decisions about a writer are on the writer's item, however many are made at once, and whatever fails
+//! meanwhile.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +17,7 @@ const MODERATORS: u64 = 16;
 const COMMENTS: usize = 12;
 const TURNS: usize = 12;
 
-/// A writer, whom the table knows as this visitor, and what the writer wrote.
+/// A writer, the visitor that the table has for the writer, and the comments.
 struct JudgedWriter {
     actor: Actor,
     written: Vec<u64>,
@@ -75,7 +76,7 @@ async fn is_right(world: &World, trust: &Trust, writer: &JudgedWriter) {
         match comment.map(|comment| comment.state) {
             Some(State::Approved) => drop(approved.insert(id.0)),
             Some(State::Rejected) => drop(rejected.insert(id.0)),
-            // Nobody has decided about it.
+            // No moderator has decided it.
             Some(State::Pending) => {}
             None => drop(gone.insert(id.0)),
         }

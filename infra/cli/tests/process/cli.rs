@@ -105,7 +105,7 @@ fn assert_private(data_dir: &std::path::Path) {
     }
 }
 
-/// The headers of an answer in order of their names, without those that differ from one answer to the next.
+/// The headers of a response in order of their names, without those that differ from one response to the next.
 fn headers(answer: &TestResponse) -> Vec<String> {
     let passing = ["apigw-requestid", "content-length", "date", "etag", "x-ratelimit-remaining"];
     let headers = answer.headers.iter().filter(|(name, _)| !passing.contains(&name.as_str()));
@@ -460,7 +460,7 @@ async fn an_empty_table_beside_secrets_is_damaged_and_left_as_it_is() {
     assert_eq!(service.guest().list("posts/1", "").await.rows().len(), 1);
 }
 
-/// Runs a command as somebody who may read the files, and write none of them.
+/// Runs a command as a user who may read the files, but not write them.
 #[cfg(unix)]
 fn as_reader(words: &[&str], data: &Path) -> std::process::Output {
     use std::os::unix::process::CommandExt;

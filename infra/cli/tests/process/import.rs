@@ -162,7 +162,7 @@ fn a_missing_file_or_an_unwritable_report_is_told_before_a_data_directory_is_cre
     }
 }
 
-/// Everything else would be shown, and nobody would see why it is not.
+/// Everything else would be shown, and no message would say why it is missing.
 #[test]
 fn a_source_that_has_only_a_part_is_imported_and_is_1() {
     let directory = tempfile::tempdir().unwrap();

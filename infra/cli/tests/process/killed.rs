@@ -26,7 +26,7 @@ const COMMENTS: u64 = 18;
 /// The longest wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The answers that the writers got.
+/// The responses that the writers got.
 #[derive(Default)]
 struct Answers {
     /// New comments with their parents.
@@ -108,7 +108,7 @@ async fn after_a_kill_everything_answered_is_stored_and_the_table_in_order() {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
-/// A service with mails and webhooks.
+/// A service with emails and webhooks.
 pub(crate) fn serve_all(data_dir: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data_dir);
     command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0");
@@ -158,7 +158,7 @@ async fn mails_webhooks_names_and_counts_follow_from_everything_answered_before_
             }
         });
         let asked = join_all(asked).await;
-        // Each member gets a new name with an answer to somebody else.
+        // Each member gets a new name with a reply to someone else.
         let answered = asked.iter().zip(asked.iter().cycle().skip(1)).map(|((id, _), (_, parent))| {
             let renamed = member(&service, *id, &format!("New {id}"), 0);
             let body = format!("answer-{id}-end");
@@ -179,7 +179,7 @@ async fn mails_webhooks_names_and_counts_follow_from_everything_answered_before_
     let comments = answers.iter().map(|(answer, _)| answer).chain(&written);
     let undelivered = comments.filter(|comment| !received.contains(comment));
     let missing: Vec<_> = unsent.map(|(answer, _)| answer).chain(undelivered).collect();
-    // What a killed process was sending waits until nobody can be sending it any more.
+    // A message that a killed process was sending waits until no process can be sending it any more.
     let waiting = files(data_dir.path().join("queue/DeliveriesQueue"), "json").len();
     assert!(missing.len() <= waiting, "of {missing:?}, only {waiting} wait");
 

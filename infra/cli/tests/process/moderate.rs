@@ -12,7 +12,8 @@ use tokio::task::JoinHandle;
 
 use crate::{local, on_data, serve, stderr};
 
-/// AWS as far as this command asks it: gives these answers, each a status and a body, one after the other. Stops when dropped.
+/// AWS as far as this command asks it: gives these responses, each a status and a body, one after the other. Stops when
+/// dropped.
 struct Aws {
     url: String,
     /// Head and body of each.

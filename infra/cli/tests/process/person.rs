@@ -14,7 +14,7 @@ use tests::{Actor, MAIL, SECRET, Service, WEBHOOKS, sign};
 
 use crate::{local, on_data, serve, stderr};
 
-/// A page whose first comment is Ada's, with an answer of Bob's, and one of Ada's alone.
+/// A page whose first comment is Ada's, with a reply by Bob, and another one by Ada without replies.
 fn dump(first: &str) -> String {
     let thread = json!({ "thread": { "key": "/a", "url": "/a", "author_id": 7 } });
     let comment = |id: &str, parent: Option<&str>, author: Value| {
@@ -91,7 +91,7 @@ async fn an_erased_guest_leaves_the_files_and_does_not_come_back_with_an_import(
 
     let same = import(&dump("ada-1"), &[], &data);
     assert!(same.contains("3 read: 0 new, 2 already there, 1 skipped (deleted 1)"), "{same}");
-    // The answer stays below the first placeholder, so that there is no need of another one.
+    // The reply stays below the first placeholder, so that no other one is needed.
     let other = import(&dump("another"), &[], &data);
     assert!(other.contains("3 read: 0 new, 1 already there, 2 skipped (deleted 2)"), "{other}");
     assert_in_order(&data);
@@ -160,7 +160,7 @@ async fn an_export_from_before_brings_nothing_back() {
     assert_eq!(receipt(&erase(&["--user", "1"], &elsewhere))["gone"], json!({}));
 }
 
-/// A service with mails and webhooks, and without limits.
+/// A service with emails and webhooks, and without limits.
 fn serve_all(data: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data);
     command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0").env("SVC_JWT_SECRET", SECRET);
@@ -457,7 +457,7 @@ fn the_receipt_may_go_to_a_file_and_an_address_that_cannot_be_written_is_told_be
     assert_eq!(erased["gone"]["comments"], 1);
 }
 
-/// Ada's comments, of which every tenth has an answer.
+/// Ada's comments. Every tenth has a reply.
 fn long_dump() -> String {
     let mut lines = format!("{}\n", json!({ "thread": { "key": "/a", "url": "/a" } }));
     for id in 0..2_000 {

@@ -138,7 +138,7 @@ fn follow(engine: &Engine) -> Follower {
     engine.follow(TABLE, EventFilter::default()).unwrap()
 }
 
-/// The records that are there, as Lambda's event has them.
+/// The existing records, as in Lambda's event.
 async fn records(follower: &mut Follower) -> Value {
     let batch = follower.next(100).await;
     follower.handled(batch.end, Vec::new()).await;
@@ -442,7 +442,7 @@ async fn records_are_amended_by_their_images_and_their_bytes_leave_the_files() {
     assert_eq!(left(&path).await, ["other", "amended", "amended"]);
 }
 
-/// The keys of the records that nobody has handled, by a process that begins now.
+/// The keys of the unhandled records, as a new process reads them.
 async fn left(path: &Path) -> Vec<String> {
     let engine = Engine::open(path).unwrap();
     let batch = follow(&engine).next_now(100).await.unwrap();

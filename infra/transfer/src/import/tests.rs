@@ -63,7 +63,7 @@ async fn delete(store: &Store, comment: &Stored) {
     store.recount_comment(&comment.thread, comment.id, RecountTrigger::Event).await.unwrap();
 }
 
-/// A comment on `/a` that answers nobody.
+/// A top-level comment on `/a`.
 pub(super) fn comment(id: &str) -> Comment {
     Comment {
         source_id: id.to_owned(),

@@ -30,12 +30,12 @@ fn asked(name: &str) -> NotificationState {
     state
 }
 
-/// Somebody answers this visitor.
+/// Someone replies to this visitor.
 fn answer(state: &mut NotificationState, name: &str, id: u64, now: Timestamp) -> Notified {
     state.notify(CommentId(id), &[Reason::ReplyToGuest(guest(name))], "thread", now, WAIT)
 }
 
-/// Whose confirmation is sent now, if anybody's.
+/// The asker whose confirmation is sent now, if any.
 fn confirmation(state: &mut NotificationState, now: Timestamp) -> Option<String> {
     let MailStep::Send(Mail::Confirm(asker)) = state.take(now, "worker") else { return None };
     match state.enrolment.book(&asker.asking_of(&asker.name), &asker.network, now) {

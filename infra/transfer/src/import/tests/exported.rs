@@ -235,7 +235,7 @@ async fn likes_of_an_export_whose_import_ended_early_are_not_added_to_another_on
     }
 }
 
-/// Their visitors' states have likes that the comment does not count. That is told, and a repair counts them.
+/// Their visitors' states have likes that the comment does not count. The check reports it, and a repair counts them.
 #[tokio::test]
 async fn likes_whose_import_ended_early_beside_other_comments_are_counted_by_the_same_file_or_by_a_repair() {
     for is_same in [true, false] {
