@@ -6,7 +6,7 @@ export type Auth = string | null | (() => string | null | Promise<string | null>
 
 export interface CommentThreadElement extends HTMLElement {
   auth: Auth
-  /** Texts in place of those of the service. */
+  /** Texts that replace the service's. */
   labels?: Record<string, string>
 }
 
@@ -31,7 +31,7 @@ export interface CommentCountAttributes {
 export interface CommentThreadEvents {
   'comment-ready': CustomEvent<null>
   'comment-posted': CustomEvent<{ id: number }>
-  /** A visitor wants to sign in. Preventing it says that the page does something. */
+  /** A visitor wants to sign in. Call `preventDefault()` if the page handles it. */
   'comment-sign-in': CustomEvent<null>
 }
 

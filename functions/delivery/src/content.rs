@@ -284,7 +284,7 @@ fn collect(threads: &mut Threads, thread: Thread, entry: Entry) {
     listed.entries.push(entry);
 }
 
-/// The address of a comment below that of a page.
+/// The address of a comment on a page.
 fn anchor(page: &str, comment: &Comment) -> String {
     format!("{}#comment-{}", page.split('#').next().unwrap_or_default(), comment.id)
 }

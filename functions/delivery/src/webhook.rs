@@ -87,7 +87,7 @@ struct Made<'a> {
     attempt: Attempt,
 }
 
-/// Writes down what an attempt says of the delivery and of the endpoint.
+/// Stores the result of an attempt for the delivery and the endpoint.
 async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>) -> Result<Disposition, Fault> {
     let Made { due, receipt, worker, attempt } = made;
     let now = app.clock.now();

@@ -1,9 +1,9 @@
 //! Follows up on changes of the table, which its stream delivers. Only quick work is done here; walks over many items become
 //! jobs. A record that fails fails its batch, and Lambda retries it, so everything here is safe to repeat.
 //!
-//! A record says what to look at. It may be old, and what it is about edited, deleted or erased since. So its images decide
-//! nothing by themselves: what they say of a comment or a ban is acted on only if the item, read consistently, still says so.
-//! A comment that waits is an exception: only its id is kept, in a list and a digest of moderators, and both read it again.
+//! A record says what to look at. It may be old, and the item may have been edited, deleted or erased since. So its images
+//! alone decide nothing: a change of a comment or a ban has effects only if the item, read consistently, still agrees. A
+//! comment that waits is an exception: only its id is kept, in a list and a digest of moderators, and both read it again.
 
 mod notify;
 mod webhooks;

@@ -47,7 +47,7 @@ struct Item {
     verdicts: Vec<VerdictResource>,
     /// `None` for guests without a key, who may be several people.
     writer: Option<WriterResource>,
-    /// The moderator, or the author of the record, whose name that of a guest looks like.
+    /// The moderator or record's author whose name the guest's name resembles.
     looks_like: Option<Namesake>,
     reports_count: u64,
     /// The newest ones.

@@ -1,4 +1,5 @@
-//! The providers as we talk to them. GitHub is OAuth 2 with an API that says who it is; the others are OpenID Connect with discovery.
+//! Clients of the providers. GitHub is OAuth 2 with an API that identifies the user; the others are OpenID Connect with
+//! discovery.
 
 use std::fmt;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use tokio::sync::Mutex;
 const TIMEOUT: Duration = Duration::from_secs(7);
 /// Bytes of a response.
 const ANSWER_LIMIT: usize = 64 * 1024;
-/// The age at which discovery is fetched again.
+/// The age at which the configuration is fetched again.
 const MAX_AGE: Duration = Duration::from_hours(1);
 /// Bytes of a picture's address. The flow keeps it, and longer ones cost more than they are worth.
 const MAX_PICTURE: usize = 512;
@@ -59,21 +60,21 @@ pub(crate) struct Client<'a> {
     pub(crate) wants_address: bool,
 }
 
-/// What the provider hands the reader on the way back.
+/// The parameters that the provider adds to the callback.
 pub(crate) struct Returning<'a> {
     pub(crate) code: Option<&'a str>,
     /// RFC 9207.
     pub(crate) issuer: Option<&'a str>,
 }
 
-/// The connections to providers, and what is known of those that have discovery.
+/// The connections to providers, and the discovered configuration of those that have discovery.
 pub(crate) struct Providers {
     client: https::Client,
     google: Mutex<Option<Discovery>>,
     oidc: Mutex<Option<Discovery>>,
 }
 
-/// What an OpenID provider says of itself (OpenID Connect Discovery, section 3).
+/// An OpenID provider's configuration (OpenID Connect Discovery, section 3).
 #[derive(Clone)]
 struct Discovery {
     asked_at: Timestamp,
@@ -282,7 +283,7 @@ impl Providers {
         object(self.json(request, encode(&fields)).await?)
     }
 
-    /// What the provider says of itself, asked at most once an hour.
+    /// The provider's configuration, fetched at most once an hour.
     async fn discovery(&self, client: Client<'_>, now: Timestamp) -> Result<Discovery, Failure> {
         let known = if client.settings.provider == Provider::Google { &self.google } else { &self.oidc };
         let mut known = known.lock().await;
@@ -333,7 +334,7 @@ fn encode(fields: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
 }
 
-/// What comes in time.
+/// The result, if it comes in time.
 async fn within<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::time::timeout(TIMEOUT, work).await.unwrap_or(Err(Failure::Timeout))
 }

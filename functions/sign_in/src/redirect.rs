@@ -149,7 +149,7 @@ fn sentence(call: &Call, status: StatusCode, says: impl Fn(&Pages) -> &'static s
     page::of_one_sentence(status, texts.language(), texts.sign_in(), says(&texts), &html! {})
 }
 
-/// Our callback, as the provider has it listed.
+/// Our callback, as registered with the provider.
 fn callback_of(call: &Call, provider: Provider) -> String {
     format!("{}/sign_in/callback/{}", call.base_url, provider.facts().id)
 }

@@ -349,7 +349,7 @@ Resources:
             (day + 42, 4, false),
             (day + 101, 63, false),
             (day + 103, 65, true),
-            // An hour and a half back, for good.
+            // An hour and a half back, permanently.
             (day + 14, 66, false),
             (day + 76, 128, true),
         ] {

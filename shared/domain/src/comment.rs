@@ -107,7 +107,7 @@ pub struct Comment {
     /// The decisions of moderators about its reports, oldest first.
     #[serde(rename = "rs", default, skip_serializing_if = "Vec::is_empty")]
     pub resolutions: Vec<Resolution>,
-    /// What the page said of itself. Top-level comments only.
+    /// The title and address that the page reported. Top-level comments only.
     #[serde(rename = "pg", default, skip_serializing_if = "Option::is_none")]
     pub page: Option<Box<PageInfo>>,
     /// Whether the writer wants to be notified of replies.

@@ -14,7 +14,7 @@ const MAX_DOMAIN: usize = 253;
 const MAX_LABEL: usize = 63;
 
 /// Whether mail servers take the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
-/// hyphens. Letters are those of any script, with their marks.
+/// hyphens. Letters may be of any script, with their marks.
 #[must_use]
 pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };

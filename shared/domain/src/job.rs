@@ -122,7 +122,7 @@ pub struct RejectRecent {
 }
 
 impl RejectRecent {
-    /// What follows from a ban, if its entry in the log says so.
+    /// The job for a ban's entry in the log; `None` if the ban rejects no comments.
     #[must_use]
     pub fn of(entry: &LogEntry) -> Option<Self> {
         Some(Self {

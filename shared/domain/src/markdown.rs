@@ -167,8 +167,7 @@ pub fn shown(body: &str) -> Shown {
     shown
 }
 
-/// Whether the event draws something that is no text. An address that is empty, or a fragment, is that of the page itself,
-/// which is no image.
+/// Whether the event draws something other than text. An empty address, or a fragment, is the page's own, which is no image.
 fn is_picture(event: &Event<'_>) -> bool {
     match event {
         Event::Rule => true,
@@ -334,7 +333,8 @@ where
     }
 }
 
-/// Raw HTML shows as text: nothing that was typed is lost, and nothing runs. So does the box of a task, which nobody could tick.
+/// Raw HTML shows as text: nothing that was typed is lost, and nothing runs. So does the box of a task, which readers
+/// couldn't tick.
 fn shown_as_text(event: Event<'_>) -> Event<'_> {
     match event {
         Event::TaskListMarker(is_done) => Event::Text(task_box(is_done).into()),

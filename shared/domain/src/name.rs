@@ -252,7 +252,7 @@ impl ModeratorNames {
         is_there
     }
 
-    /// Whether a name looks like that of a moderator who is not `own`.
+    /// Whether a name resembles the name of a moderator who is not `own`.
     #[must_use]
     pub fn has_like(&self, look: &Look, own: Option<UserId>) -> bool {
         self.like(look).any(|(id, _)| Some(id) != own)

@@ -57,7 +57,7 @@ impl Origins {
         })
     }
 
-    /// What `Access-Control-Allow-Origin` is for a page of this origin; `None` when the list has it not.
+    /// The value of `Access-Control-Allow-Origin` for a page of this origin; `None` if the list doesn't contain it.
     #[must_use]
     pub fn allow<'a>(&self, origin: &'a str) -> Option<&'a str> {
         if self.is_any() { Some("*") } else { self.contains(origin).then_some(origin) }

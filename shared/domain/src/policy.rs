@@ -308,7 +308,7 @@ pub fn rejection_recipient(comment: &Comment) -> Option<(Recipient, Reason)> {
     if is_notified && !is_silent && comment.is_announced() { writer(comment) } else { None }
 }
 
-/// The writer of a comment, who may want to know of replies to it.
+/// The writer of a comment, who may be notified of replies to it.
 fn writer(comment: &Comment) -> Option<(Recipient, Reason)> {
     let guest = || comment.subscription.as_ref()?.guest.clone();
     match comment.user {

@@ -16,11 +16,11 @@ pub const MAX_TITLE: usize = 300;
 /// Characters of a record's address.
 pub const MAX_ADDRESS: usize = 2_048;
 
-/// Characters of the title and of the address that a page says of itself.
+/// Characters of the title and of the address that a page reports.
 const MAX_PAGE_TITLE: usize = 200;
 const MAX_PAGE_ADDRESS: usize = 2_000;
 
-/// What a page with the widget says of itself, as far as it may.
+/// The title and address that a page with the widget reports, as far as it may.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageInfo {
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
@@ -78,12 +78,13 @@ pub struct Thread {
     /// The author of the commented record.
     #[serde(rename = "au", default, skip_serializing_if = "Option::is_none")]
     pub author: Option<UserId>,
-    /// What the host has said of the record. [`Self::known_title`] and [`Self::known_url`] are what is shown.
+    /// The title and address that the host has set. [`Self::known_title`] and [`Self::known_url`] are what is shown.
     #[serde(rename = "ti", default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(rename = "url", default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// What a page said of itself with a comment that a moderator approved or wrote, or with a member's that was shown at once.
+    /// The title and address that a page reported with a comment that a moderator approved or wrote, or with a member's that
+    /// was public at once.
     #[serde(rename = "pt", default, skip_serializing_if = "Option::is_none")]
     pub page_title: Option<String>,
     #[serde(rename = "pu", default, skip_serializing_if = "Option::is_none")]

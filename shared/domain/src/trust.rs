@@ -1,5 +1,5 @@
-//! Trust in a writer, where the comments of new writers wait (`SVC_REQUIRE_APPROVAL=new`): what moderators have decided about
-//! comments of the writer. Sets of ids, so that a decision counts once, whatever is decided when, and whatever is deleted.
+//! Trust in a writer, where new writers' comments are held (`SVC_REQUIRE_APPROVAL=new`): moderators' decisions about the
+//! writer's comments. They are sets of ids, so that a decision counts once, in whatever order decisions and deletions come.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::verdict::Verdict;
 
 /// Ids that each set has.
 pub const MAX_TRUSTED_IDS: usize = 20;
-/// How long after it was written a rejected comment speaks against its writer.
+/// How long a rejected comment counts against its writer, from when it was written.
 const REJECTION_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl Trust {
         comments.iter().filter(|id| !decided(id)).take(room).copied().collect()
     }
 
-    /// How many rejected comments speak against the writer.
+    /// How many recent comments of the writer were rejected.
     #[must_use]
     pub fn recently_rejected(&self, now: Timestamp) -> usize {
         let counts = |id: &&u64| now.since(CommentId(**id).created_at()) < REJECTION_WINDOW;

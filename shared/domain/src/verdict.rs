@@ -38,7 +38,7 @@ pub enum Rule {
     Rejections,
 }
 
-/// What else a check has to say. Each rule has its own part.
+/// Further details of a check. Each rule has its own field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detail {
     /// Links in the text.
@@ -78,7 +78,7 @@ impl Rule {
     }
 }
 
-/// What all checks together say of a text.
+/// The result of all checks of a text.
 #[derive(Clone, Debug, Default)]
 pub struct Judgment {
     /// It waits for a moderator.

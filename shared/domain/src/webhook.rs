@@ -250,7 +250,7 @@ impl Endpoint {
         self.enabled = enabled;
     }
 
-    /// What an attempt says of the endpoint.
+    /// The result of an attempt for the endpoint.
     pub fn note_outcome(&mut self, outcome: Outcome, now: Timestamp) {
         match outcome {
             Outcome::Delivered => self.failing_since = None,

@@ -1,6 +1,6 @@
-//! Names that look like the site's or a moderator's, which nobody else may use while sign-in is on. Users named in the
-//! settings are moderators as soon as the table has them, others once they act as moderators. An instance caches
-//! moderators' names for a minute.
+//! Names that resemble the site's or a moderator's. No one else may use them while sign-in is on. Users named in the settings
+//! are moderators as soon as the table has them, others once they act as moderators. An instance caches moderators' names for
+//! a minute.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -25,7 +25,7 @@ const KNOWN: Duration = Duration::from_mins(1);
 pub struct KnownNames(Mutex<Option<(Timestamp, ModeratorNames)>>);
 
 impl App {
-    /// Refuses a name that looks like that of the site or of a moderator who is not `own`.
+    /// Refuses a name that resembles the site's, or that of a moderator who is not `own`.
     pub async fn refuse_lookalike(
         &self,
         call: &Call,
@@ -45,7 +45,7 @@ impl App {
         Ok(())
     }
 
-    /// Keeps the name of a moderator from everybody else.
+    /// Reserves the name of a moderator.
     ///
     /// # Errors
     ///

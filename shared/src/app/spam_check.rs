@@ -27,7 +27,7 @@ pub struct Draft<'a> {
 }
 
 impl App {
-    /// What our rules find in everything that readers may see.
+    /// The findings of our rules in everything that readers may see.
     fn apply_rules(&self, body: &str) -> Vec<Finding> {
         let may_be_plain = markdown::may_be_plain(body, &self.config.users_route_prefix);
         let forms: Vec<Shown> =

@@ -123,7 +123,7 @@ impl CallError {
     pub(super) fn may_be_done(&self) -> bool {
         match self {
             Self::Https(error) => error.may_be_sent(),
-            // A 503 says that the service has done nothing.
+            // A 503 means that the service has done nothing.
             Self::Refused { status, .. } => *status >= 500 && *status != 503,
             Self::Credentials(_) | Self::Request(_) => false,
         }

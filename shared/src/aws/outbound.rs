@@ -1,5 +1,5 @@
-//! HTTPS requests to addresses that others choose: those of webhooks. The resolved address is checked, and it is the one
-//! that is connected to, so a name that resolves differently the next time leads nowhere else.
+//! HTTPS requests to addresses that others choose, such as webhooks'. The resolved address is checked, and it is the one that
+//! is connected to, so a name that resolves differently the next time leads nowhere else.
 
 use std::error::Error as StdError;
 use std::io;

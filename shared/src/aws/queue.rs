@@ -41,7 +41,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When SQS takes the message in none of three attempts.
+    /// When SQS accepts the message in none of three attempts.
     pub async fn send(&self, message: &impl Serialize, delay: Duration) -> Result<(), Fault> {
         let doing = "sending a message";
         let body = serde_json::to_string(message).map_err(|error| Fault::new(doing, error))?;

@@ -56,7 +56,7 @@ impl Ses {
 
     /// # Errors
     ///
-    /// When SES does not say that it has taken the email.
+    /// When SES does not confirm that it has accepted the email.
     pub async fn send(&self, mail: &RawMail) -> Result<(), NotSent> {
         let mut input = json!({
             "FromEmailAddress": mail.from,
@@ -70,7 +70,7 @@ impl Ses {
         let operation = Operation::Path(SEND_EMAIL);
         let call = Call { service: "ses", region: &self.region, host: &self.host, operation, input };
         let sent = self.caller.call(&call).await;
-        // What SES says of a refusal may name the address.
+        // SES's message about a refusal may name the address.
         sent.map(drop).map_err(|error| {
             let says = |text| matches!(&error, CallError::Refused { reason, .. } if reason.contains(text));
             let permanent = says("MessageRejected");

@@ -152,7 +152,8 @@ impl Call {
         }
     }
 
-    /// The body as JSON, if what made it none is half of a character in what the page says of itself, which is never refused.
+    /// The body as JSON, if it was only invalid because of half a character in the page's title or address, which are never
+    /// refused.
     fn mended(&self) -> Option<Value> {
         let read: Value = serde_json::from_slice(&mended(&self.body)?).ok()?;
         let is_whole = |value: &Value| !value.to_string().contains(char::REPLACEMENT_CHARACTER);

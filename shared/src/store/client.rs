@@ -1,4 +1,4 @@
-//! The table's client: that of the SDK, with a meter of costs and with retries of calls that conflict with a transaction.
+//! The table's client: the SDK's, with a meter of costs and with retries of calls that conflict with a transaction.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Builder;

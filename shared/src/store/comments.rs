@@ -387,7 +387,7 @@ fn join_thread_with_page(comment: &Comment) -> Write {
     }
 }
 
-/// The thread takes what a moderator's page says of itself in place of what a page said before.
+/// The thread takes the title and address of a moderator's page in place of those that a page reported before.
 fn replace_page(write: Write, page: &PageInfo) -> Write {
     said(page).into_iter().fold(write, |write, (name, value)| match value {
         Some(value) => write.set(name, text(value)),
@@ -395,7 +395,7 @@ fn replace_page(write: Write, page: &PageInfo) -> Write {
     })
 }
 
-/// The thread takes what a page says of itself and no page has said before.
+/// The thread takes the title and address of a page, as far as no page has reported them before.
 pub(super) fn take_page(write: Write, page: &PageInfo) -> Write {
     said(page).into_iter().fold(write, |write, (name, value)| match value {
         Some(value) => write.set_once(name, text(value)),

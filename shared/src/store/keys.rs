@@ -220,7 +220,7 @@ pub fn network_ban(network: &str) -> Key {
     Key::new(format!("X#{network}"), "X")
 }
 
-/// The partition of those who were forgotten.
+/// The partition of the people who were erased.
 pub fn forgotten_partition() -> String {
     "F".to_owned()
 }
@@ -432,7 +432,7 @@ impl ItemKind {
         })
     }
 
-    /// What `schema` says of the kind.
+    /// The kind in `schema`.
     pub fn schema(&self) -> Option<&'static Kind> {
         Some(match self {
             Self::Comment(_) => &schema::comment::KIND,

@@ -151,8 +151,8 @@ impl Store {
         Ok(self.change_versioned("changing a sign-in", &keys::redirect_flow(name), change).await?.1)
     }
 
-    /// The same for a flow that has come back from its provider: a reader and a browser were between, so that half a read unit
-    /// mostly finds what is stored. What is refused has been read consistently.
+    /// Like [`Self::change_redirect`], for a flow that has come back from its provider. A reader and a browser were in
+    /// between, so half a read unit mostly finds what is stored. A refusal has been read consistently.
     pub async fn finish_redirect<T>(
         &self,
         name: &str,
@@ -210,8 +210,8 @@ impl Store {
         }
     }
 
-    /// The epoch of the account, and for one that was there the condition that it still has it. One that is new is written at once:
-    /// without a session it is of no use to anybody, and a transaction costs twice as much. `None` when another sign-in was first.
+    /// The epoch of the account, and for one that was there the condition that it still has it. One that is new is written at
+    /// once: without a session it is of no use, and a transaction costs twice as much. `None` when another sign-in was first.
     async fn open_account(
         &self,
         proven: &Proven<'_>,

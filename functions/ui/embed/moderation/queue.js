@@ -251,7 +251,7 @@ export class CardList extends Cards {
     if (focused) this.focusFirst()
   }
 
-  /** Focuses the first card, else what says that there is none. */
+  /** Focuses the first card, or the note that there is none. */
   focusFirst() {
     if (this.cards.length) this.focus(this.cards[0])
     else /** @type {HTMLElement | null} */ (this.#end.querySelector('.panel'))?.focus()

@@ -96,7 +96,7 @@ export class CommentView {
     return h('div', { class: 'actions', part: 'actions' }, ...(comment.is_approved ? [this.like || likes, answer, this.#news()] : this.#note()))
   }
 
-  /** Says once to a guest whose comment waited that it was approved. */
+  /** Notifies a guest once that a pending comment was approved. */
   #news() {
     const { thread, comment } = this
     const waiting = `${API} ${comment.id} waiting`

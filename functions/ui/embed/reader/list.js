@@ -11,7 +11,7 @@ import { ownSession } from '../kit/session.js'
 /** Comments that are loaded at a press. */
 const MORE = 50
 
-/** The address of a thread, below that of the API. */
+/** The path of a thread, relative to the API. */
 export const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
 
 /** A page of this visitor's list or of the public one. The browser must revalidate its copy. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */

@@ -6,5 +6,5 @@ import thread from './thread.css'
 
 const threadStyles = sheet(composer + thread)
 
-/** All styles that readers need. The first sheet is that of `ground`, in each tree another one. */
+/** All styles that readers need. The first sheet is for `ground`, a different one in each tree. */
 export const readerStyles = () => [sheet(''), styles, threadStyles]

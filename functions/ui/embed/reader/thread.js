@@ -256,7 +256,7 @@ export class Thread {
     return this.reveal(+id[1])
   }
 
-  /** Shows a comment, or says that it is not here. */
+  /** Shows a comment, or a notice that it doesn't exist. */
   reveal(id) {
     return this.attempt(async () => {
       const view = await this.fetch(id, (comment) => link(this, comment))

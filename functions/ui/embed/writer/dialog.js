@@ -1,4 +1,4 @@
-/** Dialogs of a thread, and what they say of a failure. */
+/** Dialogs of a thread, and their messages about failures. */
 
 import { button, h, primary } from '../kit/dom.js'
 import { dress } from './style.js'

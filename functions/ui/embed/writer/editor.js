@@ -51,7 +51,7 @@ export async function enhance(composer) {
     problem.classList.toggle('kept', isKept)
   }
 
-  /** The connection is gone, or back. Nothing is sent by itself. */
+  /** The connection is lost, or back. Nothing is sent automatically. */
   function connection({ type }) {
     if (!element.isConnected) return removeEventListener(type, connection)
     if (type === 'offline' && text.value) tell(say('kept'), true)

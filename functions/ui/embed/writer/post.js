@@ -15,7 +15,7 @@ export async function post(thread, body, key) {
   return data
 }
 
-/** What this page says of itself, by the key of the comment: one that is sent again has to be the same. @type {Record<string, object>} */
+/** The page's title and address, by the key of the comment: a comment that is sent again has to be the same. @type {Record<string, object>} */
 const pages = {}
 
 function page() {

@@ -58,7 +58,7 @@ impl Lines {
 
     /// Shows what waits where the start failed.
     pub(super) fn give_up(&self) {
-        // Nobody reads the log then.
+        // The log has no reader then.
         drop(io::stderr().write_all(&self.held().take().unwrap_or_default()));
     }
 

@@ -1,4 +1,4 @@
-//! `cargo local person`: writes what is known of a person to a file, or erases it.
+//! `cargo local person`: writes a person's data to a file, or erases it.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

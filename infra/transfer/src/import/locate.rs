@@ -60,7 +60,7 @@ enum Placement {
     /// It is in this thread. Another map may have sent the comment to another one.
     AlreadyThere(CommentId, Occupant),
     Deleted(CommentId),
-    /// Its source is that of another comment.
+    /// Another comment has its source.
     OtherSite,
     /// Its time has no id, or all ids of that time are taken.
     None,

@@ -154,7 +154,7 @@ const SERVICES: &[(&str, &str)] = &[
     ("cc.bingj.com", "u"),
 ];
 
-/// The address of the page itself, where `address` is that of a translation or of a copy.
+/// The address of the page itself, if `address` is a translation's or a copy's.
 fn page_of(address: &str) -> Cow<'_, str> {
     let address = address.trim();
     let Some(host) = host(address).map(str::to_ascii_lowercase) else { return address.into() };

@@ -38,7 +38,7 @@ pub(super) fn from_number(number: f64) -> Option<Timestamp> {
     from_unix(if number < SMALLEST_MILLISECONDS { number } else { number / 1000.0 })
 }
 
-/// The instant as the store has it.
+/// The instant as it is stored.
 pub(super) fn timestamp(instant: Timestamp) -> time::Timestamp {
     time::Timestamp(instant.as_millisecond())
 }

@@ -2,7 +2,7 @@
 
 pub type Defaults = &'static [(&'static str, &'static str)];
 
-/// The profile of sites with their own users. It has no defaults besides those of `config.rs`.
+/// The profile of sites with their own users. It has only the defaults of `config.rs`.
 pub(super) const DEFAULT: &str = "members";
 
 /// Variables and their defaults in each profile.

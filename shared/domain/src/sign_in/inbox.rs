@@ -34,7 +34,7 @@ pub struct Inbox {
     expires: Timestamp,
 }
 
-/// An inbox as the table has it.
+/// An inbox as it is stored.
 #[derive(Clone, Default, Serialize, Deserialize)]
 struct Stored {
     #[serde(rename = "vn", default)]

@@ -3,7 +3,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `bounds` | how many codes and tries there are, whoever asks |
+//! | `bounds` | how many codes and tries are allowed, for all callers |
 //! | `inbox` | the flows of an address, and the bounds of its codes |
 //! | `keys` | codes, hashes and refresh tokens |
 //! | `providers` | GitHub, Google and OpenID Connect, and the accounts there |

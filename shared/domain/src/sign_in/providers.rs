@@ -29,7 +29,7 @@ pub enum Provider {
 /// How we talk to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// OAuth 2 with an API that says who it is.
+    /// OAuth 2 with an API that identifies the user.
     GitHub,
     /// OpenID Connect with discovery.
     OpenId,

@@ -86,7 +86,7 @@ pub struct OwnSecrets {
     pub nonce: String,
 }
 
-/// What a provider says of a reader.
+/// A reader's profile from a provider.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Profile {
     #[serde(rename = "s")]

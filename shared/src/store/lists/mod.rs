@@ -146,7 +146,7 @@ impl Store {
         Ok(page)
     }
 
-    /// What a list needs to know of its thread and of the visitor.
+    /// The data that a list needs of its thread and of the visitor.
     async fn thread_of(&self, list: List<'_>) -> Result<ThreadForVisitor, Fault> {
         let user = list.owners.comments.user().map(keys::user);
         let count = list.counted.then(|| keys::count(list.thread));

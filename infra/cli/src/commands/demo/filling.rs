@@ -1,4 +1,4 @@
-//! Fills the thread of the demonstration, once. The comments come as an import, so that nobody is notified, nothing counts
+//! Fills the thread of the demonstration, once. The comments come as an import, so that no one is notified, nothing counts
 //! for a limiter, and what was begun is finished after a crash.
 
 use std::fs;

@@ -82,7 +82,7 @@ pub(super) enum XmlEvent {
 pub(super) struct Xml {
     events: Events<Reader>,
     watch: Watch,
-    /// What the file says of its text.
+    /// The encoding that the file declares.
     encoding: &'static Encoding,
     /// Characters read so far that represent bytes in an unknown encoding.
     replaced: Cell<u64>,

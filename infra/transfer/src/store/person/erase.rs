@@ -400,7 +400,7 @@ async fn delete_item(store: &Store, key: Key) -> Result<bool, Fault> {
     Ok(store.transact(vec![Write::delete(key).exists()]).await? == Outcome::Done)
 }
 
-/// Takes back a like. `liked_in` is the visitor's item that has it. Placeholders have no likes.
+/// Removes a like. `liked_in` is the visitor's item that has it. Placeholders have no likes.
 async fn erase_like(store: &Store, liked_in: &Key, id: CommentId) -> Result<bool, Fault> {
     let mut attempts = store.attempts("erasing a like");
     loop {
@@ -422,7 +422,7 @@ async fn erase_like(store: &Store, liked_in: &Key, id: CommentId) -> Result<bool
     }
 }
 
-/// Takes the reporter from the report of a comment. `reported_in` is the visitor's item that has it.
+/// Removes the reporter from the report of a comment. `reported_in` is the visitor's item that has it.
 async fn erase_report_of(store: &Store, reported_in: &Key, visitor: &Visitor, id: CommentId) -> Result<bool, Fault> {
     let mut attempts = store.attempts("erasing a report");
     loop {

@@ -331,7 +331,7 @@ pub(super) fn rejected_by(user: UserId, comment: &Comment) -> bool {
     comment.rejection.as_ref().is_some_and(|rejection| rejection.moderator == Some(user))
 }
 
-/// Whether nothing is known of a user but a ban that holds.
+/// Whether the item of a user has nothing except a ban that holds.
 fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
     let has_reason = |ban: &AttributeValue| ban.as_m().is_ok_and(|ban| ban.contains_key(maps::ban::REASON));
     let is_bare = item.iter().all(|(name, value)| match name.as_str() {
@@ -364,7 +364,7 @@ pub(super) struct Search<'a> {
     now: Timestamp,
     left: u64,
     stays: BTreeSet<Retained>,
-    /// Other users whose picture is that of the person's address.
+    /// Other users with the Gravatar of the person's address.
     members: BTreeSet<UserId>,
     /// Items of guests with that picture.
     guests: u64,
