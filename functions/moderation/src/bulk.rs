@@ -76,7 +76,7 @@ async fn decide_all(app: &App, comments: Vec<Comment>, input: &BulkInput, by: By
 
 fn code(error: Error) -> &'static str {
     let refusal = match shared::app::refusal(error) {
-        // The others were decided, so the response as a whole is no error.
+        // The others were decided, so the response as a whole isn't an error.
         Refusal::ServerError => Refusal::Unavailable,
         refusal => refusal,
     };

@@ -23,7 +23,7 @@ pub(crate) struct Filter {
 }
 
 enum Writer {
-    /// `None` where the digits are no id.
+    /// `None` if the digits aren't an id.
     Id(Option<UserId>),
     Named(Vec<String>),
 }

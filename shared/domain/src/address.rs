@@ -44,7 +44,7 @@ pub fn next_start(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// Whether `rest` begins with a scheme that is no part of a longer word.
+/// Whether `rest` begins with a scheme that isn't part of a longer word.
 fn begins(rest: &[u8], before: Option<char>) -> bool {
     let is_scheme = |scheme: &[u8]| rest.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     (is_scheme(b"http://") || is_scheme(b"https://")) && !before.is_some_and(joins)

@@ -128,7 +128,7 @@ fn decomposed(chars: Vec<Placed>) -> Vec<Classed> {
 /// Composes what has a precomposed character (UAX 15, section 1.3).
 fn composed(chars: Vec<Classed>) -> Vec<Placed> {
     let mut out: Vec<Placed> = Vec::with_capacity(chars.len());
-    // The last character that is no mark, and the class of what follows it.
+    // The last character that isn't a mark, and the class of what follows it.
     let (mut starter, mut last) = (None, None);
     for (c, class, place) in chars {
         let joined = starter.filter(|_| last.is_none_or(|last| last < class)).and_then(|starter: usize| {

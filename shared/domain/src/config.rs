@@ -297,7 +297,7 @@ impl Config {
     }
 }
 
-/// A variable of the process. A value that is no UTF-8 has U+FFFD in it, which the configuration refuses.
+/// A variable of the process. A value that isn't UTF-8 has U+FFFD in it, which the configuration refuses.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
 pub fn environment(name: &str) -> Option<String> {

@@ -58,7 +58,7 @@ pub fn canonical(address: &str) -> String {
     }
 }
 
-/// The address that identifies an account: in NFC and lower case. Nothing else is folded, because where `+` is no tag it is
+/// The address that identifies an account: in NFC and lower case. Nothing else is folded, because where `+` isn't a tag it is
 /// another's mailbox.
 #[must_use]
 pub fn exact(address: &str) -> String {

@@ -167,7 +167,8 @@ pub fn shown(body: &str) -> Shown {
     shown
 }
 
-/// Whether the event draws something other than text. An empty address, or a fragment, is the page's own, which is no image.
+/// Whether the event draws something other than text. An empty address, or a fragment, is the page's own, which isn't an
+/// image.
 fn is_picture(event: &Event<'_>) -> bool {
     match event {
         Event::Rule => true,

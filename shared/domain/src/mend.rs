@@ -1,9 +1,9 @@
-//! Mends JSON that holds what is no character: half of a surrogate pair, which JavaScript leaves where it cuts a text, and
-//! bytes that are no UTF-8. A parser would refuse the whole text.
+//! Mends JSON with invalid characters: half of a surrogate pair, which JavaScript leaves where it cuts a text, and bytes that
+//! aren't UTF-8. A parser would refuse the whole text.
 
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
-/// The text with U+FFFD for each half of a surrogate pair. `None` if it has none, or is no UTF-8.
+/// The text with U+FFFD for each half of a surrogate pair. `None` if it has none, or isn't UTF-8.
 #[must_use]
 pub fn mended(json: &[u8]) -> Option<Vec<u8>> {
     std::str::from_utf8(json).ok()?;

@@ -19,8 +19,8 @@ const MAX_TRIES: usize = 4;
 /// What a mention begins with.
 const SIGNS: [char; 2] = ['@', '＠'];
 
-/// The name in NFC and lower case, with `_` for each run of what is no letter, mark or digit, cut at `MAX_HANDLE`. `None` without
-/// a letter or digit.
+/// The name in NFC and lower case, with `_` for each run of characters other than letters, marks and digits, cut at
+/// `MAX_HANDLE`. `None` without a letter or digit.
 #[must_use]
 pub fn handle(name: &str) -> Option<String> {
     let mut handle = String::new();
@@ -76,7 +76,7 @@ pub fn last_seen(text: &str, before: Option<char>) -> Option<char> {
     text.chars().rev().find(|c| !is_mark(*c) && !is_format(*c)).or(before)
 }
 
-/// Whether an underscore is no markup, because it begins a handle. `before` is the text in front of it.
+/// Whether an underscore isn't markup, because it begins a handle. `before` is the text in front of it.
 #[must_use]
 pub fn begins_handle(before: &str) -> bool {
     let underscores = before.bytes().rev().take(MAX_HANDLE).take_while(|byte| *byte == b'_').count();

@@ -36,8 +36,7 @@ pub fn without_piled_marks(name: &str) -> String {
     NFC.normalize(&kept.collect::<String>()).into_owned()
 }
 
-/// The bytes of the marks that are too many. Those that take their own place are none, nor are the lower letters of a Tibetan
-/// stack.
+/// The bytes of surplus marks. Marks that take their own space aren't, nor are the lower letters of a Tibetan stack.
 fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     let mut marks = 0;
     apart.char_indices().filter_map(move |(at, c)| {

@@ -46,7 +46,7 @@ pub enum RateClass {
 }
 
 impl RateClass {
-    /// Whether it is no write.
+    /// Whether it is a read.
     #[must_use]
     pub fn is_read(self) -> bool {
         matches!(self, Self::Read | Self::LargeRead { .. } | Self::Changes)

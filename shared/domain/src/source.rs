@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
         let before = self.before.take();
         match event {
             Event::Text(text) => {
-                // An entity is no part of an address.
+                // An entity isn't part of an address.
                 if self.verbatim == 0 && text.len() == range.len() {
                     self.find(text, range, before);
                 }

@@ -98,7 +98,7 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// The title of the record, as the host said it, else a page of itself.
+    /// The title of the record: the host's, or else the one that a page reported.
     #[must_use]
     pub fn known_title(&self) -> Option<&str> {
         self.title.as_deref().or(self.page_title.as_deref())

@@ -236,7 +236,7 @@ impl User {
             && self.account.as_ref().is_some_and(|own| own.epoch == account.epoch)
     }
 
-    /// The user under a name that they chose. The first name is no change.
+    /// The user with a chosen name. The first name isn't a change.
     #[must_use]
     pub fn renamed(&self, name: &str, now: Timestamp) -> Self {
         let is_first = self.name.is_empty();
@@ -265,7 +265,7 @@ impl User {
         }
     }
 
-    /// Whether it is no more than an id, and what moderators have decided about comments.
+    /// Whether it has only an id, and moderators' decisions about comments.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.name.is_empty() && self.ban.is_none()

@@ -60,7 +60,7 @@ pub struct Detail {
 pub enum Failure {
     /// No response came.
     Timeout,
-    /// The response was no verdict.
+    /// The response wasn't a verdict.
     Answer,
 }
 

@@ -98,7 +98,7 @@ impl Akismet {
     }
 }
 
-/// The action for a response: `true`, `false`, or one that is no verdict, such as `invalid`.
+/// The action for a response: `true`, `false`, or one that isn't a verdict, such as `invalid`.
 fn action(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Option<Action>, Failure> {
     let discard =
         || headers.get("x-akismet-pro-tip").is_some_and(|tip| tip.as_bytes().eq_ignore_ascii_case(b"discard"));

@@ -74,7 +74,7 @@ impl Ses {
         sent.map(drop).map_err(|error| {
             let says = |text| matches!(&error, CallError::Refused { reason, .. } if reason.contains(text));
             let permanent = says("MessageRejected");
-            // In the sandbox strangers are refused. They are no worse addresses for that once the account has left it.
+            // In the sandbox, unverified addresses are refused. That says nothing about them once the account has left it.
             let of_recipient = permanent && !says("not verified");
             NotSent { unknown: error.may_be_done(), permanent, of_recipient, reason: error.kind() }
         })

@@ -253,7 +253,7 @@ fn change_network(known: Option<&NetworkBan>, next: &NetworkBan) -> Result<Vec<W
     Ok(writes)
 }
 
-/// The writes that replace the ban of a user by another one, which has this id, or by none.
+/// The writes that replace a user's ban by another one with this id, or remove it.
 fn change(id: UserId, next: Option<(u64, &Ban)>, known: Option<&User>) -> Result<Vec<Write>, Fault> {
     let before = known.and_then(|user| user.ban_id);
     let stored = next.map(|(_, ban)| ban).map(serde_dynamo::to_attribute_value).transpose();

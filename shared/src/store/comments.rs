@@ -439,7 +439,7 @@ pub(super) fn not_pinned(write: Write, comment: &Comment) -> Write {
     write.when(not_pinned).with(":id", number(comment.id.0))
 }
 
-/// Requires that the comment is no placeholder, and still has the state, the review mark and the text that were read.
+/// Requires that the comment isn't a placeholder, and still has the state, the review mark and the text that were read.
 pub(super) fn as_read(write: Write, comment: &Comment) -> Write {
     let write = in_state(write, comment.state).still(comment::PLACEHOLDER, None);
     write
@@ -447,7 +447,7 @@ pub(super) fn as_read(write: Write, comment: &Comment) -> Write {
         .still(comment::EDITED_AT, comment.edited_at.map(|at| number(at.0)))
 }
 
-/// Requires that the comment exists and is no placeholder.
+/// Requires that the comment exists and isn't a placeholder.
 pub fn present(write: Write) -> Write {
     write.exists().still(comment::PLACEHOLDER, None)
 }

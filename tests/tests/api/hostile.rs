@@ -89,7 +89,7 @@ async fn tricks_with_paths_lead_nowhere() {
         refused(&reply, path);
         assert!(!reply.headers.contains_key("x-evil"), "{path}");
     }
-    // It is decoded once only, and the result is no record's id.
+    // It is decoded only once, and the result isn't a record's id.
     refused(&guest.send_at(Method::GET, "/svc/api/v1/posts/%25252e/comments", "").await, "%25252e");
 }
 

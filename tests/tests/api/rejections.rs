@@ -75,7 +75,7 @@ async fn rejecting_again_changes_the_reason_and_approving_drops_it() {
     moderator.judge(id, "approve").await.ok(200);
     assert!(ada.see("posts/1", id).await.get("review").is_none());
     assert_eq!(rejection(&moderator, id).await, Value::Null);
-    // An edit that waits is no unapproved comment.
+    // A pending edit isn't an unapproved comment.
     world.again(&[HELD]).user(7, "Ada").edit(id, "y").await.ok(200);
     assert!(ada.see("posts/1", id).await.get("review").is_none());
 }

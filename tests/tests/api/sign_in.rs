@@ -362,7 +362,7 @@ async fn an_address_that_bounced_complained_or_was_refused_gets_no_code_for_thir
         start(&world.guest(), &email).await;
         let sent = async || sent_to(&world, &format!("{name}.example")).await;
         assert_eq!(sent().await, arrives, "{name}");
-        // Where `+` is no tag, this is someone else.
+        // Where `+` isn't a tag, this is someone else.
         start(&world.guest(), &format!("{name}+x@{name}.example")).await;
         assert_eq!(sent().await, arrives + 1, "{name}");
         world.pass(Duration::from_secs(1));
@@ -377,7 +377,7 @@ async fn after_five_failures_in_an_hour_only_addresses_with_an_account_get_codes
     sign_in(&world, &world.guest(), ADA).await;
     for n in 0..4 {
         start(&world.guest(), &format!("bounce@n{n}.example")).await;
-        // Its second failure is none.
+        // Its second failure doesn't count.
         start(&world.guest(), &format!("bounce@n{n}.example")).await;
         world.wait_until_idle().await;
     }

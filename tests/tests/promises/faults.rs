@@ -107,7 +107,7 @@ impl ConcurrentWriter {
         }
     }
 
-    /// Deletes a comment that is no parent of others.
+    /// Deletes a comment without replies.
     async fn delete(&self, id: u64, own: &mut Vec<u64>) {
         if self.parents.lock().unwrap().contains(&id) {
             return;
@@ -269,7 +269,7 @@ async fn without_the_limiters_rows_reads_are_answered_and_writes_are_not_taken()
 
 #[tokio::test]
 async fn without_the_table_every_route_says_so_in_the_envelope() {
-    // The page of documentation is no JSON, files need no table, and links of emails and providers are checked first.
+    // The page of documentation isn't JSON, files need no table, and links of emails and providers are checked first.
     const OTHERS: [&str; 7] = [
         "docs",
         "embed.js",

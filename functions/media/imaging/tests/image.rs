@@ -379,7 +379,7 @@ fn data_behind_or_hidden_in_an_image_does_not_survive() {
         }
         assert_eq!(Format::of(&picture.bytes), Some(picture.format));
     }
-    // Bytes that are no chunk, within the length that the file declares.
+    // Bytes that are not a chunk, within the length that the file declares.
     assert_eq!(clean(&grown), Err(Refused::Damaged));
 }
 
@@ -455,7 +455,7 @@ fn a_file_cut_short_anywhere_is_refused() {
 fn a_jpeg_that_can_be_decoded_in_part_only_is_refused() {
     for progressive in [false, true] {
         let mut file = jpeg_with(&photo(200, 200, 6), 85, |e| e.set_progressive(progressive));
-        // All ones are no valid code, and the stuffed byte keeps them from being a marker.
+        // All ones are not a valid code, and the stuffed byte keeps them from being a marker.
         let middle = file.len() / 2;
         file[middle..middle + 16].copy_from_slice(&[0xFF, 0].repeat(8));
         assert_eq!(clean(&file), Err(Refused::Damaged), "progressive: {progressive}");

@@ -1,5 +1,5 @@
 /**
- * What this device remembers. Storage throws in some frames, or takes no more: what is kept lasts as long as the page then.
+ * Storage on this device. If it throws, as in some frames, or is full, values last as long as the page.
  */
 
 const memory = {}

@@ -13,7 +13,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The target of lines that are no warnings.
+/// The target of lines that aren't warnings.
 pub(super) const TARGET: &str = "comments_server";
 
 #[derive(Clone)]

@@ -14,7 +14,7 @@ use super::{DEFAULT_PORT, Failure, data_dir, token};
 
 /// How long the token is valid.
 const HOURS: i64 = 12;
-/// It is no number, so it is no id of a user of the site.
+/// It isn't a number, so it isn't the id of a user of the site.
 const DEFAULT_ID: &str = "moderator";
 
 /// Print the address of the moderation page with a token for twelve hours; the

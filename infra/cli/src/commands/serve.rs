@@ -34,7 +34,7 @@ const RECOVERY_GRACE: Duration = Duration::from_secs(10);
 /// How long the events of the last writes may take after the last request. The next start finishes the rest.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
-/// The largest body of a request that is no upload.
+/// The largest body of a request that isn't an upload.
 const SMALL_BODY: usize = 256 * 1024;
 
 /// Serve the API in production, behind a proxy that speaks TLS; see docs/server.md.

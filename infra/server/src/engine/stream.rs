@@ -79,7 +79,7 @@ impl Stream {
         Ok(Self { connection, positions: Vec::new(), removed: 0, given_up: BTreeSet::new() })
     }
 
-    /// The number of the last change, also when it is removed by now.
+    /// The number of the last change, even if it was removed since.
     pub(super) fn last(&self) -> rusqlite::Result<i64> {
         let stored: i64 = self.connection.prepare_cached(LAST)?.query_row([], |row| row.get(0))?;
         Ok(self.handled().fold(stored, i64::max))

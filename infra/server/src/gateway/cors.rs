@@ -14,7 +14,7 @@ pub struct Cors {
 }
 
 impl Cors {
-    /// `None` when an origin is none, or a name is not valid in a header.
+    /// `None` when an origin is invalid, or a name is not valid in a header.
     #[must_use]
     pub fn read(configuration: &Value) -> Option<Self> {
         let expose = names(&configuration["ExposeHeaders"]).join(",").try_into().ok()?;

@@ -126,7 +126,7 @@ impl Queues {
         valid.then(|| work(queue, &mut messages, id)).transpose()
     }
 
-    /// A message that was deleted already, or received again since, is no error.
+    /// It isn't an error if the message was deleted already, or received again since.
     pub(super) fn delete_message(&self, request: &Value) -> Result<Value> {
         self.with_receipt(request, |queue, messages, id| {
             queue.remove(id)?;

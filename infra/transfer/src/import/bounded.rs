@@ -27,7 +27,7 @@ pub struct Watch {
     cut: Rc<Cell<bool>>,
     /// Bytes without which the text was passed on.
     dropped: Rc<Cell<u64>>,
-    /// How often U+FFFD was read for what is no character.
+    /// How often U+FFFD replaced bytes that aren't a character.
     replaced: Rc<Cell<u64>>,
     /// Bytes that the present record may still have.
     room: Rc<Cell<u64>>,

@@ -306,7 +306,7 @@ impl Known {
         self.rows.get(source).is_some_and(|row| row.is_deleted)
     }
 
-    /// The comment that was imported from there and exists.
+    /// The existing comment that was imported from there.
     fn comment(&self, source: &SourceId) -> Option<(CommentId, &Occupant)> {
         let id = self.rows.get(source).filter(|row| !row.is_deleted)?.comment;
         let occupant = self.comments.get(&id)?;

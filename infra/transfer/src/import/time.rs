@@ -5,7 +5,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use shared::domain::time;
 
-/// The instant that `text` names. A text without an offset is in `zone`. `None` when it is no time, or before 1970: other
+/// The instant that `text` names. A text without an offset is in `zone`. `None` if it isn't a time, or is before 1970: other
 /// systems write `0000-00-00` and `0001-01-01` for no time.
 pub(super) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let text = text.trim();

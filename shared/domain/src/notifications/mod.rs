@@ -365,8 +365,8 @@ impl NotificationState {
         }
     }
 
-    /// Names the email that is being sent, unlike all others. The name is the same when the email is sent again because a
-    /// worker died, so that mail programs show the two as one.
+    /// Identifies the email that is being sent. The id is the same when the email is sent again because a worker died, so
+    /// that mail programs show the two as one.
     #[must_use]
     pub fn mail(&self) -> String {
         match self.confirming() {

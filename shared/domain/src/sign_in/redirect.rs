@@ -1,4 +1,4 @@
-//! The way of a reader to a provider and back. The page starts a *flow* and keeps its verifier. The provider sends the reader to
+//! A reader's way to a provider and back. The page starts a *flow* and keeps its verifier. The provider sends the reader to
 //! our callback, which hands the page a one-time code; the page finishes the flow with the code and the verifier.
 
 use std::time::Duration;
@@ -189,7 +189,7 @@ pub fn is_challenge(text: &str) -> bool {
     URL_SAFE_NO_PAD.decode(text).is_ok_and(|hash| hash.len() == 32)
 }
 
-/// The S256 challenge of a verifier. `None` for what is no verifier.
+/// The S256 challenge of a verifier. `None` if it isn't a verifier.
 #[must_use]
 pub fn challenge_of(verifier: &str) -> Option<String> {
     let is_plain = verifier.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));

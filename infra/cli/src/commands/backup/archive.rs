@@ -137,7 +137,7 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
     manifest["made_at"].as_str().unwrap_or_default().parse().map_err(damaged)
 }
 
-/// A disk that is full is no fault of the archive.
+/// A full disk isn't a fault of the archive.
 fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<(), Failure> {
     let mut buffer = vec![0; 64 * 1024];
     loop {

@@ -35,7 +35,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         source_id: value.text("id"),
         thread: value.text("page_key"),
         parent: value.optional("rid").filter(|parent| parent != "0"),
-        // `updated_at` also changes with votes, so it is no time of an edit.
+        // `updated_at` also changes with votes, so it isn't the time of an edit.
         created_at: value.time("created_at", zone),
         author: Author {
             key: value.optional("user_id").unwrap_or_default(),

@@ -79,7 +79,7 @@ fn each(
 }
 
 fn thread(row: &Row<'_>) -> Record {
-    // Every file counts its threads from 1, so that a number is no name.
+    // Every file counts its threads from 1, so a number doesn't identify one.
     let (number, url) = (text(row, 0), Some(text(row, 1)).filter(|url| !url.is_empty()));
     Record::Thread(Thread {
         key: url.clone().unwrap_or_else(|| number.clone()),

@@ -69,7 +69,7 @@ struct Walk<'a, 'e> {
     paths: &'static [Path],
     each: &'a mut Each<'e>,
     watch: Watch,
-    /// An error of `each`, which is no error of the JSON.
+    /// An error of `each`, not of the JSON.
     failure: Option<ReadError>,
     found: bool,
 }
@@ -215,7 +215,7 @@ pub(super) trait Attributes {
         }
     }
 
-    /// A count; votes below zero are none.
+    /// A count; a negative one is 0.
     fn count(&self, name: &str) -> u64 {
         let value = self.attribute(name);
         let number = value.as_f64().or_else(|| text_of(value).trim().parse().ok()).unwrap_or_default();
@@ -235,7 +235,7 @@ pub(super) trait Attributes {
     }
 }
 
-/// A count of likes that may be none. What is beyond all counts stays so.
+/// A count of likes, which may be missing. One that is too large stays too large.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
 pub(super) fn likes(number: f64) -> u64 {
     number as u64

@@ -64,7 +64,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
     }
 }
 
-/// Votes up. Without the single votes, the score: votes up without votes down.
+/// Upvotes. Without the individual votes, the score: upvotes minus downvotes.
 fn likes(value: &Value) -> u64 {
     match value.attribute("votes").as_object().filter(|votes| !votes.is_empty()) {
         Some(votes) => votes.values().filter(|vote| **vote == Value::Bool(true)).count() as u64,

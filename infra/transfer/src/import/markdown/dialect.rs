@@ -58,7 +58,7 @@ pub(super) fn to_html(markdown: &str, dialect: Dialect) -> Option<String> {
 
 struct Reader<'a> {
     dialect: Dialect,
-    /// How many links, images and code blocks are open. An address in these is no link.
+    /// How many links, images and code blocks are open. An address in these isn't a link.
     verbatim: usize,
     differs: bool,
     events: Vec<Event<'a>>,

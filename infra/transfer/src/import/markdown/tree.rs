@@ -146,7 +146,7 @@ impl TokenSink for Sink {
     }
 }
 
-/// Elements whose content is no HTML.
+/// Elements whose content isn't HTML.
 fn raw_kind(name: &str) -> Option<RawKind> {
     match name {
         "script" => Some(RawKind::ScriptData),

@@ -84,7 +84,7 @@ impl Staging {
         self.database.prepare_cached(query)?.query_row([id.0], |row| row.get(0))
     }
 
-    /// Adds a record of an export. The first of doubles counts.
+    /// Adds a record of an export. The first of duplicates counts.
     pub(super) fn add_exported(&mut self, record: Record) -> rusqlite::Result<()> {
         let insert = |insert: &str, values: &[&dyn rusqlite::ToSql]| {
             self.database.prepare_cached(insert)?.execute(values).map(drop)

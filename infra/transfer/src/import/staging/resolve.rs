@@ -1,7 +1,7 @@
 //! Decides the fate of each comment and its place.
 //!
-//! The order matters: a page is known before the comments of one page are joined, a comment that is refused is no parent,
-//! and which skipped comments become placeholders shows only when every comment has its final parent.
+//! The order matters: a page is known before the comments of one page are joined, a refused comment is not a parent, and
+//! which skipped comments become placeholders shows only when every comment has its final parent.
 
 use rusqlite::{OptionalExtension, params};
 use shared::domain::comment::MAX_DEPTH;
