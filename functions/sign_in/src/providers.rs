@@ -50,7 +50,7 @@ pub(crate) enum Failure {
 
 use Failure::Nonsense;
 
-/// A provider, and who we are there.
+/// A provider, and our client there.
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'a> {
     pub(crate) settings: &'a ProviderClient,
@@ -161,11 +161,11 @@ impl Providers {
         Ok(format!("{address}{separator}{}", encode(&fields)))
     }
 
-    /// Who has come back.
+    /// The user who has come back.
     ///
     /// # Errors
     ///
-    /// When the provider doesn't say it, or says it to another client.
+    /// When the provider doesn't identify the user, or only to another client.
     pub(crate) async fn profile(
         &self,
         client: Client<'_>,

@@ -156,7 +156,7 @@ export type Rejects = 'none' | 'these' | 'recent'
 
 export type Translate = (key: string, values?: Record<string, string | number>) => string
 
-/** An action in a notice. The notice stays for so many milliseconds, or until the next one. */
+/** An action in a notice. The notice stays for this many milliseconds, or until the next one. */
 export interface Offer {
   label: string
   key?: string

@@ -1,4 +1,4 @@
-//! Brings in the comments of other systems.
+//! Imports comments from other systems.
 //!
 //! ```text
 //! file → source → format → record → staging → locate → write

@@ -20,7 +20,7 @@ const REQUIRED: [&str; 3] = ["errors", "labels", "times"];
 const TABLES: [&str; 2] = ["labels", "moderation"];
 /// The table whose keys have no prefix. Those of others begin with the name of the section.
 const UNPREFIXED: &str = "labels";
-/// What stands between the forms of a plural.
+/// The separator between the forms of a plural.
 const SEPARATOR: &str = " | ";
 /// The name of the number of a plural.
 const NUMBER: &str = "n";

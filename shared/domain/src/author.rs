@@ -1,4 +1,4 @@
-//! Whose comments are listed in the order of time, and rejected together.
+//! Authors, whose comments can be listed by time and rejected together.
 
 use std::fmt;
 

@@ -1,5 +1,5 @@
 //! Text in a form in which phrases are compared: NFKC, one case, one space for each run of white space, and no invisible
-//! characters. Each character knows where it came from, so that a phrase is shown as written in the text.
+//! characters. Each character has its place in the source, so that a phrase is shown as written in the text.
 
 use std::iter;
 use std::ops::Range;
@@ -60,7 +60,7 @@ impl<'a> Comparable<'a> {
         let before = &self.text[..self.text.find(&phrase.text)?];
         let first = before.chars().count();
         let found = self.places.get(first..first + phrase.places.len())?;
-        // Marks may stand in another order there.
+        // Marks may be in another order there.
         let start = found.iter().map(|place| place.start).min()?;
         let end = found.iter().map(|place| place.end).max()?;
         Some(&self.source[start..end])

@@ -27,7 +27,7 @@ pub enum Refusal {
     EditClosed,
     ThreadClosed,
     ReadOnly,
-    /// The next try may succeed after so many seconds.
+    /// The next try may succeed after this many seconds.
     RateLimited(u64),
     Unavailable,
     PayloadTooLarge,

@@ -38,7 +38,7 @@ pub struct ForgetReactions {
     pub comment: CommentId,
 }
 
-/// The walk is put off when so many comments are incomplete. A message of the queue may have 256 KB.
+/// The walk is put off when this many comments are incomplete. A message of the queue may have 256 KB.
 pub const MAX_INCOMPLETE: usize = 1_000;
 
 /// Counts everything below a comment that was hidden or shown, depth first.
@@ -102,7 +102,7 @@ impl Rename {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RejectRecent {
     pub author: Author,
-    /// Who banned the author, and rejects.
+    /// The moderator who banned the author and rejects the comments.
     pub moderator: UserId,
     pub name: String,
     /// The id of the ban, and of its entry in the log. A decision of a later entry stands.

@@ -1,4 +1,4 @@
-//! What a character is to a reader: a letter, a mark, a digit, punctuation, in any script.
+//! Classes of characters in any script: letters, marks, digits, punctuation.
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup as Group, Script};

@@ -36,7 +36,7 @@ impl Recipient {
         Self("mods".to_owned())
     }
 
-    /// Who gets codes to sign in. No email is kept for this one.
+    /// The recipient of codes for sign-in. No email is kept for this one.
     #[must_use]
     pub fn of_codes(inbox: &str) -> Self {
         Self(format!("c{inbox}"))

@@ -36,7 +36,7 @@ pub fn without_piled_marks(name: &str) -> String {
     NFC.normalize(&kept.collect::<String>()).into_owned()
 }
 
-/// The bytes of surplus marks. Marks that take their own space aren't, nor are the lower letters of a Tibetan stack.
+/// The bytes of surplus marks. Marks that take their own space don't count, nor do the lower letters of a Tibetan stack.
 fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     let mut marks = 0;
     apart.char_indices().filter_map(move |(at, c)| {
@@ -58,9 +58,9 @@ pub struct Look {
     folded: Signs,
     /// The skeleton of what is written, then folded. A gamma may be read as an `r`, as UTS 39 reads the small one.
     both: Signs,
-    /// The same, but of folded ASCII: a foreign capital stands among capitals whose own skeletons are others.
+    /// The same, but of folded ASCII: a foreign capital is among capitals with other skeletons.
     mixed: Signs,
-    /// Whether unseen characters may show it in another order than it is written.
+    /// Whether invisible characters may show it in another order than it is written.
     is_turned: bool,
 }
 

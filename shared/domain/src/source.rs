@@ -113,7 +113,7 @@ fn may_have_markup(body: &str) -> bool {
         })
 }
 
-/// `markup` are the bytes where it stands, in order, and what represents it.
+/// `markup` are the positions of markup, in order, and the characters that replace it.
 fn shielded(text: &str, markup: &[(usize, char)]) -> String {
     let mut out = String::with_capacity(text.len() + markup.len() * 3);
     let mut written = 0;

@@ -8,7 +8,7 @@ const MAX_VERDICTS: usize = 10;
 /// Characters of the words that a phrase has matched.
 const MAX_MATCH: usize = 100;
 
-/// What a check has found in a text that it holds.
+/// The finding of a check in a text that it holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     #[serde(rename = "r")]

@@ -20,7 +20,7 @@ pub struct Viewer {
 pub struct Owners {
     /// The writer of comments, and the sender of requests that may be repeated: a guest by the key.
     pub comments: Visitor,
-    /// Who likes, reports, and repeats a text: a guest by network and user agent.
+    /// The owner of likes, reports and repeated texts: a guest by network and user agent.
     pub reactions: Visitor,
 }
 

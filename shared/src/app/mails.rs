@@ -1,4 +1,4 @@
-//! What several functions need for emails: keys, and messages to the function `delivery`.
+//! Shared by several functions that send emails: keys, and messages to the function `delivery`.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! What several functions need for webhooks: the key of their secrets, and messages to the function `delivery`.
+//! Shared by several functions for webhooks: the key of their secrets, and messages to the function `delivery`.
 
 use std::time::Duration;
 

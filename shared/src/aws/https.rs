@@ -78,7 +78,7 @@ impl Client {
         Self { timeout, limit: ANSWER_LIMIT, roots, pool: Arc::default() }
     }
 
-    /// Takes responses of at most so many bytes.
+    /// Takes responses of at most this many bytes.
     #[must_use]
     pub fn limited_to(self, limit: usize) -> Self {
         Self { limit, ..self }

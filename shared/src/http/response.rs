@@ -31,7 +31,7 @@ pub enum Sharing {
     Private,
     /// Shared ones, for anonymous callers and some seconds.
     Anonymous,
-    /// Shared ones, for so many seconds. Every caller gets the same.
+    /// Shared ones, for this many seconds. Every caller gets the same.
     Everyone { seconds: u16 },
     /// Shared ones, for `fresh` seconds, then for `stale` seconds more while they refetch it, and for `failing` seconds while
     /// the service fails. Every caller gets the same, with a key and with `mine=1` too.

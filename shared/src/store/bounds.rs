@@ -15,23 +15,23 @@ const DAY: i64 = 24;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound<'a> {
     scope: &'static str,
-    /// Whose count it is: a keyed hash, or [`Bound::ALL`].
+    /// The owner of the count: a keyed hash, or [`Bound::ALL`].
     whose: &'a str,
     hours: i64,
     most: u32,
 }
 
 impl<'a> Bound<'a> {
-    /// Whose count it is when everyone is counted together.
+    /// The owner of the count of everyone together.
     pub const ALL: &'static str = "all";
 
-    /// At most so many in an hour.
+    /// At most this many an hour.
     #[must_use]
     pub const fn hourly(scope: &'static str, whose: &'a str, most: u32) -> Self {
         Self { scope, whose, hours: 1, most }
     }
 
-    /// At most so many in a day.
+    /// At most this many a day.
     #[must_use]
     pub const fn daily(scope: &'static str, whose: &'a str, most: u32) -> Self {
         Self { scope, whose, hours: DAY, most }

@@ -28,7 +28,7 @@ pub(super) static ATTRIBUTES: LazyLock<String> = LazyLock::new(|| {
     names.join(",")
 });
 
-/// What it may cost to read so many comments, in read units: the largest ones have 44 KB.
+/// What it may cost to read this many comments, in read units: the largest ones have 44 KB.
 pub fn read_units(comments: usize, reading: Reading) -> u32 {
     let halves = if reading == Reading::Consistent { 22 } else { 11 };
     u32::try_from(comments * halves / 2).unwrap_or(u32::MAX)

@@ -114,7 +114,7 @@ impl Window {
         self.elsewhere.saturating_add(self.used)
     }
 
-    /// Lets a read through that counts for so many, if any is left. It may count for more than are left. The table is asked
+    /// Lets a read through that counts for this many, if any is left. It may count for more than are left. The table is asked
     /// before for a large read, unless it is the first one.
     fn take(&mut self, reads: u32) -> bool {
         let is_covered = self.used.saturating_add(reads) <= self.granted;
@@ -314,7 +314,7 @@ impl Store {
         self.counts.window(counter, |window| counter.status(window.counted(), true))
     }
 
-    /// Gives so many reads back to the table. It is called by the one who has the turn.
+    /// Gives this many reads back to the table. It is called by the one who has the turn.
     async fn give_back(&self, counter: Counter<'_>, unused: impl FnOnce(&mut Window) -> u32) {
         let back = self.counts.window(counter, unused);
         if back == 0 {

@@ -30,7 +30,7 @@ pub struct By<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     Comment(&'a Comment),
-    /// Who is banned or not any more. With `rejects`, what they wrote lately is rejected.
+    /// The user of a ban or its end. With `rejects`, their recent comments are rejected.
     User {
         id: UserId,
         rejects: bool,

@@ -92,7 +92,7 @@ impl Store {
         }
     }
 
-    /// Keeps so many replies of a parent inline, to be embedded in lists. The setting is `SVC_REPLIES_PER_PARENT`.
+    /// Keeps this many replies of a parent inline, to be embedded in lists. The setting is `SVC_REPLIES_PER_PARENT`.
     #[must_use]
     pub fn embedding(self, embedded: usize) -> Self {
         Self { embedded, ..self }

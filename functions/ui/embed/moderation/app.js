@@ -30,7 +30,7 @@ const WATCH = 15_000
 
 export class App {
   client = new Client()
-  /** All that is shown. */
+  /** Everything that is shown. */
   frame = h('div', { class: 'frame' })
   language = 'en'
   t = translator(FIRST_TEXTS)

@@ -19,7 +19,7 @@ const NETWORK_DAYS = 29
 /** A time as the API takes it. @param {number} time in milliseconds */
 const apiTime = (time) => new Date(time).toISOString().replace(/\.\d+Z$/, '+00:00')
 
-/** The day so many days from now, as a field has it. @param {number} days */
+/** The day this many days from now, as in a date field. @param {number} days */
 const dayIn = (days) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10)
 
 /** A radio button, on if it is the chosen one. @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */

@@ -236,7 +236,7 @@ export class Decisions {
     this.app.tell(text)
   }
 
-  /** A request that will be sent again. @param {unknown} error @returns {number} after so many milliseconds */
+  /** A request that will be sent again. @param {unknown} error @returns {number} after this many milliseconds */
   #failed(error) {
     const status = error instanceof ApiError ? error.status : 0
     if (status === 401) this.app.entry.askAgain()

@@ -31,7 +31,7 @@ export class Outbox {
     this.#deliver = deliver
   }
 
-  /** All that was not delivered. */
+  /** Everything that was not delivered. */
   get open() {
     return [...this.#sending, ...this.waiting]
   }

@@ -13,7 +13,7 @@ import { Selection } from './selection.js'
 import { actionOf, applies } from './verdicts.js'
 
 
-/** A search loads on until it has so many more cards, or has sent so many requests. */
+/** A search loads more until it has this many new cards, or has sent this many requests. */
 const FOUND = 20
 const REQUESTS = 5
 

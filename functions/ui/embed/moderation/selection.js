@@ -91,7 +91,7 @@ export class Selection {
     this.element.replaceChildren(this.#all, this.#count, ...buttons.filter((button) => !!button))
   }
 
-  /** Says at the button that loads the list that it has something new. */
+  /** Shows at the button that loads the list that there are new comments. */
   offerNew() {
     const button = this.element.querySelector('.refresh')
     button?.classList.add('news')

@@ -19,7 +19,7 @@ export class Side {
     this.app = app
   }
 
-  /** All that a user wrote, at the side. @param {User} user */
+  /** A user's comments, at the side. @param {User} user */
   async showWriter(user) {
     const { t } = this.app
     const list = this.#sideList((cursor) => this.app.page(`users/${user.id}/comments`, { cursor }))

@@ -193,7 +193,7 @@ export class SignIn {
     return h('div', { class: 'sign-in' }, wrong, codeForm(this.#entrance(done)), h('details', {}, h('summary', {}, t('token')), form))
   }
 
-  /** What is wrong with the sign-in, at its form. @param {string} text */
+  /** Shows the problem with the sign-in at its form. @param {string} text */
   #showWrong(text) {
     this.#wrong.textContent = text
     this.#wrong.hidden = false

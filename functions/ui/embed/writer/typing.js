@@ -24,7 +24,7 @@ function select(text, start, end) {
   text.setSelectionRange(start, end)
 }
 
-/** Continues the list in which the caret stands, or ends it after an empty item. Returns whether there is one. @param {HTMLTextAreaElement} text */
+/** Continues the list that the caret is in, or ends it after an empty item. Returns whether there is one. @param {HTMLTextAreaElement} text */
 export function continueList(text) {
   const { value, selectionStart: caret, selectionEnd } = text
   const begin = value.lastIndexOf('\n', caret - 1) + 1

@@ -110,7 +110,7 @@ impl Restore {
         let table = Table::open(staging, None).await?;
         Check { repair: true, patience: Duration::ZERO }.run(&table.store, &Clock::system(), &mut io::sink()).await?;
         if let Some(kept) = &table.kept {
-            // The first start makes the thumbnails that were still to be made.
+            // The first start makes the missing thumbnails.
             kept.lock.begin_at((made_at - SignedDuration::from_hours(1)).into())?;
         }
         Ok(made_at)

@@ -59,7 +59,7 @@ pub(super) struct Options {
 impl Options {
     pub(super) async fn run(self) -> Result<(), Failure> {
         tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
-        // Nothing is touched while a setting is wrong.
+        // Nothing is touched if a setting is wrong.
         warn_of_unknown_settings(&self.settings(None, SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)))?);
         let data_dir = self.data_dir().map(|path| DataDir::open(&path)).transpose()?;
         let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;

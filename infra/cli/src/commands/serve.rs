@@ -94,7 +94,7 @@ impl Options {
     }
 
     async fn serve(self, lines: &Lines) -> Result<(), Stopped> {
-        // Nothing is touched while a setting is wrong.
+        // Nothing is touched if a setting is wrong.
         settings::load_production(None).map_err(unusable)?;
         let proxies = self.proxies()?;
         let data_dir = DataDir::open(&self.data_dir).map_err(unusable)?;

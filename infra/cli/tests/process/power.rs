@@ -194,7 +194,7 @@ impl Disk {
         disk
     }
 
-    /// One call, which began after so many events.
+    /// One call, which began after this many events.
     fn call(&mut self, call: &str, began: usize) {
         let Some((call, result)) = call.rsplit_once(" = ") else { return };
         if result.starts_with('-') {
@@ -251,8 +251,8 @@ impl Disk {
         (path.starts_with(&self.root) && !path.to_string_lossy().ends_with("-shm")).then_some(path)
     }
 
-    /// Writes what the disk has when the power fails after so many events, with some of the unsynced bytes if there is a seed. Returns
-    /// what was acknowledged.
+    /// Writes what the disk has when the power fails after this many events, with some of the unsynced bytes if there is a
+    /// seed. Returns what was acknowledged.
     fn after(&self, end: usize, seed: Option<u64>, to: &Path) -> BTreeSet<String> {
         let (mut files, mut names, mut kept, mut told) =
             (Vec::<File>::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());

@@ -1,4 +1,4 @@
-//! Who wrote a comment: a guest with a name and a Gravatar, or a user from `--users`.
+//! The writer of a comment: a guest with a name and a Gravatar, or a user from `--users`.
 
 use std::collections::HashMap;
 

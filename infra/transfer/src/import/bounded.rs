@@ -178,7 +178,7 @@ impl Json {
     }
 }
 
-/// Bounds what stands between two tags in a text of XML, and comments.
+/// Bounds the text between two tags of XML, and comments.
 #[derive(Debug, Default)]
 pub struct Xml {
     part: Part,

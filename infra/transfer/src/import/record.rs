@@ -343,7 +343,7 @@ fn exact_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Times
     Ok(text.and_then(|text| text.parse().ok().or_else(|| time::parse_utc(&text))))
 }
 
-/// A count. What is beyond all counts stays so, and its comment is refused.
+/// A count. One that is too large stays too large, and its comment is refused.
 fn saturating<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let number = Number::deserialize(deserializer)?;
     let is_beyond = || number.as_f64().is_some_and(|number| number >= 2_f64.powi(64));

@@ -25,7 +25,7 @@ pub struct Report {
     pub threads: BTreeMap<String, u64>,
     /// Keys of pages for which no thread was found.
     pub unmapped: Vec<String>,
-    /// Comments that stand below another parent than in the source.
+    /// Comments that are below another parent than in the source.
     pub moved: Vec<Entry>,
     /// Comments that readers see only in part.
     pub cut: Vec<String>,

@@ -22,8 +22,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// How PowerShell writes what is redirected to a file.
 const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 const BUFFER: usize = 64 * 1024;
-/// The limit of a packed file's content: so many bytes, and so many for each byte of the file. A text takes a tenth of its
-/// size, and an endless one a thousandth.
+/// The limit of a packed file's content: this many bytes, and this many for each byte of the file. A text takes a tenth of
+/// its size, and an endless one a thousandth.
 const UNPACKED: u64 = 64 << 20;
 const RATIO: u64 = 100;
 

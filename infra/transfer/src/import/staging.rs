@@ -119,7 +119,7 @@ pub struct Staging {
     salts: Salts,
     /// A hash of the records of a native file.
     pub(super) native: Option<String>,
-    /// Whose comments may have been erased from the table.
+    /// People whose comments may have been erased from the table.
     pub(super) forgotten: Option<Forgotten>,
 }
 

@@ -28,7 +28,7 @@ pub struct SignIn {
     pub seed: Option<Secret>,
 }
 
-/// Who we are at a provider. Only the function `sign_in` has these.
+/// Our client at a provider. Only the function `sign_in` has these.
 #[derive(Clone, Debug)]
 pub struct ProviderClient {
     pub provider: Provider,
@@ -44,7 +44,7 @@ impl SignIn {
         self.methods.contains(&method)
     }
 
-    /// Who we are at a provider that is among the methods.
+    /// Our client at a provider that is among the methods.
     #[must_use]
     pub fn client(&self, provider: Provider) -> Option<&ProviderClient> {
         self.clients.iter().find(|client| client.provider == provider)

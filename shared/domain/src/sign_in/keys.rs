@@ -253,7 +253,7 @@ impl Seed {
     }
 }
 
-/// The network of an address: so many bits of IPv4, and a /48.
+/// The network of an address: this many bits of IPv4, and a /48.
 fn cut(ip: IpAddr, bits: u32) -> IpAddr {
     match ip {
         IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & (u32::MAX << (32 - bits)))),

@@ -108,7 +108,7 @@ impl Staging {
         Ok(first != candidate.id.0)
     }
 
-    /// The comment stands, or stood, under its id, unless another one of the source does.
+    /// The comment has, or had, its id, unless another one of the source has it.
     fn decide(&self, candidate: &Candidate, fate: Fate, reason: Option<Reason>) -> rusqlite::Result<()> {
         let update = "UPDATE OR IGNORE comment SET slot = id, fate = ?, reason = ? WHERE seq = ?";
         let decided = self.database.prepare_cached(update)?.execute(params![fate, reason, candidate.seq])?;

@@ -192,7 +192,7 @@ async fn a_visitor_who_likes_more_than_an_item_takes_has_overflow_items() {
     assert_eq!(state.liked.len(), 150);
 }
 
-/// An import that ends early after so many batches. Likes are entered before the comments are written.
+/// An import that ends early after this many batches. Likes are entered before the comments are written.
 async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
     let staging = placed(store, records).await;
     let users = Users::default();

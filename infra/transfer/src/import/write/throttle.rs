@@ -17,7 +17,7 @@ impl Throttle {
         Self { rate, start: Instant::now(), units: 0.0 }
     }
 
-    /// Waits until so many units may have been spent.
+    /// Waits until this many units may have been spent.
     pub(super) async fn spend(&mut self, units: f64) {
         self.units += units;
         let Some(rate) = self.rate else { return };

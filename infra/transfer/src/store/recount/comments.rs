@@ -1,4 +1,4 @@
-//! What comments should be: their counts, ranks, index keys and flags.
+//! Checks comments: their counts, ranks, index keys and flags.
 
 use std::collections::{BTreeMap, BTreeSet};
 

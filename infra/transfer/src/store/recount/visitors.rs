@@ -1,5 +1,5 @@
-//! What visitors' states should be: each like and report in one place, every report noted, and the counts of their own
-//! unapproved comments.
+//! Checks visitors' states: each like and report in one place, every report noted, and the counts of their own unapproved
+//! comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
