@@ -11,7 +11,7 @@ export class GitHub extends LocalServer {
   user = { id: 7, login: 'octo-ada', avatar_url: 'https://avatars.github.example/7' }
   /** Whether it fails once the reader is on the way back. */
   isDown = false
-  /** What it was asked for, by the codes that it has handed out. @type {Map<string, URLSearchParams>} */
+  /** The requests for sign-in, by the codes that were issued for them. @type {Map<string, URLSearchParams>} */
   #asked = new Map()
   /** @type {Map<string, GitHub['user']>} */
   #tokens = new Map()

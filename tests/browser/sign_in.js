@@ -18,7 +18,7 @@ export const signInFor = (site) => ({
 /** The site under another name, which browsers take for another site. @param {import('./world.js').Site} site */
 export const elsewhere = ({ url }) => `${url}`.replace('127.0.0.1', 'localhost')
 
-/** Sign-ins are bounded by network, so each test has one of its own. */
+/** Sign-ins are bounded by network, so each test has a separate one. */
 let networks = 10
 
 /** @param {ReturnType<typeof import('./world.js').world>} w */

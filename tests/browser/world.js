@@ -312,7 +312,7 @@ export const focusedComment = (page) =>
   page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id)
 
 /**
- * What of our element sticks out of the page, but for code, tables and tabs, which scroll by themselves, and what is cut.
+ * The parts of our element that overflow the page, except code, tables and tabs, which scroll, and clipped content.
  * @param {import('playwright-core').Page} page
  */
 export const stickingOut = (page) =>

@@ -283,7 +283,7 @@ test('after a failure the text stays, and the second try has the same key', asyn
   const { page } = await w.open(t, { record, who: w.service.ada })
   /** @type {(string | undefined)[]} */
   const keys = []
-  // The first request arrives, and its answer is lost.
+  // The first request arrives, and its response is lost.
   await page.route(/\/comments$/, async (route) => {
     if (route.request().method() !== 'POST') return route.continue()
     keys.push(route.request().headers()['idempotency-key'])

@@ -62,7 +62,7 @@ struct FaultState {
     requests: AtomicU64,
     made: AtomicU64,
     unreachable: Mutex<Option<&'static str>>,
-    /// Requests to what is unreachable that still pass.
+    /// Requests to the unreachable part that still pass.
     passing: AtomicU64,
     losing: Mutex<Option<&'static str>>,
     conflicts: AtomicU64,

@@ -130,7 +130,7 @@ fn the_watch_router_has_the_routes() {
     assert_written("Cargo.toml", &replaced(&committed("Cargo.toml"), begin, "\n[profile", &router));
 }
 
-/// Cargo does not build the tests of a target that says `test = false`, and says nothing of them.
+/// Cargo does not build the tests of a target with `test = false`, and does not mention them.
 #[test]
 fn a_library_whose_tests_are_not_built_has_none() {
     let mut checked = 0;

@@ -266,7 +266,7 @@ impl DataDir {
         self.kept_or(name, random_secret)
     }
 
-    /// Keeps this secret unless there is one, and returns the one that is kept.
+    /// Stores this secret unless one exists, and returns the stored one.
     pub fn keep(&self, name: &str, secret: &str) -> Result<String, DataDirError> {
         self.kept_or(name, || Ok(secret.to_owned()))
     }

@@ -1,5 +1,4 @@
-//! Temporary files. On Unix a file has no name any more once it is open, so that nothing is left of it when the process is
-//! killed.
+//! Temporary files. On Unix a file loses its name once it is open, so nothing remains if the process is killed.
 
 use std::fs::File;
 use std::io;

@@ -308,7 +308,7 @@ impl Comment {
         self.is_queued() || self.reported
     }
 
-    /// Names one stay in the queue of the moderators, or that the comment is new. An edit or a report precedes each but the first.
+    /// Identifies a stay in the moderators' queue, or a new comment. An edit or a report precedes each stay except the first.
     #[must_use]
     pub fn queue_entry(&self) -> u64 {
         let edited_at = u64::try_from(self.edited_at.unwrap_or_default().0).unwrap_or_default();

@@ -34,7 +34,7 @@ impl<'a> Comparable<'a> {
         Self::made(text, text.char_indices().map(|(at, c)| (c, at..at + c.len_utf8())).collect())
     }
 
-    /// An address, with what is percent-encoded in it decoded.
+    /// An address, with percent-encoding decoded.
     #[must_use]
     pub fn of_address(address: &'a str) -> Self {
         Self::made(address, percent_decoded(address))

@@ -1,4 +1,4 @@
-//! The things that the service is about and their rules, independent of storage and AWS. No I/O.
+//! The concepts of the service and their rules, independent of storage and AWS. No I/O.
 //!
 //! [`policy`] decides who may do what, by the settings ([`config`]) and with the refusals of [`error`]; [`routes`] is the table
 //! of routes. `shared` passes these modules on to the functions.

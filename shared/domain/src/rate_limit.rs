@@ -74,7 +74,7 @@ impl RateClass {
         (self == Self::Upload).then_some(Limiter::Upload)
     }
 
-    /// How many requests one counts for that cost the table this many units: read units of a read, write units of a write.
+    /// How many requests a request of this cost counts as. `units` are read units of a read, write units of a write.
     #[must_use]
     pub fn worth(self, units: f64) -> u32 {
         let each = match self {

@@ -36,7 +36,7 @@ pub struct Claims {
     pub name: Option<String>,
     pub picture: Option<String>,
     pub email: Option<String>,
-    /// Whether the issuer says that the address is not known to be the user's.
+    /// Whether the issuer says that the address isn't verified.
     pub email_unverified: bool,
     pub moderator: bool,
     /// Unix seconds, as the issuer gives them: any number. Of two tokens, the one with the larger value is newer.

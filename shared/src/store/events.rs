@@ -210,7 +210,7 @@ impl<'a> Event<'a> {
     }
 }
 
-/// What a change of a comment means for the queues of the moderators.
+/// The effect of a comment's change on the moderators' queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Queueing {
     Joined,

@@ -23,7 +23,7 @@ use crate::error::Fault;
 
 /// How long a comment is among the new ones.
 const NEW: Duration = Duration::from_hours(30 * 24);
-/// Entries of a queue that are counted. This count means as many or more.
+/// At most this many entries of a queue are counted, so this count means that many or more.
 const MAX_COUNTED: usize = 100;
 
 /// Comments that a filtered page reads at most.

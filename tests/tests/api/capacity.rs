@@ -189,8 +189,8 @@ async fn single_requests_keep_to_their_bounds() {
     table.measure(&world, "show a comment, signed in", show(&bob, parent), (2.0, 0.0, 2)).await;
     table.measure(&world, "show a reply", show(&guest, deepest), (2.0, 0.0, 2)).await;
     table.measure(&world, "show a reply two deep", show(&guest, below), (2.5, 0.0, 2)).await;
-    // A guest with a key has likes and own comments in two items, which are half a unit each. Of a guest who writes, the ban of the
-    // network is read, which is half a unit too.
+    // A guest with a key has likes and own comments in two items, which are half a unit each. When a guest writes, the
+    // network's ban is read, which is half a unit too.
     let keyed = world.guest().with_key("guest");
     table.measure(&world, "replies, 10 of 12, with a key", keyed.replies(parent, ""), (3.0, 0.0, 2)).await;
     table.measure(&world, "show a comment, with a key", show(&keyed, parent), (2.0, 0.0, 2)).await;

@@ -20,7 +20,7 @@ fn imported(time: &str, tie: u64) -> Comment {
     }
 }
 
-/// The sources of which the table has tombstones.
+/// The sources that have tombstones in the table.
 async fn tombstones(world: &World) -> Vec<String> {
     assert_eq!(world.findings().await, [""; 0]);
     let items = world.items().await;

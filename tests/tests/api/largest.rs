@@ -22,8 +22,8 @@ async fn seed(world: &World, inline: usize) -> Vec<u64> {
     fill(world, PARENTS, REPLIES, inline).await
 }
 
-/// Fills `posts/1` with so many parents, and so many replies to each, all with the largest body. The first `inline` replies are
-/// inline, the others separate. The ids of the parents, oldest first.
+/// Fills `posts/1` with this many parents, and this many replies to each, all with the largest body. The first `inline`
+/// replies are inline, the others separate. The ids of the parents, oldest first.
 pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline: usize) -> Vec<u64> {
     let ada = world.user(7, "Ada");
     let store = world.store();

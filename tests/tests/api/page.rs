@@ -27,7 +27,7 @@ fn article(reply: &TestResponse, id: u64) -> String {
     rest.split("<article").next().unwrap().to_owned()
 }
 
-/// The address of the first link that begins so.
+/// The address of the first link that begins with this.
 fn link(reply: &TestResponse, begin: &str) -> Option<String> {
     let (_, rest) = text(reply).split_once(&format!("<a {begin} href=\""))?;
     Some(rest.split('"').next().unwrap().replace("&amp;", "&"))

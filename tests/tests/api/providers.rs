@@ -41,7 +41,7 @@ struct Shared {
     url: String,
     /// Codes that were handed out, with what the reader brought for them.
     codes: BTreeMap<String, BTreeMap<String, String>>,
-    /// Changes of discovery and of the claims. What is null is missing.
+    /// Changes to the discovery document and to the claims. A null removes a value.
     discovery: BTreeMap<String, Value>,
     claims: BTreeMap<String, Value>,
     userinfo: Value,

@@ -1,4 +1,4 @@
-//! Verdicts: what each check says of a text that it holds, for moderators alone.
+//! Verdicts: why each check holds a text, shown only to moderators.
 
 use std::sync::Arc;
 

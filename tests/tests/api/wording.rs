@@ -24,7 +24,7 @@ fn world() -> World {
     )
 }
 
-/// Everyone who asks in the languages of `labels`, with these.
+/// A guest for each language of `labels`, with these labels.
 async fn readers(world: &World) -> Vec<(&'static str, Actor, Value)> {
     let mut readers = Vec::new();
     for tag in Language::all().map(Language::tag) {

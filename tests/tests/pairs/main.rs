@@ -107,7 +107,7 @@ impl Pair<'_> {
         let key = format!("{} {handled:?}", self.operations[who].name);
         if !known.contains_key(&key) {
             let answer = self.follow(&[who], "").await[who].take();
-            // A request that is refused anyway would try nothing. What a handler handles may be a reason.
+            // A request that is refused anyway would test nothing. The change that a handler handles may be the reason.
             let is_refused = answer["status"].as_u64().is_some_and(|status| status >= 300);
             assert!(!is_refused || key.starts_with("wrong") || handled != [None, None], "{key}: {answer:#}");
             known.insert(key.clone(), self.set.stage.made());

@@ -228,7 +228,7 @@ pub(crate) const SCENES: &[Scene] = &[
 ];
 
 impl Operation {
-    /// The handler, and the name of the operation that leaves what it handles.
+    /// The handler, and the name of the operation whose change it handles.
     pub(crate) fn handles(&self) -> Option<(&str, &str)> {
         self.request.split_once(' ').filter(|(handler, _)| ["events", "jobs", "delivery"].contains(handler))
     }

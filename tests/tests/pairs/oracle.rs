@@ -54,7 +54,7 @@ struct Outcome {
     answers: [Value; 2],
     /// The comments that the responses show.
     shown: [Value; 2],
-    /// What the table has when all has been handled that follows. Chance and clocks are the same in every order.
+    /// The content of the table once everything that follows has been handled. Chance and clocks are the same in every order.
     left: Rc<Changes>,
     table: String,
 }
@@ -74,7 +74,7 @@ impl<'a> Oracle<'a> {
         Self { pair, right: Vec::new(), drained: BTreeMap::new(), seen: BTreeMap::new() }
     }
 
-    /// Handles all that follows. The error is a fault, or what `check` finds.
+    /// Handles everything that follows. The error is a fault, or a finding of `check`.
     async fn outcome(&mut self, answers: [Value; 2]) -> Result<Outcome, String> {
         let (stage, mark) = (&self.pair.set.stage, self.pair.mark);
         let tasks = stage.take().await;
@@ -122,7 +122,7 @@ impl<'a> Oracle<'a> {
         Ok(())
     }
 
-    /// Whether the comment that a response shows is no longer there, or no longer as it says.
+    /// Whether the comment in a response no longer exists, or has changed since.
     async fn is_broken(&self, outcome: &Outcome, answer: &Value) -> bool {
         let comment = &answer["body"]["data"];
         let (Some(id), Some(is_approved)) = (comment["id"].as_u64(), comment["is_approved"].as_bool()) else {

@@ -18,7 +18,7 @@ pub(crate) fn meet(one: &Trace, other: &Trace) -> bool {
 /// The calls that another order would have after a call of the other participant: where, and whose.
 fn races(trace: &[(usize, Call)]) -> Vec<(usize, usize)> {
     let mut races = Vec::new();
-    // Up to where each has to do with the other already.
+    // For each participant, the latest call of the other that it already depends on.
     let mut known = [None; 2];
     for (place, (who, call)) in trace.iter().enumerate() {
         let meets = |(other, earlier): &(usize, Call)| other != who && earlier.meets(call);
@@ -37,7 +37,7 @@ fn races(trace: &[(usize, Call)]) -> Vec<(usize, usize)> {
 struct Choice {
     next: [Option<Call>; 2],
     taken: usize,
-    /// Whose call need not be tried here: it was, before a call that it has nothing to do with.
+    /// The participants whose next call need not be tried here, because it was tried before an independent call.
     asleep: [bool; 2],
     tried: [bool; 2],
     wanted: [bool; 2],

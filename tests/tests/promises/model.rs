@@ -758,7 +758,7 @@ impl Test {
             let waits = comment.state == ModelState::Pending || comment.in_review;
             written <= now && (waits || now.since(written) <= WEEK)
         };
-        // No import says from which network a guest wrote.
+        // No import has the network of a guest.
         let of_writer = |comment: &&Comment| comment.writer == Some(who) && !(is_guest && comment.is_imported);
         let comments = self.model.comments.values().filter(of_writer).filter(is_recent);
         let comments = comments.filter(|comment| comment.state != ModelState::Rejected);

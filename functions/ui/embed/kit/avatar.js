@@ -1,5 +1,5 @@
 /**
- * The picture of a person, else the initials of the name. Who has no name is an empty circle.
+ * The picture of a person, or else the initials of the name. Without a name it is an empty circle.
  */
 
 import { h } from './dom.js'

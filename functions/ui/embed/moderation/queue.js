@@ -265,7 +265,7 @@ export class CardList extends Cards {
     if (card) this.focus(card)
   }
 
-  /** What keys are about: the selection, else the current card. */
+  /** The target of keys: the selection, or else the current card. */
   get chosen() {
     const { cards } = this.selection
     return cards.length ? cards : this.cards.filter((card) => card === this.current)

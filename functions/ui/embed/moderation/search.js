@@ -28,7 +28,7 @@ export function filtersOf(text) {
 }
 
 /**
- * A field that calls `search` with the filters in it, and whether to go on to what was found. It keeps its text for the next queue.
+ * A field that calls `search` with the filters in it, and whether to move on to the results. It keeps its text for the next queue.
  * @param {App} app @param {(filters: Record<string, string>, enter: boolean) => void} search
  */
 export function searchField(app, search) {

@@ -1,5 +1,5 @@
 /**
- * Which comments of a queue are selected, and the bar above it: how many there are, and what can be done with them.
+ * The selected comments of a queue, and the bar above it with their number and actions.
  * @import { Verdict } from '../types.d.ts'
  * @import { Card } from './card.js'
  * @import { CardList } from './queue.js'

@@ -64,7 +64,7 @@ export function images({ thread, text, fallible }) {
 
   const upload = (images) => images.forEach((image) => fallible(() => add(image)))
 
-  /** How large an image may be, in the sentence that refuses one. */
+  /** The size limit of an image, for the message that refuses one. */
   function tooLarge() {
     const limit = (ui.limits.media_bytes / 2 ** 20).toLocaleString(thread.language, { style: 'unit', unit: 'megabyte', maximumSignificantDigits: 2 })
     return new ApiError(413, { message: say('payload_too_large').replace('{limit}', limit) })

@@ -279,7 +279,7 @@ async fn every_option_has_its_effect() {
     }
 }
 
-/// Exports of Waline do not say what site they are of.
+/// Exports of Waline do not name their site.
 #[test]
 fn two_sites_are_told_apart_by_name_and_refused_without() {
     let directory = tempfile::tempdir().unwrap();

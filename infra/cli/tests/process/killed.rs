@@ -251,7 +251,7 @@ async fn a_job_that_was_given_up_is_reported_and_retried_at_the_next_start() {
     assert!(!file.exists() && !has_orphans(data_dir.path()));
 }
 
-/// A job in the queue that was received so often, and is hidden.
+/// A job in the queue that was received this often, and is hidden.
 fn put_clean_up(data_dir: &Path, queue: &str, comment: u64, receives: u32) -> PathBuf {
     let job = json!({ "job": "clean_up", "comment": comment, "replies": 1, "deleted_at": 0 });
     let message = json!({

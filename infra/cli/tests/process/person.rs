@@ -179,7 +179,8 @@ fn septima(service: &Service) -> Actor {
     service.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
 }
 
-/// Writes below `parent`, reports it and has comments rejected, until the service is gone. Tells how many comments were written.
+/// Writes below `parent`, reports it and has comments rejected, until the service is gone. Returns how many comments were
+/// written.
 async fn write_until_gone(member: Actor, moderator: Actor, parent: u64, written: Arc<AtomicUsize>) -> Option<()> {
     loop {
         let comment =

@@ -22,7 +22,7 @@ use crate::account::REGION;
 use crate::files::sync_folder;
 use crate::publisher::Publisher;
 
-/// Other operations return that they are not implemented.
+/// Other operations fail as not implemented.
 pub(super) struct Files {
     pub(super) system: FileSystem,
     /// The folder of the bucket's folder.

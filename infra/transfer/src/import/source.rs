@@ -305,7 +305,7 @@ fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// Reads a text and knows the current position in it.
+/// Reads a text and counts the current position in it.
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
     scan: Scan,

@@ -133,7 +133,7 @@ impl BranchWalk<'_> {
         None
     }
 
-    /// Meets comments until there are `count` of them. Returns whether there are more.
+    /// Walks on until it has met `count` comments. Returns whether there are more.
     async fn run(&mut self, count: usize) -> Result<bool, Fault> {
         while let Some(level) = self.levels.last_mut() {
             if let Some(comment) = level.siblings.pop_front() {

@@ -8,7 +8,7 @@ use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSin
 
 use super::without_line_feed;
 
-/// Deeper elements are left out; what is in them is kept.
+/// Deeper elements are left out; their content is kept.
 const MAX_DEPTH: usize = 100;
 const VOID: &[&str] =
     &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];

@@ -556,7 +556,7 @@ fn describe(kind: &ItemKind, item: &Item) -> String {
     }
 }
 
-/// Images by name, with the oldest comment that links each: its writer is taken for the one who uploaded it.
+/// Images by name, with the oldest comment that links each: its writer is assumed to have uploaded it.
 #[derive(Debug, Default)]
 pub struct Links(BTreeMap<String, (CommentId, bool)>);
 

@@ -1,4 +1,4 @@
-//! What threads should be: the number of their approved top-level comments, a pin on one of these, and since when they are open.
+//! Checks threads: the number of their approved top-level comments, a pin on one of these, and since when they are open.
 
 use std::collections::BTreeMap;
 
