@@ -168,7 +168,7 @@ impl<'a> Worker<'a> {
             }
         };
         let Content { mails, aside, sent } = content.unwrap_or_else(|fault| {
-            tracing::error!(error = fault.chain(), "mail not composed");
+            tracing::error!(error = fault.chain(), "email not composed");
             Content { sent: Sent::Refused, ..Content::default() }
         });
         let sent = if mails.is_empty() { Some(sent) } else { self.send(&mails).await };
@@ -184,7 +184,7 @@ impl<'a> Worker<'a> {
         // All at once, since the claim is only a little longer than it takes to send one.
         let sent = join_all(mails.iter().map(|mail| self.mailer.send(mail))).await;
         for error in sent.iter().filter_map(|sent| sent.as_ref().err()) {
-            tracing::warn!(%error, unknown = error.unknown, "mail not sent");
+            tracing::warn!(%error, unknown = error.unknown, "email not sent");
         }
         if sent.iter().any(Result::is_ok) {
             return Some(Sent::Accepted);

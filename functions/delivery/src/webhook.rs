@@ -173,7 +173,7 @@ async fn call(app: &App, senders: &Senders, endpoint: &Endpoint, due: &DueWebhoo
         Some(request) => match senders.outbound.send(request).await {
             Ok(status) => Some(status.as_u16()),
             Err(error) => {
-                tracing::info!(webhook = endpoint.id.0, %error, "a webhook did not answer");
+                tracing::info!(webhook = endpoint.id.0, %error, "a webhook did not respond");
                 None
             }
         },

@@ -173,7 +173,7 @@ impl Gateway {
             Refusal::FunctionFailed
         })?;
         let mut response = into_http(&answer).map_err(|error| {
-            tracing::error!(function = found.route.function, request_id, "malformed answer: {error}");
+            tracing::error!(function = found.route.function, request_id, "malformed response: {error}");
             Refusal::FunctionFailed
         })?;
         *response.extensions_mut() = extensions;

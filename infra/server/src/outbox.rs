@@ -206,7 +206,7 @@ impl Outbox {
         }
         let id = format!("{:013}-{:06}", self.0.clock.now().0, self.0.written.fetch_add(1, Ordering::Relaxed));
         if let Err(error) = files::write(&self.0.folder.join(format!("{id}.eml")), &raw) {
-            tracing::error!("a mail was not written: {error}");
+            tracing::error!("an email was not written: {error}");
             return (StatusCode::INTERNAL_SERVER_ERROR, json!({ "message": "InternalFailure" }));
         }
         for address in to.iter().filter_map(Value::as_str) {

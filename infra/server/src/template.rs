@@ -30,7 +30,7 @@ pub enum TemplateError {
     Yaml(#[from] saphyr::ScanError),
     #[error("the template is empty")]
     Empty,
-    #[error("the template has a {0} that JSON cannot hold")]
+    #[error("the template has a {0} that JSON can't represent")]
     NotJson(&'static str),
     #[error("the template has no parameter {0}")]
     UnknownParameter(String),

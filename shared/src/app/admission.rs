@@ -251,7 +251,7 @@ impl App {
             return match self.store.count_read(counter, reads).await {
                 Ok(status) => enforce(call, status),
                 Err(fault) => {
-                    tracing::warn!(error = fault.chain(), "read not counted, and answered");
+                    tracing::warn!(error = fault.chain(), "read not counted, but allowed");
                     Ok(())
                 }
             };
@@ -284,7 +284,7 @@ impl App {
         match self.store.count_read(counter, more).await {
             Ok(status) => checked(*call.reserved.get_or_init(|| status)),
             Err(fault) => {
-                tracing::warn!(error = fault.chain(), "read not counted, and answered");
+                tracing::warn!(error = fault.chain(), "read not counted, but allowed");
                 Ok(())
             }
         }

@@ -73,7 +73,7 @@ impl Akismet {
                 })
             }
             Err(error) => {
-                tracing::warn!(%error, "Akismet did not answer");
+                tracing::warn!(%error, "Akismet did not respond");
                 Err(Failure::Timeout)
             }
         }

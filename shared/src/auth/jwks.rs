@@ -54,7 +54,7 @@ enum FetchError {
     Https(#[from] https::Error),
     #[error("{0}")]
     Request(#[from] http::Error),
-    #[error("the provider answered {0}")]
+    #[error("the provider returned {0}")]
     Status(http::StatusCode),
     #[error("not a key set: {0}")]
     Json(#[from] serde_json::Error),

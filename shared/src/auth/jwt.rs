@@ -25,9 +25,9 @@ pub enum BadToken {
     Expired,
     #[error("not valid yet")]
     NotYetValid,
-    #[error("sub is missing, or is no string of 1 to 255 characters")]
+    #[error("sub is missing, or isn't a string of 1 to 255 characters")]
     Subject,
-    #[error("exp is missing, or is no number")]
+    #[error("exp is missing, or isn't a number")]
     NoExpiry,
     #[error("another issuer")]
     Issuer,

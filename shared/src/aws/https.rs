@@ -40,7 +40,7 @@ pub struct Client {
 pub enum Error {
     #[error("no answer within {0:?}")]
     Timeout(Duration),
-    #[error("the answer is larger than {0} bytes")]
+    #[error("the response is larger than {0} bytes")]
     TooLarge(usize),
     #[error("the connection failed")]
     Connection(#[source] Box<dyn StdError + Send + Sync>),

@@ -267,7 +267,7 @@ impl Store {
         match self.ask(counter, count).await {
             Ok(counted) => Some(counter.status(counted, true)),
             Err(fault) => {
-                tracing::warn!(error = fault.chain(), "what a write cost is counted with the next one");
+                tracing::warn!(error = fault.chain(), "a write's cost counts with the next one");
                 None
             }
         }

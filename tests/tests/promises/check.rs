@@ -165,7 +165,7 @@ fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
         of("ro is", *erased, "ro", Some(Bool(true))),
         of("dg is", *parent, "dg", None),
         of("is a placeholder without replies", replies[5], "ph", Some(Bool(true))),
-        of("is pinned, which cannot be", *pinned, "ph", Some(Bool(true))),
+        of("is pinned, but can't be", *pinned, "ph", Some(Bool(true))),
     ]
 }
 
@@ -188,7 +188,7 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("is missing in the visitor's state", ada, "rd", None),
         damage("no report of", ("V#u2#posts#1", "V"), "rd", Some(numbers(&[replies[0], *parent]))),
         damage("is a placeholder, but has G#x", (&format!("C#{erased}"), "G#x"), "n", Some(number(1))),
-        damage("is no hidden reply", (&format!("C#{parent}"), &hidden), "x", Some(number(1))),
+        damage("isn't a hidden reply", (&format!("C#{parent}"), &hidden), "x", Some(number(1))),
         damage("disqus:1 has a tombstone", ("S#disqus:1", "S"), "dl", Some(Bool(true))),
         damage("disqus:1 names 1 instead", ("S#disqus:1", "S"), "i", Some(number(1))),
         damage("is gone, but disqus:77 names it", ("S#disqus:77", "S"), "i", Some(number(1))),

@@ -189,7 +189,7 @@ fn a_token_needs_a_directory_that_a_service_has_used() {
 async fn a_variable_that_is_no_setting_is_a_warning_of_every_command() {
     let mut command = local(&["--ephemeral", "--port", "0"]);
     let service = Service::start(command.env("SVC_THEEM", "dark"), "moderator");
-    let expected = "warning: SVC_THEEM is no setting, so it has no effect; the nearest name is SVC_THEME\n";
+    let expected = "warning: SVC_THEEM isn't a setting, so it has no effect; the nearest name is SVC_THEME\n";
     assert!(service.log().starts_with(expected), "{}", service.log());
 
     let data_dir = tempfile::tempdir().unwrap();
@@ -250,7 +250,7 @@ fn a_wrong_setting_stops_the_start_with_its_name_its_value_and_what_it_accepts()
         ("SVC_MAIL_WAIT", "1h"),
     ] {
         let started = Service::try_start(local(&["--ephemeral", "--port", "0"]).env(name, value), "moderator");
-        let error = started.err().unwrap_or_else(|| panic!("{name}={value} is no setting"));
+        let error = started.err().unwrap_or_else(|| panic!("{name}={value} isn't a setting"));
         assert!(error.starts_with(&format!("error: {name}={value:?}: expected ")), "{error}");
         assert_eq!(error.lines().count(), 1, "{error}");
     }
@@ -338,7 +338,7 @@ fn a_wrong_secret_stops_the_start_and_is_not_shown() {
         ("SVC_AKISMET_KEY", arn),
     ] {
         let started = Service::try_start(local(&["--ephemeral", "--port", "0"]).env(name, value), "moderator");
-        let error = started.err().unwrap_or_else(|| panic!("{name}={value} is no setting"));
+        let error = started.err().unwrap_or_else(|| panic!("{name}={value} isn't a setting"));
         assert!(error.starts_with(&format!("error: {name}: expected ")) && !error.contains(value), "{error}");
     }
 }
@@ -385,7 +385,7 @@ async fn the_log_says_why_a_text_or_a_token_was_refused() {
         reasons,
         [
             "text refused by the spam rule phrase",
-            "token not accepted: sub is missing, or is no string of 1 to 255 characters"
+            "token not accepted: sub is missing, or isn't a string of 1 to 255 characters"
         ]
     );
     assert!(!log.contains("everyone") && !log.contains("casino") && !log.contains(&token), "{log}");

@@ -4,7 +4,7 @@
 const PREFIX: &str = "SVC_";
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{name} is no setting, so it has no effect; the nearest name is {nearest}")]
+#[error("{name} isn't a setting, so it has no effect; the nearest name is {nearest}")]
 pub struct UnknownSetting {
     name: String,
     nearest: &'static str,
@@ -52,7 +52,7 @@ mod tests {
         };
         assert_eq!(found(&["SVC_PINS", "PATH", "TABEL_NAME", "SVC_THEME"]), Vec::<String>::new());
         let says = |name: &str, nearest: &str| {
-            format!("{name} is no setting, so it has no effect; the nearest name is {nearest}")
+            format!("{name} isn't a setting, so it has no effect; the nearest name is {nearest}")
         };
         assert_eq!(
             found(&["SVC_TYPE", "SVC_THEEM", "SVC_PIN"]),

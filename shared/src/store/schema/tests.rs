@@ -295,7 +295,7 @@ fn printed() -> String {
         Names are short, because a page reads forty comments and pays by the byte. Types are those of DynamoDB; `L(N)` is a list of numbers and\n\
         `M(ban)` a map, which [Maps](#maps) describes. A time is in Unix milliseconds unless it says otherwise. An attribute that has its default\n\
         (false, 0, nothing) may be missing. The third column says how an attribute may name a person, which an erasure looks for: by a user's id,\n\
-        a visitor, an index key that holds one of these, a picture, a hash, a name, or in words that anybody wrote.\n";
+        a visitor, an index key that holds one of these, a picture, a hash, a name, or in text that anyone wrote.\n";
     for kind in KINDS {
         let attributes: Vec<&Attribute> = kind.attributes.iter().chain(kind.index_keys).collect();
         if attributes.is_empty() {

@@ -104,7 +104,7 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
             entry => entry.map_err(damaged)?,
         };
         let name = name_of(&entry.path()?).filter(|_| entry.header().entry_type() == EntryType::Regular);
-        let name = name.ok_or_else(|| damaged("it has something else than files"))?;
+        let name = name.ok_or_else(|| damaged("it contains something other than files"))?;
         if name == MANIFEST {
             let mut text = String::new();
             entry.read_to_string(&mut text).map_err(damaged)?;

@@ -35,7 +35,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
                 thread::PIN,
                 maps::pin::COMMENT
             ));
-            let problem = format!("comment {} is pinned, which cannot be", pin.comment);
+            let problem = format!("comment {} is pinned, but can't be", pin.comment);
             findings.push(of_thread(&id, problem, vec![unpin.with(":id", number(pin.comment.0))]));
         }
     }
