@@ -161,6 +161,27 @@ test('guests read what is optional and what is not published', async (t) => {
   assert.match((await optional.page.locator('.names label').nth(1).textContent()) ?? '', /^Your e-mail address · optional, not published$/)
 })
 
+test('what was sent is no longer a draft, but what another tab has written since is', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  const post = page.getByRole('button', { name: 'Post comment' })
+  await text.fill('Here.')
+  await page.evaluate(() => {
+    const key = Object.keys(localStorage).find((key) => localStorage[key] === 'Here.')
+    localStorage[key ?? ''] = 'In another tab.'
+  })
+  await post.click()
+  await page.locator('article').getByText('Here.').waitFor()
+  await page.reload()
+  await post.waitFor()
+  assert.equal(await text.inputValue(), 'In another tab.')
+  await post.click()
+  await page.locator('article').getByText('In another tab.').waitFor()
+  await page.reload()
+  await page.locator('article').getByText('In another tab.').waitFor()
+  assert.equal(await text.inputValue(), '')
+})
+
 test('with a storage that throws drafts last as long as the page', async (t) => {
   const record = newRecord()
   const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('No.', 'SecurityError') } })`

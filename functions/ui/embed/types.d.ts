@@ -64,6 +64,8 @@ export interface Composer {
   send: HTMLButtonElement
   /** Keeps this text as the draft. */
   keep: (body: string) => void
+  /** The name of the draft on the device. */
+  kept: string
   /** The name on the device of whether the visitor has put the draft aside. */
   folded: string
 }

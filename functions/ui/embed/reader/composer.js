@@ -75,6 +75,6 @@ export function composer(thread, purpose) {
   }
   text.value = device.get(kept) || value
   if (cancel || (text.value && !device.get(folded))) open()
-  const form = { thread, purpose, element, text, box, problem, bar, send, keep, folded }
+  const form = { thread, purpose, element, text, box, problem, bar, send, keep, kept, folded }
   return form
 }

@@ -21,10 +21,9 @@ import { continueList, pastedLink, type } from './typing.js'
 
 /** Answers what sends. A press that has begun ends first: its button would move away below it. @param {Composer} composer */
 export async function enhance(composer) {
-  const { thread, purpose, element, box, text, problem, bar, send, keep, folded } = composer
+  const { thread, purpose, element, box, text, problem, bar, send, folded } = composer
   const { say, ui } = thread
   while (element.matches(':active')) await pause(20)
-  let isSending = false
   let last = { content: '', key: '' }
   const counter = h('span', { class: 'muted left' })
   /** @type {Editor} */
@@ -66,14 +65,13 @@ export async function enhance(composer) {
   }
 
   function turn(isPosting) {
-    isSending = isPosting
     element.classList.toggle('posting', isPosting)
     text.readOnly = isPosting
     send.textContent = isPosting ? say('posting') : purpose.action
   }
 
   function submit() {
-    if (isSending) return
+    if (text.readOnly) return
     const entrance = entranceIn(thread.section)
     if (entrance) {
       sendLater(thread, purpose.draft)
@@ -97,7 +95,8 @@ export async function enhance(composer) {
     if (text.value === written) text.value = ''
     pictures.clear()
     preview.close()
-    keep(text.value)
+    // Another tab may have kept another text.
+    if (device.get(composer.kept) === written) composer.keep('')
     if (!text.value && !purpose.cancel) fold()
   }
 
