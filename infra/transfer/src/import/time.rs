@@ -47,11 +47,18 @@ fn whole_seconds(seconds: i64) -> Option<Timestamp> {
     Timestamp::from_second(seconds).ok().filter(|instant| instant.as_second() > 0)
 }
 
-/// `2020-01-02 03:04:05 -0700` and `… UTC` as `2020-01-02 03:04:05-0700` and `…Z`.
+/// `2020-01-02 03:04:05 -0700` and `… UTC` as `2020-01-02 03:04:05-0700` and `…Z`. Go adds the name of the zone, and perhaps a
+/// reading of another clock: `… +0800 CST m=+0.01`.
 fn without_space_before_offset(text: &str) -> String {
-    match text.rsplit_once(' ') {
-        Some((time, "UTC" | "GMT" | "Z")) => format!("{}Z", time.trim_end()),
-        Some((time, offset)) if offset.starts_with(['+', '-']) => format!("{}{offset}", time.trim_end()),
+    let parts: Vec<&str> = text.split_whitespace().collect();
+    let is_offset = |part: &&str| part.starts_with(['+', '-']) || matches!(*part, "UTC" | "GMT" | "Z");
+    let is_added = |part: &&str| {
+        part.starts_with("m=") || part.trim_start_matches(['+', '-']).bytes().all(|byte| byte.is_ascii_alphanumeric())
+    };
+    match parts.iter().skip(1).position(is_offset).map(|place| parts.split_at(place + 1)) {
+        Some((time, [offset, added @ ..])) if added.iter().all(is_added) => {
+            format!("{}{}", time.join(" "), if offset.starts_with(['+', '-']) { offset } else { "Z" })
+        }
         _ => text.to_owned(),
     }
 }
@@ -80,6 +87,9 @@ mod tests {
             "2020-01-01 20:04:05 -0700",
             "2020-01-02 03:04:05 +0000",
             "2020-01-02 03:04:05 UTC",
+            "2020-01-02 11:04:05 +0800 CST",
+            "2020-01-02 11:04:05.123456789 +0800 +0800 m=+0.01",
+            "2020-01-02 03:04:05 +0000 UTC m=-1.5",
             " 2020-01-02 03:04:05Z\n",
         ] {
             assert_eq!(seconds(text, "Asia/Tokyo"), Some(1_577_934_245), "{text}");
@@ -102,6 +112,7 @@ mod tests {
             "0000-00-00 00:00:00",
             "2011-x09-30T22:48:43Z",
             "2020-13-01 00:00:00",
+            "2020-01-02 03:04:05 +0000 (?)",
             "2020-01-02T03:04:05+99:00",
             "1969-12-31T23:59:59Z",
         ] {
