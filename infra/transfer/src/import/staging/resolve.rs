@@ -79,7 +79,8 @@ impl Staging {
     }
 
     /// Files of one command are parts of one site, where an id names one comment. Within a file some systems write an id
-    /// twice, on two pages ([`tag`](Self::tag)). Replies to a refused comment are refused with it.
+    /// twice, on two pages ([`tag`](Self::tag)). Replies to a refused comment are refused with it,
+    /// unless the file has another comment with its id.
     fn refuse_other_sites(&self) -> rusqlite::Result<()> {
         self.database.execute_batch(
             "UPDATE comment SET fate = 'refused', reason = 'site' WHERE fate = 'new' AND id IS NULL
@@ -90,7 +91,9 @@ impl Staging {
         )?;
         let below = "UPDATE comment SET fate = 'refused', reason = 'site' WHERE fate = 'new' AND parent_id IS NOT NULL
             AND EXISTS (SELECT 1 FROM comment parent WHERE parent.target = comment.target AND parent.source_id = comment.parent_id
-                AND parent.file = comment.file AND parent.reason = 'site')";
+                AND parent.file = comment.file AND parent.reason = 'site')
+            AND NOT EXISTS (SELECT 1 FROM comment parent WHERE parent.target = comment.target
+                AND parent.source_id = comment.parent_id AND parent.file = comment.file AND parent.fate = 'new')";
         while self.database.execute(below, [])? > 0 {}
         Ok(())
     }

@@ -102,6 +102,17 @@ async fn what_may_be_of_another_site_is_refused_and_not_taken_for_what_is_there_
 }
 
 #[tokio::test]
+async fn a_reply_stays_below_the_first_of_two_comments_with_one_id() {
+    let store = store();
+    let twice = Comment { author: Author { name: "Eve".to_owned(), ..Author::default() }, ..comment("1") };
+    let file = [comment("1"), reply("2", "1"), twice];
+    let report = import(&store, &file).await;
+    assert_eq!((report.new, refused(&report)), (2, vec![("1", "site")]));
+    let below = find(&store, &file, "2").await.unwrap();
+    assert_eq!(below.ancestors, [find(&store, &this_site(), "1").await.unwrap().id]);
+}
+
+#[tokio::test]
 async fn the_writer_alone_tells_two_sites_apart_and_what_the_source_has_deleted_has_none() {
     let store = store();
     import(&store, &this_site()).await;
