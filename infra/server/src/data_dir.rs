@@ -44,7 +44,9 @@ pub enum DataDirError {
     Unused(PathBuf),
     #[error("a newer version wrote {path} (format {version}, and this one reads {VERSION}); use that one")]
     Newer { path: PathBuf, version: String },
-    #[error("{0} contains part of a backup, because its restore was interrupted; empty it, and restore the backup again")]
+    #[error(
+        "{0} contains part of a backup, because its restore was interrupted; empty it, and restore the backup again"
+    )]
     Unfinished(PathBuf),
     #[error("generating a secret failed: {0}")]
     Random(#[from] getrandom::Error),

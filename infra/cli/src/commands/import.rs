@@ -122,6 +122,8 @@ impl Options {
         let users = self.users.clone().unwrap_or_default();
         let create = |path| fs::File::create(path).map_err(|error| format!("{}: {error}", Path::display(path)));
         let file = self.report.as_deref().map(create).transpose()?;
+        // A source that can't be read leaves no directory behind.
+        let new = Some(&self.data_dir).filter(|dir| self.table.is_none() && !dir.exists());
         let table = self.open_table().await?;
         let table = table.as_ref();
         let hashes = PersonHashes::new(table.and_then(|table| table.salt().ok()).unwrap_or(&config.visitor_salt));
@@ -129,7 +131,8 @@ impl Options {
         let import = self.plan(&config, users.clone(), forgotten.clone());
         let mut progress = Progress::new();
         let temp_dir = table.map_or_else(env::temp_dir, |table| table.temp_dir.clone());
-        let staging = import.read(&temp_dir, |read| progress.read(read))?;
+        let staging = import.read(&temp_dir, |read| progress.read(read));
+        let staging = staging.inspect_err(|_| drop(new.map(fs::remove_dir_all)))?;
         let prefix = staging.prefix(self.format);
         let other_salt = self.compare_salts(&staging, table)?;
         let importer = table.filter(|_| !self.dry_run).map(|table| Importer {
