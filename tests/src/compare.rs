@@ -7,32 +7,29 @@ use serde_json::Value;
 /// The low bits of an id, also in a rank, which are others when it is drawn again.
 const DRAWN: u64 = 1 << 12;
 
-/// Whether each part of a value is in one of these: rows of a list in any row, and counts between theirs, since several calls may
-/// change one.
-pub fn is_made_of<'a>(value: &Value, sources: impl IntoIterator<Item = &'a Value>) -> bool {
-    let sources: Vec<&Value> = sources.into_iter().collect();
-    let part_of = |name: &str| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
+/// Whether each part of a value is in one of these: rows of a list in any row, and numbers between theirs, since several calls may
+/// change a count.
+#[must_use]
+pub fn is_made_of(value: &Value, sources: &[&Value]) -> bool {
     match value {
         Value::Object(parts) => {
-            let is_right = |(name, part): (&String, &Value)| match name.as_str() {
-                "likes_count" => true,
-                name if name.ends_with("_count") => is_between(part, &part_of(name)),
-                name => is_made_of(part, part_of(name)),
-            };
-            parts.iter().all(is_right)
+            let part_of = |name: &str| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
+            // Those of others are counted beside.
+            let is_counted = |name: &str| ["likes_count", "rejected"].contains(&name);
+            parts.iter().all(|(name, part)| is_counted(name) || is_made_of(part, &part_of(name)))
         }
         Value::Array(rows) => {
             let known: Vec<_> = sources.iter().filter_map(|source| source.as_array()).flatten().collect();
-            rows.iter().all(|row| is_made_of(row, known.iter().copied()))
+            rows.iter().all(|row| is_made_of(row, &known))
         }
-        _ => sources.contains(&value),
+        _ => sources.contains(&value) || is_between(value, sources),
     }
 }
 
+/// Whether this is a count between others. Ids are larger.
 fn is_between(count: &Value, sources: &[&Value]) -> bool {
-    let counts = || sources.iter().filter_map(|source| source.as_u64());
-    let (least, most) = (counts().min(), counts().max());
-    least.is_some() && (least..=most).contains(&count.as_u64())
+    let counts = || sources.iter().filter_map(|source| source.as_u64()).filter(|count| *count < DRAWN);
+    counts().min().is_some() && (counts().min()..=counts().max()).contains(&count.as_u64())
 }
 
 /// The places in which these differ, and what is there.

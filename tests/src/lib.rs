@@ -32,7 +32,7 @@ pub use self::receiver::{Received, Receiver, WEBHOOKS, webhook_message};
 pub use self::remote::Remote;
 pub use self::response::{TestResponse, ids, reversed, seen};
 pub use self::service::{Service, command};
-pub use self::settings::{MAIL, MEDIA_BASE, PROVIDERS, SALT, SECRET, SIGN_IN, START, TABLE};
+pub use self::settings::{MAIL, MEDIA_BASE, PROVIDERS, SALT, SECRET, SIGN_IN, START, TABLE, setting};
 pub use self::stage::{Call, Changes, FREE, Instance, Mark, Stage, Task, in_common};
 pub use self::table::Item;
 pub use self::world::{Setup, World, code, mail_token};

@@ -40,3 +40,10 @@ pub const PROVIDERS: [(&str, &str); 13] = [
 ];
 /// Addresses of images begin with this.
 pub const MEDIA_BASE: &str = "https://media.example.org";
+
+/// A setting of the tests themselves, from the environment.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "settings of the tests")]
+pub fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}

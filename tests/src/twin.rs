@@ -33,9 +33,8 @@ const REQUESTS: u64 = 300;
 const TARGET: &str = "x-amz-target";
 const DENIED: &str = "AccessDeniedException";
 
-#[expect(clippy::disallowed_methods, reason = "a setting of the tests")]
 fn endpoint() -> Option<String> {
-    std::env::var("SECOND_ENGINE").ok()
+    crate::setting("SECOND_ENGINE")
 }
 
 /// What has the table.

@@ -25,9 +25,8 @@ impl Drop for Server {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a setting of the test")]
 fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"))
+    tests::setting(name).unwrap_or_else(|| panic!("{name} is not set"))
 }
 
 fn serve(port: u16, folder: &Path, mode: &str) -> Server {

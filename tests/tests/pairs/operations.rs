@@ -32,6 +32,11 @@ pub(crate) struct Scene {
     pub(crate) operations: &'static [Operation],
 }
 
+/// What a command answers.
+fn fault<T, E: ToString>(done: Result<T, E>) -> Value {
+    json!(done.err().map(|fault| fault.to_string()))
+}
+
 /// A scene that is set up, and what labels in braces stand for.
 pub(crate) struct Set {
     pub(crate) stage: Stage,
@@ -49,9 +54,6 @@ const IMPORTED: &str = r#"
 {"comment":{"source_id":"558","thread":"one","created_at":"2020-01-02T03:04:05Z","author":{"name":"Olga"},"body":"Hi","format":"markdown","state":"approved"}}
 {"comment":{"source_id":"559","parent":"558","thread":"one","created_at":"2020-01-02T03:04:06Z","author":{"name":"Pavel"},"body":"Hello","format":"markdown","state":"approved"}}
 "#;
-
-/// How long commands wait for requests that began before.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 const OPEN: [(&str, &str); 3] =
     [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true"), ("SVC_SPAM_REVIEW", "doubtful")];
@@ -172,7 +174,7 @@ pub(crate) const SCENES: &[Scene] = &[
         op("unban Mallory", "M", "mia", "DELETE users/13/ban", ""),
         op("approve L", "M", "mia", "POST comments/{L}/approve", ""),
         op("approve M", "M erase", "mia", "POST comments/{M}/approve", ""),
-        op("jobs of ban Mallory", "", "", "jobs ban Mallory", ""),
+        op("jobs of ban Mallory", "M", "", "jobs ban Mallory", ""),
         op("ban a network", "", "mod", "PUT comments/{N}/ban", r#"{"reject_recent":true}"#),
         op("comment of a guest", "", "guest", "POST posts/1/comments", r#"{"body":"new","guest_name":"Grace","guest_email":"grace@example.org"}"#),
         op("close", "", "mod", "POST posts/1/close", ""),
@@ -295,49 +297,42 @@ impl Set {
         self.labels.iter().fold(text.to_owned(), fill)
     }
 
-    async fn ask(&self, instance: &Instance, who: &str, request: &str, body: &str) -> Value {
-        let [request, body] = [request, body].map(|text| self.fill(text));
-        let (method, path) = request.split_once(' ').expect("a method and a path");
-        let (kind, body) = if path == "media" {
-            let dot = dot(body.parse().expect("a colour"));
-            ("multipart/form-data; boundary=XyZ", form("XyZ", &[("file", "a.gif", &dot)]))
-        } else if body.is_empty() || body.starts_with('{') {
-            ("application/json", body.into_bytes())
-        } else {
-            ("application/x-www-form-urlencoded", body.into_bytes())
-        };
-        let actor = self.actor(instance, who).with(CONTENT_TYPE, kind);
-        let answer = actor.send(method.parse().expect("a method"), path, body).await;
-        json!({ "status": answer.status, "body": answer.json })
-    }
-
     /// Carries out an operation at a new instance. A handler is given these tasks.
     pub(crate) async fn perform(&self, number: usize, operation: &Operation, given: &[Task]) -> Value {
         let instance = self.stage.instance(number);
-        let (store, clock) = (&instance.app.store, instance.app.clock.clone());
-        let fault = match operation.request.split(' ').collect::<Vec<_>>()[..] {
+        // Commands wait so long for requests that began before.
+        let (store, clock, patience) = (&instance.app.store, instance.app.clock.clone(), Duration::from_secs(5));
+        match operation.request.split(' ').collect::<Vec<_>>()[..] {
             ["events" | "jobs" | "delivery", ..] => {
                 for task in given {
                     // It comes again if it fails.
                     let _fault = self.stage.handle(&instance.app, task).await;
                 }
-                None
+                Value::Null
             }
             ["tool", "erase", user] => {
-                let (who, bucket) = (Who::User(UserId(user.parse().expect("a user"))), &self.stage.services.bucket);
-                tests::erase(store, bucket, clock, who, PATIENCE).await.err().map(|fault| fault.to_string())
+                let who = Who::User(UserId(user.parse().expect("a user")));
+                fault(tests::erase(store, &self.stage.services.bucket, clock, who, patience).await)
             }
-            ["tool", "repair"] => {
-                let check = Check { repair: true, patience: PATIENCE };
-                check.run(store, &clock, &mut Vec::new()).await.err().map(|fault| fault.to_string())
+            ["tool", "repair"] => fault(Check { repair: true, patience }.run(store, &clock, &mut Vec::new()).await),
+            ["tool", "import"] => fault(tests::import(store, IMPORTED.as_bytes(), 3, clock).await),
+            ["tool", ..] => fault(tests::export(store).await),
+            _ => {
+                let [request, body] = [operation.request, operation.body].map(|text| self.fill(text));
+                let (method, path) = request.split_once(' ').expect("a method and a path");
+                let (kind, body) = if path == "media" {
+                    let dot = dot(body.parse().expect("a colour"));
+                    ("multipart/form-data; boundary=XyZ", form("XyZ", &[("file", "a.gif", &dot)]))
+                } else if body.is_empty() || body.starts_with('{') {
+                    ("application/json", body.into_bytes())
+                } else {
+                    ("application/x-www-form-urlencoded", body.into_bytes())
+                };
+                let actor = self.actor(&instance, operation.who).with(CONTENT_TYPE, kind);
+                let answer = actor.send(method.parse().expect("a method"), path, body).await;
+                json!({ "status": answer.status, "body": answer.json })
             }
-            ["tool", "import"] => {
-                tests::import(store, IMPORTED.as_bytes(), 3, clock).await.err().map(|fault| fault.to_string())
-            }
-            ["tool", ..] => tests::export(store).await.err().map(|fault| fault.to_string()),
-            _ => return self.ask(&instance, operation.who, operation.request, operation.body).await,
-        };
-        json!(fault)
+        }
     }
 
     /// Does what comes before the handlers among these operations of a scene, and returns what they are given.

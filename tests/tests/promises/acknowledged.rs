@@ -17,9 +17,8 @@ use crate::{moved, trust};
 const WRITERS: u64 = 8;
 
 /// How often each writer acts.
-#[expect(clippy::disallowed_methods, reason = "a setting of the test")]
 fn rounds() -> usize {
-    let seconds: Option<usize> = std::env::var("FAULTS_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
+    let seconds: Option<usize> = tests::setting("FAULTS_SECONDS").and_then(|seconds| seconds.parse().ok());
     seconds.map_or(8, |seconds| 8 * seconds)
 }
 

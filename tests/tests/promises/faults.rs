@@ -134,9 +134,8 @@ async fn nor_are_they_when_indexes_lag_besides() {
     keeps_its_promises(Faults::new(8).lagging(Duration::from_secs(1))).await;
 }
 
-#[expect(clippy::disallowed_methods, reason = "a setting of the test")]
 async fn keeps_its_promises(faults: Faults) {
-    let seconds = std::env::var("FAULTS_SECONDS").ok().and_then(|seconds| seconds.parse().ok()).unwrap_or(3);
+    let seconds = tests::setting("FAULTS_SECONDS").and_then(|seconds| seconds.parse().ok()).unwrap_or(3);
     let world = crate::faulty(&faults, &[]);
     let first = world.user(1, "Ada").comment("posts/1", "the first").await;
     let (parents, answers) = (Arc::new(Mutex::new(vec![first])), Arc::<Mutex<Answers>>::default());

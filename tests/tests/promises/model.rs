@@ -949,9 +949,8 @@ fn holds(run: &Run) -> Verdict {
 }
 
 #[test]
-#[expect(clippy::disallowed_methods, reason = "a setting of the test")]
 fn lists_counts_and_flags_are_what_the_contract_says() {
-    let cases = std::env::var("MODEL_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(3);
+    let cases = tests::setting("MODEL_CASES").and_then(|cases| cases.parse().ok()).unwrap_or(3);
     let settings = Settings { cases, max_shrink_iters: 400, failure_persistence: None, ..Settings::default() };
     TestRunner::new_with_rng(settings, TestRng::deterministic_rng(RngAlgorithm::ChaCha))
         .run(&run(), |run| holds(&run))
