@@ -79,8 +79,7 @@ impl<'a> Oracle<'a> {
     /// Learns what the serial orders do. What a handler of the stream or of messages to people handles was done before, so it must
     /// have the outcome of the order in which it comes first; a job may come at any time. The error is a serial order that goes wrong.
     pub(crate) async fn expect(&mut self, first: [Value; 2]) -> Result<(), String> {
-        let comes_first =
-            self.pair.operations.map(|operation| matches!(operation.handles(), Some(("events" | "delivery", _))));
+        let comes_first = self.pair.operations.map(|one| matches!(one.handles(), Some(("events" | "delivery", _))));
         for order in [[0, 1], [1, 0]] {
             let answers = if order[0] == 0 { first.clone() } else { self.pair.follow(&order, "").await };
             // A handler does what was decided before either, so it may not undo what comes before it.
