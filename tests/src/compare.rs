@@ -7,29 +7,38 @@ use serde_json::Value;
 /// The low bits of an id, also in a rank, which are others when it is drawn again.
 const DRAWN: u64 = 1 << 12;
 
-/// Whether each part of a value is in one of these: rows of a list in any row, and numbers between theirs, since several calls may
-/// change a count.
+/// Whether each part of a value is in one of these: rows of a list in any row, and counts between theirs, since several calls may
+/// change one.
 #[must_use]
 pub fn is_made_of(value: &Value, sources: &[&Value]) -> bool {
+    let part_of = |name: &str| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
     match value {
         Value::Object(parts) => {
-            let part_of = |name: &str| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
-            // Those of others are counted beside.
-            let is_counted = |name: &str| ["likes_count", "rejected"].contains(&name);
-            parts.iter().all(|(name, part)| is_counted(name) || is_made_of(part, &part_of(name)))
+            let is_right = |(name, part): (&String, &Value)| match name.as_str() {
+                // A card counts what else of its writer is rejected.
+                "likes_count" | "rejected" => true,
+                name if part.is_u64() && is_count(name) => is_between(part, &part_of(name)),
+                name => is_made_of(part, &part_of(name)),
+            };
+            parts.iter().all(is_right)
         }
         Value::Array(rows) => {
             let known: Vec<_> = sources.iter().filter_map(|source| source.as_array()).flatten().collect();
             rows.iter().all(|row| is_made_of(row, &known))
         }
-        _ => sources.contains(&value) || is_between(value, sources),
+        _ => sources.contains(&value),
     }
 }
 
-/// Whether this is a count between others. Ids are larger.
+/// Whether a number of this name is a count. That of a thread has its name, such as `posts/1`.
+fn is_count(name: &str) -> bool {
+    name.ends_with("count") || name.contains('/')
+}
+
 fn is_between(count: &Value, sources: &[&Value]) -> bool {
-    let counts = || sources.iter().filter_map(|source| source.as_u64()).filter(|count| *count < DRAWN);
-    counts().min().is_some() && (counts().min()..=counts().max()).contains(&count.as_u64())
+    let counts = || sources.iter().filter_map(|source| source.as_u64());
+    let (least, most) = (counts().min(), counts().max());
+    least.is_some() && (least..=most).contains(&count.as_u64())
 }
 
 /// The places in which these differ, and what is there.
