@@ -97,6 +97,14 @@ test('an address that is pasted over words makes them a link, and any other text
   assert.equal(await paste('no address'), 'no address')
   assert.equal(await paste('https://example.org/ and more'), 'https://example.org/ and more')
   assert.equal(await paste('https://example.org/', 'https://example.com/'), 'https://example.org/')
+  for (const [words, linked] of [
+    ['open [ here', 'open \\[ here'],
+    ['closed ] [', 'closed \\] \\['],
+    ['C:\\', 'C:\\\\'],
+    ['a [b] c', 'a [b] c'],
+    ['![cat](/cat.png)', '![cat](/cat.png)'],
+    ['\\[sic\\]', '\\[sic\\]'],
+  ]) assert.equal(await paste('https://example.org/', words), `[${linked}](https://example.org/)`)
 })
 
 test('Ctrl+K selects the address that it inserts', async (t) => {

@@ -449,6 +449,60 @@ test('an image is uploaded by button, paste and drop, with a text for who cannot
   assert.equal(await descriptions.count(), 0)
 })
 
+/** Chooses an image as the button does, and waits for its field. @param {import('playwright-core').Page} page */
+async function chooseImage(page, name = 'cat.png') {
+  const chips = await page.locator('.chip').count()
+  const chooser = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: 'Upload an image' }).click()
+  await (await chooser).setFiles({ name, mimeType: 'image/png', buffer: PIXEL })
+  await page.locator('.chip').nth(chips).waitFor()
+}
+
+test('an image goes where the caret was when it was chosen, whatever is typed around it meanwhile', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  const caret = async (/** @type {number} */ at) => {
+    await text.focus()
+    await text.evaluate((text, at) => /** @type {HTMLTextAreaElement} */ (text).setSelectionRange(at, at), at)
+  }
+  await text.fill('Before. After.')
+  await caret(7)
+  await chooseImage(page, 'second.png')
+  await caret(0)
+  await chooseImage(page, 'first.png')
+  await caret(14)
+  await page.keyboard.type(' The end.')
+  await caret(0)
+  await page.keyboard.type('Start. ')
+  await caret(7)
+  for (let n = 0; n < 7; n += 1) await page.keyboard.press('Backspace')
+  await page.keyboard.type('Oh. ')
+  assert.equal(await text.inputValue(), 'Oh. Before. After. The end.')
+  await page.getByLabel('Describe the image').first().fill('second')
+  await page.getByLabel('Describe the image').nth(1).fill('first [')
+  const request = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/comments'))
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  const { body } = (await request).postDataJSON()
+  assert.match(body, /^!\[first \\\[\]\(\S+\)\n\nOh\. Before\.\n\n!\[second\]\(\S+\)\n\n After\. The end\.$/)
+})
+
+test('an image that is chosen offline stays with the text, and is uploaded when that is sent', async (t) => {
+  const { page, context } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await page.getByPlaceholder('Write a comment…').fill('Look:')
+  await context.setOffline(true)
+  await chooseImage(page)
+  await page.getByRole('alert').getByText(/saved/).waitFor()
+  const send = page.getByRole('button', { name: 'Post comment' })
+  await Promise.all([page.waitForEvent('requestfailed'), send.click()])
+  await send.waitFor()
+  assert.equal(await page.locator('.chip').count(), 1)
+  await context.setOffline(false)
+  await page.getByText('Back online').waitFor()
+  await send.click()
+  await page.locator('article .body img').waitFor()
+  assert.equal(await page.locator('.chip').count(), 0)
+})
+
 test('a file that is no image is refused, and the text stays', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')

@@ -86,7 +86,7 @@ export async function enhance(composer) {
 
   async function deliver() {
     const written = text.value
-    const fields = { body: await pictures.append(written), ...writer.fields() }
+    const fields = { body: await pictures.insertInto(written), ...writer.fields() }
     const content = JSON.stringify(fields)
     if (content !== last.content) last = { content, key: newKey() }
     keepGuestKey(thread)

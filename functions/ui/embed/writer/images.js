@@ -1,6 +1,6 @@
 /**
- * Images that are chosen, pasted or dropped. Where text comes with them, it is text. Each is a chip with its progress, then with a field that describes it. Sending adds
- * their Markdown at the end of the text.
+ * Images that are chosen, pasted or dropped. Where text comes with them, it is text. Each is a chip with its progress, then with a field that describes it. Sending puts
+ * their Markdown where the caret was, as paragraphs.
  * @import { Editor } from '../types.d.ts'
  */
 
@@ -14,11 +14,11 @@ const CROSS = 'M4 4l8 8M12 4l-8 8'
 
 /** A drawing of a file. A picture would have an address, which the policy of a page may forbid. @param {File} file */
 function thumbnail(file) {
-  const canvas = h('canvas', { width: 88, height: 88 })
-  createImageBitmap(file).then(
+  const canvas = h('canvas', { height: 88 })
+  createImageBitmap(file, { resizeHeight: 88 }).then(
     (bitmap) => {
-      const size = Math.min(bitmap.width, bitmap.height)
-      canvas.getContext('2d')?.drawImage(bitmap, (bitmap.width - size) / 2, (bitmap.height - size) / 2, size, size, 0, 0, 88, 88)
+      canvas.width = bitmap.width
+      canvas.getContext('2d')?.drawImage(bitmap, 0, 0)
     },
     () => {},
   )
@@ -47,8 +47,18 @@ export function images({ thread, text, fallible }) {
   const { say, ui } = thread
   const element = h('div', { class: 'chips' })
   const file = h('input', { type: 'file', accept: 'image/*', multiple: true, change: choose })
-  /** The Markdown of each image, by its chip. @type {Map<HTMLElement, Promise<() => string>>} */
-  const chips = new Map()
+  /** @returns {any[]} */
+  const chips = () => [...element.children]
+  let length = text.textLength
+  text.addEventListener('input', follow)
+
+  /** Moves places with the text that was typed or removed before them. */
+  function follow() {
+    const change = text.textLength - length
+    const end = text.selectionEnd
+    for (const chip of chips()) chip.place = chip.place > end - change ? chip.place + change : Math.min(chip.place, end)
+    length += change
+  }
 
   function take(event, source) {
     const images = [...source.files].filter(({ type }) => type.startsWith('image/'))
@@ -70,11 +80,6 @@ export function images({ thread, text, fallible }) {
     return new ApiError(413, { message: say('payload_too_large').replace('{limit}', limit) })
   }
 
-  function drop(chip) {
-    chips.delete(chip)
-    chip.remove()
-  }
-
   async function add(image) {
     if (image.size > ui.limits.media_bytes) throw tooLarge()
     const gone = new AbortController()
@@ -82,32 +87,40 @@ export function images({ thread, text, fallible }) {
     const content = h('div', {}, h('span', {}, image.name), progress)
     const remove = () => {
       gone.abort()
-      drop(chip)
+      chip.remove()
       text.focus()
     }
+    /** With where its image goes in the text, and what gives its Markdown once it has arrived. @type {HTMLElement & { place?: number, arrive?: () => Promise<() => string> }} */
     const chip = h('div', { class: 'chip' }, thumbnail(image), content, button(drawing(CROSS), { 'aria-label': `${say('delete')}: ${image.name}`, click: remove }))
     const body = new FormData()
     body.append('file', image)
     const send = sendWith((share) => (progress.value = share))
-    const sent = thread.write('POST', 'media', { body, headers: { 'Idempotency-Key': newKey() }, signal: gone.signal, timeout: 600_000, send }).then(({ url }) => {
+    const headers = { 'Idempotency-Key': newKey() }
+    const start = () => thread.write('POST', 'media', { body, headers, signal: gone.signal, timeout: 600_000, send }).then(({ url }) => {
       const label = say('image_description')
       const description = h('input', { 'aria-label': label, placeholder: label, maxlength: 300 })
       progress.replaceWith(description)
       return () => `![${description.value.replace(/[\\[\]]/g, '\\$&')}](${url})`
     })
-    chips.set(chip, sent)
+    let sent = start()
+    chip.place = text.selectionEnd
+    chip.arrive = () => (sent = sent.catch(start))
     element.append(chip)
     await sent.catch((error) => {
-      drop(chip)
+      // It stays with the text until there is a connection again.
+      if (error.code !== 'offline') chip.remove()
       if (!gone.signal.aborted) throw error.status === 413 ? tooLarge() : error
     })
   }
 
   /** The text with the images, once all have arrived. */
-  async function append(body) {
-    const markdown = (await Promise.all(chips.values())).map((markdownOf) => markdownOf())
-    return markdown.length ? [body.trimEnd(), markdown.join('\n')].filter(Boolean).join('\n\n') : body
+  async function insertInto(body) {
+    const images = chips().sort((a, b) => a.place - b.place)
+    const arrived = await Promise.all(images.map((chip) => chip.arrive()))
+    let from = 0
+    const parts = arrived.flatMap((markdownOf, at) => [body.slice(from, (from = images[at].place)), markdownOf()])
+    return [...parts, body.slice(from)].map((part) => part.replace(/^\s*\n|\s+$/g, '')).filter(Boolean).join('\n\n')
   }
 
-  return { element, take, append, clear: () => [...chips.keys()].forEach(drop), choose: () => file.click() }
+  return { element, take, insertInto, clear: () => element.replaceChildren(), choose: () => file.click() }
 }

@@ -43,5 +43,7 @@ export function pastedLink({ value, selectionStart, selectionEnd }, source) {
   const words = value.slice(selectionStart, selectionEnd)
   const isAddress = (text) => /^https?:\/\/[^\s<>]+$/i.test(text)
   if (!isAddress(address) || !words.trim() || /\n/.test(words) || isAddress(words.trim())) return
-  return `[${words}](${/[()]/.test(address) ? `<${address}>` : address})`
+  // Unmatched brackets and a trailing backslash would break the link.
+  const literal = words.replace(/\\.|\[[^[\]]*\]|[[\]\\]/g, (part) => (part[1] ? part : `\\${part}`))
+  return `[${literal}](${/[()]/.test(address) ? `<${address}>` : address})`
 }
