@@ -21,6 +21,7 @@ use crate::routes::{is_reserved, reserved_types};
 use crate::secret::Secret;
 use crate::sign_in::providers::Issuers;
 use crate::spam;
+use crate::visible;
 
 use self::vars::Vars;
 
@@ -210,11 +211,11 @@ impl ConfigError {
     }
 }
 
-/// Whether records may have this type: up to 64 characters of `A-Z a-z 0-9 . _ ~ -`, and no name of a route.
+/// Whether records may have this type: up to 64 characters of `A-Z a-z 0-9 . _ ~ -`, neither `.` nor `..`, and no name of a
+/// route.
 #[must_use]
 pub fn is_type(alias: &str) -> bool {
-    let letters = || alias.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b));
-    (1..=64).contains(&alias.len()) && letters() && !is_reserved(alias)
+    alias.len() <= 64 && vars::is_segment(alias) && !is_reserved(alias)
 }
 
 impl Config {
@@ -409,7 +410,10 @@ impl Vars<'_> {
             return Ok(["spam", "inappropriate", "offensive", "other"].map(str::to_owned).to_vec());
         }
         let reasons = self.list(name);
-        if reasons.is_empty() { Err(self.wrong(name, "reasons, separated by commas")) } else { Ok(reasons) }
+        if !reasons.is_empty() && reasons.iter().all(|reason| visible::is_plain_line(reason)) {
+            return Ok(reasons);
+        }
+        Err(self.wrong(name, "reasons of visible characters, separated by commas"))
     }
 
     fn sort(&self, name: &'static str) -> Result<Sort, ConfigError> {

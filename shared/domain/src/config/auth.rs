@@ -173,6 +173,7 @@ impl Vars<'_> {
                         "ids and subs, and ids of accounts after github:, google: or oidc:, such as github:583231",
                     )
                 }),
+                None if text.contains(';') => Err(self.wrong(name, "ids and subs, separated by commas")),
                 None => Ok(text.parse().map_or(Moderator::Sub(text), Moderator::Id)),
             },
         };

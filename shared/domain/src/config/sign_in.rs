@@ -118,7 +118,8 @@ impl Vars<'_> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let is_safe = |url: &http::Uri| {
             let is_private = url.scheme_str() == Some("https") || url.host().is_some_and(is_loopback);
-            is_private && !text.contains('?')
+            // The address of the discovery document isn't the issuer's.
+            is_private && !text.contains('?') && !text.contains("/.well-known/")
         };
         match web_address(&text).filter(is_safe) {
             Some(_) => Ok(Some(text)),
@@ -297,6 +298,7 @@ mod tests {
                 "id.example",
                 "ftp://id.example",
                 "http://localhost.evil.example",
+                "https://id.example/.well-known/openid-configuration",
             ] {
                 let error = with(&[(variable, bad)]).unwrap_err().to_string();
                 assert!(error.starts_with(variable) && error.contains(PROVIDER_URL), "{error}");

@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use url::Url;
+
 use super::{ConfigError, profile};
-use crate::origin;
+use crate::{origin, visible};
 
 /// The beginnings of addresses that settings accept.
 pub(super) const BASE_URL: &str =
@@ -67,28 +69,22 @@ impl<'a> Vars<'a> {
         number.ok_or_else(|| self.wrong(name, format_args!("a whole number from {least} to {most}")))
     }
 
-    /// Empty entries and repeated ones don't count.
+    /// Entries that show nothing and repeated ones don't count.
     pub(super) fn list(&self, name: &'static str) -> Vec<String> {
         distinct(self.entries(name), str::to_owned)
     }
 
-    /// Empty entries don't count.
+    /// Entries that show nothing don't count.
     pub(super) fn entries(&self, name: &'static str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
-        text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
+        text.split(',').map(str::trim).filter(|entry| !visible::shows_nothing(entry)).map(str::to_owned).collect()
     }
 
     /// A path of one or more segments, without slashes at its ends.
     pub(super) fn path(&self, name: &'static str, default: &str) -> Result<String, ConfigError> {
         let path = self.text(name).unwrap_or_else(|| default.to_owned());
         let path = path.trim_matches('/');
-        let segment = |part: &str| {
-            !part.is_empty()
-                && part != "."
-                && part != ".."
-                && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b))
-        };
-        if path.split('/').all(segment) {
+        if path.split('/').all(is_segment) {
             return Ok(path.to_owned());
         }
         Err(self.wrong(name, "path segments of letters, digits and . _ ~ -"))
@@ -116,14 +112,27 @@ impl<'a> Vars<'a> {
     }
 }
 
+/// Whether `part` can be a segment of a path: `A-Z a-z 0-9 . _ ~ -`, but neither `.` nor `..`, which browsers resolve.
+pub(super) fn is_segment(part: &str) -> bool {
+    let is_name = part.bytes().all(|b| b.is_ascii_alphanumeric() || b"._~-".contains(&b));
+    is_name && !["", ".", ".."].contains(&part)
+}
+
 /// An http or https address of a host, without user and fragment.
 pub(super) fn web_address(text: &str) -> Option<http::Uri> {
     let uri: http::Uri = text.parse().ok()?;
     let authority = origin::authority(uri.authority()?.as_str())?;
-    let is_name = |host: &str| host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-_".contains(&byte));
-    let is_host = authority.host().starts_with('[') || is_name(authority.host());
+    let is_host = Url::parse(text).is_ok() && (authority.host().starts_with('[') || is_host_name(authority.host()));
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
-    (is_web && is_host && !text.contains('#')).then_some(uri)
+    let is_decodable =
+        text.split('%').skip(1).all(|rest| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2);
+    (is_web && is_host && is_decodable && !text.contains('#')).then_some(uri)
+}
+
+/// Whether `host` can be a name in DNS. A dot may end it.
+pub(super) fn is_host_name(host: &str) -> bool {
+    let is_label = |label: &str| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    host.strip_suffix('.').unwrap_or(host).split('.').all(|label| !label.is_empty() && is_label(label))
 }
 
 /// The first of all entries that have the same key.
