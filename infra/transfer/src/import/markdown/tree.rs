@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 
+use html5ever::Attribute;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
@@ -10,50 +11,10 @@ use super::without_line_feed;
 
 /// Deeper elements are left out; their content is kept.
 const MAX_DEPTH: usize = 100;
-const VOID: &[&str] =
-    &["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "param", "source", "track", "wbr"];
+const VOID: &str = "area base br col embed hr img input link meta param source track wbr";
 /// Elements that end a paragraph that is open.
-const BLOCKS: &[&str] = &[
-    "address",
-    "article",
-    "aside",
-    "blockquote",
-    "center",
-    "dd",
-    "details",
-    "div",
-    "dl",
-    "dt",
-    "fieldset",
-    "figcaption",
-    "figure",
-    "footer",
-    "form",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "header",
-    "hr",
-    "li",
-    "main",
-    "nav",
-    "ol",
-    "p",
-    "pre",
-    "section",
-    "summary",
-    "table",
-    "tbody",
-    "td",
-    "tfoot",
-    "th",
-    "thead",
-    "tr",
-    "ul",
-];
+const BLOCKS: &str = "address article aside blockquote center dd details div dl dt fieldset figcaption figure footer form \
+    h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody td tfoot th thead tr ul";
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Node {
@@ -64,18 +25,22 @@ pub(super) enum Node {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Element {
     pub(super) name: String,
-    attributes: Vec<(String, String)>,
+    attributes: Vec<Attribute>,
     pub(super) children: Vec<Node>,
 }
 
 impl Element {
     pub(super) fn attribute(&self, name: &str) -> Option<&str> {
-        self.attributes.iter().find(|(each, _)| each == name).map(|(_, value)| value.as_str())
+        self.attributes.iter().find(|each| &*each.name.local == name).map(|each| &*each.value)
     }
 }
 
 pub(super) fn is_block(name: &str) -> bool {
-    BLOCKS.contains(&name)
+    is_in(BLOCKS, name)
+}
+
+fn is_in(names: &str, name: &str) -> bool {
+    names.split(' ').any(|each| each == name)
 }
 
 pub(super) fn parse(html: &str) -> Vec<Node> {
@@ -134,10 +99,8 @@ impl TokenSink for Sink {
             Token::CharacterTokens(text) => builder.text(&text),
             Token::TagToken(tag) if tag.kind == TagKind::StartTag => {
                 let raw = raw_kind(&tag.name);
-                builder.start(&tag);
-                if let Some(kind) = raw {
-                    return TokenSinkResult::RawData(kind);
-                }
+                builder.start(tag);
+                return raw.map_or(TokenSinkResult::Continue, TokenSinkResult::RawData);
             }
             Token::TagToken(tag) => builder.end(&tag.name),
             _ => {}
@@ -162,7 +125,7 @@ struct Builder {
     open: Vec<Element>,
     done: Vec<Node>,
     /// The attributes of a link that has not ended. It continues when a paragraph that it began in is closed.
-    link: Option<Vec<(String, String)>>,
+    link: Option<Vec<Attribute>>,
 }
 
 impl Builder {
@@ -182,7 +145,7 @@ impl Builder {
         }
     }
 
-    fn start(&mut self, tag: &Tag) {
+    fn start(&mut self, tag: Tag) {
         let name = tag.name.to_string();
         match name.as_str() {
             "li" => self.close_up_to("li", &["ul", "ol"]),
@@ -199,13 +162,11 @@ impl Builder {
         } else {
             self.reopen_link();
         }
-        let attributes =
-            tag.attrs.iter().map(|attribute| (attribute.name.local.to_string(), attribute.value.to_string()));
-        let element = Element { attributes: attributes.collect(), name, children: Vec::new() };
+        let element = Element { attributes: tag.attrs, name, children: Vec::new() };
         if element.name == "a" {
             self.link = Some(element.attributes.clone());
         }
-        if VOID.contains(&element.name.as_str()) {
+        if is_in(VOID, &element.name) {
             self.siblings().push(Node::Element(element));
         } else if self.open.len() < MAX_DEPTH {
             self.open.push(element);
@@ -229,10 +190,9 @@ impl Builder {
     fn end(&mut self, name: &str) {
         match name {
             "a" => self.end_link(),
-            "br" => self.siblings().push(Node::Element(Element { name: "br".to_owned(), ..Element::default() })),
-            // An end without a start is an empty paragraph, which separates what is around it.
-            "p" if !self.is_open("p") => {
-                self.siblings().push(Node::Element(Element { name: "p".to_owned(), ..Element::default() }));
+            // Browsers insert a break or an empty paragraph for an end tag without a start tag.
+            "br" | "p" if !self.is_open(name) => {
+                self.siblings().push(Node::Element(Element { name: name.to_owned(), ..Element::default() }));
             }
             _ => self.close_up_to(name, &[]),
         }
