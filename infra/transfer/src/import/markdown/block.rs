@@ -29,9 +29,8 @@ pub(super) enum Inline {
     /// Text without line feeds.
     Text(String),
     Code(String),
-    Emphasis(Vec<Inline>),
-    Strong(Vec<Inline>),
-    Struck(Vec<Inline>),
+    /// Emphasized or struck text, and the mark around it in Markdown.
+    Marked(&'static str, Vec<Inline>),
     Link {
         address: String,
         content: Vec<Inline>,
@@ -82,9 +81,7 @@ impl Content {
         for inline in inlines {
             match inline {
                 Inline::Text(text) | Inline::Code(text) => self.add_text(text),
-                Inline::Emphasis(content) | Inline::Strong(content) | Inline::Struck(content) => {
-                    self.add_inlines(content);
-                }
+                Inline::Marked(_, content) => self.add_inlines(content),
                 Inline::Link { address, content } => {
                     self.add_address(address);
                     self.add_inlines(content);
@@ -150,16 +147,13 @@ impl BlockReader {
             "pre" | "xmp" if !tree::has_links(&element.children) => self.push(code_block(element)),
             "code" if has_lines(element) => self.push(code_block(element)),
             "hr" => self.push(Some(Block::Rule)),
-            "table" if self.table(element).is_some() => {
-                let table = self.table(element).map(Block::Table);
-                self.push(table);
-            }
+            "table" if let Some(rows) = self.table(element) => self.push(Some(Block::Table(rows))),
             "td" | "th" => {
                 push_text(&mut self.open, " ");
                 self.nodes(&element.children);
             }
             "br" if self.ends_with_break() => self.end_paragraph(),
-            name if heading_level(name).is_some() => self.heading(heading_level(name).unwrap_or(1), element),
+            name if let Some(level) = heading_level(name) => self.heading(level, element),
             name if tree::is_block(name) => {
                 self.end_paragraph();
                 self.nodes(&element.children);
@@ -217,9 +211,7 @@ impl BlockReader {
             return None;
         }
         let cell = |cell: &&Element| {
-            let mut inlines = Vec::new();
-            each_inline(&mut inlines, &cell.children, self.depth);
-            let inlines = trimmed(inlines);
+            let inlines = trimmed(inlines(&cell.children, self.depth));
             (!has_block(&cell.children) && !inlines.contains(&Inline::Break)).then_some(inlines)
         };
         rows.iter().map(|row| row.iter().map(cell).collect()).collect()
@@ -230,9 +222,8 @@ impl BlockReader {
         if has_block(&element.children) {
             return self.nodes(&element.children);
         }
-        let mut inlines = Vec::new();
-        each_inline(&mut inlines, &element.children, self.depth);
-        let inlines = without_breaks(trimmed(inlines));
+        let mut inlines = trimmed(inlines(&element.children, self.depth));
+        remove_breaks(&mut inlines);
         self.push((!inlines.is_empty()).then_some(Block::Heading(level, inlines)));
     }
 }
@@ -266,16 +257,14 @@ fn elements(nodes: &[Node]) -> Option<Vec<&Element>> {
 }
 
 /// A heading has one line.
-fn without_breaks(inlines: Vec<Inline>) -> Vec<Inline> {
-    let without = |inline| match inline {
-        Inline::Break => Inline::Text(" ".to_owned()),
-        Inline::Emphasis(content) => Inline::Emphasis(without_breaks(content)),
-        Inline::Strong(content) => Inline::Strong(without_breaks(content)),
-        Inline::Struck(content) => Inline::Struck(without_breaks(content)),
-        Inline::Link { address, content } => Inline::Link { address, content: without_breaks(content) },
-        other => other,
-    };
-    inlines.into_iter().map(without).collect()
+fn remove_breaks(inlines: &mut [Inline]) {
+    for inline in inlines {
+        match inline {
+            Inline::Break => *inline = Inline::Text(" ".to_owned()),
+            Inline::Marked(_, content) | Inline::Link { content, .. } => remove_breaks(content),
+            _ => {}
+        }
+    }
 }
 
 fn heading_level(name: &str) -> Option<usize> {
@@ -308,6 +297,12 @@ fn code_block(element: &Element) -> Option<Block> {
     (!text.trim().is_empty()).then_some(Block::Code { language, text })
 }
 
+fn inlines(nodes: &[Node], depth: usize) -> Vec<Inline> {
+    let mut out = Vec::new();
+    each_inline(&mut out, nodes, depth);
+    out
+}
+
 fn each_inline(out: &mut Vec<Inline>, nodes: &[Node], depth: usize) {
     for node in nodes {
         match node {
@@ -319,17 +314,13 @@ fn each_inline(out: &mut Vec<Inline>, nodes: &[Node], depth: usize) {
 
 fn inline(out: &mut Vec<Inline>, element: &Element, depth: usize) {
     let may_nest = depth < MAX_NESTING;
-    let content = || {
-        let mut content = Vec::new();
-        each_inline(&mut content, &element.children, depth + 1);
-        content
-    };
+    let content = || inlines(&element.children, depth + 1);
     match element.name.as_str() {
         "script" | "style" => {}
         "br" => out.push(Inline::Break),
-        "b" | "strong" if may_nest => wrap(out, content(), Inline::Strong),
-        "i" | "em" | "cite" | "dfn" if may_nest => wrap(out, content(), Inline::Emphasis),
-        "del" | "s" | "strike" if may_nest => wrap(out, content(), Inline::Struck),
+        "b" | "strong" if may_nest => wrap(out, content(), |content| Inline::Marked("**", content)),
+        "i" | "em" | "cite" | "dfn" if may_nest => wrap(out, content(), |content| Inline::Marked("*", content)),
+        "del" | "s" | "strike" if may_nest => wrap(out, content(), |content| Inline::Marked("~~", content)),
         "code" | "tt" | "kbd" | "samp" if !tree::has_links(&element.children) => {
             // Where no block fits, such as in a link, each line is a code.
             for (index, line) in tree::code(element).trim().lines().enumerate() {
@@ -465,21 +456,14 @@ fn trimmed(inlines: Vec<Inline>) -> Vec<Inline> {
             other => out.push(other),
         }
     }
-    while out.last() == Some(&Inline::Break) || trim_end(&mut out) {
-        if out.last() == Some(&Inline::Break) {
-            out.pop();
-        }
-    }
+    while trim_end(&mut out) || out.pop_if(|last| *last == Inline::Break).is_some() {}
     out
 }
 
 /// Trims the end of the last text. Returns whether nothing was left of it, in which case it is removed.
 fn trim_end(out: &mut Vec<Inline>) -> bool {
-    let Some(Inline::Text(text)) = out.last_mut() else { return false };
-    text.truncate(text.trim_end_matches(' ').len());
-    let is_empty = text.is_empty();
-    if is_empty {
-        out.pop();
+    if let Some(Inline::Text(text)) = out.last_mut() {
+        text.truncate(text.trim_end_matches(' ').len());
     }
-    is_empty
+    out.pop_if(|last| matches!(last, Inline::Text(text) if text.is_empty())).is_some()
 }

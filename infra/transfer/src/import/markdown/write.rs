@@ -95,23 +95,9 @@ impl MarkdownRenderer {
             Inline::Text(text) => self.text(out, text),
             Inline::Code(code) if self.is_in_cell => push_code(out, &code.replace('|', "\\|")),
             Inline::Code(code) => push_code(out, code),
-            Inline::Strong(content) | Inline::Emphasis(content) | Inline::Struck(content)
-                if self.style != Style::Full =>
-            {
-                let content = self.inlines(content);
-                out.push_str(&content);
-            }
-            Inline::Strong(content) => {
-                let content = self.inlines(content);
-                out.extend(["**", &content, "**"]);
-            }
-            Inline::Emphasis(content) => {
-                let content = self.inlines(content);
-                out.extend(["*", &content, "*"]);
-            }
-            Inline::Struck(content) => {
-                let content = self.inlines(content);
-                out.extend(["~~", &content, "~~"]);
+            Inline::Marked(mark, content) => {
+                let mark = if self.style == Style::Full { mark } else { "" };
+                out.extend([mark, &self.inlines(content), mark]);
             }
             Inline::Link { address, content } if is_autolink(address, content) => out.extend(["<", address, ">"]),
             Inline::Link { address, content } => {
