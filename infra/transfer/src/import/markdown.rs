@@ -2,9 +2,9 @@
 //!
 //! Their Markdown becomes HTML first where it shows something else than ours: `dialect`.
 //!
-//! `tree` reads the HTML, `block` turns it into blocks, `write` writes these as Markdown. What is written is rendered at
-//! once and compared with the source; if it differs, plainer Markdown is written. What Markdown cannot have (colours,
-//! tables without a head, videos) is dropped, its text is kept.
+//! `tree` reads the HTML, `block` turns it into blocks, `write` writes these as Markdown. The result is rendered and
+//! compared with the plainest Markdown for the same blocks; if readers would see something else, plainer Markdown replaces
+//! it. What Markdown cannot have (colours, tables without a head, videos) is dropped, its text is kept.
 
 mod block;
 mod dialect;
@@ -15,23 +15,22 @@ mod write;
 
 use shared::domain::markdown;
 
-use self::block::Content;
 pub(super) use self::dialect::Dialect;
-use self::write::Style;
 use super::bounded::MAX_VALUE;
 
 /// The Markdown of a body in HTML.
 pub(super) fn from_html(html: &str) -> String {
-    let blocks = block::blocks(&tree::parse(html));
-    let expected = Content::of(&blocks);
-    let mut written = String::new();
-    for style in Style::ALL {
-        written = write::write(&blocks, style);
-        if rendered(&written) == expected {
-            break;
-        }
+    let nodes = tree::parse(html);
+    let plain = block::blocks(&nodes, false);
+    let plainest = write::write(&plain, true);
+    let expected = rendered(&plainest);
+    // Emphasis next to letters and punctuation may mean something else in Markdown.
+    let full = write::write(&block::blocks(&nodes, true), false);
+    if rendered(&full) == expected {
+        return full;
     }
-    written
+    let without_emphasis = write::write(&plain, false);
+    if rendered(&without_emphasis) == expected { without_emphasis } else { plainest }
 }
 
 /// Markdown that shows here what another system shows. A text that shows the same here stays as it was typed.
@@ -43,15 +42,11 @@ pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
     dialect::to_html(markdown, dialect).map_or_else(|| markdown.to_owned(), |html| from_html(&html))
 }
 
-/// The part of Markdown that readers see.
-fn rendered(markdown: &str) -> Content {
+/// What readers see of Markdown: the text without white space, and the addresses of links and images.
+fn rendered(markdown: &str) -> (String, Vec<String>) {
     let shown = markdown::shown(markdown);
-    let mut content = Content::default();
-    content.add_text(&shown.text);
-    for link in &shown.links {
-        content.add_address(&link.address);
-    }
-    content
+    let text = shown.text.split_whitespace().collect();
+    (text, shown.links.into_iter().map(|link| link.address).collect())
 }
 
 /// Text in which HTML's entities represent characters.

@@ -42,62 +42,9 @@ pub(super) enum Inline {
     Break,
 }
 
-/// What must be the same before and after: the text, without white space, and the addresses of links and images.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Content {
-    text: String,
-    addresses: Vec<String>,
-}
-
-impl Content {
-    pub(super) fn of(blocks: &[Block]) -> Self {
-        let mut content = Self::default();
-        content.add_blocks(blocks);
-        content
-    }
-
-    pub(super) fn add_text(&mut self, text: &str) {
-        self.text.extend(text.chars().filter(|c| !c.is_whitespace()));
-    }
-
-    pub(super) fn add_address(&mut self, address: &str) {
-        self.addresses.push(address.to_owned());
-    }
-
-    fn add_blocks(&mut self, blocks: &[Block]) {
-        for block in blocks {
-            match block {
-                Block::Paragraph(inlines) | Block::Heading(_, inlines) => self.add_inlines(inlines),
-                Block::Quote(blocks) => self.add_blocks(blocks),
-                Block::List { items, .. } => items.iter().for_each(|item| self.add_blocks(item)),
-                Block::Code { text, .. } => self.add_text(text),
-                Block::Table(rows) => rows.iter().flatten().for_each(|cell| self.add_inlines(cell)),
-                Block::Rule => {}
-            }
-        }
-    }
-
-    fn add_inlines(&mut self, inlines: &[Inline]) {
-        for inline in inlines {
-            match inline {
-                Inline::Text(text) | Inline::Code(text) => self.add_text(text),
-                Inline::Marked(_, content) => self.add_inlines(content),
-                Inline::Link { address, content } => {
-                    self.add_address(address);
-                    self.add_inlines(content);
-                }
-                Inline::Image { address, text } => {
-                    self.add_address(address);
-                    self.add_text(text);
-                }
-                Inline::Break => {}
-            }
-        }
-    }
-}
-
-pub(super) fn blocks(nodes: &[Node]) -> Vec<Block> {
-    let mut reader = BlockReader { depth: 0, ..BlockReader::default() };
+pub(super) fn blocks(nodes: &[Node], has_emphasis: bool) -> Vec<Block> {
+    let place = Place { depth: 0, has_emphasis };
+    let mut reader = BlockReader { place, ..BlockReader::default() };
     reader.nodes(nodes);
     reader.finish()
 }
@@ -107,8 +54,25 @@ struct BlockReader {
     blocks: Vec<Block>,
     /// The paragraph that is being read.
     open: Vec<Inline>,
+    place: Place,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Place {
     /// Levels of quotes, lists, emphasis and links around it.
     depth: usize,
+    /// Without, only the text of emphasis is read.
+    has_emphasis: bool,
+}
+
+impl Place {
+    fn may_nest(self) -> bool {
+        self.depth < MAX_NESTING
+    }
+
+    fn inside(self) -> Self {
+        Self { depth: self.depth + 1, ..self }
+    }
 }
 
 impl BlockReader {
@@ -136,11 +100,11 @@ impl BlockReader {
     fn element(&mut self, element: &Element) {
         match element.name.as_str() {
             "script" | "style" => {}
-            "blockquote" if self.depth < MAX_NESTING => {
+            "blockquote" if self.place.may_nest() => {
                 let inside = self.inside(&element.children);
                 self.push((!inside.is_empty()).then_some(Block::Quote(inside)));
             }
-            "ul" | "ol" if self.depth < MAX_NESTING => {
+            "ul" | "ol" if self.place.may_nest() => {
                 let list = self.list(element);
                 self.push(list);
             }
@@ -160,7 +124,7 @@ impl BlockReader {
                 self.end_paragraph();
             }
             name if name != "a" && has_block(&element.children) => self.nodes(&element.children),
-            _ => inline(&mut self.open, element, self.depth),
+            _ => inline(&mut self.open, element, self.place),
         }
     }
 
@@ -177,7 +141,7 @@ impl BlockReader {
     }
 
     fn inside(&self, nodes: &[Node]) -> Vec<Block> {
-        let mut reader = Self { depth: self.depth + 1, ..Self::default() };
+        let mut reader = Self { place: self.place.inside(), ..Self::default() };
         reader.nodes(nodes);
         reader.finish()
     }
@@ -211,7 +175,7 @@ impl BlockReader {
             return None;
         }
         let cell = |cell: &&Element| {
-            let inlines = trimmed(inlines(&cell.children, self.depth));
+            let inlines = trimmed(inlines(&cell.children, self.place));
             (!has_block(&cell.children) && !inlines.contains(&Inline::Break)).then_some(inlines)
         };
         rows.iter().map(|row| row.iter().map(cell).collect()).collect()
@@ -222,7 +186,7 @@ impl BlockReader {
         if has_block(&element.children) {
             return self.nodes(&element.children);
         }
-        let mut inlines = trimmed(inlines(&element.children, self.depth));
+        let mut inlines = trimmed(inlines(&element.children, self.place));
         remove_breaks(&mut inlines);
         self.push((!inlines.is_empty()).then_some(Block::Heading(level, inlines)));
     }
@@ -297,30 +261,31 @@ fn code_block(element: &Element) -> Option<Block> {
     (!text.trim().is_empty()).then_some(Block::Code { language, text })
 }
 
-fn inlines(nodes: &[Node], depth: usize) -> Vec<Inline> {
+fn inlines(nodes: &[Node], place: Place) -> Vec<Inline> {
     let mut out = Vec::new();
-    each_inline(&mut out, nodes, depth);
+    each_inline(&mut out, nodes, place);
     out
 }
 
-fn each_inline(out: &mut Vec<Inline>, nodes: &[Node], depth: usize) {
+fn each_inline(out: &mut Vec<Inline>, nodes: &[Node], place: Place) {
     for node in nodes {
         match node {
             Node::Text(text) => push_text(out, text),
-            Node::Element(element) => inline(out, element, depth),
+            Node::Element(element) => inline(out, element, place),
         }
     }
 }
 
-fn inline(out: &mut Vec<Inline>, element: &Element, depth: usize) {
-    let may_nest = depth < MAX_NESTING;
-    let content = || inlines(&element.children, depth + 1);
+fn inline(out: &mut Vec<Inline>, element: &Element, place: Place) {
+    let may_nest = place.may_nest();
+    let may_mark = may_nest && place.has_emphasis;
+    let content = || inlines(&element.children, place.inside());
     match element.name.as_str() {
         "script" | "style" => {}
         "br" => out.push(Inline::Break),
-        "b" | "strong" if may_nest => wrap(out, content(), |content| Inline::Marked("**", content)),
-        "i" | "em" | "cite" | "dfn" if may_nest => wrap(out, content(), |content| Inline::Marked("*", content)),
-        "del" | "s" | "strike" if may_nest => wrap(out, content(), |content| Inline::Marked("~~", content)),
+        "b" | "strong" if may_mark => wrap(out, content(), |content| Inline::Marked("**", content)),
+        "i" | "em" | "cite" | "dfn" if may_mark => wrap(out, content(), |content| Inline::Marked("*", content)),
+        "del" | "s" | "strike" if may_mark => wrap(out, content(), |content| Inline::Marked("~~", content)),
         "code" | "tt" | "kbd" | "samp" if !tree::has_links(&element.children) => {
             // Where no block fits, such as in a link, each line is a code.
             for (index, line) in tree::code(element).trim().lines().enumerate() {
@@ -334,10 +299,10 @@ fn inline(out: &mut Vec<Inline>, element: &Element, depth: usize) {
         "img" => image(out, element),
         name if tree::is_block(name) => {
             out.push(Inline::Break);
-            each_inline(out, &element.children, depth);
+            each_inline(out, &element.children, place);
             out.push(Inline::Break);
         }
-        _ => each_inline(out, &element.children, depth),
+        _ => each_inline(out, &element.children, place),
     }
 }
 

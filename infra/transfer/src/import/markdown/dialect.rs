@@ -74,9 +74,10 @@ impl<'a> Reader<'a> {
             Event::Html(html) | Event::InlineHtml(html) => self.html(html),
             Event::TaskListMarker(is_done) => self.events.push(Event::Text(task_box(is_done).into())),
             Event::Text(text) if self.verbatim == 0 => self.text(&text),
+            Event::Start(Tag::HtmlBlock) if self.dialect.html_is_text => self.events.push(Event::Start(Tag::Paragraph)),
             Event::Start(tag) => {
                 self.verbatim += usize::from(is_verbatim(tag.to_end()));
-                self.events.push(Event::Start(self.without_html_block(tag)));
+                self.events.push(Event::Start(tag));
             }
             Event::End(TagEnd::HtmlBlock) if self.dialect.html_is_text => {
                 self.events.push(Event::End(TagEnd::Paragraph));
@@ -86,13 +87,6 @@ impl<'a> Reader<'a> {
                 self.events.push(Event::End(tag));
             }
             event => self.events.push(event),
-        }
-    }
-
-    fn without_html_block(&self, tag: Tag<'a>) -> Tag<'a> {
-        match (self.dialect.html_is_text, tag) {
-            (true, Tag::HtmlBlock) => Tag::Paragraph,
-            (_, tag) => tag,
         }
     }
 

@@ -6,27 +6,14 @@ use shared::domain::address;
 
 use super::block::{Block, Inline};
 
-/// How much markup is used. Emphasis next to letters and punctuation may mean something else in Markdown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Style {
-    Full,
-    WithoutEmphasis,
-    /// Also with every character escaped that may be.
-    Careful,
-}
-
-impl Style {
-    /// The plainest is last.
-    pub(super) const ALL: [Self; 3] = [Self::Full, Self::WithoutEmphasis, Self::Careful];
-}
-
-pub(super) fn write(blocks: &[Block], style: Style) -> String {
-    MarkdownRenderer { style, is_linked: false, is_in_cell: false }.blocks(blocks)
+pub(super) fn write(blocks: &[Block], is_careful: bool) -> String {
+    MarkdownRenderer { is_careful, is_linked: false, is_in_cell: false }.blocks(blocks)
 }
 
 #[derive(Clone, Copy)]
 struct MarkdownRenderer {
-    style: Style,
+    /// Whether it writes no tables, and escapes every character that may be.
+    is_careful: bool,
     /// Whether it writes the text of a link.
     is_linked: bool,
     /// Whether it writes a cell of a table, which a `|` would end.
@@ -51,7 +38,7 @@ impl MarkdownRenderer {
                 let fence = fence(text, 3);
                 format!("{fence}{language}\n{text}\n{fence}")
             }
-            Block::Table(rows) if self.style == Style::Careful => {
+            Block::Table(rows) if self.is_careful => {
                 let rows = rows.iter().map(|row| self.cells(row).join(" "));
                 rows.collect::<Vec<_>>().join("\n\n")
             }
@@ -95,10 +82,7 @@ impl MarkdownRenderer {
             Inline::Text(text) => self.text(out, text),
             Inline::Code(code) if self.is_in_cell => push_code(out, &code.replace('|', "\\|")),
             Inline::Code(code) => push_code(out, code),
-            Inline::Marked(mark, content) => {
-                let mark = if self.style == Style::Full { mark } else { "" };
-                out.extend([mark, &self.inlines(content), mark]);
-            }
+            Inline::Marked(mark, content) => out.extend([*mark, &self.inlines(content), mark]),
             Inline::Link { address, content } if is_autolink(address, content) => out.extend(["<", address, ">"]),
             Inline::Link { address, content } => {
                 let content = Self { is_linked: true, ..self }.inlines(content);
@@ -115,7 +99,7 @@ impl MarkdownRenderer {
 
     /// Adds text in which nothing is markup. Nothing is in an address, and a backslash in it would show.
     fn text(self, out: &mut String, text: &str) {
-        let is_bare = self.style != Style::Careful && !self.is_linked;
+        let is_bare = !self.is_careful && !self.is_linked;
         let addresses = if is_bare { address::find(text) } else { Vec::new() };
         let mut written = 0;
         for Range { start, end } in addresses {
@@ -149,7 +133,7 @@ impl MarkdownRenderer {
                 '.' | ')' => number && before.is_some_and(|before| before.is_ascii_digit()),
                 _ => false,
             };
-            if special || (self.style == Style::Careful && c.is_ascii_punctuation()) {
+            if special || (self.is_careful && c.is_ascii_punctuation()) {
                 out.push('\\');
             }
             out.push(c);
@@ -203,13 +187,6 @@ fn destination(address: &str) -> String {
     if is_plain {
         return address.to_owned();
     }
-    let mut out = String::from("<");
-    for c in address.chars() {
-        if matches!(c, '<' | '>' | '\\' | '&') {
-            out.push('\\');
-        }
-        out.push(c);
-    }
-    out.push('>');
-    out
+    let escape = |c| matches!(c, '<' | '>' | '\\' | '&').then_some('\\').into_iter().chain([c]);
+    format!("<{}>", address.chars().flat_map(escape).collect::<String>())
 }
