@@ -16,21 +16,21 @@ mod write;
 use shared::domain::markdown;
 
 pub(super) use self::dialect::Dialect;
+use self::tree::Node;
 use super::bounded::MAX_VALUE;
 
 /// The Markdown of a body in HTML.
 pub(super) fn from_html(html: &str) -> String {
-    let nodes = tree::parse(html);
-    let plain = block::blocks(&nodes, false);
-    let plainest = write::write(&plain, true);
-    let expected = rendered(&plainest);
-    // Emphasis next to letters and punctuation may mean something else in Markdown.
-    let full = write::write(&block::blocks(&nodes, true), false);
-    if rendered(&full) == expected {
-        return full;
+    from_nodes(&tree::parse(html))
+}
+
+/// The Markdown of a body in `WordPress`, which breaks lines at line feeds and links addresses.
+pub(super) fn from_wordpress(html: &str) -> String {
+    // It is refused.
+    if html.len() >= MAX_VALUE {
+        return String::new();
     }
-    let without_emphasis = write::write(&plain, false);
-    if rendered(&without_emphasis) == expected { without_emphasis } else { plainest }
+    from_nodes(&tree::with_breaks_and_links(tree::parse(html), true))
 }
 
 /// Markdown that shows here what another system shows. A text that shows the same here stays as it was typed.
@@ -40,6 +40,19 @@ pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
         return String::new();
     }
     dialect::to_html(markdown, dialect).map_or_else(|| markdown.to_owned(), |html| from_html(&html))
+}
+
+fn from_nodes(nodes: &[Node]) -> String {
+    let plain = block::blocks(nodes, false);
+    let plainest = write::write(&plain, true);
+    let expected = rendered(&plainest);
+    // Emphasis next to letters and punctuation may mean something else in Markdown.
+    let full = write::write(&block::blocks(nodes, true), false);
+    if rendered(&full) == expected {
+        return full;
+    }
+    let without_emphasis = write::write(&plain, false);
+    if rendered(&without_emphasis) == expected { without_emphasis } else { plainest }
 }
 
 /// What readers see of Markdown: the text without white space, and the addresses of links and images.
@@ -53,59 +66,4 @@ fn rendered(markdown: &str) -> (String, Vec<String>) {
 pub(super) fn decode(text: &str) -> String {
     let decoded = tree::text(&tree::parse(&text.replace('<', "&lt;")));
     decoded.trim().to_owned()
-}
-
-/// HTML in which line feeds are line breaks and addresses are links, as `WordPress` shows it: outside of tags and of `pre`,
-/// addresses also outside of links and code.
-pub(super) fn with_breaks_and_links(html: &str) -> String {
-    if html.len() >= MAX_VALUE {
-        return String::new();
-    }
-    let mut out = String::with_capacity(html.len() + 16);
-    let mut verbatim: Option<&str> = None;
-    let mut after_break = false;
-    for part in tags_and_texts(html) {
-        // The line feed after a break is part of it.
-        let part = if after_break && verbatim != Some("pre") { without_line_feed(part) } else { part };
-        after_break = tag_name(part).is_some_and(|name| name.trim_end_matches('/').eq_ignore_ascii_case("br"));
-        match (tag_name(part), verbatim) {
-            (Some(name), None) => {
-                verbatim = ["pre", "a", "code"].into_iter().find(|each| name.eq_ignore_ascii_case(each));
-                out.push_str(part);
-            }
-            (Some(name), Some(open)) => {
-                let is_end = name.strip_prefix('/').is_some_and(|name| name.eq_ignore_ascii_case(open));
-                verbatim = verbatim.filter(|_| !is_end);
-                out.push_str(part);
-            }
-            (None, Some("pre")) => out.push_str(part),
-            (None, Some(_)) => out.push_str(&lines(part)),
-            (None, None) => out.push_str(&lines(&dialect::with_links(part))),
-        }
-    }
-    out
-}
-
-fn tags_and_texts(html: &str) -> impl Iterator<Item = &str> {
-    let mut rest = html;
-    std::iter::from_fn(move || {
-        let end = if rest.starts_with('<') { rest.find('>').map(|end| end + 1) } else { rest.find('<') };
-        let (part, after) = rest.split_at(end.unwrap_or(rest.len()));
-        rest = after;
-        (!part.is_empty()).then_some(part)
-    })
-}
-
-/// The name of a tag, with `/` in front if it ends an element. `None` for text.
-fn tag_name(part: &str) -> Option<&str> {
-    part.strip_prefix('<')?.split(|c: char| c.is_whitespace() || c == '>').next()
-}
-
-fn without_line_feed(text: &str) -> &str {
-    let rest = text.trim_start_matches([' ', '\t']);
-    rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix(['\n', '\r'])).unwrap_or(text)
-}
-
-fn lines(text: &str) -> String {
-    text.replace("\r\n", "\n").replace(['\r', '\n'], "<br>")
 }

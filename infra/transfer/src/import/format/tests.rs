@@ -465,7 +465,7 @@ mod wordpress {
     #[test]
     fn line_feeds_count_and_names_are_html() {
         let parsed = sample();
-        assert_eq!(parsed.comment("2").body, "One<br>two &amp; <b>three</b><br><br>four");
+        assert_eq!(parsed.comment("2").body, "One\\\ntwo & **three**\n\nfour");
         assert_eq!(parsed.comment("2").author.name, "Ada & «co»");
         assert_eq!(parsed.comment("2").author.email, "ada@blog.example");
         assert_eq!(parsed.comment("3").author.key, "1");

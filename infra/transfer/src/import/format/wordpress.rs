@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use super::super::markdown;
-use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread};
+use super::super::record::{Author, Comment, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
 use super::super::time;
 use super::xml::{Element, Tag, Xml, XmlEvent};
@@ -100,8 +100,7 @@ fn comment(element: &Element, item: &Item, zone: &TimeZone) -> Comment {
         parent: (!parent.is_empty() && parent != "0").then_some(parent),
         created_at: created_at(element, zone),
         author: author(element),
-        body: markdown::with_breaks_and_links(&element.text("comment_content")),
-        format: BodyFormat::Html,
+        body: markdown::from_wordpress(&element.text("comment_content")),
         state: state(element),
         ..Comment::default()
     }

@@ -3,12 +3,9 @@
 use std::borrow::Cow;
 
 use pulldown_cmark::{CowStr, Event, LinkType, Options, Tag, TagEnd, TextMergeStream, html};
-use pulldown_cmark_escape::escape_html;
 use shared::domain::address;
 use shared::domain::markdown::task_box;
 use shared::domain::source::Source;
-
-use super::tree;
 
 /// How another system renders Markdown.
 #[derive(Clone, Copy, Debug)]
@@ -150,25 +147,6 @@ fn with_emoji(text: &str) -> Cow<'_, str> {
     }
     out.push_str(rest);
     if out == text { Cow::Borrowed(text) } else { Cow::Owned(out) }
-}
-
-/// A text of HTML with its addresses as links.
-pub(super) fn with_links(html: &str) -> String {
-    let text = tree::text(&tree::parse(html));
-    let mut out = String::with_capacity(html.len());
-    let mut written = 0;
-    // Writing to a `String` does not fail.
-    for range in address::find(&text) {
-        let _ = escape_html(&mut out, &text[written..range.start]);
-        out.push_str("<a href=\"");
-        let _ = escape_html(&mut out, &text[range.clone()]);
-        out.push_str("\">");
-        let _ = escape_html(&mut out, &text[range.clone()]);
-        out.push_str("</a>");
-        written = range.end;
-    }
-    let _ = escape_html(&mut out, &text[written..]);
-    out
 }
 
 fn is_verbatim(tag: TagEnd) -> bool {

@@ -158,11 +158,15 @@ fn emphasis_that_markdown_cannot_have_is_dropped_and_its_text_kept() {
 
 #[test]
 fn line_feeds_become_breaks_outside_of_tags_and_pre() {
-    assert_eq!(with_breaks_and_links("a\r\nb\n\nc"), "a<br>b<br><br>c");
-    assert_eq!(with_breaks_and_links("<a\nhref='/x'>y\nz</a>"), "<a\nhref='/x'>y<br>z</a>");
-    assert_eq!(with_breaks_and_links("<pre>\na\nb</pre>\nc"), "<pre>\na\nb</pre><br>c");
-    assert_eq!(with_breaks_and_links("<PRE>\n<b>a</b>\n</PRE>\nc <"), "<PRE>\n<b>a</b>\n</PRE><br>c <");
-    assert_eq!(from_html(&with_breaks_and_links("<ul>\n<li>a</li>\n<li>b</li>\n</ul>\nc")), "- a\n- b\n\nc");
+    for (source, expected) in [
+        ("a\r\nb\n\nc", "a\\\nb\n\nc"),
+        ("<a\nhref='/x'>y\nz</a>", "[y\\\nz](/x)"),
+        ("<pre>\na\nb</pre>\nc", "```\na\nb\n```\n\nc"),
+        ("<PRE>\n<b>a</b>\n</PRE>\nc <", "```\na\n```\n\nc \\<"),
+        ("<ul>\n<li>a</li>\n<li>b</li>\n</ul>\nc", "- a\n- b\n\nc"),
+    ] {
+        assert_eq!(from_wordpress(source), expected, "{source}");
+    }
 }
 
 #[test]
@@ -174,7 +178,7 @@ fn addresses_become_links_outside_of_links_and_code() {
         ("<A HREF='/x'><i>https://a.example</i></A>", "[*https://a.example*](/x)"),
         ("<code>https://a.example</code>", "`https://a.example`"),
     ] {
-        assert_eq!(from_html(&with_breaks_and_links(source)), expected, "{source}");
+        assert_eq!(from_wordpress(source), expected, "{source}");
     }
 }
 
@@ -204,10 +208,7 @@ fn addresses_are_whole_before_and_after() {
         );
     }
     assert_eq!(from_dialect("https://a.example/:tada:/b :tada:", Dialect::GITHUB), "<https://a.example/:tada:/b> 🎉");
-    assert_eq!(
-        from_html(&with_breaks_and_links(&format!("{address}\n&quot;{address}&quot;"))),
-        format!("<{address}>\\\n\"<{address}>\"")
-    );
+    assert_eq!(from_wordpress(&format!("{address}\n&quot;{address}&quot;")), format!("<{address}>\\\n\"<{address}>\""));
 }
 
 #[test]
@@ -285,7 +286,7 @@ fn code_of_several_lines_keeps_its_lines() {
     ] {
         assert_eq!(from_html(html), expected, "{html}");
     }
-    assert_eq!(from_html(&with_breaks_and_links("<code>a\n  b</code>")), "```\na\n  b\n```");
+    assert_eq!(from_wordpress("<code>a\n  b</code>"), "```\na\n  b\n```");
     for dialect in [Dialect::ARTALK, Dialect::GITHUB] {
         assert_eq!(from_dialect("t <code>a\nb</code> u", dialect), "t\n\n```\na\nb\n```\n\nu");
     }
@@ -299,7 +300,7 @@ fn a_line_feed_after_a_break_is_no_second_break() {
         ("one<br />\n\ntwo", "one\n\ntwo"),
         ("one\ntwo", "one\\\ntwo"),
     ] {
-        assert_eq!(from_html(&with_breaks_and_links(html)), expected, "{html}");
+        assert_eq!(from_wordpress(html), expected, "{html}");
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::cell::RefCell;
 
-use html5ever::Attribute;
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
-
-use super::without_line_feed;
+use html5ever::{Attribute, QualName, local_name, ns};
+use shared::domain::address;
 
 /// Deeper elements are left out; their content is kept.
 const MAX_DEPTH: usize = 100;
@@ -30,6 +29,10 @@ pub(super) struct Element {
 }
 
 impl Element {
+    fn named(name: &str) -> Self {
+        Self { name: name.to_owned(), ..Self::default() }
+    }
+
     pub(super) fn attribute(&self, name: &str) -> Option<&str> {
         self.attributes.iter().find(|each| &*each.name.local == name).map(|each| &*each.value)
     }
@@ -53,6 +56,55 @@ pub(super) fn parse(html: &str) -> Vec<Node> {
     tokenizer.sink.builder.into_inner().finish()
 }
 
+/// The nodes with line breaks for line feeds outside of `pre`, and links for addresses outside of links and code.
+pub(super) fn with_breaks_and_links(nodes: Vec<Node>, may_link: bool) -> Vec<Node> {
+    let mut out = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        match node {
+            Node::Element(element) if element.name == "pre" => out.push(Node::Element(element)),
+            Node::Element(mut element) => {
+                let may_link = may_link && !matches!(element.name.as_str(), "a" | "code");
+                element.children = with_breaks_and_links(element.children, may_link);
+                out.push(Node::Element(element));
+            }
+            Node::Text(text) => {
+                let text = if is_break(out.last()) { without_line_feed(&text) } else { &text };
+                for (index, line) in text.replace("\r\n", "\n").split(['\n', '\r']).enumerate() {
+                    if index > 0 {
+                        out.push(Node::Element(Element::named("br")));
+                    }
+                    push_line(&mut out, line, may_link);
+                }
+            }
+        }
+    }
+    out
+}
+
+fn push_line(out: &mut Vec<Node>, line: &str, may_link: bool) {
+    let addresses = if may_link { address::find(line) } else { Vec::new() };
+    let mut written = 0;
+    for range in addresses {
+        let address = &line[range.clone()];
+        let name = QualName::new(None, ns!(), local_name!("href"));
+        let attributes = vec![Attribute { name, value: address.into() }];
+        out.push(Node::Text(line[written..range.start].to_owned()));
+        let children = vec![Node::Text(address.to_owned())];
+        out.push(Node::Element(Element { attributes, children, ..Element::named("a") }));
+        written = range.end;
+    }
+    out.push(Node::Text(line[written..].to_owned()));
+}
+
+fn is_break(node: Option<&Node>) -> bool {
+    matches!(node, Some(Node::Element(element)) if element.name == "br")
+}
+
+fn without_line_feed(text: &str) -> &str {
+    let rest = text.trim_start_matches([' ', '\t']);
+    rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix(['\n', '\r'])).unwrap_or(text)
+}
+
 /// The text of nodes, as it is written.
 pub(super) fn text(nodes: &[Node]) -> String {
     lines(nodes, true)
@@ -72,7 +124,7 @@ fn lines(nodes: &[Node], are_verbatim: bool) -> String {
             Node::Element(element) if element.name == "br" => out.push('\n'),
             Node::Element(element) => out.push_str(&lines(&element.children, are_verbatim)),
         }
-        after_break = matches!(node, Node::Element(element) if element.name == "br");
+        after_break = is_break(Some(node));
     }
     out
 }
@@ -178,7 +230,7 @@ impl Builder {
             && !self.is_open("a")
             && self.open.len() < MAX_DEPTH
         {
-            self.open.push(Element { name: "a".to_owned(), attributes: attributes.clone(), children: Vec::new() });
+            self.open.push(Element { attributes: attributes.clone(), ..Element::named("a") });
         }
     }
 
@@ -192,7 +244,7 @@ impl Builder {
             "a" => self.end_link(),
             // Browsers insert a break or an empty paragraph for an end tag without a start tag.
             "br" | "p" if !self.is_open(name) => {
-                self.siblings().push(Node::Element(Element { name: name.to_owned(), ..Element::default() }));
+                self.siblings().push(Node::Element(Element::named(name)));
             }
             _ => self.close_up_to(name, &[]),
         }
