@@ -109,6 +109,12 @@ impl BlockReader {
                 self.push(list);
             }
             "pre" | "xmp" if !tree::has_links(&element.children) => self.push(code_block(element)),
+            // Code in Markdown has no links.
+            "pre" | "xmp" => {
+                self.end_paragraph();
+                self.nodes(&tree::with_breaks_and_links(element.children.clone(), false));
+                self.end_paragraph();
+            }
             "code" if has_lines(element) => self.push(code_block(element)),
             "hr" => self.push(Some(Block::Rule)),
             "table" if let Some(rows) = self.table(element) => self.push(Some(Block::Table(rows))),

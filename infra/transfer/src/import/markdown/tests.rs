@@ -157,11 +157,12 @@ fn emphasis_that_markdown_cannot_have_is_dropped_and_its_text_kept() {
 }
 
 #[test]
-fn line_feeds_become_breaks_outside_of_tags_and_pre() {
+fn line_feeds_become_breaks_outside_of_tags_and_code() {
     for (source, expected) in [
         ("a\r\nb\n\nc", "a\\\nb\n\nc"),
         ("<a\nhref='/x'>y\nz</a>", "[y\\\nz](/x)"),
         ("<pre>\na\nb</pre>\nc", "```\na\nb\n```\n\nc"),
+        ("<pre>a <a href='/x'>b</a>\n  c\n\nd</pre>\ne", "a [b](/x)\\\nc\n\nd\n\ne"),
         ("<PRE>\n<b>a</b>\n</PRE>\nc <", "```\na\n```\n\nc \\<"),
         ("<ul>\n<li>a</li>\n<li>b</li>\n</ul>\nc", "- a\n- b\n\nc"),
     ] {

@@ -15,13 +15,13 @@ const VOID: &str = "area base br col embed hr img input link meta param source t
 const BLOCKS: &str = "address article aside blockquote center dd details div dl dt fieldset figcaption figure footer form \
     h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody td tfoot th thead tr ul";
 
-#[derive(Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     Text(String),
     Element(Element),
 }
 
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Element {
     pub(super) name: String,
     attributes: Vec<Attribute>,
@@ -56,7 +56,7 @@ pub(super) fn parse(html: &str) -> Vec<Node> {
     tokenizer.sink.builder.into_inner().finish()
 }
 
-/// The nodes with line breaks for line feeds outside of `pre`, and links for addresses outside of links and code.
+/// The nodes with line breaks for line feeds outside of inner `pre`, and links for addresses outside of links and code.
 pub(super) fn with_breaks_and_links(nodes: Vec<Node>, may_link: bool) -> Vec<Node> {
     let mut out = Vec::with_capacity(nodes.len());
     for node in nodes {
