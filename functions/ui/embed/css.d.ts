@@ -1,4 +1,4 @@
-/** What the build makes of a style sheet that a module imports. */
+/** The build's replacement for a style sheet that a module imports. */
 declare module '*.css' {
   const css: string
   export default css

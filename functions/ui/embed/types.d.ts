@@ -81,14 +81,14 @@ export interface Editor extends Composer {
 /** Builds an element with attributes, listeners and children. */
 export type Build = <K extends keyof HTMLElementTagNameMap>(name: K, attributes?: Attributes, ...children: Child[]) => HTMLElementTagNameMap[K]
 
-/** What a form for signing in needs, and what it does in the end. */
+/** The options of a form for signing in, and what it calls at the end. */
 export interface Entrance {
   api: import('./kit/api.js').Client
   say: (key: string) => string
   explain: (error: any) => string
   /** The ways to sign in; none but email if missing. */
   methods?: { id: string; name: string }[]
-  /** What comes back with a visitor who goes to a provider. */
+  /** Data that a visitor brings back from a provider. */
   brings?: () => object
   /** The visitor has signed in, by the code for this address, or has another name. */
   done: (email?: string) => any
@@ -104,7 +104,7 @@ export type RecordThread = Item['thread']
 /** A check's reason to hold a text. */
 export type Check = Schemas['Verdict']
 export type Rejection = NonNullable<Item['rejection']>
-/** What a moderator says about a rejection. */
+/** A moderator's reason and note for a rejection. */
 export type Grounds = Pick<Rejection, 'reason' | 'note'>
 export type Reason = NonNullable<Schemas['RejectionReason']>
 export type LogEntry = Schemas['LogEntry']

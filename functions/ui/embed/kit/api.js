@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Sets what has a value. @param {URLSearchParams | Headers} target @param {object} values */
+/** Sets the entries that have a value. @param {URLSearchParams | Headers} target @param {object} values */
 function fill(target, values) {
   for (const [name, value] of Object.entries(values)) if (value != null) target.set(name, `${value}`)
 }
@@ -40,7 +40,7 @@ export class Client {
   get auth() {
     return this.#auth
   }
-  /** Leaves it to the session, where the page says nothing. @param {Auth | undefined} auth */
+  /** Leaves it to the session if the page doesn't set one. @param {Auth | undefined} auth */
   set auth(auth) {
     hostDecides(auth !== undefined)
     this.#auth = auth ?? null
@@ -128,6 +128,6 @@ export class Client {
   }
 }
 
-/** Requests what is the same for everyone, which every cache may keep. */
+/** Requests data that is the same for everyone, so that any cache may keep it. */
 export const anonymous = new Client()
 anonymous.token = async () => null

@@ -1,5 +1,5 @@
 /**
- * What a moderator's decisions have in common in the thread and in the queue.
+ * Shared by a moderator's decisions in the thread and in the queue.
  * @import { Reason } from '../types.d.ts'
  */
 

@@ -4,7 +4,7 @@ import { anonymous, ApiError } from './api.js'
 import { json } from './json.js'
 import { keepSession, offersCodes } from './session.js'
 
-/** Under which name the tab keeps what only it may finish a flow with. @param {string} flow */
+/** The name under which the tab keeps the verifier of a flow. @param {string} flow */
 const nameOf = (flow) => `comment-thread ${flow}`
 
 /** @param {Uint8Array<ArrayBuffer>} bytes */
@@ -20,7 +20,7 @@ function canLeave() {
 /** The ways to sign in here. @param {any} ui @returns {{ id: string, name: string }[]} */
 export const methodsOf = (ui) => (offersCodes(ui) ? ui.sign_in_methods.filter(({ id }) => id === 'email' || canLeave()) : [])
 
-/** Goes to a provider. `more` comes back with the visitor. @param {import('./api.js').Client} api @param {string} provider @param {object} [more] */
+/** Goes to a provider. `more` is returned with the visitor. @param {import('./api.js').Client} api @param {string} provider @param {object} [more] */
 export async function leaveFor(api, provider, more) {
   const verifier = base64url(crypto.getRandomValues(new Uint8Array(32)))
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
@@ -47,7 +47,7 @@ export function recall(returned) {
 }
 
 /**
- * Begins the session of a visitor who has come back. Fails with `not_signed_in` when that is not possible, whatever the reason.
+ * Begins the session of a visitor who returned. Fails with `not_signed_in` when that is not possible, whatever the reason.
  * @param {ReturnType<typeof recall>} returned
  */
 export async function finishReturned({ flow, code, verifier }) {

@@ -46,7 +46,7 @@ export class App {
   bans = new Bans(this)
   replies = new Replies(this)
   tallies = new Tallies(this)
-  /** What the search of queues was asked for. */
+  /** The filters of the queues' search. */
   searched = ''
   side = new Side(this)
   /** The first one follows from what waits. @type {typeof TABS[number] | null} */
@@ -86,7 +86,7 @@ export class App {
     document.title = this.t('title')
   }
 
-  /** One thing in the middle of the page. @param {HTMLElement} content */
+  /** Shows one element in the middle of the page. @param {HTMLElement} content */
   screen(content) {
     this.#dialogs.forEach((dialog) => dialog.close())
     this.#content.removeAttribute('role')
@@ -242,7 +242,7 @@ export class App {
     })
   }
 
-  /** What is new, in the log and in the queues. A failure is left for the next look. */
+  /** Loads news from the log and the queues. A failure is retried at the next look. */
   async #look() {
     const queue = this.#panel instanceof CardList ? this.#panel : null
     await Promise.allSettled([this.decisions.others.watch(), this.recount(), queue?.look()])
@@ -258,7 +258,7 @@ export class App {
     return user.name || (this.labels.guest ?? '')
   }
 
-  /** Says something at the end of the page. @param {string} text @param {Offer} [offer] */
+  /** Shows a notice at the end of the page. @param {string} text @param {Offer} [offer] */
   tell(text, offer) {
     this.notices.tell(text, offer)
   }

@@ -11,7 +11,7 @@ import { json } from '../kit/json.js'
 import { banDialog } from './ban_dialog.js'
 import { applies, standing } from './verdicts.js'
 
-/** Milliseconds before a ban. What was written in them, and what waits, is rejected with it where the moderator wants that. */
+/** Milliseconds before a ban. Comments written in them, and pending ones, are rejected with it if the moderator wants that. */
 const LATELY = 7 * 86_400_000
 
 /** Milliseconds that the service takes for that at most. */

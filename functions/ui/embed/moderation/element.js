@@ -1,9 +1,9 @@
 /**
  * The moderators' page: `<comment-moderation>`.
  *
- * A host page sets the property `auth`, as for `<comment-thread>`. With the attribute `standalone` the element is a page
- * of its own: it signs in by `#token=JWT`, by the methods of the service, or by a field. The token stays in memory. `#comment-ID`, or `&comment=ID` behind the
- * token, shows that comment.
+ * A host page sets the property `auth`, as for `<comment-thread>`. With the attribute `standalone` the element is a whole page:
+ * it signs in by `#token=JWT`, by the methods of the service, or by a field. The token stays in memory. `#comment-ID`, or
+ * `&comment=ID` behind the token, shows that comment.
  * @import { Auth } from '../types.d.ts'
  */
 
@@ -55,7 +55,7 @@ class CommentModeration extends HTMLElement {
   constructor() {
     super()
     this.#root.adoptedStyleSheets = [styles, formStyles, moderationStyles]
-    // What the host has set before this module was loaded.
+    // The value that the host set before this module was loaded.
     const early = Object.getOwnPropertyDescriptor(this, 'auth')
     if (early) {
       Reflect.deleteProperty(this, 'auth')

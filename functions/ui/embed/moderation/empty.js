@@ -1,5 +1,5 @@
 /**
- * In place of cards: that there are none.
+ * The notice in place of cards when there are none.
  * @import { App } from './app.js'
  */
 

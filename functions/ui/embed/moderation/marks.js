@@ -1,4 +1,4 @@
-/** What a check has found is marked in the text of a comment, over the borders of elements. */
+/** Marks the findings of checks in the text of a comment, across the borders of elements. */
 
 import { h } from '../kit/dom.js'
 

@@ -1,5 +1,5 @@
 /**
- * Hears in the log what other moderators decide.
+ * Reads other moderators' decisions from the log.
  * @import { Action, Item, LogEntry } from '../types.d.ts'
  * @import { App } from './app.js'
  */

@@ -1,5 +1,5 @@
 /**
- * What a moderator says about a rejection, while it waits.
+ * The reason and note of a rejection that waits.
  * @import { Grounds, Switch } from '../types.d.ts'
  * @import { App } from './app.js'
  */

@@ -1,5 +1,5 @@
 /**
- * The drawer at the side: what a user wrote, or one comment.
+ * The drawer at the side: a user's comments, or one comment.
  * @import { ListPage, User } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -40,7 +40,7 @@ export class Side {
       const { data } = await this.app.client.get('moderation/users', { q: [...user.name].slice(0, 50).join('') })
       for (const known of data) this.app.bans.learn(known)
     } catch {
-      // What is known already is shown.
+      // Shows the data that is loaded already.
     }
     const again = () => this.#showStanding(user, about)
     const ban = this.app.bans.of(user)

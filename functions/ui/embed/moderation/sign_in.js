@@ -108,7 +108,7 @@ export class SignIn {
     }
   }
 
-  /** Everywhere is all that this account has. What is here ends without a connection too. */
+  /** Everywhere means all sessions of this account. The one here ends without a connection too. */
   async signOut(everywhere = false) {
     await this.app.decisions.flush()
     await alone(async () => {
@@ -153,7 +153,7 @@ export class SignIn {
     this.#showPanel(h('p', { class: 'muted' }, t('sign_in_more')), this.#signInForm(error))
   }
 
-  /** Asks a user who has come back from a provider for a name. @param {string | null} [suggested] */
+  /** Asks a user who returned from a provider for a name. @param {string | null} [suggested] */
   #showName(suggested) {
     const go = () => this.start()
     this.#showPanel(nameForm(this.#entrance(go, go), suggested ?? ''))
@@ -167,7 +167,7 @@ export class SignIn {
     first?.focus()
   }
 
-  /** A field on the page of its own. Elsewhere the host signs its moderators in. @param {string} [error] */
+  /** A field on the standalone page. Elsewhere the host signs its moderators in. @param {string} [error] */
   #signInForm(error) {
     const { t } = this.app
     const wrong = (this.#wrong = h('p', { role: 'alert', class: 'error', hidden: !error }, error))
@@ -210,7 +210,7 @@ export class SignIn {
       this.app.standalone && h('button', { type: 'button', class: 'outlined', click: () => this.signOut() }, t('sign_out'))))
   }
 
-  /** What the owner of the service writes into its settings. */
+  /** The lines that the owner adds to the settings. */
   #whomToName() {
     const names = [this.#account, `${this.app.me?.id}`]
     return h('div', { class: 'small' }, h('p', {}, this.app.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))

@@ -8,7 +8,7 @@
 const MANY = 100
 
 export class Tallies {
-  /** As the service has said. @type {Partial<Record<State, number>>} */
+  /** The service's numbers. @type {Partial<Record<State, number>>} */
   #counts = {}
 
   /** @param {App} app */

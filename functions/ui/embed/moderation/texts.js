@@ -1,5 +1,5 @@
 /**
- * What the page says.
+ * The texts of the page.
  * @import { Translate } from '../types.d.ts'
  */
 

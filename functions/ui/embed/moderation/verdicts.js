@@ -1,5 +1,5 @@
 /**
- * What a decision does to a comment.
+ * The effect of a decision on a comment.
  * @import { Action, Item, Rejection, State, Verdict } from '../types.d.ts'
  */
 
@@ -7,7 +7,7 @@
 export const standing = (item) => (item.held_for ? 'waiting' : item.is_approved ? 'visible' : 'rejected')
 
 /**
- * What a key or a button does to a comment. Approving one that everyone sees keeps it, and dismisses its reports.
+ * The effect of a key or a button on a comment. Approving one that everyone sees keeps it, and dismisses its reports.
  * @param {Item} item
  * @param {Verdict} verdict
  * @returns {Action}

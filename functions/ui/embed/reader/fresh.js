@@ -1,4 +1,4 @@
-/** Says what is new: since the last visit, and while the page is open, when a button offers it. */
+/** Shows new comments: how many since the last visit and, while the page is open, a button that loads them. */
 
 import { API } from '../kit/address.js'
 import { anonymous } from '../kit/api.js'

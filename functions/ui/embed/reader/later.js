@@ -1,4 +1,4 @@
-/** Loads the writer, which has all that only those need who write. */
+/** Loads the writer, the code that only writing needs. */
 
 import { button } from '../kit/dom.js'
 

@@ -1,4 +1,4 @@
-/** What keeps the visitor from writing. */
+/** The reason why the visitor can't write. */
 
 import { button, drawing, h } from '../kit/dom.js'
 import { offersCodes } from '../kit/session.js'

@@ -15,7 +15,7 @@ export function explanation(say, { code, status, message }) {
 /** @param {import('../types.d.ts').Child[]} content */
 export const notice = (...content) => h('div', { class: 'notice', part: 'notice' }, ...content)
 
-/** Tells the owner of the page what to change: in the console, and on this machine in the element too. @param {string} fix */
+/** Shows the owner of the page how to fix it: in the console, and on this machine in the element too. @param {string} fix */
 export function mistake(fix) {
   console.error(`<comment-thread>: ${fix}`)
   return /^(.+\.)?localhost$|^127(\.\d+){3}$|^\[::1]$/.test(location.hostname) ? h('p', { class: 'mistake' }, fix) : ''

@@ -23,7 +23,7 @@ import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
 
-/** What a visitor has brought back from a provider. The writer gives it to the thread that they left. */
+/** The data that a visitor has brought back from a provider. The writer gives it to the thread that they left. */
 export const returned = takeReturned()
 
 export class Thread {
@@ -104,7 +104,7 @@ export class Thread {
     return this.load()
   }
 
-  /** Does something that the writer knows. @param {keyof Writer} name @param {...any} values */
+  /** Calls a function of the writer. @param {keyof Writer} name @param {...any} values */
   later = (name, ...values) => this.attempt(async () => /** @type {any} */ (await writer())[name](...values))
 
   stop = () => this.#work.abort()
@@ -155,7 +155,7 @@ export class Thread {
   #show(page) {
     const { say, ui, section } = this
     const open = [...this.views.values()].filter(({ slot }) => slot.firstChild)
-    // Regions of a page need names of their own.
+    // Regions of a page need different names.
     section.ariaLabel = say('comments') + (document.querySelectorAll('comment-thread').length > 1 ? ` ${this.path}` : '')
     this.showTheme()
     section.replaceChildren(
@@ -274,7 +274,7 @@ export class Thread {
     view.focus()
   }
 
-  /** Shows a comment with those above it, where `add` puts the first of them if it is new. Answers nothing where it is not in this thread. */
+  /** Shows a comment with those above it, where `add` puts the first of them if it is new. Returns nothing if it isn't in this thread. */
   async fetch(id, add = this.prepend) {
     if (this.views.has(id)) return this.views.get(id)
     const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))

@@ -1,4 +1,4 @@
-/** What is said at the foot of the screen for a moment, and to screen readers. */
+/** A short message at the foot of the screen, which screen readers announce. */
 
 import { h } from '../kit/dom.js'
 import { showGround } from './ground.js'

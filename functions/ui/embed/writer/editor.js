@@ -19,7 +19,7 @@ import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 import { continueList, pastedLink, type } from './typing.js'
 
-/** Answers what sends. A press that has begun ends first: its button would move away below it. @param {Composer} composer */
+/** Returns the function that sends. A press that has begun ends first, because its button would move away below it. @param {Composer} composer */
 export async function enhance(composer) {
   const { thread, purpose, element, box, text, problem, bar, send, folded } = composer
   const { say, ui } = thread

@@ -1,5 +1,5 @@
 /**
- * Who writes: a guest's fields, a member's name, and the box that subscribes to replies.
+ * The writer's fields: a guest's, a member's name, and the box that subscribes to replies.
  * @import { Editor } from '../types.d.ts'
  */
 

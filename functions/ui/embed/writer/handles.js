@@ -1,16 +1,16 @@
 /**
- * What people are mentioned by, and where a text may mention them. The service does the same (`domain/mention.rs`), and both
- * are tried on `tests/mentions.json`.
+ * Handles that mention people, and where a text may have them. The service follows the same rules (`domain/mention.rs`), and
+ * `tests/mentions.json` tests both.
  */
 
 import { extent } from '../kit/addresses.js'
 
 const MOST = 50
 
-/** What a mention may follow. */
+/** Characters that a mention may follow. */
 const PRECEDES =
   /[\p{White_Space}\p{S}\u200b]|(?![_@＠])\p{P}|(?=\p{L})[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u
-/** What readers see nothing of, or see on the character before it. */
+/** Characters that readers don't see, or see on the character before. */
 const UNSEEN = /(?!\u200b)[\p{M}\p{Cf}]/u
 const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]+)$/u
 const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u

@@ -1,4 +1,4 @@
-/** What the reader calls once a visitor writes. */
+/** The functions that the reader calls once a visitor writes. */
 
 export { account } from './account.js'
 export { edit, reopen, reply } from './below.js'

@@ -29,7 +29,7 @@ const SIGNS = {
 /** How long guests can change what they have written. */
 const GUESTS_TIME = 15 * 60_000
 
-/** What can be done with a comment, in groups: by label, a function of it or an address. */
+/** The actions on a comment, in groups: by label, a function of the comment or an address. */
 function groups({ thread, comment }) {
   const { features, auth } = thread.ui
   const { can, pinned, reported, is_approved, review, created_at } = comment

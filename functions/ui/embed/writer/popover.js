@@ -17,7 +17,7 @@ export function showAt(popover, box, isAtEnd = false) {
 }
 
 /**
- * What a press on its button does, instead of what browsers do then. The first item has the focus, which returns to the button.
+ * The action of a press on its button, in place of the browser's. The first item has the focus, which returns to the button.
  * @param {HTMLElement} popover @param {any} opener
  */
 export function togglePopover(popover, opener, isAtEnd = false) {

@@ -9,7 +9,7 @@ export function remove(view) {
   const { thread, content } = view
   const { say } = thread
   const actions = content.querySelector('.actions')
-  /** A press has begun it, so that no other one counts. */
+  /** A press has started it, so further ones don't count. */
   const isBusy = () => question.ariaBusy === 'true'
   const giveUp = () => {
     if (isBusy()) return
@@ -50,7 +50,7 @@ function blank(view) {
   return element
 }
 
-/** Takes a comment away with what is below it, and the placeholders above it that have no other reply. Answers what is next to it. */
+/** Removes a comment with its replies, and the placeholders above it that have no other reply. Returns the element next to it. */
 function leave({ thread, comment, parent, element }) {
   const next = element.nextElementSibling ?? element.previousElementSibling ?? parent?.element
   for (const [id, view] of thread.views) if (element.contains(view.element)) thread.views.delete(id)

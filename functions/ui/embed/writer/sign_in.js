@@ -24,7 +24,7 @@ export function mayBeSent(thread, draft) {
   return !!ownSession() && !!thread.ui.auth.user?.name
 }
 
-/** What has the focus first in the form of a place. @param {HTMLElement} place @returns {HTMLElement | null} */
+/** The element that has the focus first in the form of a place. @param {HTMLElement} place @returns {HTMLElement | null} */
 export const entranceIn = (place) => place.querySelector('.sign-in :is(button, input)')
 
 /** @param {any} thread @param {string} label the hint if there is no way to sign in @param {any} [view] the comment being replied to */
@@ -76,10 +76,10 @@ async function showAnew(thread) {
   if (!thread.root.activeElement) thread.section.querySelector('.top')?.lastElementChild.focus()
 }
 
-/** What the tab has kept for the visitor, until their thread takes it. @type {ReturnType<typeof recall> | null | undefined} */
+/** The data that the tab has kept for the visitor, until their thread takes it. @type {ReturnType<typeof recall> | null | undefined} */
 let kept
 
-/** Signs in a visitor who has come back from a provider, who goes on where they left. @param {any} thread @param {{ flow: string, code: string }} returned */
+/** Signs in a visitor who returned from a provider, and restores the place that they left. @param {any} thread @param {{ flow: string, code: string }} returned */
 export async function arrive(thread, returned) {
   if (!methodsOf(thread.ui).length) return
   if (kept === undefined) kept = recall(returned)
@@ -110,7 +110,7 @@ export async function arrive(thread, returned) {
 /** Asks for a name, instead of the present one. */
 export const chooseName = (thread) => enter(thread, (entrance) => nameForm(entrance, thread.ui.auth.user.name))
 
-/** Everywhere is all that this account has. What is here ends without a connection too. Gives what has the focus then. @param {any} thread @param {boolean} everywhere */
+/** Everywhere means all sessions of this account. The one here ends without a connection too. Returns the element that has the focus then. @param {any} thread @param {boolean} everywhere */
 export async function signOut(thread, everywhere) {
   await alone(async () => {
     const { refresh_token } = ownSession()

@@ -1,4 +1,4 @@
-/** Styles of what only writers see. */
+/** Styles that only writers need. */
 
 import { formStyles } from '../kit/forms.js'
 import { sheet } from '../kit/sheet.js'
@@ -7,7 +7,7 @@ import css from './writer.css'
 
 const writerStyles = sheet(css)
 
-/** Gives a thread what writers need. */
+/** Adds the styles that writers need to a thread. */
 export function dress({ root }) {
   const { adoptedStyleSheets: sheets } = root
   if (!sheets.includes(places)) sheets.push(formStyles, writerStyles, places)

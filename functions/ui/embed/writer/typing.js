@@ -4,7 +4,7 @@
 const ITEM = /^(\s*)([-*+]|(\d{1,9})([.)]))( +)(\[[ xX]\] +)?/
 
 /**
- * Replaces part of a field as typing does, so that the browser can undo it, as one step of its own.
+ * Replaces part of a field as typing does, so that the browser can undo it as a separate step.
  * @param {HTMLTextAreaElement} text @param {string} string @param {number} start @param {number} end
  */
 export function type(text, string, start, end) {
