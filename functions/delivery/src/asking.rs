@@ -35,7 +35,7 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether the comment that asked is gone or hidden by now.
+    /// Whether the comment that caused the request is gone or hidden by now.
     async fn is_withdrawn(&self, asker: &Asker) -> Result<bool, Fault> {
         let Some(comment) = asker.comment else { return Ok(false) };
         let found = self.app.store.comment_with_ancestors(comment, Reading::Consistent).await?;
@@ -44,7 +44,7 @@ impl Worker<'_> {
         Ok(!is_there)
     }
 
-    /// Counts an asking, where every bound has room for it.
+    /// Counts a confirmation, if every limit has room for it.
     async fn ask(&self, recipient: &Recipient, owner: &Recipient, asker: &Asker) -> Result<Asking, Fault> {
         let (keys, now) = (self.app.mail_keys(), self.app.clock.now());
         let asking =

@@ -60,7 +60,7 @@ pub(crate) struct Notification {
     pub(crate) headline: String,
     /// Empty where the text is left out.
     pub(crate) body: String,
-    /// What follows the body, such as why it was rejected.
+    /// Text after the body, such as why it was rejected.
     pub(crate) details: Vec<String>,
     /// Whether it is about a rejection instead of a new comment.
     pub(crate) is_rejection: bool,
@@ -312,7 +312,7 @@ pub(crate) fn excerpt(body: &str) -> String {
     format!("{}…", body[..halved.map_or(cut, |address| address.start)].trim_end())
 }
 
-/// An address in an attribute. What does not belong into addresses is percent-encoded.
+/// An address in an attribute. Characters that don't belong in addresses are percent-encoded.
 struct Href<'a>(&'a str);
 
 impl Render for Href<'_> {

@@ -58,7 +58,7 @@ enum Fate {
     Mailed(Box<(Thread, Entry)>),
     /// It is left out of this email, and may be sent later.
     Aside,
-    /// The comment is gone, or of no concern to the recipient any more.
+    /// The comment is gone, or no longer concerns the recipient.
     Dropped,
 }
 

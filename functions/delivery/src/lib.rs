@@ -58,7 +58,7 @@ enum Disposition {
 
 /// The clients that send emails and call webhooks.
 pub struct Senders {
-    /// `None` where email is off.
+    /// `None` while email is off.
     pub mailer: Option<Mailer>,
     pub outbound: Outbound,
 }
@@ -67,7 +67,7 @@ pub struct Senders {
 enum Sent {
     Accepted,
     Refused,
-    /// There is nothing to send any more.
+    /// Nothing is left to send.
     Dropped,
     /// Not before this time.
     PutOff(Timestamp),
@@ -172,7 +172,7 @@ impl<'a> Worker<'a> {
             Content { sent: Sent::Refused, ..Content::default() }
         });
         let sent = if mails.is_empty() { Some(sent) } else { self.send(&mails).await };
-        // Where it is not known, the claim keeps others away until then.
+        // While the result is unknown, the claim keeps other workers away.
         let Some(sent) = sent else { return self.later(receipt, state.due().unwrap_or(now)).await };
         self.finish(recipient, kind, &sent, &aside).await?;
         Ok(Disposition::Done)
@@ -214,13 +214,13 @@ impl<'a> Worker<'a> {
         self.app.start_delivery(recipient, &state).await
     }
 
-    /// The message comes again at this time.
+    /// The message is redelivered at this time.
     async fn later(&self, receipt: &str, time: Timestamp) -> Result<Disposition, Fault> {
         hide(self.app, receipt, self.app.until(time)).await
     }
 }
 
-/// The message comes again after this time.
+/// The message is redelivered after this delay.
 async fn hide(app: &App, receipt: &str, delay: Duration) -> Result<Disposition, Fault> {
     app.deliveries()?.hide(receipt, delay).await?;
     Ok(Disposition::Later)

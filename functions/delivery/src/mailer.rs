@@ -22,7 +22,7 @@ const NO_CONNECTION: &str = "no connection";
 pub enum Mailer {
     Ses(Box<Ses>),
     Smtp(Smtp),
-    /// Counts what another one sends.
+    /// Counts the emails of another mailer.
     Counted(Box<Mailer>, Arc<Tally>),
 }
 
@@ -117,7 +117,7 @@ async fn within<T: Send + 'static>(bound: Duration, task: impl Future<Output = T
     tokio::time::timeout(bound, tokio::spawn(task)).await.ok()?.ok()
 }
 
-/// TLS as the address asks for it, with one more certificate to trust.
+/// TLS as the address requires, with one more trusted certificate.
 fn trusting(url: &str, root: &[u8]) -> Result<Tls, lettre::transport::smtp::Error> {
     let host = url.parse().ok().and_then(|uri: http::Uri| Some(uri.host()?.to_owned())).unwrap_or_default();
     let parameters = TlsParameters::builder(host).add_root_certificate(Certificate::from_pem(root)?).build()?;
@@ -149,7 +149,7 @@ fn unknown(reason: &str) -> NotSent {
     NotSent { unknown: true, permanent: false, of_recipient: false, reason: reason.to_owned() }
 }
 
-/// Answers of servers may hold addresses, so that only their codes are logged.
+/// Responses of servers may contain addresses, so only their codes are logged.
 fn not_sent(error: &lettre::transport::smtp::Error) -> NotSent {
     match error.status() {
         Some(code) => refused(&format!("refused with {code}")),

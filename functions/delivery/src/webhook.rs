@@ -107,8 +107,8 @@ async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>)
     }
 }
 
-/// The message comes again at this time: as a new one where the queue can delay it so long, because
-/// a queue hides only so many messages.
+/// The message is redelivered at this time: as a new message if the queue can delay it that long, because a queue hides
+/// only a limited number of messages.
 async fn later(app: &App, due: &DueWebhook, receipt: &str, time: Timestamp) -> Result<Disposition, Fault> {
     let delay = app.until(time);
     if delay <= MAX_DELAY {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// A message takes no longer. What is left is sent as a new message.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Handles a batch of messages, as Lambda receives it from SQS. Answers which of them failed; SQS delivers these again.
+/// Handles a batch of messages, as Lambda receives it from SQS. Returns which of them failed; SQS delivers these again.
 pub async fn handle(app: &App, event: &Value) -> Value {
     let mut failures = Vec::new();
     for message in event["Records"].as_array().into_iter().flatten() {

@@ -17,7 +17,7 @@ pub enum Rejected {
     UnknownField,
     Several,
     Empty,
-    /// Answered with 413, all others with 422 on `file`.
+    /// Refused with 413, all others with 422 on `file`.
     TooLarge,
 }
 

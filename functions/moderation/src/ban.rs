@@ -21,14 +21,14 @@ use shared::store::Reading;
 
 /// Characters of a ban's reason.
 const MAX_REASON: usize = 500;
-/// How long a network is banned when the moderator does not say, and at most: others come to have its addresses.
+/// How long a network is banned by default, and at most, because its addresses move on to others.
 const NETWORK_BAN: Duration = Duration::from_hours(24);
 const LONGEST_NETWORK_BAN: Duration = Duration::from_hours(30 * 24);
 
 struct BanInput {
     until: Option<Timestamp>,
     reason: Option<String>,
-    /// Whether to reject what the writer wrote lately.
+    /// Whether to reject the writer's recent comments.
     rejects: bool,
 }
 

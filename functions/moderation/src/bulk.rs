@@ -20,8 +20,8 @@ use shared::store::log::By;
 use shared::store::moderation::Verdict;
 
 const MAX_IDS: usize = 50;
-/// Writers about whose comments is decided concurrently. Decisions about two comments of a writer change the same items, so they
-/// come one after the other. Those about two comments of a thread may conflict, and are tried again.
+/// Writers whose comments are decided concurrently. Decisions about two comments of a writer change the same items, so
+/// they come one after the other. Those about two comments of a thread may conflict, and are tried again.
 const AT_ONCE: usize = 5;
 
 struct BulkInput {

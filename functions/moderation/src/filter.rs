@@ -54,7 +54,7 @@ impl Filter {
         if thread.is_some() && thread_id.is_none() {
             errors.add("thread", "The thread must be a type and an id, such as posts/42.");
         }
-        // Addresses may have a plus as it is, which then reads as a space.
+        // A plus that isn't encoded in an address reads as a space.
         let time = since.and_then(|text| Timestamp::parse(&text.replace(' ', "+")));
         if since.is_some() && time.is_none() {
             errors.add("since", "The since must be a time, such as 2030-01-02T03:04:05+00:00.");

@@ -1,4 +1,4 @@
-//! GET `moderation/log`: what moderators did.
+//! GET `moderation/log`: the actions of moderators.
 
 use std::collections::{BTreeMap, BTreeSet};
 

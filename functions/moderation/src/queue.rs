@@ -1,5 +1,5 @@
 //! GET `moderation/comments`: comments that are pending, reported or rejected, all new ones, or one by its id. GET
-//! `users/{id}/comments`: what a user wrote.
+//! `users/{id}/comments`: a user's comments.
 
 use std::collections::BTreeMap;
 
@@ -237,7 +237,7 @@ fn network(comment: &Comment) -> Option<String> {
     }
 }
 
-/// Tells a filtered list from others.
+/// Distinguishes a filtered list from others.
 fn filters(call: &Call) -> String {
     let given = filter::PARAMETERS.into_iter().filter_map(|name| Some((name, call.parameter(name)?)));
     given.fold(String::new(), |list, (name, text)| format!("{list} {name}={text}"))

@@ -19,7 +19,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// `list` distinguishes the list from all others, so that no other takes its cursors.
+    /// `list` distinguishes the list from all others, so that no other list accepts its cursors.
     pub(crate) fn new(app: &'a App, call: &Call, list: String) -> Result<Self, Refusal> {
         let signer = CursorSigner::new(&app.config.visitor_salt, list);
         let paging = pagination::paging(call, &app.config.lists, Some(&signer))?;

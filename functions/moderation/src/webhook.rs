@@ -111,7 +111,7 @@ pub(crate) async fn create(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::created(&Data { data }))
 }
 
-/// PATCH `moderation/webhooks/{id}`. What is absent stays.
+/// PATCH `moderation/webhooks/{id}`. Absent fields stay.
 pub(crate) async fn update(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let moderator = admit(app, call, RateClass::Write).await?;
     let endpoint = find(app, id).await?;
@@ -162,7 +162,7 @@ pub(crate) async fn redeliver(app: &App, call: &Call, id: &str, message: &str) -
     send(app, endpoint.id, &message, None).await
 }
 
-/// Sends a delivery from now on. One that does not exist begins as `new`.
+/// Sends a delivery from now on. A missing one begins as `new`.
 async fn send(app: &App, endpoint: EndpointId, message: &MessageId, new: Option<&Delivery>) -> Result<Answer> {
     let now = app.clock.now();
     let send_again = |delivery: &mut Delivery| delivery.send_again(now);
@@ -190,7 +190,7 @@ async fn find_enabled(app: &App, id: &str) -> Result<Endpoint> {
     if endpoint.enabled { Ok(endpoint) } else { Err(FieldErrors::one("enabled", "The webhook is disabled.").into()) }
 }
 
-/// The fields of a request. `None` for what is absent.
+/// The fields of a request. `None` for absent ones.
 struct Fields {
     url: Option<String>,
     events: Option<BTreeSet<EventKind>>,

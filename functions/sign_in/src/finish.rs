@@ -97,7 +97,7 @@ async fn address(app: &App, keys: &FlowKeys, id: FlowId, code: &str) -> Result<O
     }))
 }
 
-/// The account that has come back from its provider.
+/// The account that returned from its provider.
 async fn elsewhere(
     app: &App,
     call: &Call,
@@ -118,7 +118,7 @@ async fn elsewhere(
     }))
 }
 
-/// The name that the provider knows, unless it would be refused.
+/// The name at the provider, unless it would be refused.
 async fn suggested_name(app: &App, call: &Call, name: Option<String>, user: &User) -> Result<Option<String>, Fault> {
     let Some(name) = name else { return Ok(None) };
     match app.refuse_lookalike(call, "name", &name, Some(user.id)).await {

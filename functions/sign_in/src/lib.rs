@@ -34,7 +34,7 @@ use tokio::sync::OnceCell;
 
 use crate::providers::Providers;
 
-/// What this function needs in addition to the app.
+/// State that this function needs in addition to the app.
 #[derive(Default)]
 pub struct SignIn {
     /// The seed, once its public key is in the table.

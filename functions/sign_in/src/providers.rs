@@ -33,7 +33,7 @@ const MAX_PICTURE: usize = 512;
 /// The one GitHub whose API has its own host.
 const GITHUB: (&str, &str) = ("https://github.com", "https://api.github.com");
 
-/// Why a provider is of no use. It has nothing that the provider said.
+/// Why a provider can't be used. Contains nothing from the provider's response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("no answer within {TIMEOUT:?}")]
@@ -129,11 +129,11 @@ impl<'a> Client<'a> {
 }
 
 impl Providers {
-    /// Where the reader goes.
+    /// The address that the reader goes to.
     ///
     /// # Errors
     ///
-    /// When the provider does not say it.
+    /// When the provider doesn't publish it.
     pub(crate) async fn authorize(
         &self,
         client: Client<'_>,
@@ -161,7 +161,7 @@ impl Providers {
         Ok(format!("{address}{separator}{}", encode(&fields)))
     }
 
-    /// The user who has come back.
+    /// The user who returned.
     ///
     /// # Errors
     ///
@@ -243,7 +243,7 @@ impl Providers {
         let is_complete = profile.name.is_some() && (profile.address.is_some() || !client.wants_address);
         if let (Some(user), false, Ok(bearer)) = (&discovery.user, is_complete, bearer(&tokens)) {
             let said = self.json(Request::get(user).header(AUTHORIZATION, bearer), String::new()).await;
-            // What is missing is of no importance to who it is.
+            // Missing fields don't affect who the user is.
             if let Some(said) = said.ok().filter(|said| said["sub"].as_str() == Some(&profile.subject)) {
                 let more = self::profile(&said);
                 profile.name = profile.name.or(more.name);
@@ -276,7 +276,7 @@ impl Providers {
         if by_post {
             fields.extend([("client_id", id), ("client_secret", secret)]);
         } else {
-            // Both are encoded as in a form first (RFC 6749, section 2.3.1).
+            // Both are form-encoded first (RFC 6749, section 2.3.1).
             let encoded = [id, secret].map(|text| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>());
             request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(encoded.join(":"))));
         }

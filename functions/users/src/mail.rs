@@ -18,7 +18,7 @@ use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::http::{page, quality};
 
-/// What a button does.
+/// The action of a button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Confirm,
@@ -35,7 +35,7 @@ impl Action {
         }
     }
 
-    /// What the page of a link offers.
+    /// The buttons of a link's page.
     fn offered(purpose: &Purpose) -> Vec<Self> {
         match purpose {
             Purpose::Confirm { .. } => vec![Self::Confirm, Self::Stop],
@@ -54,7 +54,7 @@ pub(crate) async fn show(app: &App, call: &Call, token: &str) -> Result<Answer> 
     Ok(question(call, StatusCode::OK, &link))
 }
 
-/// The page that says what the link would do, with its buttons.
+/// The page that describes the link's action, with its buttons.
 fn question(call: &Call, status: StatusCode, link: &Link) -> Answer {
     let texts = Pages::of(call.language());
     let asks = match link.purpose {

@@ -1,4 +1,4 @@
-//! GET, PUT and DELETE `me/notifications`: what a member is notified of by email.
+//! GET, PUT and DELETE `me/notifications`: a member's email notifications.
 
 use serde_json::{Value, json};
 use shared::app::App;
@@ -21,7 +21,7 @@ pub(crate) async fn show(app: &App, call: &Call) -> Result<Answer> {
     let recipient = recipient(&viewer)?;
     let mut state = app.store.notification_state(&recipient).await?;
     if app.is_stopped(&recipient, &state.enrolment).await? {
-        // The next email would find out.
+        // The next email would detect it.
         state.stop(app.clock.now(), None);
     }
     Ok(Answer::ok(&resource(app, &state.enrolment)))
