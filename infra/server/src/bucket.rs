@@ -1,5 +1,5 @@
 //! S3 in this process: its interface over a directory, behind the real SDK, without a socket. Each put becomes the
-//! event that Lambda would receive. Nothing here knows what the objects are.
+//! event that Lambda would receive. It is independent of what the objects are.
 
 mod connector;
 mod files;
@@ -121,7 +121,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Answers a signed request to S3's interface.
+    /// Handles a signed request to S3's interface.
     async fn respond(&self, request: Request<Body>) -> Result<Response<Bytes>, BucketError> {
         let answer = self.shared.service.call(request).await;
         let (head, body) = answer.map_err(|error| BucketError(format!("{error:?}")))?.into_parts();

@@ -1,5 +1,5 @@
 //! `DynamoDB` in this process: an embedded engine behind the real SDK, without a socket. Writes become the stream
-//! records that Lambda would receive, and survive the process as they do. Nothing here knows what the table holds.
+//! records that Lambda would receive, and survive the process as they do. It is independent of what the table holds.
 
 mod barrier;
 mod connector;
@@ -133,7 +133,8 @@ impl Engine {
     fn open_file(path: &Path) -> Result<Self, EngineError> {
         files::make_database(path)?;
         let engine = Self::new(&path.to_string_lossy(), Some(path))?;
-        // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. Who acknowledges it waits for the barrier.
+        // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. Acknowledging it waits for the
+        // barrier.
         engine.shared.connections().database.disable_bulk_loading()?;
         Ok(engine)
     }
@@ -218,7 +219,7 @@ impl Engine {
         }
     }
 
-    /// Answers one request of `DynamoDB`'s protocol with a status and JSON.
+    /// Handles one request of `DynamoDB`'s protocol. Returns a status and JSON.
     pub async fn answer(&self, operation: String, body: Vec<u8>) -> Result<(u16, Vec<u8>), JoinError> {
         let _turn = self.shared.turns.acquire().await;
         self.shared.work(move |shared| shared.answer(&operation, &body)).await

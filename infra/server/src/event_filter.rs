@@ -1,5 +1,5 @@
-//! The filter of an event source mapping: Lambda invokes a function only with records that match one of its patterns. Of the
-//! language of patterns this knows objects, lists of values, and `{"exists": false}`.
+//! The filter of an event source mapping: Lambda invokes a function only with records that match one of its patterns.
+//! Supports objects, lists of values and `{"exists": false}` in patterns.
 
 use serde_json::Value;
 

@@ -1,6 +1,6 @@
-//! API Gateway's HTTP API and Lambda's invocation in one process: a request becomes the event that Lambda would receive,
-//! passes through the same adapter, and the response comes back as HTTP, within the limits of AWS. Nothing here knows what
-//! the functions do.
+//! API Gateway's HTTP API and Lambda's invocation in one process: a request becomes the event that Lambda would
+//! receive, passes through the same adapter, and the response comes back as HTTP, within the limits of AWS. It is
+//! independent of what the functions do.
 
 mod client;
 mod cors;

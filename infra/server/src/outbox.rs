@@ -1,6 +1,5 @@
-//! SES on one machine: its operation `SendEmail` writes emails into a folder, and `/_mail` shows them. Emails to `bounce@`
-//! and
-//! `complaint@` any domain come back as those to the addresses of SES's simulator do.
+//! SES on one machine: its operation `SendEmail` writes emails into a folder, and `/_mail` shows them. Emails to
+//! `bounce@` and `complaint@` any domain bounce or complain as those to SES's simulator do.
 
 use std::fs;
 use std::io;
@@ -243,7 +242,7 @@ impl Transport for Outbox {
             let (status, answer) = match request.uri().path() {
                 SEND_EMAIL if is_json => {
                     let answer = self.send_email(&body).await;
-                    // The email is taken before its sender knows. A worker may die in between.
+                    // The email is accepted before its sender gets the response. A worker may die in between.
                     tokio::task::yield_now().await;
                     answer
                 }

@@ -203,7 +203,7 @@ fn mail_mount(outbox: Outbox) -> Mount {
     Mount::for_this_machine(&format!("/{MAILBOX}"), move |_| ready(outbox.page()))
 }
 
-/// For those who watch the service.
+/// For monitoring.
 fn health_mount() -> Mount {
     let handler = |request: Request<Bytes>| -> BoxFuture<Response<Bytes>> {
         let mut response = Response::new(Bytes::from_static(b"ok"));
@@ -249,7 +249,7 @@ async fn with_role<T>(role: Role, work: impl Future<Output = T>) -> T {
     }
 }
 
-/// Answers a write when it is on disk.
+/// Acknowledges a write once it is on disk.
 fn http_function(app: &Arc<App>, engine: &Engine, role: Role, handler: Arc<dyn Handler>) -> Function {
     let (app, engine) = (Arc::clone(app), engine.clone());
     function(move |request| {

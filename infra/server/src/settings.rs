@@ -19,7 +19,7 @@ pub const JOBS: &str = "JobsQueue";
 pub const DELIVERIES: &str = "DeliveriesQueue";
 /// The bucket's name, and its path on the API's port.
 pub const MEDIA: &str = "media";
-/// The path for those who watch the service.
+/// The path for monitoring.
 pub const HEALTH: &str = "healthz";
 /// The path of the emails.
 pub const MAILBOX: &str = "_mail";
@@ -60,7 +60,7 @@ fn read(
     defaults: &[(&str, String)],
 ) -> Result<Config, SettingsError> {
     if let Some(data_dir) = data_dir {
-        // A command that finds comments does not know whether its salt is theirs.
+        // A command that finds comments can't tell whether its salt is theirs.
         if starts || data_dir.has_secret(SALT) || !Engine::has_items(&data_dir.table(), TABLE)? {
             keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
         }

@@ -218,7 +218,7 @@ impl Target {
 /// How often a queue is read at least. The clock of the queues may be set by a test.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Batches that are handled at once. Lambda begins with five and comes to a thousand when they are slow.
+/// Batches that are handled at once. Lambda begins with five and grows to a thousand when they are slow.
 const BATCHES: usize = 100;
 
 /// Invokes a function with the messages of a queue, and deletes those that it handled. Stops when dropped.

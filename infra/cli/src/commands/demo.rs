@@ -17,7 +17,7 @@ pub(super) use self::filling::Filling;
 use super::sample_tokens;
 
 const PAGE: &str = include_str!("demo/page.html");
-/// Title of the post. Mails and the moderators' page show it too.
+/// Title of the post. Emails and the moderators' page show it too.
 const TITLE: &str = "A short history of writing in the margin";
 const GUESTS_READ: &str =
     "<p>Guests only read here. Start with <code>SVC_ALLOW_GUESTS=true cargo local</code>, and they write too.</p>";

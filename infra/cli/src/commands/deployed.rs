@@ -59,7 +59,7 @@ impl Stack {
         Ok(Self { name: name.to_owned(), values })
     }
 
-    /// What it was given, or made; `None` when that is empty.
+    /// A parameter or an output; `None` when it is empty.
     fn value(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -74,7 +74,7 @@ impl Stack {
         })?)
     }
 
-    /// What signs tokens that the stack accepts.
+    /// The key that signs tokens for the stack.
     pub(super) async fn auth(&self, sdk: &SdkConfig) -> Result<Auth, Failure> {
         let secret = self.value("JwtSecretArn").or(self.value("JwtSecretName")).ok_or_else(|| {
             format!(

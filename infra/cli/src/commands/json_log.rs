@@ -19,7 +19,7 @@ pub(super) const TARGET: &str = "comments_server";
 #[derive(Clone)]
 pub(super) struct Lines(Arc<Mutex<Held>>);
 
-/// The lines that wait; `None` once the first one is written.
+/// The waiting lines; `None` once the first one is written.
 type Held = Option<Vec<u8>>;
 
 impl Lines {

@@ -90,7 +90,7 @@ impl Options {
         let config = self.settings(data_dir, address)?;
         let bucket = open_bucket(data_dir, &config.media_bucket)?;
         let queues = open_queues(data_dir)?;
-        // What stops the start has left nothing unfinished.
+        // A failed start leaves nothing unfinished.
         let unfinished_since = lock.map(Lock::begin).transpose()?.flatten();
         let dead_letters = queues.redrive()?;
         let outbox = open_outbox(data_dir, &queues)?;

@@ -1,5 +1,5 @@
-//! The log for people: a line for each request, without addresses, query strings, tokens and bodies. A second one says why a
-//! request was refused, where the answer does not.
+//! The log for people: a line for each request, without addresses, query strings, tokens and bodies. A second line says
+//! why a request was refused, if the response doesn't.
 
 use server::gateway::Exchange;
 use shared::http::request::RefusedBecause;

@@ -1,4 +1,4 @@
-//! Tells a supervisor such as systemd how the service is.
+//! Notifies a supervisor, such as systemd, of the state of the service.
 
 use std::env;
 use std::io;

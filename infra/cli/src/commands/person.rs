@@ -233,7 +233,7 @@ impl Objects {
     }
 }
 
-/// What `--user` names.
+/// The user or account that `--user` names.
 #[derive(Clone, Debug)]
 enum NamedUser {
     Id(UserId),

@@ -1,4 +1,4 @@
-//! What a process left that was killed, or lost power.
+//! Recovers the work of a process that was killed or lost power.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime};
@@ -26,7 +26,7 @@ pub(super) async fn recover(
     log: &mut impl Write,
 ) -> Result<(), Failure> {
     writeln!(log, "the last process did not finish its work; finishing it and checking the table")?;
-    // What takes longer continues meanwhile.
+    // Longer work continues in the background.
     let _ = tokio::time::timeout(grace, stack.wait_until_idle()).await;
     let store = Store::new(engine.client(), config.table_name.clone(), Random::system());
     let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));

@@ -31,7 +31,7 @@ pub(super) struct Table {
     _copy: Option<TempDir>,
 }
 
-/// What a table in a data directory has besides.
+/// The other data of a table in a data directory.
 pub(super) struct Kept {
     pub(super) data_dir: DataDir,
     pub(super) engine: Engine,

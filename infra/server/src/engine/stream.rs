@@ -234,7 +234,7 @@ impl Follower {
         self.position.load(Ordering::Relaxed)
     }
 
-    /// Waits for changes, and returns `most` at most. The same ones come again until they are handled.
+    /// Waits for changes, and returns `most` at most. The same ones are returned again until they are handled.
     pub async fn next(&mut self, most: usize) -> Batch {
         loop {
             let shared = Arc::clone(&self.shared);

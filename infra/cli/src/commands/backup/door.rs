@@ -1,5 +1,5 @@
-//! The door of a running service: a socket in its data directory. Who opens it gets a snapshot of the table, which lives as long
-//! as the connection.
+//! The door of a running service: a socket in its data directory. Each connection gets a snapshot of the table, which
+//! exists as long as the connection.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -134,13 +134,13 @@ mod unix {
             Err(error) => format!("error {error}\n"),
         };
         stream.write_all(said.as_bytes()).await?;
-        // Until the other side is done with it.
+        // Until the other side has finished with it.
         stream.read_to_end(&mut Vec::new()).await?;
         drop(made);
         Ok(())
     }
 
-    /// Asks the service that uses the directory for a snapshot. `None` where no service does.
+    /// Requests a snapshot from the service that uses the directory. `None` if no service does.
     pub(in crate::commands) async fn ask(data_dir: &DataDir) -> Result<Option<Snapshot>, Failure> {
         let connected = by_short_path(&data_dir.file(DOOR), std::os::unix::net::UnixStream::connect);
         let mut stream = match connected.and_then(from_std) {

@@ -1,4 +1,5 @@
-//! What six people wrote below the post of the demonstration in a month, with a bit of everything that comments may hold.
+//! A month's conversation of six people below the demonstration's post, with a bit of everything that comments may
+//! contain.
 
 use std::time::Duration;
 
