@@ -66,12 +66,12 @@ fn failed(failure: Failure) -> Finding {
 }
 
 #[tokio::test]
-async fn the_answer_false_passes() {
+async fn the_response_false_passes() {
     assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfalse").await, None);
 }
 
 #[tokio::test]
-async fn the_answer_true_is_for_review() {
+async fn the_response_true_is_for_review() {
     assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue").await, Some(finding(Action::Review)));
 }
 
@@ -82,7 +82,7 @@ async fn spam_to_discard_is_denied() {
 }
 
 #[tokio::test]
-async fn any_other_answer_is_for_review() {
+async fn any_other_response_is_for_review() {
     for answer in [
         "HTTP/1.1 200 OK\r\ncontent-length: 7\r\n\r\ninvalid",
         "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n",
@@ -96,7 +96,7 @@ async fn any_other_answer_is_for_review() {
 }
 
 #[tokio::test]
-async fn a_slow_answer_is_for_review() {
+async fn a_slow_response_is_for_review() {
     let start = Instant::now();
     assert_eq!(judge("").await, Some(failed(Failure::Timeout)));
     assert!(start.elapsed() < Akismet::TIMEOUT + Duration::from_secs(1));

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_noticed_in_the_log_and_in_answers() {
+    fn secrets_are_noticed_in_the_log_and_in_responses() {
         for line in ["{\"token\":\"eyJhbGciOi\"}", "from 10.0.0.7", "to ada@example.org", SECRET] {
             assert!(std::panic::catch_unwind(|| look_through_line(line)).is_err(), "{line}");
         }

@@ -543,7 +543,7 @@ async fn own_account(world: &World, service: &Remote) {
 }
 
 #[tokio::test]
-async fn every_route_answers_over_http() {
+async fn every_route_responds_over_http() {
     match (std::env::var_os("SERVICE_URL"), std::env::var_os("SVC_JWT_SECRET")) {
         (Some(url), Some(secret)) => {
             let service = Remote::new(url.to_str().unwrap(), secret.to_str().unwrap());

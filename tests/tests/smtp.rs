@@ -102,7 +102,7 @@ async fn send(url: String, root: Option<&[u8]>, to: &str) -> Result<(), NotSent>
 
 #[tokio::test]
 #[ignore = "needs an SMTP server; .ci/run smtp"]
-async fn mails_go_by_tls_to_a_server_that_is_trusted_and_knows_the_login() {
+async fn emails_go_by_tls_to_a_trusted_server_that_accepts_the_login() {
     let root = fs::read(variable("SMTP_CERTIFICATE")).unwrap();
     for (mode, scheme, query) in [("starttls", "smtp", "?tls=required"), ("tls", "smtps", "")] {
         let (port, folder) = (free_port(), tempfile::tempdir().unwrap());

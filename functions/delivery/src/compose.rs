@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_named_follows_the_last_list_and_a_colon_is_that_of_the_language() {
+    fn the_count_of_unlisted_comments_follows_the_last_list_with_the_languages_colon() {
         let section = |title: &str| Section {
             title: title.to_owned(),
             url: format!("https://blog.example/{title}"),

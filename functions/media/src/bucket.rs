@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thumbnail_has_the_name_of_its_upload_and_is_no_upload_itself() {
+    fn a_thumbnail_has_the_name_of_its_upload_and_is_not_an_upload() {
         let name = name();
         assert_eq!(Name::of_upload("uploads/of-an-earlier-version.png").unwrap().as_str(), "of-an-earlier-version");
         assert_eq!(Name::of_upload(&name.upload(Format::Png)).unwrap().thumbnail(), name.thumbnail());

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_not_granted_is_denied() {
+    async fn an_action_that_is_not_granted_is_denied() {
         let granted = [
             ("dynamodb:BatchWriteItem", "N#*"),
             ("dynamodb:GetItem", ""),
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_denied_stays_denied_whatever_is_granted() {
+    async fn a_denied_action_stays_denied_whatever_is_granted() {
         let all = |part: &str| {
             let actions = ["BatchWriteItem", "ConditionCheckItem", "DeleteItem", "PutItem", "UpdateItem"];
             actions.map(|action| (format!("dynamodb:{action}"), part.to_owned())).into()
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_that_is_no_function_may_do_everything() {
+    fn a_caller_that_is_not_a_function_may_do_everything() {
         assert_eq!((check_table("Scan", b"{}"), check_object(&Method::GET, "a")), (Ok(()), Ok(())));
     }
 }

@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_no_directory() {
+    fn a_file_is_not_a_directory() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let error = DataDir::open(file.path()).unwrap_err().to_string();
         assert_eq!(error, format!("{} is a file; choose a directory with --data-dir", file.path().display()));

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_was_writing_is_removed() {
+    fn files_that_a_killed_process_was_writing_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         let below = folder.path().join("queue/Jobs");
         make_folder(&below).unwrap();

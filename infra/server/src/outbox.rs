@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_the_mails_in_a_folder_some_are_removed() {
+    fn selected_emails_in_a_folder_are_removed() {
         let folder = tempfile::tempdir().unwrap();
         for name in ["ada", "bob"] {
             fs::write(folder.path().join(format!("{name}.eml")), format!("To: {name}@example.org\r\n\r\nHi")).unwrap();

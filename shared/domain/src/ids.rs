@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_one_size_have_fingerprints_of_their_own() {
+    fn sets_of_one_size_have_different_fingerprints() {
         let first = 1_000_000 << RANDOM_BITS;
         let ids: Vec<CommentId> = (0..100).map(|n| CommentId(first + n)).collect();
         let fingerprints: std::collections::BTreeSet<i64> =

@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_changed_token_is_no_link() {
+    fn a_changed_token_is_not_a_link() {
         let token = keys("a").token(&link(Purpose::Stop { thread: None }));
         for place in 0..token.len() {
             let changed = if token.as_bytes()[place] == b'A' { "B" } else { "A" };

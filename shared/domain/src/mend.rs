@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_become_it_too_where_a_file_is_read() {
+    fn bytes_that_are_not_text_are_replaced_too_where_a_file_is_read() {
         assert_eq!(passed(b"\"caf\xe9 \xf0\x9f\x98\x80 \xf0\x9f\x98\""), ("\"caf� 😀 �\"".to_owned(), 2));
         assert_eq!(mended(b"\"caf\xe9 \\ud83d\""), None);
     }

@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn moderators_moderate_and_a_banned_one_is_none() {
+    fn moderators_moderate_unless_they_are_banned() {
         let no = "forbidden";
         let verdicts = VIEWERS.map(|name| verdict(moderate(viewer(name)).map(drop)));
         assert_eq!(verdicts, [no, no, no, no, "ok", no], "{VIEWERS:?}");
@@ -600,7 +600,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answered_the_mentioned_and_the_author_are_notified_and_never_the_writer() {
+    fn the_parents_writer_the_mentioned_and_the_author_are_notified_and_never_the_writer() {
         let by = |user| Comment { user: Some(UserId(user)), ..owned(State::Approved, 0) };
         let reply = |user| Comment { user: Some(UserId(user)), ..owned(State::Approved, 1) };
         let name = |recipient: &str| recipient.to_owned();

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_become_too_long_stays_without_links() {
+    fn html_that_would_become_too_long_stays_without_links() {
         let html = format!("<p>{}</p>\n", "http://a ".repeat(MAX_HTML / 16));
         assert_eq!(as_typed(&html), html);
     }

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_sealed_opens_under_the_same_salt_and_for_the_same_purpose_only() {
+    fn a_sealed_text_opens_under_the_same_salt_and_for_the_same_purpose_only() {
         let salt = |text: &str| Secret::from(text.to_owned());
         let sealed = Seal::of_webhooks(&salt("a")).close("whsec_x");
         assert_eq!(Seal::of_webhooks(&salt("a")).open(&sealed).as_deref(), Some("whsec_x"));

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_labels_are_in_the_language_asked_for() {
+    fn the_labels_are_in_the_requested_language() {
         for (tag, cancel) in [("en", "Cancel"), ("es", "Cancelar"), ("de", "Abbrechen"), ("fr", "Annuler")] {
             let labels = serde_json::to_value(Labels::of_widget(Language::of_tag(tag))).expect("labels serialise");
             assert_eq!(labels["cancel"], cancel);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_filled_in_may_hold_braces() {
+    fn filled_in_values_may_contain_braces() {
         assert_eq!(Mails::of(Language::ENGLISH).answered("{name}"), "{name} replied to your comment");
         assert_eq!(fill("{a} and {b}{a", &[("b", "{a}"), ("a", "x")]), "x and {a}{a");
     }

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_is_trusted_after_an_approval_unless_a_comment_of_the_last_30_days_stands_rejected() {
+    fn a_writer_is_trusted_after_an_approval_unless_a_comment_of_the_last_30_days_is_rejected() {
         use Decided::{Approved, Rejected};
         for (decisions, day, expected) in [
             (&[][..], 0, vec!["first_comment"]),

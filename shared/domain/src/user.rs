@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_who_its_token_says_in_the_present_epoch() {
+    fn a_token_identifies_its_account_in_the_present_epoch() {
         let account = |subject: &str, epoch| Account { id: UserId(9), subject: subject.to_owned(), epoch };
         let claims = Claims { sub: "7".to_owned(), account: Some(Box::new(account("ada", 1))), ..Claims::default() };
         let identity = Identity::new(claims, &Secret::from("salt".to_owned()));
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_name_is_no_change_and_the_next_one_waits_a_day_after_a_change() {
+    fn the_first_name_is_not_a_change_and_the_next_one_waits_a_day_after_a_change() {
         let at = |seconds: i64| Timestamp(seconds * 1_000);
         let first = User::named("").renamed("Ada", at(100));
         assert_eq!((first.renamed_at, first.comments_at, first.renames_from()), (None, None, None));

@@ -559,7 +559,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_below_a_hidden_comment_is_told_once_everyone_sees_it() {
+    fn a_reply_below_a_hidden_comment_is_announced_once_everyone_sees_it() {
         let (plain, pending) = (comment(), Comment { state: State::Pending, ..comment() });
         for old in [None, Some(&pending)] {
             assert_eq!(events_of(old, Some(&plain), false), []);

@@ -102,7 +102,7 @@ fn each_mistake_is_named() {
 }
 
 #[test]
-fn a_language_may_lack_what_english_says_for_it() {
+fn a_language_may_lack_texts_that_english_has() {
     let english = json!({ "labels": { "days": { "one": "{n} day", "other": "{n} days" } }, "errors": {}, "times": {}, "mails": { "stop": "Stop" } });
     let days = json!({ "other": "{n} dnia", "many": "{n} dni", "few": "{n} dnie", "one": "{n} dzień" });
     let locales = parsed(json!({ "en": english, "pl": { "labels": { "days": days }, "errors": {}, "times": {} } }));

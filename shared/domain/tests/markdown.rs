@@ -471,7 +471,7 @@ fn delimiters_at_the_end_of_an_address_close_what_was_opened_before_it() {
 }
 
 #[test]
-fn what_is_no_address_stays_markup() {
+fn text_that_is_not_an_address_stays_markup() {
     for body in [
         "xhttps://a.example/*b*",
         "ftp://a.example/*b*",

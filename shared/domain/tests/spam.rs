@@ -61,7 +61,7 @@ fn white_space_in_a_phrase_is_one_space() {
 }
 
 #[test]
-fn what_cannot_be_seen_does_not_split_a_phrase() {
+fn invisible_characters_do_not_split_a_phrase() {
     for body in ["ca\u{200b}sino", "c\u{200d}a\u{feff}sino", "cas\u{ad}ino", "\u{202e}casi\u{2060}no", "casi\u{fe0f}no"]
     {
         assert_eq!(judge_body(&rules(), body), REVIEW, "{body:?}");

@@ -234,13 +234,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_stops_the_start_is_an_error_in_the_log() {
+    async fn a_failed_start_is_an_error_in_the_log() {
         if is_alone() {
             let fault = Fault::new("reading the settings", "there is no table");
             start(async { Err(fault.into()) }).await;
             return;
         }
-        let lines = logged_alone("what_stops_the_start_is_an_error_in_the_log", "ERROR");
+        let lines = logged_alone("a_failed_start_is_an_error_in_the_log", "ERROR");
         let line = lines.iter().find(|line| line["level"] == "ERROR").unwrap();
         assert_eq!(line["error"], "reading the settings: there is no table");
         assert_eq!(line["message"], "the function stopped");

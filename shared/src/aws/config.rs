@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failing_service_is_asked_three_times() {
+    async fn a_failing_service_is_tried_three_times() {
         let server = Loopback::start("").await;
         server.set(500, "{}");
         client(&server).await.list_tables().send().await.unwrap_err();
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_service_that_does_not_answer_is_asked_three_times() {
+    async fn a_service_that_does_not_respond_is_tried_three_times() {
         let server = Loopback::start("").await;
         server.set_delay(Duration::from_mins(1));
         let patience = TimeoutConfig::builder().read_timeout(Duration::from_millis(50)).build();

@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_comes_back_whole() {
+    async fn a_response_is_returned_whole() {
         let server = Loopback::start("hello").await;
         let request = http::Request::post(&server.url).body("body".to_owned()).unwrap();
         let answer = Client::new(PATIENCE).send(request).await.unwrap();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_answer_of_one_megabyte_is_taken_and_a_larger_one_is_not() {
+    async fn a_response_of_one_megabyte_is_accepted_and_a_larger_one_is_not() {
         let server = Loopback::start("x".repeat(ANSWER_LIMIT)).await;
         let client = Client::new(PATIENCE);
         let answer = client.send(get(&server.url)).await.unwrap();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_slow_answer_is_given_up() {
+    async fn a_slow_response_is_given_up() {
         let server = Loopback::start("").await;
         server.set_delay(Duration::from_mins(1));
         let client = Client::new(Duration::from_millis(50));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_under_a_trusted_root_is_answered() {
+    async fn a_server_under_a_trusted_root_is_accepted() {
         let (url, root) = private_server().await;
         let answer = pool::<String>(vec![root]).request(get(&url)).await.unwrap();
         assert_eq!(answer.status(), 200);

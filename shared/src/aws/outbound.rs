@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_redirect_is_an_answer_and_its_target_is_not_asked() {
+    async fn a_redirect_is_a_response_and_is_not_followed() {
         let (server, elsewhere) = (Loopback::start("").await, Loopback::start("").await);
         server.set(307, "");
         server.set_headers(&format!("location: {}\r\n", elsewhere.url));

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failing_queue_is_asked_three_times_and_one_that_refuses_once() {
+    async fn a_failing_queue_is_tried_three_times_and_one_that_refuses_once() {
         let server = Loopback::start("").await;
         server.set(503, "{}");
         assert!(queue(&server).send(&json!(1), Duration::ZERO).await.unwrap_err().transient);

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_value_that_is_no_arn_is_the_secret_itself() {
+    async fn a_value_that_is_not_an_arn_is_the_secret() {
         let server = Loopback::start("").await;
         let secret = resolve("s3cret", &config(&server)).await.unwrap();
         assert_eq!(secret.expose(), "s3cret");
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_arn_of_anything_else_is_no_secret() {
+    async fn an_arn_of_anything_else_is_not_a_secret() {
         let server = Loopback::start("").await;
         for arn in [
             "arn:aws:s3:::bucket",
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_secret_that_is_no_text_is_an_error_without_its_value() {
+    async fn a_secret_that_is_not_text_is_an_error_without_its_value() {
         let server = Loopback::start(r#"{"SecretBinary":"aHVzaA=="}"#).await;
         let error = resolve(MANAGED, &config(&server)).await.unwrap_err();
         assert!(matches!(error, Error::NotText(_)));

@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_is_asked_for_no_more_than_a_tenth_of_the_reads() {
+    fn no_more_than_a_tenth_of_the_reads_reach_the_table() {
         assert_eq!(let_through(300, 10, 1).1, 0);
         assert_eq!(let_through(300, 300, 1), (300, 29));
         assert_eq!(let_through(300, 100_000, 1).1, 30);

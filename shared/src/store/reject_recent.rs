@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_and_what_was_written_within_a_week_before_the_ban_is_rejected() {
+    fn pending_comments_and_those_from_the_week_before_the_ban_are_rejected() {
         let now = Timestamp(1_800_000_000_000);
         let for_good = Ban { until: None, reason: None };
         let days = |days: u64| now - Duration::from_hours(days * 24);
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_decided_since_the_ban_or_written_after_its_end_is_not_rejected() {
+    fn comments_decided_since_the_ban_or_written_after_its_end_are_not_rejected() {
         let now = Timestamp(1_800_000_000_000);
         let second = Duration::from_secs(1);
         let ban = Ban { until: Some(now + 10 * second), reason: None };

@@ -171,7 +171,7 @@ async fn id_of(world: &World, claims: Value) -> u64 {
 }
 
 #[tokio::test]
-async fn a_subject_in_plain_decimal_is_the_users_id_and_any_other_a_stable_one_of_its_own() {
+async fn a_subject_in_plain_decimal_is_the_users_id_and_any_other_has_a_stable_unique_id() {
     let world = World::new();
     let id = async |sub: &str| id_of(&world, json!({ "sub": sub })).await;
     assert_eq!(id("7").await, 7);
@@ -344,7 +344,7 @@ async fn the_comment_is_checked_before_the_policy_and_the_policy_before_the_fiel
 }
 
 #[tokio::test]
-async fn fields_are_checked_before_rules_with_codes_of_their_own() {
+async fn fields_are_checked_before_rules_that_have_their_own_codes() {
     let world = World::with(&[("SVC_NESTING", "false"), ("SVC_SPAM_DENY", "casino")]);
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "x").await;

@@ -281,7 +281,7 @@ async fn a_ban_rejects_a_thousand_comments_and_the_next_one_continues_with_older
 }
 
 #[tokio::test]
-async fn what_a_moderator_decides_after_a_ban_stands() {
+async fn a_moderators_decision_after_a_ban_is_kept() {
     let world = World::with(&GUESTS);
     let moderator = world.moderator();
     for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
@@ -346,7 +346,7 @@ async fn a_ban_that_is_lifted_rejects_nothing_more() {
 }
 
 #[tokio::test]
-async fn what_is_written_after_the_end_of_a_short_ban_stays() {
+async fn comments_written_after_the_end_of_a_short_ban_stay() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let before = ada.comment("posts/1", "before").await;
@@ -409,7 +409,7 @@ async fn a_rejection_on_its_way_when_the_ban_ends_or_the_comment_is_approved_is_
 }
 
 #[tokio::test]
-async fn a_banned_moderator_is_none() {
+async fn a_ban_suspends_moderator_rights() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let grace = world.claiming(&json!({ "sub": "9", "name": "Grace", "roles": ["moderator"] }));

@@ -114,7 +114,7 @@ async fn comments_that_come_and_go_during_a_walk_drop_and_repeat_no_other() {
 }
 
 #[tokio::test]
-async fn what_is_hidden_is_left_out_with_everything_below_it() {
+async fn hidden_comments_are_left_out_with_everything_below_them() {
     let world = World::with(&[("SVC_REQUIRE_APPROVAL", "false")]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let root = ada.comment(THREAD, "root").await;

@@ -431,7 +431,7 @@ async fn lists_of_moderators_keep_to_their_bounds() {
 }
 
 #[tokio::test]
-async fn what_follows_a_comment_keeps_to_its_bounds() {
+async fn the_work_after_a_comment_keeps_to_its_bounds() {
     let world = metered(&[]);
     let ada = world.user(7, "Ada Lovelace");
     let top = ada.comment("posts/1", &prose(1)).await;
@@ -600,7 +600,7 @@ async fn webhooks_keep_to_their_bounds() {
 }
 
 #[tokio::test]
-async fn what_pages_ask_repeatedly_keeps_to_its_bounds() {
+async fn repeated_requests_of_pages_keep_to_their_bounds() {
     let world = metered(&[]);
     let mut table = Table::default();
     let ada = world.user(7, "Ada Lovelace");

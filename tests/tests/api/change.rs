@@ -7,7 +7,7 @@ use serde_json::json;
 use tests::{World, ids};
 
 #[tokio::test]
-async fn an_edit_answers_the_comment_with_its_new_body_and_time() {
+async fn an_edit_returns_the_comment_with_its_new_body_and_time() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "old").await;
@@ -214,7 +214,7 @@ async fn deleting_a_reply_takes_the_rejected_replies_below_it_and_counts_once() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_parallel_deletes_one_wins_and_counts_once() {
+async fn one_of_several_parallel_deletes_wins_and_counts_once() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "0").await;

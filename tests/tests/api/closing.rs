@@ -67,7 +67,7 @@ async fn a_closed_thread_refuses_before_fields_are_looked_at_and_after_a_ban() {
 }
 
 #[tokio::test]
-async fn a_request_from_before_the_closing_is_answered_again() {
+async fn a_repeated_request_from_before_the_closing_gets_its_response() {
     let world = World::new();
     let ada = world.user(7, "Ada").keyed("once");
     let id = ada.comment("posts/1", "x").await;
@@ -134,7 +134,7 @@ async fn an_item_of_the_queue_says_whether_its_thread_is_closed() {
 }
 
 #[tokio::test]
-async fn what_the_host_says_of_a_record_opens_no_thread() {
+async fn the_hosts_description_of_a_record_opens_no_thread() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     decide(&moderator, "close", "posts/1").await;

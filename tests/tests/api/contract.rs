@@ -97,7 +97,7 @@ async fn openapi_lists_the_names_of_every_map() {
 }
 
 #[tokio::test]
-async fn openapi_lists_what_ui_answers() {
+async fn openapi_lists_the_fields_of_ui() {
     let world = World::new();
     let document = world.guest().get("openapi.json").await.ok(200).json;
     let ui = world.user(7, "Ada").get("ui").await.ok(200);

@@ -12,7 +12,7 @@ use tests::{Actor, START, World, by_guest, ids};
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
 
 #[tokio::test]
-async fn a_created_comment_is_answered_whole() {
+async fn a_created_comment_is_returned_whole() {
     let world = World::new();
     let reply = world.user(7, "Ada").post("posts/1/comments", json!({ "body": "*Hello*, world" })).await.ok(201);
     let id = reply.id();
@@ -227,7 +227,7 @@ async fn all_wrong_fields_are_reported_at_once() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_object_fails_validation() {
+async fn a_body_that_is_not_a_json_object_fails_validation() {
     let ada = World::new().user(7, "Ada");
     for body in ["{", "[]", "\"body\"", "null", "7", "{\"body\":\"x\"} trailing", "{body:1}", "\u{feff}{}"] {
         ada.send(Method::POST, "posts/1/comments", body).await.refused(422, "validation_failed");

@@ -247,7 +247,7 @@ async fn dismissing_reports_leaves_a_doubtful_edit_that_came_meanwhile_in_the_qu
 }
 
 #[tokio::test]
-async fn of_two_decisions_about_the_same_reports_the_first_one_stays() {
+async fn the_first_of_two_decisions_about_the_same_reports_stays() {
     let scene = Scene::approved().await;
     scene.world.user(8, "Bob").report(scene.id, "spam").await.ok(201);
     let seen = scene.stored().await;

@@ -118,7 +118,7 @@ async fn a_placeholder_stays_while_another_live_reply_does() {
 }
 
 #[tokio::test]
-async fn a_comment_above_that_is_no_placeholder_stays_without_replies() {
+async fn a_comment_above_that_is_not_a_placeholder_stays_without_replies() {
     let world = World::new();
     let ([top, middle, leaf], ada, bob) = chain(&world).await;
     bob.remove(middle).await.ok(204);
@@ -143,7 +143,7 @@ async fn a_placeholder_outlives_the_rejection_of_its_last_live_reply_because_tha
 }
 
 #[tokio::test]
-async fn of_more_than_a_hundred_unapproved_replies_one_counts_as_live() {
+async fn one_of_more_than_a_hundred_unapproved_replies_counts_as_live() {
     for (count, expected) in [(100, "gone"), (101, "placeholder")] {
         let world = World::new();
         let (ada, moderator) = (world.user(7, "Ada"), world.moderator());

@@ -170,7 +170,7 @@ async fn act(scene: &Scene, action: &str) -> TestResponse {
 }
 
 #[tokio::test]
-async fn a_pending_reply_that_is_approved_or_answered_while_it_is_being_deleted_goes_or_stays() {
+async fn a_pending_reply_that_is_approved_or_replied_to_while_it_is_being_deleted_goes_or_stays() {
     let scene = Scene::with_settings(&[HELD]).await;
     let moderator = scene.world.moderator();
     scene.delete_first(moderator.judge(scene.last, "approve")).await.refused(404, "not_found");

@@ -45,7 +45,7 @@ async fn a_wrong_method_is_405_in_the_envelope_with_the_right_ones() {
 }
 
 #[tokio::test]
-async fn answers_are_json_and_forbid_sniffing() {
+async fn responses_are_json_and_forbid_sniffing() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
@@ -65,7 +65,7 @@ async fn browsers_come_back_by_https_alone_and_to_this_host_alone() {
 }
 
 #[tokio::test]
-async fn long_answers_are_compressed_for_those_who_accept_it() {
+async fn long_responses_are_compressed_for_clients_that_accept_it() {
     let world = World::new();
     let guest = world.guest();
     let plain = guest.get("ui").await.ok(200);
@@ -86,7 +86,7 @@ async fn long_answers_are_compressed_for_those_who_accept_it() {
 }
 
 #[tokio::test]
-async fn an_unchanged_answer_is_304_without_a_body() {
+async fn an_unchanged_response_is_304_without_a_body() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;
@@ -106,7 +106,7 @@ async fn an_unchanged_answer_is_304_without_a_body() {
 }
 
 #[tokio::test]
-async fn only_answers_for_everyone_may_be_shared() {
+async fn only_responses_for_everyone_may_be_shared() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_REQUIRE_APPROVAL", "true")]);
     let (ada, guest) = (world.user(7, "Ada"), world.guest());
     assert!(guest.get("posts/1/comments").await.header("cache-control").starts_with("public"));
@@ -121,7 +121,7 @@ async fn only_answers_for_everyone_may_be_shared() {
 }
 
 #[tokio::test]
-async fn answers_to_requests_marked_mine_are_never_shared() {
+async fn responses_to_requests_marked_mine_are_never_shared() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true"), ("SVC_REQUIRE_APPROVAL", "true")]);
     let (ada, guest) = (world.user(7, "Ada"), world.guest());
     let top = world.again(&[]).user(7, "Ada").comment("posts/1", "x").await;
@@ -180,7 +180,7 @@ async fn every_read_that_holds_a_comment_varies_by_language() {
 }
 
 #[tokio::test]
-async fn answers_to_writes_and_errors_are_not_cached() {
+async fn responses_to_writes_and_errors_are_not_cached() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let created = ada.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
@@ -236,7 +236,7 @@ async fn pages_of_other_origins_get_the_cors_headers_of_the_template() {
 }
 
 #[tokio::test]
-async fn a_preflight_is_answered_wherever_it_leads_and_not_counted() {
+async fn a_preflight_gets_a_response_wherever_it_leads_and_is_not_counted() {
     let world = World::with(&[("SVC_READ_LIMIT", "1"), ("SVC_WRITE_LIMIT", "1"), ("SVC_READ_ONLY", "true")]);
     let page = world.guest().with(ORIGIN, "https://blog.example").with(ACCESS_CONTROL_REQUEST_METHOD, "PUT");
     for path in ["ui", "posts/1/comments", "comments/7/like", "pages/1", "moderation/log", "media", "users", "nowhere"]

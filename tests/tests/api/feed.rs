@@ -198,7 +198,7 @@ async fn an_empty_feed_was_updated_in_1970() {
 }
 
 #[tokio::test]
-async fn what_is_hidden_is_not_fed() {
+async fn hidden_comments_are_not_fed() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let top = ada.comment("posts/1", "top").await;
@@ -216,7 +216,7 @@ async fn what_is_hidden_is_not_fed() {
 }
 
 #[tokio::test]
-async fn what_is_below_a_hidden_comment_is_not_fed_even_while_it_still_counts() {
+async fn replies_below_a_hidden_comment_are_not_fed_even_while_they_still_count() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let (top, gone) = (ada.comment("posts/1", "top").await, ada.comment("posts/1", "gone").await);
@@ -245,7 +245,7 @@ async fn what_is_below_a_hidden_comment_is_not_fed_even_while_it_still_counts() 
 }
 
 #[tokio::test]
-async fn a_placeholder_is_no_entry_even_while_it_still_counts() {
+async fn a_placeholder_is_not_an_entry_even_while_it_still_counts() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "erased").await;

@@ -63,7 +63,7 @@ async fn writer(guest: &Actor) -> String {
 }
 
 #[tokio::test]
-async fn a_part_of_the_widget_is_kept_for_good() {
+async fn a_part_of_the_widget_is_cached_permanently() {
     let guest = World::new().guest().with(ORIGIN, "https://blog.example");
     let path = writer(&guest).await;
     let part = guest.get(&path).await.ok(200);
@@ -91,7 +91,7 @@ async fn another_hash_returns_the_present_part_which_no_cache_keeps() {
 }
 
 #[tokio::test]
-async fn no_limiter_counts_a_file_and_the_table_is_not_asked() {
+async fn no_limiter_counts_a_file_and_the_table_is_not_read() {
     let world = World::with(&[("SVC_READ_LIMIT", "1")]);
     let guest = world.guest();
     guest.get("ui").await.ok(200);

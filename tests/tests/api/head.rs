@@ -24,7 +24,7 @@ fn headers(reply: &TestResponse) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn every_route_that_everyone_may_read_answers_head_as_get_and_no_other_does() {
+async fn every_route_that_everyone_may_read_serves_head_as_get_and_no_other_does() {
     let world = World::with(&[&MAIL[..], &WEBHOOKS].concat());
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let guest = world.guest().with(ACCEPT_ENCODING, "gzip");

@@ -54,7 +54,7 @@ async fn ids_at_the_edges_of_integers_are_404_on_every_route_by_id() {
 }
 
 #[tokio::test]
-async fn a_parent_id_that_is_no_id_is_refused() {
+async fn a_malformed_parent_id_is_refused() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     for id in

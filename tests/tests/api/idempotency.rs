@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tests::{Actor, TestResponse, World, dot};
 
 #[tokio::test]
-async fn a_comment_sent_again_is_answered_as_before_and_created_once() {
+async fn a_comment_sent_again_gets_the_same_response_and_is_created_once() {
     let world = World::new();
     let ada = world.user(7, "Ada").keyed("4711");
     let body = json!({ "body": "once" });
@@ -20,7 +20,7 @@ async fn a_comment_sent_again_is_answered_as_before_and_created_once() {
 }
 
 #[tokio::test]
-async fn a_repeat_is_answered_with_the_comment_as_it_is_now() {
+async fn a_repeated_request_returns_the_comment_as_it_is_now() {
     let world = World::new();
     let (ada, keyed) = (world.user(7, "Ada"), world.user(7, "Ada").keyed("4711"));
     let body = json!({ "body": "first" });
@@ -73,7 +73,7 @@ async fn a_day_later_the_key_is_free_again() {
 }
 
 #[tokio::test]
-async fn two_requests_at_once_with_one_key_get_the_same_answer() {
+async fn two_requests_at_once_with_one_key_get_the_same_response() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     for actor in [world.user(7, "Ada"), world.guest()] {
         let actor = actor.keyed("double click");
@@ -123,7 +123,7 @@ async fn a_refused_request_may_be_sent_again_with_its_key() {
 }
 
 #[tokio::test]
-async fn a_report_sent_again_is_no_second_report() {
+async fn a_report_sent_again_is_not_a_second_report() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let bob = world.user(8, "Bob");

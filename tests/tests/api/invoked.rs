@@ -100,7 +100,7 @@ async fn an_upload_gets_a_thumbnail_and_any_other_object_gets_none() {
 }
 
 #[tokio::test]
-async fn a_request_of_the_gateway_is_answered() {
+async fn a_request_of_the_gateway_is_handled() {
     let app = app(&Engine::memory().unwrap());
     let request: LambdaRequest = serde_json::from_str(UI).unwrap();
     let answer = app.answer(&ui::handle, request.into()).await;

@@ -38,7 +38,7 @@ async fn a_guest_edits_and_deletes_with_the_key_until_fifteen_minutes_have_passe
 }
 
 #[tokio::test]
-async fn every_answer_to_a_key_says_what_can_be_changed() {
+async fn every_response_to_a_key_says_what_can_be_changed() {
     let world = World::with(&OPEN);
     let [ada, bob] = two_behind_one_address(&world);
     let created = ada.post("posts/1/comments", by_guest("x")).await.ok(201);
@@ -264,7 +264,7 @@ async fn the_write_limiter_counts_by_the_address_whatever_the_key() {
 }
 
 #[tokio::test]
-async fn answers_to_a_key_are_never_cached() {
+async fn responses_to_a_key_are_never_cached() {
     let world = World::with(&OPEN);
     let ada = world.guest().with_key("ada");
     let id = ada.comment("posts/1", "x").await;

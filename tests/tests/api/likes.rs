@@ -12,7 +12,7 @@ fn result(liked: bool, count: u64) -> Value {
 }
 
 #[tokio::test]
-async fn a_like_toggles_and_answers_without_an_envelope() {
+async fn a_like_toggles_and_its_response_has_no_envelope() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let id = ada.comment("posts/1", "x").await;

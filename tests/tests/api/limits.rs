@@ -168,7 +168,7 @@ async fn reads_cost_at_most_a_tenth_of_a_write_unit() {
 }
 
 #[tokio::test]
-async fn every_answer_of_a_limited_route_has_the_limit_in_its_headers() {
+async fn every_response_of_a_limited_route_has_the_limit_in_its_headers() {
     let world = World::with(&[("SVC_READ_LIMIT", "300"), ("SVC_WRITE_LIMIT", "60")]);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
@@ -315,7 +315,7 @@ async fn small_comments(world: &World, count: usize) {
 }
 
 #[tokio::test]
-async fn an_instance_lets_one_large_page_through_before_it_asks_the_table() {
+async fn an_instance_lets_one_large_page_through_before_it_reads_the_table() {
     let limit = [("SVC_READ_LIMIT", "30")];
     let world = World::with(&limit);
     small_comments(&world, 3).await;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tests::{World, ids, reversed, seen};
 
 #[tokio::test]
-async fn a_page_is_answered_whole() {
+async fn a_page_is_returned_whole() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let first = ada.comment("posts/1", "first").await;
@@ -180,7 +180,7 @@ async fn a_page_beyond_10000_comments_is_refused_with_the_advice_to_use_a_cursor
 }
 
 #[tokio::test]
-async fn pages_by_number_link_to_no_page_beyond_those_that_are_answered() {
+async fn pages_by_number_link_to_no_page_beyond_those_that_are_served() {
     let world = World::new();
     world.written(1).await;
     world.set("T#posts#1", "T", "n", Some(AttributeValue::N("25000".to_owned()))).await;
@@ -379,7 +379,7 @@ async fn replies_come_in_pages_oldest_first() {
 }
 
 #[tokio::test]
-async fn replies_answer_with_the_same_envelope_as_comments() {
+async fn replies_have_the_same_envelope_as_comments() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;

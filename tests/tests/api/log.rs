@@ -86,7 +86,7 @@ async fn every_act_of_a_moderator_is_logged_once_and_what_changes_nothing_is_not
 }
 
 #[tokio::test]
-async fn what_is_refused_is_not_logged() {
+async fn refused_actions_are_not_logged() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
@@ -168,7 +168,7 @@ async fn an_entry_stays_when_its_comment_is_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_parallel_decisions_that_are_the_same_one_is_logged() {
+async fn one_of_several_equal_parallel_decisions_is_logged() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let moderator = world.moderator();

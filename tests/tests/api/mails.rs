@@ -191,7 +191,7 @@ async fn an_email_about_many_threads_has_no_line_that_servers_refuse() {
 }
 
 #[tokio::test]
-async fn a_guest_confirms_the_address_before_any_other_mail() {
+async fn a_guest_confirms_the_address_before_any_other_email() {
     let world = world();
     let guest = world.guest();
     let asked = subscribe_as_guest(&guest, "grace@example.org").await;
@@ -280,7 +280,7 @@ async fn a_confirmed_address_gets_nothing_that_a_stranger_subscribed_it_to() {
 }
 
 #[tokio::test]
-async fn who_was_confirmed_is_told_in_time_while_the_asking_of_a_stranger_is_put_off() {
+async fn a_confirmed_visitor_is_notified_in_time_while_a_strangers_request_is_put_off() {
     let world = world();
     let (ada, stranger) = (world.guest(), world.guest());
     let asked = subscribe_as_guest(&ada, "ada@example.org").await;
@@ -344,7 +344,7 @@ async fn each_device_of_a_guest_is_confirmed_by_its_own_email() {
 }
 
 #[tokio::test]
-async fn a_network_asks_five_addresses_an_hour_and_no_more_whatever_its_browsers() {
+async fn a_network_causes_confirmations_to_five_addresses_an_hour_whatever_its_browsers() {
     let world = world();
     let guest = world.guest();
     for n in 0..8 {
@@ -378,7 +378,7 @@ async fn ask_all(world: &World, addresses: impl Iterator<Item = String>) -> Vec<
 }
 
 #[tokio::test]
-async fn two_hundred_addresses_are_asked_in_an_hour_and_the_others_in_the_next_one() {
+async fn two_hundred_addresses_get_confirmations_in_an_hour_and_the_others_in_the_next_one() {
     let world = world();
     let comments = ask_all(&world, (0..210).map(|n| format!("victim{n}@{}.example.org", n % 10))).await;
     assert_eq!(sent_within(&world, Duration::from_mins(30)).await.len(), 200);
@@ -413,7 +413,7 @@ async fn a_guest_is_asked_for_a_confirmation_once_the_comment_is_approved() {
 }
 
 #[tokio::test]
-async fn links_work_for_pages_of_other_origins_and_for_who_may_write_nothing_more() {
+async fn links_work_for_pages_of_other_origins_and_beyond_the_write_limit() {
     let settings = [("SVC_WRITE_LIMIT", "1"), ("SVC_CORS_ORIGINS", "https://www.example.org")];
     let world = World::with(&[&MAIL[..], &settings].concat());
     let guest = world.guest();
@@ -427,7 +427,7 @@ async fn links_work_for_pages_of_other_origins_and_for_who_may_write_nothing_mor
 }
 
 #[tokio::test]
-async fn stopping_works_whatever_else_the_network_has_done() {
+async fn unsubscribing_works_whatever_else_the_network_has_done() {
     let limits = [("SVC_WRITE_LIMIT", "1"), ("SVC_READ_LIMIT", "1")];
     let world = World::with(&[&MAIL[..], &limits].concat());
     let guest = world.guest();
@@ -444,7 +444,7 @@ async fn stopping_works_whatever_else_the_network_has_done() {
 }
 
 #[tokio::test]
-async fn pages_of_links_and_confirmations_speak_four_languages() {
+async fn pages_of_links_and_confirmations_are_in_four_languages() {
     let world = world();
     for (language, subject, button, done) in [
         ("en", "Confirm your address", "Confirm address", "Your address is confirmed."),
@@ -576,7 +576,7 @@ async fn an_address_that_a_stranger_claims_is_stopped_by_its_owner_alone() {
 }
 
 #[tokio::test]
-async fn who_refuses_a_strangers_claim_is_asked_by_nobody_again() {
+async fn an_owner_who_refuses_a_strangers_claim_gets_no_other_confirmation() {
     for (link, action) in [(0, "action=stop"), (1, "action=stop"), (1, "List-Unsubscribe=One-Click")] {
         let world = world();
         claimant(&world, 7, "ada@example.org").put("me/notifications", wants(&["replies"])).await.ok(200);
@@ -600,7 +600,7 @@ async fn who_refuses_a_strangers_claim_is_asked_by_nobody_again() {
 }
 
 #[tokio::test]
-async fn a_member_who_was_forgotten_is_enrolled_by_a_comment_and_one_who_stopped_is_not() {
+async fn a_forgotten_member_is_enrolled_by_a_comment_and_an_unsubscribed_one_is_not() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     choose(&ada, wants(&["replies"])).await;
@@ -624,7 +624,7 @@ async fn a_member_who_was_forgotten_is_enrolled_by_a_comment_and_one_who_stopped
 }
 
 #[tokio::test]
-async fn a_member_who_confirmed_an_address_and_stopped_needs_no_second_confirmation() {
+async fn a_member_who_confirmed_an_address_and_unsubscribed_needs_no_second_confirmation() {
     let world = world();
     let ada = claimant(&world, 7, "ada@example.org");
     ada.put("me/notifications", wants(&["replies"])).await.ok(200);
@@ -660,7 +660,7 @@ async fn likes_edits_and_renames_notify_no_one() {
 }
 
 #[tokio::test]
-async fn a_comment_that_was_told_is_not_told_again_when_it_is_shown_again() {
+async fn a_comment_notifies_no_one_again_when_it_is_shown_again() {
     let world = world();
     let ada = member(&world, 7, "Ada");
     let asked = subscribe(&ada, "posts/1").await;
@@ -744,7 +744,7 @@ async fn links_work_in_read_only_mode_and_confirmations_for_seven_days() {
 }
 
 #[tokio::test]
-async fn who_has_stopped_is_not_enrolled_again_by_others_and_the_address_is_forgotten() {
+async fn an_unsubscribed_guest_is_not_enrolled_again_by_others_and_the_address_is_forgotten() {
     let world = world();
     subscribe_as_guest(&world.guest(), "grace@example.org").await;
     let mails = sent(&world).await;
@@ -882,7 +882,7 @@ async fn an_address_that_the_issuer_has_verified_needs_no_confirmation() {
 }
 
 #[tokio::test]
-async fn choosing_an_address_without_proof_tells_nothing_of_the_address() {
+async fn choosing_an_address_without_proof_reveals_nothing_about_the_address() {
     let world = world();
     subscribe_as_guest(&world.guest(), "asked@example.org").await;
     for address in ["stopped@example.org", "confirmed@example.org"] {
@@ -931,7 +931,7 @@ async fn a_link_confirms_no_other_address_than_the_one_that_it_was_sent_to() {
 }
 
 #[tokio::test]
-async fn an_address_that_members_claim_without_proof_is_asked_as_seldom_as_a_guests() {
+async fn an_address_that_members_claim_without_proof_gets_as_few_confirmations_as_a_guests() {
     let world = world();
     for id in 7..12 {
         let mallory = claimant(&world, id, &format!("victim+{id}@example.org"));
@@ -944,7 +944,7 @@ async fn an_address_that_members_claim_without_proof_is_asked_as_seldom_as_a_gue
 }
 
 #[tokio::test]
-async fn who_claims_an_address_again_and_again_has_it_asked_once_a_day() {
+async fn repeated_claims_of_an_address_cause_one_confirmation_a_day() {
     let world = world();
     for _ in 0..6 {
         let mallory = claimant(&world, 7, "victim@example.org");
@@ -955,7 +955,7 @@ async fn who_claims_an_address_again_and_again_has_it_asked_once_a_day() {
 }
 
 #[tokio::test]
-async fn a_member_who_has_stopped_asks_an_address_as_seldom_as_others() {
+async fn an_unsubscribed_member_causes_confirmations_as_seldom_as_others() {
     let world = world();
     let replies = wants(&["replies"]);
     claimant(&world, 7, "mallory@example.org").put("me/notifications", replies.clone()).await.ok(200);
@@ -969,7 +969,7 @@ async fn a_member_who_has_stopped_asks_an_address_as_seldom_as_others() {
 }
 
 #[tokio::test]
-async fn edits_mention_nobody_and_a_member_mentions_fifty_an_hour() {
+async fn edits_mention_no_one_and_a_member_mentions_fifty_an_hour() {
     let world = World::with(&[&MAIL[..], &[("SVC_MAIL_WAIT", "3600")]].concat());
     let bob = member(&world, 99, "Bob");
     for id in 1..=60 {
@@ -998,7 +998,7 @@ async fn only_users_with_the_handle_are_notified_of_a_mention() {
 }
 
 #[tokio::test]
-async fn of_users_who_share_a_handle_the_threads_writers_are_notified_first() {
+async fn among_users_who_share_a_handle_the_threads_writers_are_notified_first() {
     let world = world();
     let namesake = |id: u64, name: &str| {
         world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": format!("ada{id}@example.org") }))
@@ -1016,7 +1016,7 @@ async fn of_users_who_share_a_handle_the_threads_writers_are_notified_first() {
 }
 
 #[tokio::test]
-async fn a_record_that_comes_again_counts_no_mention_again() {
+async fn a_redelivered_record_counts_no_mention_again() {
     let world = World::with(&[&MAIL[..], &[("SVC_MAIL_WAIT", "3600")]].concat());
     for id in 1..=6 {
         choose(&member(&world, id, &format!("Member{id}")), wants(&["mentions"])).await;
@@ -1098,7 +1098,7 @@ async fn a_held_text_is_announced_once_it_is_accepted_and_only_once() {
 }
 
 #[tokio::test]
-async fn a_reply_below_a_comment_that_waits_is_told_once_everyone_sees_it() {
+async fn a_reply_below_a_pending_comment_notifies_once_everyone_sees_it() {
     let world = world();
     let held = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
@@ -1315,7 +1315,7 @@ async fn an_email_that_is_sent_again_after_a_kill_keeps_its_message_id() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_between_the_servers_acceptance_and_its_note_sends_the_same_mail_again() {
+async fn a_worker_that_is_killed_between_the_servers_acceptance_and_its_note_sends_the_same_email_again() {
     let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_SPAM_REVIEW", "casino")];
     for (recipient, is_proven) in [("u7", true), ("u7", false), ("mods", true)] {
         let world = World::with(&[&MAIL[..], &mods].concat());
@@ -1395,7 +1395,7 @@ async fn hear_of(world: &World, recipient: &str, address: &str, kind: &str) {
 }
 
 #[tokio::test]
-async fn what_comes_back_of_an_earlier_address_changes_nothing() {
+async fn a_bounce_from_an_earlier_address_changes_nothing() {
     let world = world();
     for (id, kind, state) in [(7, "Bounce", "bounced"), (8, "Complaint", "off")] {
         let ada = |email: &str| world.claiming(&json!({ "sub": id.to_string(), "name": "Ada", "email": email }));
@@ -1414,7 +1414,7 @@ async fn what_comes_back_of_an_earlier_address_changes_nothing() {
 }
 
 #[tokio::test]
-async fn what_ses_says_in_words_is_no_failure() {
+async fn a_plain_sentence_from_ses_is_not_a_failure() {
     let world = world();
     let words = "Successfully validated SNS topic for Amazon SES event publishing.";
     world.send_to_delivery(&json!({ "Type": "Notification", "Message": words }).to_string()).await;
@@ -1423,7 +1423,7 @@ async fn what_ses_says_in_words_is_no_failure() {
 }
 
 #[tokio::test]
-async fn a_recipient_who_is_due_when_email_is_turned_off_is_no_failure() {
+async fn a_recipient_who_is_due_when_email_is_turned_off_is_not_a_failure() {
     let world = World::new();
     world.send_delivery("u7").await;
     world.finish_jobs().await;
@@ -1507,7 +1507,7 @@ async fn a_digest_of_all_names_new_comments_that_everyone_sees_as_well() {
 }
 
 #[tokio::test]
-async fn mails_speak_the_language_of_their_reader() {
+async fn emails_are_in_the_language_of_their_reader() {
     let world = world();
     let bob = member(&world, 8, "Bob");
     for (id, language, subject) in [

@@ -133,7 +133,7 @@ async fn nothing_but_objects_is_served() {
 }
 
 #[tokio::test]
-async fn the_name_of_an_image_is_random_and_says_nothing_of_the_file() {
+async fn the_name_of_an_image_is_random_and_reveals_nothing_about_the_file() {
     let world = World::new();
     let file = png(&quarters(9, 9).into());
     let mut urls = Vec::new();
@@ -184,7 +184,7 @@ async fn an_image_of_too_many_pixels_is_refused() {
 }
 
 #[tokio::test]
-async fn a_truncated_file_and_one_that_is_no_image_are_refused() {
+async fn a_truncated_file_and_one_that_is_not_an_image_are_refused() {
     let world = World::new();
     let whole = jpeg(&photo(200, 100, 1), 80);
     assert_eq!(refused(&world, &whole[..whole.len() / 2]).await, "The image is damaged or incomplete.");
@@ -272,7 +272,7 @@ async fn exactly_one_file_in_the_field_file_is_taken() {
 }
 
 #[tokio::test]
-async fn who_may_upload_is_checked_before_the_file() {
+async fn the_right_to_upload_is_checked_before_the_file() {
     let world = World::new();
     world.guest().upload(&[]).await.refused(401, "unauthenticated");
     world.guest().with_token("not.a.token").upload(&[]).await.refused(401, "unauthenticated");
@@ -291,7 +291,7 @@ async fn who_may_upload_is_checked_before_the_file() {
 }
 
 #[tokio::test]
-async fn uploads_have_a_limit_of_their_own() {
+async fn uploads_have_a_separate_limit() {
     let world = World::with(&[("SVC_UPLOAD_LIMIT", "2")]);
     for _ in 0..2 {
         upload(&world, b"no image").await.invalid("file");
@@ -338,7 +338,7 @@ async fn a_thumbnail_made_again_is_the_same() {
 }
 
 #[tokio::test]
-async fn an_object_that_is_no_upload_or_gone_is_left_alone() {
+async fn an_object_that_is_not_an_upload_or_is_gone_is_left_alone() {
     let world = World::new();
     let thumbnails = Thumbnails::new(world.bucket().client());
     for key in ["thumbnails/abc", "abc.png", "uploads/a+b.png", "uploads/..%2Fa.png", "uploads/gone.png"] {

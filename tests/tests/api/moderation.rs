@@ -391,7 +391,7 @@ async fn a_ban_refuses_every_write_until_it_is_lifted() {
 }
 
 #[tokio::test]
-async fn a_ban_ends_by_itself() {
+async fn a_ban_ends_automatically() {
     let world = World::new();
     let (bob, moderator) = (world.user(8, "Bob"), world.moderator());
     let reply =
@@ -471,7 +471,7 @@ async fn a_named_subject_is_not_banned_before_the_first_sign_in() {
 }
 
 #[tokio::test]
-async fn who_signed_in_by_a_code_bans_nobody_whom_the_settings_name_by_sub() {
+async fn a_moderator_signed_in_by_a_code_cannot_ban_users_that_the_settings_name_by_sub() {
     let issuer = "https://id.example";
     let named = ("SVC_MODERATORS", "auth0|grace, auth0|new, email:mod@example.org");
     let world = World::with(&[&SIGN_IN[..], &[named, ("SVC_JWT_ISSUER", issuer)]].concat());
@@ -486,7 +486,7 @@ async fn who_signed_in_by_a_code_bans_nobody_whom_the_settings_name_by_sub() {
 }
 
 #[tokio::test]
-async fn a_banned_moderator_is_none_until_the_ban_ends() {
+async fn a_ban_suspends_moderator_rights_until_it_ends() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let shown = ada.comment("posts/1", "shown").await;

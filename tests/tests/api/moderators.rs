@@ -28,7 +28,7 @@ async fn banned(world: &World) -> TestResponse {
 }
 
 #[tokio::test]
-async fn an_item_has_its_record_and_the_comment_that_it_answers() {
+async fn an_item_has_its_record_and_the_comment_that_it_replies_to() {
     let world = World::with(&[HELD]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let parent = world.again(&[]).user(8, "Bob").comment("posts/1", "question").await;
@@ -46,7 +46,7 @@ async fn an_item_has_its_record_and_the_comment_that_it_answers() {
 }
 
 #[tokio::test]
-async fn the_comment_that_an_item_answers_is_shown_though_it_is_hidden() {
+async fn the_comment_that_an_item_replies_to_is_shown_though_it_is_hidden() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let top = ada.comment("posts/1", "top").await;
@@ -82,7 +82,7 @@ async fn an_item_says_why_it_is_held() {
 }
 
 #[tokio::test]
-async fn what_is_not_held_says_so() {
+async fn a_comment_that_is_not_held_has_no_reasons() {
     let world = World::with(&[DOUBTS]);
     let ada = world.user(7, "Ada");
     let (spam, fine) = (ada.comment("posts/1", "crypto").await, ada.comment("posts/1", "x").await);
@@ -119,7 +119,7 @@ async fn an_item_has_the_newest_three_reports_newest_first() {
 }
 
 #[tokio::test]
-async fn what_a_user_wrote_is_listed_in_every_state_newest_first() {
+async fn a_users_comments_are_listed_in_every_state_newest_first() {
     let world = World::with(&[DOUBTS]);
     let (ada, bob, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.moderator());
     let top = bob.comment("posts/1", "top").await;
@@ -140,7 +140,7 @@ async fn what_a_user_wrote_is_listed_in_every_state_newest_first() {
 }
 
 #[tokio::test]
-async fn what_is_deleted_is_not_among_what_a_user_wrote() {
+async fn deleted_comments_are_not_among_a_users_comments() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let top = bob.comment("posts/1", "top").await;

@@ -135,7 +135,7 @@ async fn a_pinned_comment_comes_first_and_once() {
 }
 
 #[tokio::test]
-async fn replies_that_are_not_there_have_a_page_of_their_own() {
+async fn replies_that_are_not_shown_have_a_separate_page() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "top").await;

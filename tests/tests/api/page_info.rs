@@ -102,7 +102,7 @@ async fn a_moderators_page_is_believed_while_the_comment_waits() {
 }
 
 #[tokio::test]
-async fn what_the_host_says_wins_field_by_field_until_it_takes_it_back() {
+async fn the_hosts_description_wins_field_by_field_until_it_is_withdrawn() {
     let world = World::with(&[SITE]);
     let moderator = world.moderator();
     write(&moderator, &page("tea")).await;

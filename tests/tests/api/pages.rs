@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tests::{Actor, World, reversed};
 
 #[tokio::test]
-async fn a_list_includes_what_ui_answers() {
+async fn a_list_includes_the_response_of_ui() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;
@@ -27,7 +27,7 @@ async fn a_list_includes_what_ui_answers() {
 }
 
 #[tokio::test]
-async fn a_list_that_includes_ui_has_the_count_that_counts_answers() {
+async fn a_list_that_includes_ui_has_the_count_that_counts_returns() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     assert_eq!(bob.list("posts/1", "include=ui").await.json["meta"]["count"], 0);
@@ -162,7 +162,7 @@ async fn pages_ask_again_the_sooner_the_newer_the_newest_comment_is() {
 }
 
 #[tokio::test]
-async fn changes_answer_whether_realtime_is_on_or_not() {
+async fn changes_respond_whether_realtime_is_on_or_not() {
     for on in ["true", "false"] {
         World::with(&[("SVC_REALTIME", on)]).guest().get("posts/1/changes").await.ok(200);
     }
@@ -252,7 +252,7 @@ async fn counts_changes_and_feeds_are_the_same_for_everyone_and_kept_by_caches()
 }
 
 #[tokio::test]
-async fn changes_have_a_limiter_of_their_own_as_large_as_that_of_reads() {
+async fn changes_have_a_separate_limiter_as_large_as_that_of_reads() {
     let world = World::with(&[("SVC_READ_LIMIT", "3")]);
     for actor in [world.user(7, "Ada"), world.guest()] {
         for remaining in ["2", "1", "0"] {

@@ -135,7 +135,7 @@ async fn matrix() -> String {
 }
 
 #[tokio::test]
-async fn who_may_call_which_route_is_as_committed() {
+async fn the_permissions_of_every_route_are_as_committed() {
     let now = matrix().await;
     assert_written("tests/permissions.out", &now);
     for route in ROUTES {

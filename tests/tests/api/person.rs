@@ -162,7 +162,7 @@ fn imported(user: UserId) -> Comment {
 }
 
 #[tokio::test]
-async fn nothing_names_a_member_who_was_erased_but_what_the_receipt_says_stays() {
+async fn nothing_names_an_erased_member_except_what_the_receipt_lists() {
     let scene = Scene::new().await;
     let Scene { world, id, mention, .. } = &scene;
     assert_eq!(world.findings().await, [""; 0]);
@@ -527,7 +527,7 @@ async fn a_recount_replaces_stored_hashes_of_addresses_where_gravatars_are_off()
 }
 
 #[tokio::test]
-async fn who_refused_mails_and_is_erased_is_enrolled_by_nobody() {
+async fn an_erased_person_who_refused_emails_is_enrolled_by_no_one() {
     let world = World::with(&MAIL);
     let mut asking = json!({ "body": "x", "guest_name": "Ada Lovelace", "guest_email": EMAIL });
     asking["subscribe_to_replies"] = json!(true);
@@ -550,7 +550,7 @@ async fn who_refused_mails_and_is_erased_is_enrolled_by_nobody() {
 }
 
 #[tokio::test]
-async fn what_a_shared_browser_liked_and_wrote_with_another_address_stays() {
+async fn likes_and_comments_of_a_shared_browser_with_another_address_stay() {
     let world = World::with(&GUESTS);
     let (shared, bob) = (world.guest(), world.user(8, "Bob"));
     let top = bob.comment("posts/1", "of Bob").await;
@@ -567,7 +567,7 @@ async fn what_a_shared_browser_liked_and_wrote_with_another_address_stays() {
 }
 
 #[tokio::test]
-async fn no_answer_to_an_erased_comment_is_lost_while_others_write() {
+async fn no_reply_to_an_erased_comment_is_lost_while_others_write() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let mut parents = Vec::new();

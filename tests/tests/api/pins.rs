@@ -56,7 +56,7 @@ async fn a_pin_takes_the_place_of_the_threads_other_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_parallel_pins_one_stays() {
+async fn one_of_several_parallel_pins_stays() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let ids = join_all((0..12).map(|_| ada.comment("posts/1", "x"))).await;

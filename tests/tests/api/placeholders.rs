@@ -222,7 +222,7 @@ async fn a_repeated_request_is_404_when_its_comment_is_a_placeholder() {
 }
 
 #[tokio::test]
-async fn what_was_read_before_the_comment_became_a_placeholder_changes_nothing_after() {
+async fn writes_based_on_the_comment_before_it_became_a_placeholder_change_nothing() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "text").await;

@@ -386,7 +386,7 @@ async fn a_method_that_is_off_is_refused() {
 }
 
 #[tokio::test]
-async fn a_page_of_another_origin_is_no_place_to_return_to() {
+async fn a_flow_does_not_return_to_a_page_of_another_origin() {
     let fake = Fake::start().await;
     let world = fake.world(&[]);
     let guest = world.guest();
@@ -614,7 +614,7 @@ async fn the_callback_of_another_issuer_is_refused() {
 }
 
 #[tokio::test]
-async fn a_provider_that_cannot_be_asked_is_unavailable() {
+async fn a_provider_that_cannot_be_reached_is_unavailable() {
     for (name, value) in [
         ("issuer", json!("https://evil.example")),
         ("issuer", Value::Null),
@@ -657,7 +657,7 @@ async fn all_calls_of_a_callback_take_at_most_seven_seconds_together() {
 }
 
 #[tokio::test]
-async fn of_callbacks_at_the_same_moment_one_has_an_account() {
+async fn one_of_several_callbacks_at_the_same_moment_has_an_account() {
     let fake = Fake::start().await;
     let world = fake.world(&[]);
     let guest = world.guest();

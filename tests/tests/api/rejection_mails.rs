@@ -90,7 +90,7 @@ async fn a_guest_gets_emails_only_at_a_confirmed_address() {
 }
 
 #[tokio::test]
-async fn a_comment_that_one_address_was_told_of_may_be_rejected_for_it_too() {
+async fn a_comment_that_one_address_was_notified_of_may_be_rejected_for_it_too() {
     let world = world();
     let (laptop, phone) = (world.guest(), world.guest());
     let asked = subscribe_as_guest(&laptop, "ada@example.org").await;
@@ -110,7 +110,7 @@ async fn a_comment_that_one_address_was_told_of_may_be_rejected_for_it_too() {
 }
 
 #[tokio::test]
-async fn mails_of_rejections_speak_four_languages() {
+async fn emails_about_rejections_are_in_four_languages() {
     let world = world();
     for (id, language, subject, reason) in [
         (20, "en", "Your comment was not approved:", "Reason: Off topic"),

@@ -124,7 +124,7 @@ async fn one_reason_goes_with_all_that_a_moderator_rejects_at_once() {
 }
 
 #[tokio::test]
-async fn guests_read_reviews_of_their_own_comments_in_answers_that_no_cache_shares() {
+async fn guests_read_reviews_of_their_own_comments_in_responses_that_no_cache_shares() {
     let world = World::with(&[GUESTS, HELD]);
     let guest = world.guest();
     for writer in [guest.clone(), guest.with_key("one")] {

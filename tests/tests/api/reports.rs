@@ -83,7 +83,7 @@ async fn the_second_report_of_a_visitor_is_409() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_parallel_reports_by_one_visitor_one_is_accepted() {
+async fn one_of_several_parallel_reports_by_a_visitor_is_accepted() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let bob = world.user(8, "Bob");
@@ -278,7 +278,7 @@ async fn a_report_that_is_stored_after_a_decision_waits_for_the_next_one() {
 }
 
 #[tokio::test]
-async fn what_a_decision_covers_does_not_depend_on_clocks() {
+async fn the_reports_that_a_decision_covers_do_not_depend_on_clocks() {
     let world = World::new();
     let moderator = world.moderator();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;

@@ -28,7 +28,7 @@ async fn the_first_segment_of_a_route_is_no_type() {
 }
 
 #[tokio::test]
-async fn every_route_is_answered_by_its_function() {
+async fn every_route_is_handled_by_its_function() {
     let world = World::with(&[&PROVIDERS[..], &MAIL, &WEBHOOKS].concat());
     let moderator = world.moderator();
     for route in ROUTES {

@@ -75,7 +75,7 @@ async fn a_visitor_with_more_likes_than_an_item_takes_is_shown_all_of_them() {
 }
 
 #[tokio::test]
-async fn what_is_no_comment_is_404() {
+async fn an_id_without_a_comment_is_404() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "x").await;

@@ -81,7 +81,7 @@ fn wrong(code: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_stranger_signs_in_by_the_code_of_a_mail_and_writes_under_a_name() {
+async fn a_stranger_signs_in_by_an_emailed_code_and_writes_under_a_name() {
     let world = World::with(&[&SIGN_IN[..], &[("SVC_GUEST_SHOW_GRAVATAR", "false")]].concat());
     let ada = sign_in(&world, &world.guest(), ADA).await;
     assert_eq!((&ada.user["name"], &ada.user["avatar"]), (&Value::Null, &json!("")));
@@ -123,7 +123,7 @@ async fn the_email_names_site_and_host_and_has_no_link() {
 }
 
 #[tokio::test]
-async fn a_page_of_another_origin_is_refused_and_no_answer_is_kept() {
+async fn a_page_of_another_origin_is_refused_and_no_response_is_cached() {
     let world = world();
     let ada = sign_in(&world, &world.guest(), ADA).await;
     for origin in ["https://evil.example", "null"] {
@@ -191,7 +191,7 @@ async fn a_code_has_five_tries_parallel_ones_too() {
 }
 
 #[tokio::test]
-async fn every_address_gets_the_same_answer_and_bounds_are_silent() {
+async fn every_address_gets_the_same_response_and_bounds_are_silent() {
     let world = World::with(&[&SIGN_IN[..], &MAIL].concat());
     let (banned, stopped) = ("banned@sign-in.example", "stopped@sign-in.example");
     let path = format!("users/{}/ban", sign_in(&world, &world.guest(), banned).await.user["id"]);
@@ -330,7 +330,7 @@ async fn a_network_has_ten_codes_a_day_for_addresses_without_an_account() {
 }
 
 #[tokio::test]
-async fn codes_that_are_asked_for_at_once_keep_to_every_bound() {
+async fn codes_that_are_requested_at_once_keep_to_every_bound() {
     let world = world();
     let network = world.guest();
     let of_network = (0..24).map(|n| status_of_start(network.clone(), format!("n{n}@network.example")));
@@ -610,7 +610,7 @@ async fn a_name_is_like_a_guests_name() {
 }
 
 #[tokio::test]
-async fn nobody_looks_like_the_site_or_a_moderator() {
+async fn no_name_resembles_the_site_or_a_moderator() {
     let settings =
         [("SVC_SITE_NAME", "The Blog"), ("SVC_ALLOW_GUESTS", "true"), ("SVC_MODERATORS", "email:ada@sign-in.example")];
     let world = World::with(&[&SIGN_IN[..], &settings].concat());
@@ -643,7 +643,7 @@ async fn another_instance_learns_the_name_of_a_moderator_within_a_minute() {
 }
 
 #[tokio::test]
-async fn the_name_of_whom_the_settings_name_is_taken_once_a_token_of_theirs_was_seen_anywhere() {
+async fn the_name_of_a_moderator_in_the_settings_is_taken_once_their_token_was_seen_anywhere() {
     let settings = [("SVC_ALLOW_GUESTS", "true"), ("SVC_MODERATORS", "9,grace")];
     let world = World::with(&[&SIGN_IN[..], &settings].concat());
     let write = async |name: &str| {
@@ -663,7 +663,7 @@ async fn the_name_of_whom_the_settings_name_is_taken_once_a_token_of_theirs_was_
 }
 
 #[tokio::test]
-async fn nobody_looks_like_a_moderator_whom_the_host_signs_once_that_one_wrote() {
+async fn no_name_resembles_that_of_a_moderator_with_the_hosts_token_once_that_one_wrote() {
     let world = World::with(&[&SIGN_IN[..], &[("SVC_ALLOW_GUESTS", "true")]].concat());
     let mut comment = by_guest("Hello");
     comment["guest_name"] = json!("grace-hopper");
@@ -677,7 +677,7 @@ async fn nobody_looks_like_a_moderator_whom_the_host_signs_once_that_one_wrote()
 }
 
 #[tokio::test]
-async fn mails_that_were_asked_for_go_to_the_address_of_the_account_without_a_confirmation() {
+async fn requested_emails_go_to_the_address_of_the_account_without_a_confirmation() {
     let page = [("SVC_SUBSCRIPTIONS", "true"), ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}")];
     let world = World::with(&[&MAIL[..], &SIGN_IN[..], &page[..]].concat());
     let (ada, bob) = (member(&world, ADA, "Ada").await, world.user(8, "Bob"));
@@ -735,7 +735,7 @@ async fn signing_in_continues_in_read_only_mode() {
 }
 
 #[tokio::test]
-async fn neither_table_nor_queue_nor_an_answer_has_an_address_or_a_code() {
+async fn neither_table_nor_queue_nor_a_response_has_an_address_or_a_code() {
     let world = world();
     let ada = world.guest();
     world.refuse_mails(1);

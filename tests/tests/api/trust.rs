@@ -77,7 +77,7 @@ async fn guests_without_a_key_always_wait_and_no_verdict_says_why() {
 }
 
 #[tokio::test]
-async fn a_writer_waits_while_a_comment_of_the_last_thirty_days_stands_rejected() {
+async fn a_writer_waits_while_a_comment_of_the_last_thirty_days_is_rejected() {
     let world = World::with(&[NEW, GUESTS]);
     for again in WRITERS {
         let writer = again(&world);
@@ -100,7 +100,7 @@ async fn a_writer_waits_while_a_comment_of_the_last_thirty_days_stands_rejected(
 }
 
 #[tokio::test]
-async fn who_has_nothing_but_rejections_waits_for_both_reasons_and_spam_comes_first() {
+async fn a_writer_with_only_rejections_waits_for_both_reasons_and_spam_comes_first() {
     let world = World::with(&[NEW, ("SVC_SPAM_REVIEW", "casino")]);
     let ada = world.user(7, "Ada");
     let first = ada.comment("posts/1", "casino").await;
@@ -133,7 +133,7 @@ async fn an_edit_waits_where_a_comment_of_its_writer_would() {
 }
 
 #[tokio::test]
-async fn what_was_shown_before_the_setting_changed_counts_once_the_table_was_repaired() {
+async fn comments_shown_before_the_setting_changed_count_once_the_table_was_repaired() {
     let open = World::with(&[GUESTS]);
     let world = open.again(&[NEW, GUESTS]);
     for writer in WRITERS {
@@ -168,7 +168,7 @@ async fn every_comment_from_before_the_setting_changed_counts_until_it_is_reject
 }
 
 #[tokio::test]
-async fn what_is_shown_by_trust_alone_is_no_approval() {
+async fn a_comment_shown_by_trust_alone_does_not_count_as_approved() {
     let world = World::with(&[NEW, GUESTS]);
     for writer in WRITERS {
         let first = writer(&world).comment("posts/1", "x").await;

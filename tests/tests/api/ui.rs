@@ -6,7 +6,7 @@ use shared::domain::webhook::EventKind;
 use tests::World;
 
 #[tokio::test]
-async fn the_configuration_is_answered_whole() {
+async fn the_configuration_is_returned_whole() {
     let world = World::new();
     let mut reply = world.user(7, "Ada").get("ui").await.ok(200);
     let labels = reply.json["data"]["labels"].take();
@@ -125,7 +125,7 @@ async fn can_comment_reflects_read_only_bans_and_guests() {
 }
 
 #[tokio::test]
-async fn moderators_are_told_that_they_are_by_claim_and_by_setting() {
+async fn ui_marks_moderators_by_claim_and_by_setting() {
     let world = World::new();
     let is_moderator = async |actor: &tests::Actor| actor.get("ui").await.ok(200).data()["auth"]["moderator"].clone();
     assert_eq!(is_moderator(&world.moderator()).await, true);
@@ -136,7 +136,7 @@ async fn moderators_are_told_that_they_are_by_claim_and_by_setting() {
 }
 
 #[tokio::test]
-async fn labels_follow_the_language_asked_for_with_the_same_keys() {
+async fn labels_follow_the_requested_language_with_the_same_keys() {
     let world = World::new();
     let asked = async |language: &str| {
         let reply = world.guest().with(ACCEPT_LANGUAGE, language).get("ui").await.ok(200);
@@ -179,7 +179,7 @@ async fn a_label_with_a_number_has_the_plural_forms_of_its_language() {
 }
 
 #[tokio::test]
-async fn the_moderators_page_gets_its_texts_in_the_language_asked_for() {
+async fn the_moderators_page_gets_its_texts_in_the_requested_language() {
     let world = World::new();
     let (german, widget) = (world.guest().with(ACCEPT_LANGUAGE, "de-AT"), world.guest());
     let labels = german.get("ui?for=moderation").await.ok(200).data()["labels"].clone();

@@ -193,7 +193,7 @@ async fn an_own_reply_below_a_hidden_comment_promises_no_further_page() {
 }
 
 #[tokio::test]
-async fn below_a_hidden_comment_the_writer_of_a_reply_lists_nobodys_replies() {
+async fn below_a_hidden_comment_the_writer_of_a_reply_lists_no_replies() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let (ada, bob, guest, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.guest(), world.moderator());
     let hidden = world.user(9, "Cy").comment("posts/1", "hidden soon").await;

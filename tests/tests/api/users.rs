@@ -186,7 +186,7 @@ async fn the_old_name_of_a_user_who_is_banned_meanwhile_is_not_found() {
 }
 
 #[tokio::test]
-async fn of_a_ban_and_its_end_that_cross_the_later_one_counts_in_the_search() {
+async fn the_later_of_a_ban_and_its_end_that_cross_counts_in_the_search() {
     let faults = Faults::new(19);
     let (world, moderator) = crossing(&faults, &["Mallory"]).await;
     let end = async {

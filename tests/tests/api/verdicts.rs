@@ -111,7 +111,7 @@ async fn a_text_that_is_written_again_is_held_as_a_repeat_whatever_else_is_found
 }
 
 #[tokio::test]
-async fn a_text_is_held_while_akismet_does_not_answer_and_the_verdict_says_so() {
+async fn a_text_is_held_while_akismet_does_not_respond_and_the_verdict_says_so() {
     let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", closed.local_addr().unwrap());
     drop(closed);
@@ -139,7 +139,7 @@ async fn a_text_that_is_refused_leaves_its_rule_in_the_log_and_nothing_in_the_ta
 }
 
 #[tokio::test]
-async fn what_is_deleted_keeps_no_verdicts() {
+async fn a_deleted_comment_keeps_no_verdicts() {
     let world = World::with(&DOUBTS);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "hello").await;

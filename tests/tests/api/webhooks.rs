@@ -109,7 +109,7 @@ async fn every_change_causes_its_own_event_and_likes_and_names_cause_none() {
 }
 
 #[tokio::test]
-async fn a_reply_below_a_comment_that_waits_is_told_when_everyone_sees_it() {
+async fn a_reply_below_a_pending_comment_is_announced_when_everyone_sees_it() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let held = world.again(&[&WEBHOOKS[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
     let parent = held.user(7, "Ada").comment("posts/1", "held").await;
@@ -195,7 +195,7 @@ async fn judges_of_comments_get_the_findings_of_the_checks() {
 }
 
 #[tokio::test]
-async fn of_deleted_comments_the_ids_are_told_and_nothing_that_was_written() {
+async fn webhooks_get_the_ids_of_deleted_comments_without_any_text() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let parent = ada.comment("posts/1", "a secret").await;
@@ -283,7 +283,7 @@ async fn a_test_is_delivered_like_a_message() {
 }
 
 #[tokio::test]
-async fn what_fails_is_sent_again_for_nineteen_hours_under_the_same_id_and_by_hand_after_that() {
+async fn a_failed_delivery_is_retried_for_nineteen_hours_under_the_same_id_and_by_hand_after_that() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let hook = add(&world, &receiver, &["comment.created"]).await;
     receiver.answer(500);
@@ -380,7 +380,7 @@ async fn a_slow_endpoint_delays_no_other() {
 }
 
 #[tokio::test]
-async fn an_endpoint_that_never_answers_is_given_up_after_ten_seconds() {
+async fn an_endpoint_that_never_responds_is_given_up_after_ten_seconds() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let hook = add(&world, &receiver, &["comment.created"]).await;
     receiver.hold();
@@ -447,7 +447,7 @@ async fn a_name_that_leads_into_a_private_network_is_not_connected_to() {
 }
 
 #[tokio::test]
-async fn a_message_that_comes_again_and_late_is_not_sent_again() {
+async fn a_message_that_is_redelivered_late_is_not_sent_again() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let hook = add(&world, &receiver, &["comment.created"]).await;
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
@@ -461,7 +461,7 @@ async fn a_message_that_comes_again_and_late_is_not_sent_again() {
 }
 
 #[tokio::test]
-async fn a_record_of_the_stream_that_comes_again_is_the_same_message() {
+async fn a_redelivered_record_of_the_stream_is_the_same_message() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     world.wait_until_idle().await;
@@ -503,7 +503,7 @@ async fn a_worker_that_is_killed_at_any_step_calls_an_endpoint_at_least_once_und
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_between_an_answer_and_its_note_tells_the_endpoint_again_under_the_same_id() {
+async fn a_worker_that_is_killed_between_a_response_and_its_note_calls_the_endpoint_again_under_the_same_id() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     world.wait_until_idle().await;
@@ -539,7 +539,7 @@ async fn there_are_at_most_ten_webhooks_however_many_are_added_at_once() {
 }
 
 #[tokio::test]
-async fn the_secret_is_answered_once_and_stored_sealed() {
+async fn the_secret_is_returned_once_and_stored_sealed() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let hook = add(&world, &receiver, &["comment.created"]).await;
     assert!(hook.secret.starts_with("whsec_"), "{}", hook.secret);
@@ -554,7 +554,7 @@ async fn the_secret_is_answered_once_and_stored_sealed() {
 }
 
 #[tokio::test]
-async fn fields_that_are_not_valid_are_named() {
+async fn invalid_fields_are_named() {
     let world = World::with(&WEBHOOKS);
     let moderator = world.moderator();
     let url = "https://example.org/";
@@ -625,7 +625,7 @@ async fn deliveries_are_listed_newest_first_and_by_cursor() {
 }
 
 #[tokio::test]
-async fn what_moderators_do_to_webhooks_is_logged() {
+async fn changes_of_webhooks_by_moderators_are_logged() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let hook = add(&world, &receiver, &["comment.created"]).await;
     let moderator = world.moderator();

@@ -40,7 +40,7 @@ async fn wire(path: &str) -> (usize, String) {
 }
 
 #[tokio::test]
-async fn who_reads_loads_at_most_13_500_bytes_and_who_writes_14_000_more() {
+async fn readers_load_at_most_13_500_bytes_and_writers_14_000_more() {
     let (reader, text) = wire("embed.js").await;
     assert!(reader <= READER, "{reader}");
     let writer = text.split_once("import('./").and_then(|(_, rest)| rest.split_once('\'')).unwrap().0;
@@ -126,7 +126,7 @@ async fn labels(language: &str) -> serde_json::Map<String, Value> {
 }
 
 #[tokio::test]
-async fn the_widget_says_only_what_has_a_label_in_every_language() {
+async fn the_widget_uses_only_labels_that_every_language_has() {
     let widget = widget();
     // Calls such as `say(isOn ? 'pinned' : 'posted')` have several keys.
     let calls = widget.split("say(").skip(1).filter_map(|call| call.split(')').next());
@@ -144,7 +144,7 @@ async fn the_widget_says_only_what_has_a_label_in_every_language() {
 }
 
 #[tokio::test]
-async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
+async fn every_label_is_used_by_the_widget_or_meant_for_other_front_ends() {
     // Reasons of reports are said by the names that the service gives them. Moderators reject for the others, too.
     let reasons = ["inappropriate"];
     // Refusals are shown by the codes of their responses.
@@ -174,7 +174,7 @@ async fn every_label_is_said_by_the_widget_or_is_there_for_other_front_ends() {
 }
 
 #[tokio::test]
-async fn what_is_said_before_the_first_answer_is_the_same_as_the_labels() {
+async fn texts_before_the_first_response_are_the_same_as_the_labels() {
     let widget = widget();
     let words = widget.split("const FIRST_WORDS = {").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
     let labels = labels("en").await;
@@ -185,7 +185,7 @@ async fn what_is_said_before_the_first_answer_is_the_same_as_the_labels() {
 }
 
 #[tokio::test]
-async fn the_moderators_page_says_every_text_that_it_has_and_no_other() {
+async fn the_moderators_page_uses_every_text_that_it_has_and_no_other() {
     let script = modules(&["moderation"]);
     let reply = World::new().guest().get("ui?for=moderation").await.ok(200);
     let labels = reply.data()["labels"].as_object().unwrap();

@@ -213,7 +213,7 @@ async fn a_code_signs_in_once_and_its_session_continues() {
 }
 
 #[tokio::test]
-async fn a_sign_in_is_started_once_although_an_answer_of_the_table_got_lost() {
+async fn a_sign_in_is_started_once_although_a_response_of_the_table_got_lost() {
     let faults = Faults::new(34);
     let world = Setup::new(&SIGN_IN).faults(&faults).start();
     let (guest, start) = (world.guest(), json!({ "email": "ada@sign-in.example" }));

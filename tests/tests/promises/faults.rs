@@ -180,7 +180,7 @@ async fn keeps_its_promises(faults: Faults) {
 }
 
 #[tokio::test]
-async fn what_hangs_below_a_deleted_comment_goes_though_its_index_does_not_name_it_yet() {
+async fn replies_of_a_deleted_comment_are_removed_though_the_index_does_not_list_them_yet() {
     let world = crate::faulty(&Faults::new(9).lagging(Duration::from_secs(1)), &[]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     for _ in 0..3 {
@@ -210,7 +210,7 @@ async fn an_edit_that_meets_a_transaction_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_decision_is_logged_once_although_an_answer_of_the_table_got_lost() {
+async fn a_decision_is_logged_once_although_a_response_of_the_table_got_lost() {
     let faults = Faults::new(14);
     let world = crate::faulty(&faults, &[]);
     let moderator = world.moderator();
@@ -227,7 +227,7 @@ async fn a_decision_is_logged_once_although_an_answer_of_the_table_got_lost() {
 }
 
 #[tokio::test]
-async fn of_many_decisions_those_that_the_table_takes_are_made() {
+async fn decisions_that_the_table_accepts_are_made() {
     let faults = Faults::new(15);
     let world = crate::faulty(&faults, &[]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
@@ -242,7 +242,7 @@ async fn of_many_decisions_those_that_the_table_takes_are_made() {
 }
 
 #[tokio::test]
-async fn a_text_is_no_repeat_because_an_answer_of_the_table_got_lost() {
+async fn a_lost_response_of_the_table_does_not_make_a_text_a_repeat() {
     let faults = Faults::new(13);
     let world = crate::faulty(&faults, &[("SVC_SPAM_REVIEW_REPEATS", "true")]);
     let ada = world.user(7, "Ada");
@@ -254,7 +254,7 @@ async fn a_text_is_no_repeat_because_an_answer_of_the_table_got_lost() {
 }
 
 #[tokio::test]
-async fn without_the_limiters_rows_reads_are_answered_and_writes_are_not_taken() {
+async fn without_the_limiters_rows_reads_are_served_and_writes_are_refused() {
     let faults = Faults::new(10);
     let world = crate::faulty(&faults, &[("SVC_READ_LIMIT", "300")]);
     faults.fail("L#");
@@ -368,7 +368,7 @@ async fn under_faults_every_subscriber_is_notified_of_each_reply_once() {
 }
 
 #[tokio::test]
-async fn under_faults_a_webhook_is_told_of_each_comment_once() {
+async fn under_faults_a_webhook_is_notified_of_each_comment_once() {
     let faults = Faults::new(15);
     let (world, receiver) = (Setup::new(&WEBHOOKS).faults(&faults).start(), Receiver::start().await);
     let webhook = json!({ "url": receiver.url, "events": ["comment.created"] });

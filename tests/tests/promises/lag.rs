@@ -124,7 +124,7 @@ async fn replies_move_up_below_a_parent_without_a_fingerprint_of_them() {
 }
 
 #[tokio::test]
-async fn an_answer_by_id_does_not_depend_on_copies_that_lag() {
+async fn a_response_by_id_does_not_depend_on_copies_that_lag() {
     let table = Lagging::new();
     let (ada, bob) = (table.world.user(7, "Ada"), table.world.user(8, "Bob"));
     table.hold_all().await;
@@ -141,7 +141,7 @@ async fn an_answer_by_id_does_not_depend_on_copies_that_lag() {
 }
 
 #[tokio::test]
-async fn what_a_moderator_just_approved_is_there_by_id_whatever_copies_say() {
+async fn a_comment_approved_just_now_is_found_by_id_whatever_copies_return() {
     let table = Lagging::new();
     let (ada, bob) = (table.world.user(7, "Ada"), table.world.user(8, "Bob"));
     let moderator = table.world.moderator();

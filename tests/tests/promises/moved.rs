@@ -245,7 +245,7 @@ async fn a_table_with_everything_is_moved_with_everything() {
 }
 
 #[tokio::test]
-async fn what_is_deleted_after_the_move_does_not_come_back_and_what_was_decided_stays() {
+async fn comments_deleted_after_the_move_are_not_restored_and_decisions_stay() {
     let (world, other) = (world(), world());
     let (people, same_people) = (People::of(&world), People::of(&other));
     fill(&world, &people).await;

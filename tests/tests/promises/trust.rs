@@ -88,7 +88,7 @@ async fn is_right(world: &World, trust: &Trust, writer: &JudgedWriter) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn the_sets_of_a_writer_are_as_the_latest_decisions_whoever_decides_at_once_under_faults() {
+async fn the_sets_of_a_writer_match_the_latest_decisions_under_faults_and_concurrency() {
     let faults = Faults::new(11);
     let world = crate::faulty(&faults, &[]);
     let writers = [

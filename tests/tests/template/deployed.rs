@@ -107,7 +107,7 @@ fn a_parameter_that_is_compared_with_true_has_one_spelling_of_it() {
 }
 
 #[test]
-fn what_mails_and_webhooks_need_is_created_only_with_them() {
+fn resources_for_emails_and_webhooks_are_created_only_with_them() {
     let template = template();
     let resources = entries(&template["Resources"]);
     let of_mails = resources.iter().filter(|(name, _)| name.starts_with("Mail") || name.starts_with("Deliver"));
@@ -207,7 +207,7 @@ const FILES: [&str; 4] =
     ["svc-pro.embed", "svc-pro.embed.part", "svc-pro.moderation.script", "svc-pro.moderation.page"];
 
 #[test]
-fn answers_for_everyone_have_cache_behaviours_of_their_own() {
+fn responses_for_everyone_have_separate_cache_behaviors() {
     let template = template();
     for route in ROUTES {
         let path = route.path.replace("{type}", "posts").replace("{id}", "1").replace("{name}", "a.png");
@@ -234,7 +234,7 @@ fn answers_for_everyone_have_cache_behaviours_of_their_own() {
 }
 
 #[test]
-fn the_edge_tells_counts_apart_by_their_threads_and_files_by_nothing() {
+fn the_edge_distinguishes_counts_by_their_threads_and_files_by_nothing() {
     let template = template();
     let key = |path: &str| {
         let behaviour = cache_behaviour(&template, path).unwrap();
@@ -255,7 +255,7 @@ fn the_edge_tells_counts_apart_by_their_threads_and_files_by_nothing() {
 }
 
 #[test]
-fn the_edge_tells_what_is_public_apart_by_the_parameters_that_change_it_and_by_newest() {
+fn the_edge_distinguishes_public_responses_by_the_parameters_that_change_them_and_by_newest() {
     let template = template();
     for path in ["public/posts/1/comments", "posts/1/comments.html"] {
         let behaviour = cache_behaviour(&template, path).unwrap();
@@ -274,7 +274,7 @@ fn the_edge_tells_what_is_public_apart_by_the_parameters_that_change_it_and_by_n
 }
 
 #[test]
-fn no_parameter_reaches_the_service_that_does_not_tell_answers_apart_at_the_edge() {
+fn only_parameters_that_distinguish_responses_at_the_edge_reach_the_service() {
     let template = template();
     let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
     let behaviours = edge["CacheBehaviors"].as_array().unwrap().iter().chain([&edge["DefaultCacheBehavior"]]);
@@ -322,7 +322,7 @@ fn the_edge_alone_calls_the_function_public_by_its_url_and_proves_whose_address_
 }
 
 #[test]
-fn the_default_cache_behaviour_tells_callers_and_languages_apart() {
+fn the_default_cache_behavior_distinguishes_callers_and_languages() {
     let template = template();
     let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
     let policy = cache_policy(&template, &edge["DefaultCacheBehavior"]);
@@ -331,7 +331,7 @@ fn the_default_cache_behaviour_tells_callers_and_languages_apart() {
 }
 
 #[test]
-fn the_edge_lets_the_key_of_a_guest_through_and_tells_no_answers_apart_by_it() {
+fn the_edge_passes_on_the_key_of_a_guest_and_distinguishes_no_responses_by_it() {
     let template = template();
     let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
     let behaviours = edge["CacheBehaviors"].as_array().unwrap().iter().chain([&edge["DefaultCacheBehavior"]]);
@@ -344,7 +344,7 @@ fn the_edge_lets_the_key_of_a_guest_through_and_tells_no_answers_apart_by_it() {
 }
 
 #[test]
-fn api_gateway_and_the_functions_answer_preflights_alike() {
+fn api_gateway_and_the_functions_respond_to_preflights_alike() {
     let template = template();
     let configured = &template["Resources"]["Api"]["Properties"]["CorsConfiguration"];
     let listed = |names: &str| names.split(',').map(Value::from).collect::<Value>();
@@ -520,7 +520,7 @@ fn records_of_the_stream_are_given_up_by_age_before_the_stream_forgets_them() {
 }
 
 #[test]
-fn what_bounces_is_encrypted_and_kept_when_it_cannot_be_delivered() {
+fn bounces_are_encrypted_and_kept_when_they_cannot_be_delivered() {
     let template = template();
     let of = |name: &str| &template["Resources"][name]["Properties"];
     let principal = |name: &str| json!([{ "Service": name }]);
@@ -561,7 +561,7 @@ fn alarmed(template: &Value) -> BTreeSet<(String, String)> {
 }
 
 #[test]
-fn ten_metrics_of_alarms_watch_the_answers_the_stream_the_queues_and_the_bounces() {
+fn ten_metrics_of_alarms_watch_the_responses_the_stream_the_queues_and_the_bounces() {
     let template = template();
     let mut expected = vec![
         ("5xx", "Api".to_owned()),

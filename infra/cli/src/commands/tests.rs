@@ -71,7 +71,7 @@ fn the_moderators_page_is_of_one_service() {
 }
 
 #[test]
-fn of_repeated_options_the_last_counts() {
+fn the_last_of_repeated_options_counts() {
     assert_eq!(served("--port 1 --port 2").port, 2);
     let Command::Token(token) = command("token --id 7 --name Ada --id 8 --name -x") else { panic!() };
     assert_eq!((token.id.as_str(), token.name.as_str()), ("8", "-x"));

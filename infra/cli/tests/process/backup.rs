@@ -126,7 +126,7 @@ fn refused(output: &Output, says: &str) {
 }
 
 #[test]
-fn what_cannot_be_backed_up_or_restored_is_3_and_leaves_nothing() {
+fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (data, out) = (path("data"), path("b.tar"));
@@ -157,7 +157,7 @@ fn what_cannot_be_backed_up_or_restored_is_3_and_leaves_nothing() {
 }
 
 #[test]
-fn a_backup_that_is_cut_changed_or_another_file_is_3_and_leaves_nothing() {
+fn a_cut_or_changed_backup_or_another_file_exits_with_3_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (data, out, damaged) = (path("data"), path("b.tar"), path("damaged.tar"));
@@ -200,7 +200,7 @@ fn a_backup_that_is_cut_changed_or_another_file_is_3_and_leaves_nothing() {
 }
 
 #[test]
-fn a_directory_of_a_newer_version_or_a_restore_that_was_killed_is_3_and_left_as_it_is() {
+fn a_directory_of_a_newer_version_or_a_killed_restore_exits_with_3_and_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let (service, _) = serve(&data, &[]);

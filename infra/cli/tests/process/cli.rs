@@ -57,7 +57,7 @@ async fn it_shows_a_newcomer_where_to_look_and_what_to_put_on_a_page() {
 }
 
 #[tokio::test]
-async fn mails_become_files_in_the_data_directory() {
+async fn emails_become_files_in_the_data_directory() {
     let folder = tempfile::tempdir().unwrap();
     let data_dir = folder.path().join("data");
     let mut command = on_data(&["--port", "0"], &data_dir);
@@ -186,7 +186,7 @@ fn a_token_needs_a_directory_that_a_service_has_used() {
 }
 
 #[tokio::test]
-async fn a_variable_that_is_no_setting_is_a_warning_of_every_command() {
+async fn every_command_warns_of_variables_that_are_not_settings() {
     let mut command = local(&["--ephemeral", "--port", "0"]);
     let service = Service::start(command.env("SVC_THEEM", "dark"), "moderator");
     let expected = "warning: SVC_THEEM isn't a setting, so it has no effect; the nearest name is SVC_THEME\n";
@@ -257,7 +257,7 @@ fn a_wrong_setting_stops_the_start_with_its_name_its_value_and_what_it_accepts()
 }
 
 #[test]
-fn a_wrong_setting_is_2_of_every_command_and_nothing_is_touched() {
+fn every_command_exits_with_2_on_a_wrong_setting_and_touches_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let [data, backup, dump, report] =
         ["data", "backup.tar", "dump.jsonl", "x.json"].map(|name| folder.path().join(name));
@@ -569,7 +569,7 @@ fn a_taken_port_of_the_table_is_one_clear_line() {
 }
 
 #[test]
-fn a_table_that_cannot_be_checked_is_3() {
+fn a_check_of_an_unusable_table_exits_with_3() {
     let directory = tempfile::tempdir().unwrap();
     let data_dir = directory.path().join("data");
     let missing = on_data(&["check"], &data_dir).output().unwrap();

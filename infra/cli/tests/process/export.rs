@@ -143,7 +143,7 @@ fn names(directory: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_directory_that_cannot_be_used_is_3_and_leaves_no_file() {
+async fn an_unusable_directory_exits_with_3_and_leaves_no_file() {
     let sandbox = Sandbox::new();
     is_unusable(&sandbox.export("none", "a.jsonl"), "there is no table in");
     assert_eq!(names(sandbox.directory.path()), [""; 0]);
@@ -194,7 +194,7 @@ async fn a_comment_that_was_written_here_and_deleted_comes_back_from_an_older_ex
 }
 
 #[tokio::test]
-async fn a_file_that_was_cut_off_between_two_lines_is_3_and_nothing_is_written() {
+async fn a_file_that_was_cut_off_between_two_lines_exits_with_3_and_nothing_is_written() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
     succeeded(&sandbox.export("data", "a.jsonl"));

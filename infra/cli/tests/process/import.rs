@@ -100,7 +100,7 @@ fn a_map_says_where_comments_go_and_standard_input_is_a_file() {
 }
 
 #[test]
-fn wrong_usage_is_2_and_names_the_mistake() {
+fn wrong_usage_exits_with_2_and_names_the_mistake() {
     let directory = tempfile::tempdir().unwrap();
     let map = directory.path().join("map");
     fs::write(&map, "one posts/1\ntwo\n").unwrap();
@@ -126,7 +126,7 @@ fn wrong_usage_is_2_and_names_the_mistake() {
 }
 
 #[test]
-fn a_source_that_cannot_be_used_is_3_and_nothing_is_written() {
+fn an_unusable_source_exits_with_3_and_nothing_is_written() {
     let directory = tempfile::tempdir().unwrap();
     let (file, data) = (directory.path().join("dump.xml"), directory.path().join("data"));
     let cut = DISQUS.find("</post>").unwrap();
@@ -143,7 +143,7 @@ fn a_source_that_cannot_be_used_is_3_and_nothing_is_written() {
 }
 
 #[test]
-fn a_missing_file_or_an_unwritable_report_is_told_before_a_data_directory_is_created() {
+fn a_missing_file_or_an_unwritable_report_fails_before_a_data_directory_is_created() {
     let directory = tempfile::tempdir().unwrap();
     let [data, dump, missing, report] =
         ["data", "dump.xml", "none.xml", "no/report.json"].map(|name| directory.path().join(name));
@@ -164,7 +164,7 @@ fn a_missing_file_or_an_unwritable_report_is_told_before_a_data_directory_is_cre
 
 /// Everything else would be shown, and no message would say why it is missing.
 #[test]
-fn a_source_that_has_only_a_part_is_imported_and_is_1() {
+fn an_incomplete_source_is_imported_and_exits_with_1() {
     let directory = tempfile::tempdir().unwrap();
     let [first, last, data] = ["first.json", "last.json", "data"].map(|name| directory.path().join(name));
     let page = |id: &str, more: bool| {
@@ -316,7 +316,7 @@ fn two_sites_are_told_apart_by_name_and_refused_without() {
 }
 
 #[test]
-fn a_data_directory_in_use_is_3() {
+fn a_data_directory_in_use_exits_with_3() {
     let directory = tempfile::tempdir().unwrap();
     let (file, data) = (directory.path().join("dump.xml"), directory.path().join("data"));
     fs::write(&file, DISQUS).unwrap();

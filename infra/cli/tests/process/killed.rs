@@ -74,7 +74,7 @@ async fn write(actor: Actor, number: u64, answers: Arc<Mutex<Answers>>) -> Optio
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_a_kill_everything_answered_is_stored_and_the_table_in_order() {
+async fn after_a_kill_everything_acknowledged_is_stored_and_the_table_in_order() {
     let data_dir = tempfile::tempdir().unwrap();
     let answers = Arc::<Mutex<Answers>>::default();
     for round in 0..count("KILLS", KILLS) {
@@ -137,7 +137,7 @@ pub(crate) fn files(folder: PathBuf, extension: &str) -> Vec<PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn mails_webhooks_names_and_counts_follow_from_everything_answered_before_a_kill() {
+async fn emails_webhooks_names_and_counts_follow_from_everything_acknowledged_before_a_kill() {
     const MEMBERS: u64 = 12;
     let data_dir = tempfile::tempdir().unwrap();
     let receiver = Receiver::start().await;

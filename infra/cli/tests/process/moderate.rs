@@ -136,7 +136,7 @@ async fn a_moderator_gets_the_page_of_a_deployed_stack_with_a_token_of_its_secre
 }
 
 #[tokio::test]
-async fn what_goes_wrong_says_what_to_do_next() {
+async fn every_failure_suggests_the_next_step() {
     let error =
         |code: &str| format!("<ErrorResponse><Error><Code>{code}</Code><Message>No.</Message></Error></ErrorResponse>");
     let jwks = stack(&[("Output", "ApiUrl", API), ("Parameter", "JwksUrl", "https://id.example.org/keys")]);

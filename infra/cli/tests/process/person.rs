@@ -195,7 +195,7 @@ async fn write_until_gone(member: Actor, moderator: Actor, parent: u64, written:
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_killed_service_holds_of_a_member_is_erased_and_never_comes_back() {
+async fn data_of_a_member_in_a_killed_service_is_erased_and_never_restored() {
     const WRITERS: usize = 6;
     const COMMENTS: usize = 40;
     let directory = tempfile::tempdir().unwrap();
@@ -270,7 +270,7 @@ async fn a_rejected_reply_goes_with_the_erased_comment_above_it_and_takes_what_i
 }
 
 #[test]
-fn what_is_known_of_a_person_goes_to_standard_output_or_to_a_file() {
+fn the_data_of_a_person_goes_to_standard_output_or_to_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let (data, file) = (directory.path().join("data"), directory.path().join("ada.jsonl"));
     import(&dump("ada-1"), &[], &data);
@@ -372,7 +372,7 @@ fn another_salt_than_that_of_the_data_directory_is_refused_by_every_command() {
 }
 
 #[test]
-fn wrong_usage_is_2_and_names_the_mistake() {
+fn wrong_usage_exits_with_2_and_names_the_mistake() {
     for (words, named) in [
         (&["person"] as &[&str], "erase"),
         (&["person", "erase"], "--user"),
@@ -394,7 +394,7 @@ fn wrong_usage_is_2_and_names_the_mistake() {
 }
 
 #[test]
-fn what_cannot_be_used_is_3() {
+fn an_unusable_table_or_directory_exits_with_3() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     let none = erase(&["--user", "7"], &data);
@@ -445,7 +445,7 @@ fn a_deployed_table_is_used_with_the_settings_of_the_service() {
 }
 
 #[test]
-fn the_receipt_may_go_to_a_file_and_an_address_that_cannot_be_written_is_told_before_anything_is_gone() {
+fn the_receipt_may_go_to_a_file_and_an_unwritable_path_fails_before_anything_is_erased() {
     let directory = tempfile::tempdir().unwrap();
     let (data, out) = (directory.path().join("data"), directory.path().join("receipt.json"));
     import(&dump("ada-1"), &[], &data);

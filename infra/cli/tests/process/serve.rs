@@ -158,7 +158,7 @@ fn the_first_start_fixes_the_salt_and_the_seed() {
 }
 
 #[test]
-fn a_taken_port_is_1_and_data_that_cannot_be_used_3() {
+fn a_taken_port_exits_with_1_and_unusable_data_with_3() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let taken = TcpListener::bind(taken).unwrap();

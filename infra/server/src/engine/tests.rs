@@ -159,7 +159,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn what_is_put_can_be_read_by_key_and_by_index() {
+async fn an_item_can_be_read_by_key_and_by_index() {
     let client = engine().client();
     put(&client, "a", 2).await;
     put(&client, "b", 1).await;
@@ -451,7 +451,7 @@ async fn left(path: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn records_that_nobody_handled_are_there_after_the_process_ended() {
+async fn unhandled_records_are_kept_after_the_process_ended() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table.db");
     let engine = Engine::open(&path).unwrap();

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_is_no_proxy_is_the_client_whatever_it_says() {
+    fn a_peer_that_is_not_a_proxy_is_the_client_whatever_it_sends() {
         for peer in ["203.0.113.9", "::ffff:203.0.113.9"] {
             assert_eq!(client("127.0.0.1", peer, &["198.51.100.1"]), "203.0.113.9");
         }

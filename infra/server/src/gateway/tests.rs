@@ -172,7 +172,7 @@ async fn a_body_over_10_mb_and_an_event_over_6_mb_are_refused() {
 }
 
 #[tokio::test]
-async fn an_answer_over_6_mb_fails() {
+async fn a_response_over_6_mb_fails() {
     let gateway = gateway(async |request| {
         let size: usize = request.path_parameters().first("id").unwrap_or_default().parse()?;
         Ok(Response::new(Body::from("a".repeat(size))))

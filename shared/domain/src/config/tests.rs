@@ -224,7 +224,7 @@ fn an_address_that_cannot_be_right_stops_the_start() {
 }
 
 #[test]
-fn a_value_that_is_no_utf_8_stops_the_start() {
+fn a_value_that_is_not_utf_8_stops_the_start() {
     let broken = String::from_utf8_lossy(b"caf\xe9, casino").into_owned();
     let error = with_all(&[("SVC_SPAM_DENY", &broken)]).unwrap_err().to_string();
     assert_eq!(error, "SVC_SPAM_DENY=\"caf\u{FFFD}, casino\": expected text in UTF-8");
@@ -318,7 +318,7 @@ const MAIL: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn mail_needs_a_sender_a_base_of_links_and_the_addresses_of_pages() {
+fn email_needs_a_sender_a_base_of_links_and_the_addresses_of_pages() {
     let mail = with_all(&MAIL).unwrap().mail.unwrap();
     assert_eq!(
         (mail.site_name.as_str(), mail.wait, mail.moderators.len()),
@@ -363,7 +363,7 @@ fn a_secret_that_is_kept_in_aws_is_named() {
 }
 
 #[test]
-fn settings_of_mail_that_are_not_valid_stop_the_start() {
+fn invalid_settings_of_email_stop_the_start() {
     let too_many: Vec<_> = (0..=MAX_DIGESTS).map(|number| format!("mods{number}@example.org")).collect();
     let too_many = too_many.join(",");
     for (name, value) in [
@@ -475,7 +475,7 @@ fn sign_in_needs_a_sender_a_base_of_links_a_list_of_origins_and_a_seed() {
 }
 
 #[test]
-fn other_functions_sign_nothing_and_send_no_mails() {
+fn other_functions_sign_nothing_and_send_no_emails() {
     let others = SIGN_IN.into_iter().filter(|(name, _)| !["SVC_SIGN_IN_SEED", "SVC_MAIL_FROM"].contains(name));
     let config = with_all(&others.collect::<Vec<_>>()).unwrap();
     assert!(config.sign_in.unwrap().seed.is_none() && config.mail.is_none());

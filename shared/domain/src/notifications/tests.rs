@@ -108,7 +108,7 @@ fn comments_that_arrive_while_an_email_is_sent_go_with_the_next_one() {
 }
 
 #[test]
-fn waits_grow_and_a_day_has_at_most_ten_mails() {
+fn waits_grow_and_a_day_has_at_most_ten_emails() {
     let (mut state, mut now, mut mails) = (on(), NOW, Vec::new());
     for id in 0..100 {
         notify(&mut state, id, now);
@@ -224,7 +224,7 @@ fn an_address_gets_one_confirmation_a_day_and_three_a_week_of_which_a_network_ca
 }
 
 #[test]
-fn who_asks_after_a_stranger_gets_the_next_confirmation_however_often_the_stranger_asks() {
+fn the_next_confirmation_is_the_owners_however_often_a_stranger_asks() {
     let mut state = asked("stranger");
     state.ask(asker("ada", "elsewhere"), NOW, WAIT);
     let mut sent = Vec::new();
@@ -274,7 +274,7 @@ fn a_confirmation_covers_the_visitor_who_asked_and_no_other() {
 }
 
 #[test]
-fn a_visitor_who_was_confirmed_asks_no_second_time() {
+fn a_confirmed_visitor_needs_no_second_confirmation() {
     let ada = Asker::of(&guest("ada"));
     let mut state = asked("ada");
     state.confirm(&ada, NOW, WAIT);
@@ -295,7 +295,7 @@ fn a_member_claims_one_address_at_a_time() {
 }
 
 #[test]
-fn what_gathers_before_the_confirmation_goes_after_it() {
+fn notices_from_before_the_confirmation_are_sent_after_it() {
     let mut state = asked("ada");
     assert_eq!(answer(&mut state, "ada", 1, NOW), Notified::Added);
     assert_eq!(answer(&mut state, "ada", 1, NOW), Notified::Waiting);
@@ -307,7 +307,7 @@ fn what_gathers_before_the_confirmation_goes_after_it() {
 }
 
 #[test]
-fn what_gathers_goes_although_it_is_not_known_what_became_of_the_confirmation() {
+fn notices_are_sent_although_the_result_of_the_confirmation_is_unknown() {
     let claimed = || Asker::new("ada".to_owned(), address(false), "home".to_owned(), None);
     for by_its_link in [false, true] {
         let mut state = NotificationState::default();
@@ -335,7 +335,7 @@ fn a_confirmation_that_is_sent_again_has_the_same_name_and_is_sent_twice_at_most
 }
 
 #[test]
-fn what_was_left_out_because_its_text_waits_is_mailed_once_it_is_accepted() {
+fn a_comment_left_out_because_its_text_waits_is_mailed_once_it_is_accepted() {
     let accept = |state: &mut NotificationState, now| {
         let reasons = [Reason::Reply { subscribed: true }];
         state.notify_accepted(CommentId(1), &reasons, "thread", now, WAIT)
@@ -363,7 +363,7 @@ fn what_was_left_out_because_its_text_waits_is_mailed_once_it_is_accepted() {
 }
 
 #[test]
-fn of_more_than_a_hundred_that_are_left_out_the_newest_are_mailed_once_they_are_accepted() {
+fn the_newest_hundred_that_were_left_out_are_mailed_once_they_are_accepted() {
     let accept = |state: &mut NotificationState, id: u64, now: Timestamp| {
         let reasons = [Reason::Reply { subscribed: true }];
         state.notify_accepted(CommentId(id), &reasons, "thread", now, WAIT)
@@ -382,7 +382,7 @@ fn of_more_than_a_hundred_that_are_left_out_the_newest_are_mailed_once_they_are_
 }
 
 #[test]
-fn nobody_of_its_network_displaces_an_asker_whose_confirmation_is_being_sent() {
+fn an_asker_whose_confirmation_is_being_sent_is_not_displaced_by_its_network() {
     let mut state = asked("ada");
     assert!(matches!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Confirm(_))));
     state.ask(asker("bob", "home"), NOW + MINUTE, WAIT);
@@ -427,7 +427,7 @@ fn a_stopped_recipient_is_turned_on_by_its_member_alone() {
 }
 
 #[test]
-fn what_stops_the_address_stops_who_has_not_chosen_since() {
+fn unsubscribing_the_address_stops_members_who_have_not_chosen_since() {
     let (mut owner, mut member) = (on(), on());
     owner.stop(NOW, None);
     assert!(
@@ -443,7 +443,7 @@ fn what_stops_the_address_stops_who_has_not_chosen_since() {
 }
 
 #[test]
-fn what_a_member_has_confirmed_stays_known_after_stopping_and_not_after_choosing_to_be_forgotten() {
+fn a_confirmed_address_is_remembered_after_unsubscribing_but_not_after_deleting_it() {
     let mut state = on();
     state.stop(NOW, Some("ada".to_owned()));
     state.stop(NOW, None);

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn a_network_that_the_address_signed_in_from_has_six_codes_of_its_own() {
+    fn a_network_that_the_address_signed_in_from_has_six_separate_codes() {
         let mut inbox = Inbox::default();
         for (n, network) in (0..).zip(["a", "b", "c"]) {
             assert!(ask(&mut inbox, &stranger(network), n));
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_is_kept_no_longer_than_a_day() {
+    fn codes_are_kept_no_longer_than_a_day() {
         let mut inbox = Inbox::default();
         assert!(ask(&mut inbox, &stranger("a"), 0) && ask(&mut inbox, &stranger("b"), DAY));
         assert_eq!((inbox.flows.len(), inbox.codes.len()), (1, 1));

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_knows_the_last_eight_networks_that_it_signed_in_from() {
+    fn an_account_remembers_the_last_eight_networks_that_it_signed_in_from() {
         let mut sessions = Sessions::default();
         for network in 0..9_u64 {
             sessions.begin(EPOCH, network, &network.to_string(), at(0));

@@ -507,7 +507,7 @@ async fn after_keys_are_fetched_at_start_the_first_request_does_not_wait() {
 }
 
 #[tokio::test]
-async fn an_unknown_key_is_asked_for_at_most_once_a_minute() {
+async fn an_unknown_key_is_requested_at_most_once_a_minute() {
     let (old, new) = (Pair::ec(), Pair::ec());
     let server = Loopback::start(key_set(&[old.jwk("old")])).await;
     let keys = provider(&server);
@@ -549,7 +549,7 @@ async fn a_failing_provider_is_left_alone_for_a_minute_and_old_keys_stay() {
 }
 
 #[tokio::test]
-async fn without_any_keys_the_provider_is_asked_again_within_seconds() {
+async fn without_any_keys_the_provider_is_queried_again_within_seconds() {
     let pair = Pair::ec();
     let server = Loopback::start("").await;
     server.set(500, "");
