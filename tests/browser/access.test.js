@@ -6,7 +6,7 @@ import { article, choose, dialogCloses, newRecord, openMenu, stickingOut, token,
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
-/** What axe finds in the widget. @param {import('playwright-core').Page} page */
+/** The findings of axe in the widget. @param {import('playwright-core').Page} page */
 async function violations(page) {
   await page.addScriptTag({ path: AXE })
   const found = await page.evaluate(() => /** @type {any} */ (window).axe.run('comment-thread', { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }))
@@ -16,9 +16,9 @@ async function violations(page) {
 const BODY = 'Some `code`, [a link](https://example.org), ![a picture](https://example.org/x.png)\n\n> quoted\n\n```\nfn main() {}\n```'
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-  test(`axe finds nothing in ${colorScheme} colours: list, editor, reply, dialog, preview, notices`, async (t) => {
+  test(`axe finds nothing in ${colorScheme} colors: list, editor, reply, dialog, preview, notices`, async (t) => {
     const record = newRecord()
-    // What fades in has less contrast until it is there.
+    // Elements that fade in have less contrast at first.
     const context = { colorScheme, reducedMotion: /** @type {const} */ ('reduce') }
     const { id } = await w.service.comment(record, BODY)
     await w.service.comment(record, BODY, { parent: id, who: null })

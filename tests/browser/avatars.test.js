@@ -25,7 +25,7 @@ const withAvatar = (avatar, asked) => async (/** @type {Page} */ page) => {
       const response = await route.fetch()
       await route.fulfill({ response, body: (await response.text()).replace(/"avatar":"[^"]*"/g, `"avatar":"${avatar}"`) })
     } catch {
-      // The test was over before the answer came.
+      // The test ended before the response.
     }
   })
 }
@@ -33,10 +33,10 @@ const withAvatar = (avatar, asked) => async (/** @type {Page} */ page) => {
 /** @param {Page} page */
 const letters = (page) => page.locator('article .avatar').allTextContents()
 
-/** Pictures that the service has stored for no one in particular. */
+/** Generic pictures that the service has stored. */
 const GENERIC = ['', `${BASE}?d=mp`, 'https://www.gravatar.com/avatar?d=mp', 'https://secure.gravatar.com/avatar/?s=80&d=mp', 'http://gravatar.com/avatar/?d=mm&f=y']
 for (const avatar of GENERIC) {
-  test(`who has the picture “${avatar}” has initials, and nothing is requested`, async (t) => {
+  test(`a person with the picture “${avatar}” has initials, and nothing is requested`, async (t) => {
     const record = newRecord()
     await w.service.comment(record, 'Hello.', { who: token(90, 'Ada Lovelace') })
     /** @type {string[]} */
@@ -57,7 +57,7 @@ for (const [avatar, address] of [
   [`https://secure.gravatar.com/avatar/${HASH}?default=mm`, `https://secure.gravatar.com/avatar/${HASH}?default=404`],
   [`${BASE}${HASH}?d=identicon`, `${BASE}${HASH}?d=identicon`],
 ]) {
-  test(`the Gravatar ${avatar.slice(8).replace(HASH, 'HASH')} is asked for as ${address.split('?')[1]}, and who has none has initials`, async (t) => {
+  test(`the Gravatar ${avatar.slice(8).replace(HASH, 'HASH')} is requested as ${address.split('?')[1]}, and people without one have initials`, async (t) => {
     const record = newRecord()
     await w.service.comment(record, 'Hello.', { who: token(90, 'Ada Lovelace') })
     /** @type {string[]} */
@@ -69,7 +69,7 @@ for (const [avatar, address] of [
   })
 }
 
-test('a Gravatar that there is shows, and so does any other picture', async (t) => {
+test('an existing Gravatar shows, and so does any other picture', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.', { who: token(92, 'Cem', { picture: 'https://example.org/avatar/?d=mp' }) })
   const guest = await w.service.comment(record, 'Hello.', { who: null })
@@ -80,7 +80,7 @@ test('a Gravatar that there is shows, and so does any other picture', async (t) 
   await page.waitForFunction((id) => /** @type {HTMLImageElement} */ (document.querySelector('comment-thread')?.shadowRoot?.querySelector(`#comment-${id} img`))?.naturalWidth, guest.id)
 })
 
-test('moderators see initials too, and ask for no generic picture', async (t) => {
+test('moderators see initials too, and no generic picture is requested', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'A word to report.', { who: token(93, 'Dora Maar') })
   /** @type {string[]} */

@@ -24,7 +24,7 @@ const actionsOf = async (who) => (await logOf(who)).map(({ action }) => action)
 /** @param {{ method: string, path: string }[]} sent */
 const bansIn = (sent) => sent.filter(({ method }) => method === 'PUT').map(({ path }) => path)
 
-test('a network is blocked from the card of a guest, and what its guests wrote lately goes with it', async (t) => {
+test('a network is blocked from the card of a guest, and its guests’ recent comments are rejected with it', async (t) => {
   await emptyQueue()
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const [spam, other] = [network(), network()]
@@ -49,7 +49,7 @@ test('a network is blocked from the card of a guest, and what its guests wrote l
   assert.equal((await w.service.commentFrom(other, record, 'Still here')).code, undefined)
 })
 
-test('comments that a ban rejects do not come back while the service is at it', async (t) => {
+test('comments that a ban rejects stay away while the service rejects them', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const spam = network()
@@ -73,7 +73,7 @@ test('comments that a ban rejects do not come back while the service is at it', 
   assert.deepEqual(await texts(page), ['Of a member'])
 })
 
-test('what the service rejects while further writers are being banned leaves the queue with the rest', async (t) => {
+test('comments that the service rejects while further writers are being banned leave the queue with the rest', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const [first, second] = [network(), network()]
@@ -105,7 +105,7 @@ test('what the service rejects while further writers are being banned leaves the
   assert.deepEqual(await texts(page), ['Of a member'])
 })
 
-test('among all, what a ban rejects says so, and the card keeps the focus', async (t) => {
+test('among all, comments that a ban rejects say so, and the card keeps the focus', async (t) => {
   await emptyQueue()
   const [grace, mallory] = [moderator('Grace'), member('Mallory')]
   const record = newRecord()
@@ -124,7 +124,7 @@ test('among all, what a ban rejects says so, and the card keeps the focus', asyn
   await until(() => actionsOf(grace), ({ length }) => length === 3)
 })
 
-test('a selection bans its writers, each network once, and the next dialog remembers what became of comments', async (t) => {
+test('a selection bans its writers, each network once, and the next dialog remembers the choice for their comments', async (t) => {
   await emptyQueue()
   const [grace, mallory] = [moderator('Grace'), member('Mallory')]
   const record = newRecord()
@@ -148,7 +148,7 @@ test('a selection bans its writers, each network once, and the next dialog remem
   assert.equal(await page.getByRole('radio', { name: 'Reject all pending' }).isChecked(), true)
 })
 
-test('a ban that is refused stays in its dialog, and the next press goes on with whom it has left', async (t) => {
+test('a ban that is refused stays in its dialog, and the next press continues with the remaining writers', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()

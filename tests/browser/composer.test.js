@@ -13,7 +13,7 @@ const form = (/** @type {Page} */ page) => page.locator('form')
 const toast = (/** @type {Page} */ page) => page.locator('[part~=toast]')
 const heightOf = async (/** @type {Page} */ page) => (await form(page).boundingBox())?.height ?? 0
 
-/** Changes the first answer. @param {(page: any) => void} change */
+/** Changes the first response. @param {(page: any) => void} change */
 const answering = (change) => (/** @type {Page} */ page) =>
   page.route(/\/comments\?/, async (route) => {
     const response = await route.fetch()
@@ -78,7 +78,7 @@ test('a toast stays while the pointer is on it', async (t) => {
   await toast(page).waitFor({ state: 'hidden' })
 })
 
-test('offline the text is kept and says so, and the connection’s return is told without sending', async (t) => {
+test('offline the text is kept with a notice, and a notice of the connection’s return sends nothing', async (t) => {
   const { page, context } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await field(page).fill('Not lost.')
   await page.getByRole('button', { name: 'Bold' }).waitFor()
@@ -120,7 +120,7 @@ test('without a way to sign in a toast and one warning say what the host can do'
   assert.equal(await toast(host.page).isVisible(), false)
 })
 
-test('a token that is refused at the start is told, and guests may still write', async (t) => {
+test('a token that is refused at the start has a notice, and guests may still write', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: `${w.service.ada}x` })
   const notice = page.locator('[part~=notice]')
   await notice.getByText('Your session has ended').waitFor()
@@ -145,7 +145,7 @@ test('a session that ends while one writes leaves the text, with the guests’ f
   assert.equal(await field(page).inputValue(), 'Still me.')
   await field(page).focus()
   await page.getByLabel('Your name').waitFor()
-  // Who signs in again has it too.
+  // The text is there after signing in again, too.
   await page.locator('comment-thread').evaluate((element, auth) => Object.assign(element, { auth }), token(7, 'Ada Lovelace', { jti: 'again' }))
   await page.locator('[part~=notice]').waitFor({ state: 'detached' })
   assert.equal(await field(page).inputValue(), 'Still me.')
@@ -161,7 +161,7 @@ test('guests read what is optional and what is not published', async (t) => {
   assert.match((await optional.page.locator('.names label').nth(1).textContent()) ?? '', /^Your e-mail address · optional, not published$/)
 })
 
-test('what was sent is no longer a draft, but what another tab has written since is', async (t) => {
+test('a sent text is no longer a draft, but text that another tab has written since is', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
   const post = page.getByRole('button', { name: 'Post comment' })
@@ -220,7 +220,7 @@ test('an upload shows its progress and can be taken back, and sending waits for 
   assert.equal(await page.locator('article .body img').count(), 1)
 })
 
-test('a mention offers who has written in the thread first, at the caret', async (t) => {
+test('a mention offers the thread’s writers first, at the caret', async (t) => {
   const record = newRecord()
   await w.service.call('GET', 'ui', token(61, 'Quentin A'))
   await w.service.comment(record, 'Hello.', { who: token(62, 'Quentin Z') })
@@ -234,7 +234,7 @@ test('a mention offers who has written in the thread first, at the caret', async
   assert.ok((list?.x ?? 0) > (text?.x ?? 0) + 80 && (list?.y ?? 0) < (text?.y ?? 0) + 60, JSON.stringify({ list, text }))
 })
 
-test('a guest is offered who has written in the thread, without a request', async (t) => {
+test('a guest is offered the thread’s writers, without a request', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.', { who: w.service.bob })
   const { page } = await w.open(t, { record })

@@ -27,7 +27,7 @@ async function visit(t, service, options) {
 }
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-  test(`axe finds nothing in ${colorScheme} colours, and nothing is wider than a phone`, async (t) => {
+  test(`axe finds nothing in ${colorScheme} colors, and nothing is wider than a phone`, async (t) => {
     const { page, refused } = await visit(t, w.service, { colorScheme, viewport: { width: 320, height: 800 } })
     await page.addScriptTag({ path: AXE })
     const found = await page.evaluate(() => /** @type {any} */ (window).axe.run(document))
@@ -77,7 +77,7 @@ test('where readers sign in by a code, a guest does', async (t) => {
   await isVisitor(page, 'Demi')
 })
 
-test('where guests may write, whoever opens the page is one', async (t) => {
+test('where guests may write, visitors of the page are guests', async (t) => {
   const service = await Service.start({ SVC_ALLOW_GUESTS: 'true' })
   t.after(() => service.stop())
   const { page } = await visit(t, service)

@@ -8,7 +8,7 @@ const w = world({ SVC_MEDIA_MAX_BYTES: '2097152' })
 
 /** @typedef {{ plain?: string, html?: string, name?: string }} Content beside a picture */
 
-/** What programs put on the clipboard beside a picture of the same. @type {Record<string, Content>} */
+/** Content that programs put on the clipboard with a picture of it. @type {Record<string, Content>} */
 const TEXTS = {
   'cells of a spreadsheet': { plain: '1\t2\r\n3\t4', html: '<table><tr><td>1<td>2<tr><td>3<td>4</table>' },
   'a paragraph of a word processor': { plain: 'Dear all,', html: '<p class="MsoNormal"><span>Dear all,</span></p><img src="file:///clip_image001.png">' },
@@ -115,7 +115,7 @@ for (const lang of ['en', 'de', 'ar', 'ja']) {
   })
 }
 
-test('a photo that the service or the gateway refuses is told with the limit too', async (t) => {
+test('a photo that the service or the gateway refuses has a message with the limit too', async (t) => {
   const { page } = await compose(t)
   const answers = [{ message: 'The file is too large.', code: 'payload_too_large', errors: {} }, { message: 'Request Entity Too Large' }]
   for (const json of answers) {

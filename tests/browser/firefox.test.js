@@ -28,7 +28,7 @@ after(async () => {
 })
 
 /**
- * A page with a thread, in a context of its own.
+ * A page with a thread, in a separate context.
  * @param {import('node:test').TestContext} t
  * @param {{ record: string, who?: string, head?: string }} options
  */
@@ -42,7 +42,7 @@ async function open(t, { record, who, head = '' }) {
   )
 }
 
-/** A page in a context of its own, on which no script may fail. @param {import('node:test').TestContext} t @param {string} url */
+/** A page in a separate context, on which no script may fail. @param {import('node:test').TestContext} t @param {string} url */
 async function visit(t, url) {
   const context = await browser.createBrowserContext()
   const page = await context.newPage()
@@ -77,7 +77,7 @@ async function showing(page, expected) {
 }
 
 /**
- * Clicks what has this name: the last one of those that are shown, as what was opened last stands lowest.
+ * Clicks what has this name: the last one of those that are shown, because the one opened last is lowest.
  * @param {Page} page @param {string} name
  */
 async function click(page, name) {
@@ -100,7 +100,7 @@ async function chord(page, key) {
   await page.keyboard.up('Control')
 }
 
-/** What axe finds in our element. @param {Page} page @param {string} element */
+/** The findings of axe in our element. @param {Page} page @param {string} element */
 async function violations(page, element) {
   await page.evaluate(AXE)
   return page.evaluate(async (element) => {
@@ -120,7 +120,7 @@ test('in Firefox a thread is read, and a comment is written', async (t) => {
   await showing(page, ['<p>From <strong>Firefox</strong>.</p>', '<p>Hello, <strong>world</strong>.</p>'])
 })
 
-test('in Firefox what a tool and Enter insert is undone step by step', async (t) => {
+test('in Firefox text that a tool and Enter insert is undone step by step', async (t) => {
   const page = await open(t, { record: newRecord(), who: service.ada })
   const text = await page.waitForSelector('>>> textarea')
   const value = () => page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.value)
@@ -162,7 +162,7 @@ test('in Firefox a guest edits an own comment, and deletes it after a reload', a
   await showing(page, [])
 })
 
-test('in Firefox a comment is written and answered by keyboard alone', async (t) => {
+test('in Firefox a comment and a reply are written by keyboard alone', async (t) => {
   const record = newRecord()
   await service.comment(record, 'First.', { who: service.bob })
   const page = await open(t, { record, who: service.ada })
@@ -204,7 +204,7 @@ test('in Firefox text with a picture of it is pasted as text, and a picture alon
       const clipboardData = new DataTransfer()
       for (const [type, text] of Object.entries(texts)) clipboardData.setData(type, text)
       clipboardData.items.add(new File([picture], 'image.png', { type: 'image/png' }))
-      // An event that scripts make has a clipboard of its own there.
+      // There, an event made by a script has a separate clipboard.
       const event = Object.defineProperty(new Event('paste', { bubbles: true, cancelable: true }), 'clipboardData', { value: clipboardData })
       return !document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.dispatchEvent(event)
     }, texts)
@@ -215,7 +215,7 @@ test('in Firefox text with a picture of it is pasted as text, and a picture alon
 })
 
 for (const [name, colours] of Object.entries({ white: '#111 on #fff', black: '#eee on #111' })) {
-  test(`in Firefox axe finds nothing on a ${name} page that says nothing of its colour scheme`, async (t) => {
+  test(`in Firefox axe finds nothing on a ${name} page without a color scheme`, async (t) => {
     const record = newRecord()
     const { id } = await service.comment(record, 'Some `code`, https://example.org and\n\n> a quote')
     await service.comment(record, 'A reply.', { who: service.bob, parent: id })
@@ -224,13 +224,13 @@ for (const [name, colours] of Object.entries({ white: '#111 on #fff', black: '#e
     await page.waitForSelector('>>> .replies article')
     await click(page, 'Reply')
     await page.waitForSelector('>>> article textarea')
-    // What fades in has less contrast until it is there.
+    // Elements that fade in have less contrast at first.
     await page.evaluate(() => Promise.allSettled(document.getAnimations().map((animation) => animation.finished)))
     assert.deepEqual(await violations(page, 'comment-thread'), [])
   })
 }
 
-test('in Firefox a moderator approves what waits by a key, and everybody sees it', async (t) => {
+test('in Firefox a moderator approves a pending comment by a key, and everyone sees it', async (t) => {
   const record = newRecord()
   await service.comment(record, 'A casino by the sea.', { who: service.bob })
   const page = await visit(t, `${service.api}/moderate#token=${service.moderator}`)

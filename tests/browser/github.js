@@ -7,7 +7,7 @@ import { LocalServer } from './world.js'
 const CLIENT = { client_id: 'a client', client_secret: 'only for tests' }
 
 export class GitHub extends LocalServer {
-  /** Who is signed in there. */
+  /** The user who is signed in there. */
   user = { id: 7, login: 'octo-ada', avatar_url: 'https://avatars.github.example/7' }
   /** Whether it fails once the reader is on the way back. */
   isDown = false

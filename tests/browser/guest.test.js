@@ -49,7 +49,7 @@ test('a guest’s key is made when the first comment is sent, and goes with all 
 /** @type {ReturnType<typeof keys>} */
 let seen = []
 
-test('a guest whose comment was approved reads so at that comment once, and nobody else does', async (t) => {
+test('a guest whose comment was approved is notified at that comment once, and no one else is', async (t) => {
   const record = newRecord()
   const { page } = await held.open(t, { record })
   const id = await write(page, 'May I?')

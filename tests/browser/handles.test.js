@@ -9,7 +9,7 @@ import { handleOf, typedAt } from '../../functions/ui/embed/writer/handles.js'
 /** @type {{ handles: [string, string | null][], mentions: [string, string | null][] }} */
 const { handles, mentions } = JSON.parse(readFileSync(new URL('../mentions.json', import.meta.url), 'utf8'))
 
-test('the widget knows the handle of every name', () => {
+test('the widget computes the handle of every name', () => {
   for (const [name, handle] of handles) assert.equal(handleOf(name), handle ?? '', name)
   assert.equal(handleOf('李'.repeat(60)), '李'.repeat(50))
 })
@@ -21,7 +21,7 @@ test('a mention is offered where the service accepts it', () => {
   }
 })
 
-test('where a mention is typed is found in time that grows as the text does', () => {
+test('the place of a mention is found in time that grows with the text', () => {
   const length = 10_000
   for (const unit of ['\u200b', 'e\u0301', '\u0301', '[', '[a](', '[a](b', '![', '(', '`', '`a``', '@', '@a', 'a@', 'http://', '~~~\n', '<!', '@李', '_']) {
     for (const start of ['', 'http://a', '[', '> ', '@', '`']) {

@@ -16,7 +16,7 @@ test('a page that changes the record without a reload shows the other thread', a
   assert.deepEqual(errors, [])
 })
 
-test('of two changes in a row the last one counts, however slow the first answer is', async (t) => {
+test('the last of two changes in a row counts, however slow the first response is', async (t) => {
   const [one, two] = [newRecord(), newRecord()]
   await w.service.comment(one, 'In one.')
   await w.service.comment(two, 'In two.')
@@ -115,14 +115,14 @@ test('the module may be loaded twice', async (t) => {
   assert.deepEqual(errors, [])
 })
 
-test('what the element holds is hidden at once when the record changes, also before the thread has come near', async (t) => {
+test('the content of the element is hidden at once when the record changes, also before the thread has come near', async (t) => {
   const [one, two] = [newRecord(), newRecord()]
   await w.service.comment(two, 'In two.')
   const html = `<div style="height: 5000px"></div><comment-thread type="posts" record="${one}"><p>Of one.</p></comment-thread>`
   const { page, thread } = await w.open(t, { html })
   const isShown = () => thread.evaluate((element) => !!element.querySelector('p')?.assignedSlot)
   await page.waitForFunction(() => document.querySelector('comment-thread p')?.assignedSlot)
-  // The same record is no other one.
+  // The same record isn't a change.
   await thread.evaluate((element, record) => element.setAttribute('record', record), one)
   assert.ok(await isShown())
   assert.equal(await thread.evaluate((element, record) => {

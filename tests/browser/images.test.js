@@ -7,7 +7,7 @@ const images = new Images()
 before(() => images.start())
 after(() => images.stop())
 
-/** Browsers would tell other sites only the origin without this. */
+/** Without this, browsers would send other sites only the origin. */
 const head = '<meta name="referrer" content="unsafe-url">'
 const MODERN = ''
 const OLDER = 'delete Element.prototype.setHTML'
@@ -27,7 +27,7 @@ const moderate = (t) =>
 const card = (page, text) => page.locator('article', { hasText: text })
 
 for (const [how, init] of Object.entries({ 'setHTML': MODERN, 'its own allow-list': OLDER })) {
-  test(`the widget tells no server of images which page is read, with ${how}`, async (t) => {
+  test(`the widget doesn’t reveal the page to servers of images, with ${how}`, async (t) => {
     const from = `/${newRecord()}`
     const picture = (/** @type {string} */ name) => `![x](${images.url}${from}/${name}.png)`
     const zelda = token(40, 'Zelda', { picture: `${images.url}${from}/avatar.png` })
@@ -51,7 +51,7 @@ for (const [how, init] of Object.entries({ 'setHTML': MODERN, 'its own allow-lis
   })
 }
 
-test('the moderators’ page tells no server of images where it is', async (t) => {
+test('the moderators’ page doesn’t reveal its address to servers of images', async (t) => {
   const from = `/${newRecord()}`
   const yara = token(41, 'Yara', { picture: `${images.url}${from}/avatar.png` })
   const record = newRecord()

@@ -6,7 +6,7 @@ import { article, becoming, deleteComment, isVisitor, newRecord, token, world } 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
-/** What axe finds in the widget. @param {import('playwright-core').Page} page */
+/** The findings of axe in the widget. @param {import('playwright-core').Page} page */
 async function violations(page) {
   await page.addScriptTag({ path: AXE })
   const found = await page.evaluate(() => /** @type {any} */ (window).axe.run('comment-thread', { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }))
@@ -29,7 +29,7 @@ const changed = (change) => (/** @type {import('playwright-core').Page} */ page)
     await route.fulfill({ response, json })
   })
 
-/** The body of a comment in a thread of its own. @param {import('node:test').TestContext} t @param {string} text @param {string} [init] */
+/** The body of a comment in a separate thread. @param {import('node:test').TestContext} t @param {string} text @param {string} [init] */
 async function shown(t, text, init) {
   const record = newRecord()
   const { id } = await w.service.comment(record, text)
@@ -39,7 +39,7 @@ async function shown(t, text, init) {
 
 const GROUNDS = { white: '#111 on #fff', cream: '#3a2e24 on #fbf6ea', black: '#eee on #111', blue: '#fff on #002b5c', grey: '#666 on #fff', 'light grey': '#aaa on #222' }
 for (const [name, colours] of Object.entries(GROUNDS)) {
-  test(`axe finds nothing on a ${name} page that says nothing of its colour scheme: ${colours}`, async (t) => {
+  test(`axe finds nothing on a ${name} page without a color scheme: ${colours}`, async (t) => {
     const [text, ground] = colours.split(' on ')
     const record = newRecord()
     const [first] = await branch(record, 5)
@@ -62,7 +62,7 @@ for (const [name, colours] of Object.entries(GROUNDS)) {
   })
 }
 
-test('the theme and custom properties come before the colour that the page has', async (t) => {
+test('the theme and custom properties take precedence over the color of the page', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.')
   const { page, thread } = await w.open(t, { record, head: '<style>body { color: #eee; background: #111 }</style>', context: { reducedMotion: 'reduce' } })
@@ -77,7 +77,7 @@ test('the theme and custom properties come before the colour that the page has',
 })
 
 for (const [theme, colour, ground] of /** @type {const} */ ([['dark', '#111', '#fff'], ['light', '#eee', '#111']])) {
-  test(`a toast has the colours of the theme ${theme} on a page that has others`, async (t) => {
+  test(`a toast has the colors of the theme ${theme} on a page with others`, async (t) => {
     const record = newRecord()
     const { id } = await w.service.comment(record, 'Hello.')
     const head = `<style>body { color: ${colour}; background: ${ground} }</style>`
@@ -93,7 +93,7 @@ for (const [theme, colour, ground] of /** @type {const} */ ([['dark', '#111', '#
   })
 }
 
-test('forced colours keep the edges of what has a ground alone', async (t) => {
+test('forced colors keep the edges of elements that have only a background', async (t) => {
   const record = newRecord()
   await branch(record, 2)
   const { page } = await w.open(t, { record, context: { forcedColors: 'active' }, prepare: (page) => page.route(/gravatar/, (route) => route.abort()) })
@@ -145,7 +145,7 @@ for (const [how, init] of Object.entries({ setHTML: '', 'its own allow-list': 'd
   })
 }
 
-test('an image links to the whole of it, unless its writer has made another link', async (t) => {
+test('an image links to its full size, unless its writer has made another link', async (t) => {
   const { page, body } = await shown(t, '![A cat](https://example.org/cat.png)\n\n[![linked](https://example.org/dog.png)](https://example.org/page)')
   assert.equal(await page.getByRole('link', { name: 'A cat' }).getAttribute('href'), 'https://example.org/cat.png')
   assert.equal(await body.locator('a').count(), 2)
@@ -153,7 +153,7 @@ test('an image links to the whole of it, unless its writer has made another link
   assert.equal(await body.locator('img').first().getAttribute('referrerpolicy'), 'no-referrer')
 })
 
-test('a line hides and shows the replies to a comment, and a permalink opens what is hidden', async (t) => {
+test('a line hides and shows the replies to a comment, and a permalink opens hidden replies', async (t) => {
   const record = newRecord()
   const [first, second, third] = await branch(record, 3)
   const { page } = await w.open(t, { record, hash: `#comment-${third.id}` })
@@ -180,7 +180,7 @@ test('a comment without shown replies has no line', async (t) => {
 })
 
 for (const [viewport, indents] of /** @type {const} */ ([[900, 2], [400, 1]])) {
-  test(`at ${viewport} pixels replies have ${indents} indents, and from the third level on a link to whom they answer`, async (t) => {
+  test(`at ${viewport} pixels replies have ${indents} indents, and from the third level on a link to the comment they reply to`, async (t) => {
     const record = newRecord()
     const comments = await branch(record, 5)
     const { page } = await w.open(t, { record, context: { viewport: { width: viewport, height: 900 } }, hash: `#comment-${comments[4].id}` })
@@ -194,7 +194,7 @@ for (const [viewport, indents] of /** @type {const} */ ([[900, 2], [400, 1]])) {
   })
 }
 
-test('the heading shows the number of comments, and counts one’s own and the deleted', async (t) => {
+test('the heading shows the number of comments, and follows one’s own new and deleted ones', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, who: w.service.ada, prepare: changed(({ meta }) => (meta.count = 52)) })
   const count = page.locator('[part=count]')
@@ -208,7 +208,7 @@ test('the heading shows the number of comments, and counts one’s own and the d
   assert.equal(await count.textContent(), '52')
 })
 
-test('who returns reads how many of the comments are new', async (t) => {
+test('a returning visitor reads how many of the comments are new', async (t) => {
   const record = newRecord()
   const old = await w.service.comment(record, 'Old.', { who: w.service.bob })
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -225,7 +225,7 @@ test('who returns reads how many of the comments are new', async (t) => {
   assert.equal(await page.locator('.since').textContent(), '')
 })
 
-test('how many comments are new stays when the thread is loaded again, without one’s own', async (t) => {
+test('the number of new comments stays when the thread is loaded again, without one’s own', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Old.', { who: w.service.bob })
   const { page, thread } = await w.open(t, { record })
@@ -242,7 +242,7 @@ test('how many comments are new stays when the thread is loaded again, without o
   assert.match((await page.locator('.since').textContent()) ?? '', /^1 /)
 })
 
-test('who has no picture has initials on a colour of the name', async (t) => {
+test('people without a picture have initials on a color of the name', async (t) => {
   const record = newRecord()
   const picture = ''
   await w.service.comment(record, 'One.', { who: token(80, 'ada  king lovelace', { picture }) })
@@ -261,7 +261,7 @@ test('the foot leads to the feed', async (t) => {
   assert.equal(await page.getByRole('link', { name: 'Feed' }).getAttribute('href'), `${w.service.api}/posts/${record}/feed.atom`)
 })
 
-test('a comment that waits says who sees it, and a rejected one why, instead of what one can do', async (t) => {
+test('a pending comment says who sees it, and a rejected one why, instead of its actions', async (t) => {
   const record = newRecord()
   const waiting = await w.service.comment(record, 'Waiting.')
   const rejected = await w.service.comment(record, 'Rejected.')

@@ -13,7 +13,7 @@ const MAIL = {
 }
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_REQUIRE_EMAIL: 'false', SVC_GUEST_SHOW_GRAVATAR: 'false', ...MAIL })
 
-/** What axe finds. @param {import('playwright-core').Page} page @param {string} place */
+/** The findings of axe. @param {import('playwright-core').Page} page @param {string} place */
 async function violations(page, place) {
   await page.addScriptTag({ path: AXE })
   const found = await page.evaluate((place) => /** @type {any} */ (window).axe.run(place, { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }), place)
@@ -35,7 +35,7 @@ async function mailTo(address) {
 const linkIn = (mail, purpose) => `${w.service.api}/mail/${mail.match(new RegExp(`api.example.org/svc/api/v1/mail/(${purpose.source}[^\\s&"]+)`))?.[1]}`
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-  test(`a guest subscribes with an address and confirms it, in ${colorScheme} colours`, async (t) => {
+  test(`a guest subscribes with an address and confirms it, in ${colorScheme} colors`, async (t) => {
     const address = `zoe-${colorScheme}@example.org`
     const { page, context, errors } = await w.open(t, { record: newRecord(), context: { colorScheme, reducedMotion: 'reduce' } })
     const email = page.getByLabel('Your e-mail address')
@@ -60,7 +60,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     assert.deepEqual(errors, [])
   })
 
-  test(`a member chooses mails in a dialog and has the address forgotten, in ${colorScheme} colours`, async (t) => {
+  test(`a member chooses emails in a dialog and has the address deleted, in ${colorScheme} colors`, async (t) => {
     const who = member(colorScheme === 'light' ? 20 : 21)
     const { page, errors } = await w.open(t, { record: newRecord(), who, context: { colorScheme, reducedMotion: 'reduce' } })
     const open = page.getByRole('button', { name: 'Notifications' })
@@ -87,7 +87,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   })
 }
 
-test('a member without an address is told so, and the dialog stays', async (t) => {
+test('a member without an address gets a message, and the dialog stays', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: token(22, 'Eve') })
   await page.getByRole('button', { name: 'Notifications' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
@@ -110,7 +110,7 @@ test('an edit has no box to subscribe, and guests have no switches', async (t) =
 })
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
-  test(`axe finds nothing in the pages of links, in ${colorScheme} colours`, async (t) => {
+  test(`axe finds nothing in the pages of links, in ${colorScheme} colors`, async (t) => {
     const address = `pages-${colorScheme}@example.org`
     const fields = { body: 'Hello.', guest_name: 'Zoë', guest_email: address, subscribe_to_replies: true }
     await w.service.call('POST', `posts/${newRecord()}/comments`, null, fields)

@@ -24,7 +24,7 @@ async function offered(page, text) {
   return options(page).locator('span:last-child').allTextContents()
 }
 
-test('a person of any script is offered within a text without spaces, linked, and nobody else is', async (t) => {
+test('a person of any script is offered within a text without spaces and linked, and no one else is', async (t) => {
   for (const [id, name] of /** @type {const} */ ([[71, '李雷'], [72, '韩梅梅'], [73, '!!']])) await w.service.call('GET', 'ui', token(id, name))
   const page = await writing(t, w.service.ada)
   await field(page).fill('谢谢＠李')
@@ -38,7 +38,7 @@ test('a person of any script is offered within a text without spaces, linked, an
   assert.equal(await link.textContent(), '@李雷')
 })
 
-test('somebody with signs around the name is mentioned by what is inserted, also between underscores', async (t) => {
+test('a person with signs around the name is mentioned by the inserted text, also between underscores', async (t) => {
   await w.service.call('GET', 'ui', token(74, '★さくら★'))
   const page = await writing(t, w.service.ada)
   await field(page).fill('_Hello @さく')
@@ -49,7 +49,7 @@ test('somebody with signs around the name is mentioned by what is inserted, also
   assert.equal(await page.locator('article .body a').textContent(), '@_さくら_')
 })
 
-test('nothing is offered where the service links nobody', async (t) => {
+test('nothing is offered where the service links no one', async (t) => {
   const page = await writing(t, w.service.ada)
   await offered(page, '@ada')
   await options(page).first().waitFor()
@@ -72,7 +72,7 @@ test('the writers of the thread come first, by every word of their names', async
   assert.deepEqual((await options(page).locator('span:last-child').allTextContents()).slice(0, 2), ['Wilmer Last', 'Zed Wilmot'], `${names}`)
 })
 
-test('what an input method commits is looked for, and the key that commits it picks nobody', async (t) => {
+test('text that an input method commits is searched for, and the key that commits it picks no one', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.', { who: token(75, '王芳') })
   const page = await writing(t, null, record)

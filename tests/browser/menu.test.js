@@ -129,7 +129,7 @@ test('a decision in the thread can be undone, and is sent when the page goes', a
   assert.equal(sent.length, 1)
 })
 
-test('what a moderator has not seen is not decided', async (t) => {
+test('a text that a moderator has not seen is not decided', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   const { page } = await w.open(t, { record, who: w.service.moderator })

@@ -150,7 +150,7 @@ test('a selection is decided in one request and undone in one', async (t) => {
   assert.equal(await isApproved(ids[1], grace), true)
 })
 
-test('a card says why it is held, what it answers, who wrote it and where', async (t) => {
+test('a card says why it is held, who wrote it and where, and shows the parent comment', async (t) => {
   await emptyQueue()
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const record = newRecord()
@@ -177,7 +177,7 @@ test('a card says why it is held, what it answers, who wrote it and where', asyn
   assert.deepEqual(await guest.locator('.badge').allTextContents(), ['Guest'])
 })
 
-test('what a check found is marked over the borders of elements, and every check is named', async (t) => {
+test('the findings of checks are marked across the borders of elements, and every check is named', async (t) => {
   await emptyQueue()
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const record = newRecord()
@@ -254,7 +254,7 @@ test('a ban has a length and a reason, is sent at once, and can be lifted', asyn
   assert.equal(await isApproved(id, grace), false)
 })
 
-test('users are found by name, and all that one wrote is at the side', async (t) => {
+test('users are found by name, and the comments of one are at the side', async (t) => {
   await emptyQueue()
   const [grace, ursula] = [moderator('Grace'), member('Ursula Franklin')]
   const record = newRecord()
@@ -307,7 +307,7 @@ test('the log says who did what, and shows the comment', async (t) => {
   await page.getByRole('dialog', { name: 'All by Ada Lovelace' }).waitFor()
 })
 
-test('the page opens on what waits, else on all, and tabs say how many wait', async (t) => {
+test('the page opens on pending comments, else on all, and tabs say how many wait', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
@@ -332,7 +332,7 @@ test('the page opens on what waits, else on all, and tabs say how many wait', as
   assert.deepEqual(await tallies(), ['Reported1'])
 })
 
-test('a tab that is chosen before it is known what waits stays as it is', async (t) => {
+test('a tab that is chosen before the counts are loaded stays as it is', async (t) => {
   let release = () => {}
   const prepare = async (/** @type {import('playwright-core').Page} */ page) => (release = await hold(page, /per_page=1$/))
   const { page } = await open(t, { who: moderator('Hasty').token, prepare })
@@ -346,7 +346,7 @@ test('a tab that is chosen before it is known what waits stays as it is', async 
   assert.equal(await field.inputValue(), 'half a na')
 })
 
-test('comments stay among all whatever is decided, and say where they stand', async (t) => {
+test('comments stay among all whatever is decided, and show their state', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
@@ -414,7 +414,7 @@ test('a card that another moderator has decided says so', async (t) => {
   assert.equal(await isApproved(second.id, grace), true)
 })
 
-test('new comments are offered, and do not move the list by themselves', async (t) => {
+test('new comments are offered, and do not move the list automatically', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'An old one')
@@ -465,7 +465,7 @@ test('decisions that wait are sent when the page goes', async (t) => {
   assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
 })
 
-test('what could not be sent stays and is sent again', async (t) => {
+test('decisions that could not be sent stay and are sent again', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'On a train')
@@ -513,7 +513,7 @@ test('labels without the texts of the page, as an older version has them, are a 
   assert.equal(await focused(page), 'Finally')
 })
 
-test('texts that cannot be loaded are asked for again, and then the page speaks the language of its reader', async (t) => {
+test('texts that cannot be loaded are requested again, and then the page is in the language of its reader', async (t) => {
   await emptyQueue()
   const pattern = /ui\?for=moderation/
   const { page } = await open(t, { context: { locale: 'fr-CA' }, prepare: (page) => page.route(pattern, (route) => route.abort()) })
@@ -526,7 +526,7 @@ test('texts that cannot be loaded are asked for again, and then the page speaks 
   assert.deepEqual(await page.evaluate(() => [document.documentElement.lang, document.title]), ['fr', 'Modération'])
 })
 
-test('an expired sign-in is asked for again, and the decisions are kept', async (t) => {
+test('an expired sign-in is requested again, and the decisions are kept', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'After the hour')
@@ -549,7 +549,7 @@ test('an expired sign-in is asked for again, and the decisions are kept', async 
   assert.equal(await isApproved(id, grace), true)
 })
 
-test('a token comes by the address or by a field, and stays in memory', async (t) => {
+test('a token comes from the address or a field, and stays in memory', async (t) => {
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const { page, context } = await open(t, { who: ada.token })
   await page.getByRole('alert').getByText("You're signed in as Ada. Only moderators can use this page.").waitFor()
@@ -567,7 +567,7 @@ test('a token comes by the address or by a field, and stays in memory', async (t
   await page.getByRole('textbox', { name: 'Moderator token' }).waitFor()
 })
 
-test('a host embeds the element with a function that answers tokens', async (t) => {
+test('a host embeds the element with a function that returns tokens', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'Inside another page')
@@ -663,7 +663,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await tab(page, name)
         await page.getByText(text).waitFor()
         const { violations, incomplete } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
-        // What axe cannot decide by itself counts for roles.
+        // Findings that axe leaves open count for roles.
         const found = [...violations, ...incomplete.filter((/** @type {any} */ { id }) => id.startsWith('aria'))]
         assert.deepEqual(found.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], `${name} at ${width}`)
       }
@@ -729,7 +729,7 @@ test('no text of a stranger is wider than the page of moderators, or cut', async
   assert.ok(await deep.evaluate((body) => body.scrollWidth <= body.clientWidth), 'what is nested deep can be read')
 })
 
-test('links of comments open elsewhere, so that none signs a moderator out or tells where the page is', async (t) => {
+test('links of comments open elsewhere, so that none signs a moderator out or reveals the address of the page', async (t) => {
   await emptyQueue()
   await w.service.comment(newRecord(), 'Please see [this page](#token=nobody)')
   const { page, context } = await open(t, { who: moderator('Grace').token })
@@ -742,7 +742,7 @@ test('links of comments open elsewhere, so that none signs a moderator out or te
   assert.equal(await card(page, 'Please see').count(), 1)
 })
 
-test('a moderator who is banned is told so, and what was decided comes back', async (t) => {
+test('a moderator who is banned gets a message, and the decided comments come back', async (t) => {
   await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   await w.service.comment(newRecord(), 'Decided too late')
@@ -760,7 +760,7 @@ test('a moderator who is banned is told so, and what was decided comes back', as
   assert.equal(await later.getByRole('tab').count(), 0)
 })
 
-test('moderators are offered no ban of themselves, and are told when somebody cannot be banned', async (t) => {
+test('moderators can’t ban themselves, and get a message when a user cannot be banned', async (t) => {
   await emptyQueue()
   const [grace, ada] = [moderator('Grace who stays'), { id: 99, name: 'Ada who stays', token: token(99, 'Ada who stays') }]
   const record = newRecord()
@@ -787,7 +787,7 @@ test('moderators are offered no ban of themselves, and are told when somebody ca
   assert.deepEqual(sent.map(({ path }) => path), [`users/${ada.id}/ban`])
 })
 
-test('what waits when somebody else signs in is sent for whoever decided it', async (t) => {
+test('decisions that wait when another user signs in are sent for the moderator who made them', async (t) => {
   await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const { id } = await w.service.comment(newRecord(), 'Decided by Grace')
@@ -850,7 +850,7 @@ test('a comment that is opened from the log shows its reports', async (t) => {
   await page.getByRole('dialog').getByText('It sells.').waitFor()
 })
 
-test('a moderator adds a webhook, tests it, reads what was sent, sends it again and removes it', async (t) => {
+test('a moderator adds a webhook, tests it, reads its deliveries, sends one again and removes it', async (t) => {
   /** @type {string[]} */
   const received = []
   let status = 204
@@ -885,7 +885,7 @@ test('a moderator adds a webhook, tests it, reads what was sent, sends it again 
   while (!received.length) await page.waitForTimeout(20)
   await row.getByRole('button', { name: 'Deliveries' }).click()
   await dialog.getByText('webhook.test').waitFor()
-  // The answer is written down after it was given.
+  // The response is stored after it was sent.
   const { data: [webhook] } = await w.service.call('GET', 'moderation/webhooks', w.service.moderator)
   const deliveries = () => w.service.call('GET', `moderation/webhooks/${webhook.id}/deliveries`, w.service.moderator)
   while ((await deliveries()).data[0].status !== 'delivered') await page.waitForTimeout(20)

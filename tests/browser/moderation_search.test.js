@@ -59,7 +59,7 @@ test('a queue is searched by words, a writer, a thread and a day', async (t) => 
   assert.equal(await focused(page), 'Green tea')
 })
 
-test('a search asks five times, and then offers to go on', async (t) => {
+test('a search sends five requests, and then offers to continue', async (t) => {
   await emptyQueue()
   const { id } = await w.service.comment(newRecord(), 'A needle')
   const grace = moderator('Grace')
@@ -84,7 +84,7 @@ test('a search asks five times, and then offers to go on', async (t) => {
   assert.equal(await focused(page), 'A needle')
 })
 
-test('a thread that was closed by mistake is opened before anybody notices', async (t) => {
+test('a thread that was closed by mistake is opened before anyone notices', async (t) => {
   await emptyQueue()
   const record = newRecord()
   await w.service.comment(record, 'In a thread')

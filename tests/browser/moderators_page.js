@@ -1,4 +1,4 @@
-/** What the tests of the moderators' page share: its people, how it is opened, what is asked of it. */
+/** Shared by the tests of the moderators' page: its people, how it is opened, and its requests. */
 
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
@@ -6,7 +6,7 @@ import { PIXEL, fromDisk, stickingOut, token } from './world.js'
 
 const axe = createRequire(import.meta.url).resolve('axe-core')
 
-/** Each test has people of its own, since all share one queue. */
+/** Each test has separate people, since all share one queue. */
 let people = 100
 /** @param {string} name */
 export const member = (name) => {

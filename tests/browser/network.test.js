@@ -23,7 +23,7 @@ test('a thread that could not be loaded is loaded when the network is back', asy
   await page.getByText('Hello.').waitFor()
 })
 
-test('an answer of something else than the API is an error, not a crash', async (t) => {
+test('a response that isn’t from the API is an error, not a crash', async (t) => {
   const record = newRecord()
   const { page, errors } = await w.open(t, {
     record,
@@ -47,7 +47,7 @@ test('when load more fails the comments stay, and it can be tried again', async 
   assert.equal(await page.getByRole('alert').getByText('No connection').count(), 0)
 })
 
-test('when replies fail it is said, and the button stays', async (t) => {
+test('when replies fail a message says so, and the button stays', async (t) => {
   const record = newRecord()
   const parent = await w.service.comment(record, 'Ask me.')
   for (let i = 0; i < 5; i++) await w.service.comment(record, `Reply ${i}`, { parent: parent.id })
@@ -89,7 +89,7 @@ test('on a slow network the place is kept, and a second click sends nothing twic
   assert.equal(data.length, 1)
 })
 
-test('a token that expires while one writes is asked for again, once', async (t) => {
+test('a token that expires while one writes is requested again, once', async (t) => {
   const record = newRecord()
   const init = `window.asked = 0
     document.addEventListener('DOMContentLoaded', () => {
@@ -111,7 +111,7 @@ test('a token that expires while one writes is asked for again, once', async (t)
   assert.equal(await page.evaluate(() => /** @type {any} */ (window).asked), 2)
 })
 
-test('what one writes when the session has ended is not sent as a guest', async (t) => {
+test('a text written after the session has ended is not sent as a guest', async (t) => {
   const record = newRecord()
   const init = `window.asked = 0
     document.addEventListener('DOMContentLoaded', () => {
@@ -132,7 +132,7 @@ test('what one writes when the session has ended is not sent as a guest', async 
   assert.equal(await page.getByPlaceholder('Write a comment…').inputValue(), 'Still me.')
 })
 
-test('too many requests are told as such', async (t) => {
+test('too many requests have their own message', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   const { page } = await w.open(t, { record, who: w.service.ada })

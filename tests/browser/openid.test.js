@@ -84,7 +84,7 @@ test('a moderator signs in through the login and the consent of a certified prov
   await page.getByRole('tab', { name: 'All' }).waitFor()
 })
 
-test('whoever denies the consent, and whoever meets a provider that is down, comes back and tries again', async (t) => {
+test('a reader who denies the consent, or meets a provider that is down, comes back and tries again', async (t) => {
   t.after(() => (openid.isDown = false))
   const { page } = await moderatorsPage(w).open(t, {})
   await leave(page)

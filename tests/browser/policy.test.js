@@ -4,7 +4,7 @@ import { newRecord, world } from './world.js'
 
 const w = world()
 
-/** Everything that a comment may contain, and what may not get through. */
+/** Everything that a comment may contain, and content that must not get through. */
 const BODY = `# Title
 
 A **bold** _word_, \`code\`, [a link](https://example.org "title") and <script>alert(1)</script>.
@@ -76,7 +76,7 @@ test('where neither may run, bodies show as text, and one violation is reported'
   assert.deepEqual(errors, [])
 })
 
-test('what the API would never send does not get through, on either path', async (t) => {
+test('content that the API would never send does not get through, on either path', async (t) => {
   const hostile = `<p class="x language-y" onclick="bad()" style="color: red" id="a" data-x="1">text<!-- comment --></p>
     <a href="javascript:bad()" rel="nofollow" target="_blank">run</a> <a href=" java&#10;script:bad()">run</a> <a href="data:text/html,bad">run</a>
     <a href="/users/ada" rel="nofollow ugc noopener" title="t">ada</a> <a href="mailto:a@example.org">mail</a>

@@ -8,7 +8,7 @@ import { fromDisk, HASTE, newRecord, Service, token, world } from './world.js'
 /** The policy of pages lets no script in, so this one is evaluated. */
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 const w = world()
-/** A service whose pages ask for what is new. */
+/** A service whose pages poll for new comments. */
 const live = world({ SVC_REALTIME: 'true' })
 /** A service where guests write. */
 const guests = world({ SVC_PROFILE: 'blog', SVC_REQUIRE_APPROVAL: 'false' })
@@ -38,7 +38,7 @@ async function conversation(record) {
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   for (const [lang, dir] of /** @type {const} */ ([['en', 'ltr'], ['ar', 'rtl']])) {
-    test(`axe finds nothing on a page in ${lang} and ${colorScheme} colours, and nothing is wider than a phone`, async (t) => {
+    test(`axe finds nothing on a page in ${lang} and ${colorScheme} colors, and nothing is wider than a phone`, async (t) => {
       const record = newRecord()
       const parent = await conversation(record)
       const page = await browse(t, { colorScheme, viewport: { width: 320, height: 800 } })
@@ -104,7 +104,7 @@ test('with function and table stopped, a cache that honours the headers still sh
   const api = `${cache.url}/svc/api/v1`
   const html = `<!doctype html><meta charset="utf-8"><script type="module" src="${api}/embed.js"></script><comment-thread type="posts" record="1"></comment-thread>`
   const addresses = [`${api}/posts/1/comments.html`, w.site.add(html)]
-  /** What a browser shows that has seen nothing before. @param {string} address @param {string} text */
+  /** The content in a browser with an empty cache. @param {string} address @param {string} text */
   const shows = async (address, text) => {
     const page = await browse(t)
     await fromDisk(page.context(), api)
@@ -121,14 +121,14 @@ test('with function and table stopped, a cache that honours the headers still sh
     cache.later = later
     for (const address of addresses) await shows(address, 'Here before the outage.')
   }
-  // What no cache may keep for longer is gone, and after a day so is the thread.
+  // Responses that no cache may keep for longer are gone, and after a day so is the thread.
   assert.equal((await fetch(`${api}/posts/1/comments`)).status, 502)
   cache.later = 88_000
   assert.equal((await fetch(addresses[0])).status, 502)
   await shows(addresses[1], 'No connection')
 })
 
-test('a guest who has done nothing reads by one request what everybody reads, and a member does not', async (t) => {
+test('a guest who has done nothing reads the public list by one request, and a member does not', async (t) => {
   const record = newRecord()
   for (let n = 0; n < 12; n++) await w.service.comment(record, `Comment ${n}`)
   for (const [who, address] of /** @type {[string | null, string][]} */ ([[null, `/public/posts/${record}/comments`], [w.service.ada, `/v1/posts/${record}/comments`]])) {
@@ -145,7 +145,7 @@ test('a guest who has done nothing reads by one request what everybody reads, an
   }
 })
 
-test('who reloads sees what was written since, though a cache may answer with an older list while it asks', async (t) => {
+test('a reload shows comments written since, though a cache may serve an older list while it revalidates', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Before.')
   // Nothing is routed here, because that turns the cache of the browser off.
@@ -165,7 +165,7 @@ test('who reloads sees what was written since, though a cache may answer with an
   assert.match((await again.allHeaders())['if-none-match'] ?? '', /^(W\/)?"/, 'the browser asks whether it has changed')
 })
 
-test('once a new comment was told of, the list is asked for with its id', async (t) => {
+test('once a new comment was announced, the list is requested with its id', async (t) => {
   const record = newRecord()
   for (let n = 0; n < 12; n++) await live.service.comment(record, `Comment ${n}`)
   /** @type {Promise<any>} */
@@ -184,7 +184,7 @@ test('once a new comment was told of, the list is asked for with its id', async 
   assert.ok(!(await first).url().includes('newest'))
 })
 
-test('a guest who writes after the first page goes on with a list of their own', async (t) => {
+test('a guest who writes after the first page continues with a private list', async (t) => {
   const record = newRecord()
   for (let n = 0; n < 12; n++) await guests.service.comment(record, `Comment ${n}`)
   const { page } = await guests.open(t, { record })
@@ -199,7 +199,7 @@ test('a guest who writes after the first page goes on with a list of their own',
   await page.locator('article').nth(12).waitFor()
 })
 
-test('what stands inside the element shows until the first list, and is not removed', async (t) => {
+test('content inside the element shows until the first list, and is not removed', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.')
   const html = `<comment-thread type="posts" record="${record}"><p id="fallback">The comments as they were.</p></comment-thread>`
@@ -210,12 +210,12 @@ test('what stands inside the element shows until the first list, and is not remo
   await page.getByText('Hello.').waitFor()
   assert.ok(!(await page.locator('#fallback').isVisible()))
   assert.equal(await page.locator('comment-thread > #fallback').count(), 1)
-  // What is added later stays hidden.
+  // Content added later stays hidden.
   await thread.evaluate((element) => element.insertAdjacentHTML('beforeend', '<p id="later">Added later.</p>'))
   assert.ok(!(await page.locator('#later').isVisible()))
 })
 
-test('what a script puts into an element shows, and what stands in one without a record', async (t) => {
+test('content that a script puts into an element shows, and so does that of one without a record', async (t) => {
   const { page } = await w.open(t, { html: '<comment-thread type="posts"><p id="fallback">What there is.</p></comment-thread>' })
   await page.locator('.mistake').waitFor()
   assert.ok(await page.locator('#fallback').isVisible())
@@ -231,7 +231,7 @@ test('what a script puts into an element shows, and what stands in one without a
   assert.ok(await page.locator('#made').isVisible())
 })
 
-test('another thread hides what stands inside the element at once', async (t) => {
+test('another thread hides the content of the element at once', async (t) => {
   const record = newRecord()
   const html = `<comment-thread type="posts" record="${record}"><p id="fallback">The comments as they were.</p></comment-thread>`
   const { page, thread } = await w.open(t, { record, html, ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort()) })

@@ -5,7 +5,7 @@ import { becoming, choose, isVisitor, openMenu, article, focusedComment, HASTE, 
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
-/** Waits until so many comments are counted. Events of the table do that, so it may take a moment. @param {string} record @param {number} count */
+/** Waits until this many comments are counted. Events of the table do that, so it may take a moment. @param {string} record @param {number} count */
 async function counted(record, count) {
   const thread = `posts/${record}`
   while ((await w.service.call('GET', `counts?threads=${thread}`, null)).data[thread] !== count);
@@ -96,7 +96,7 @@ test('load more walks through the whole thread, each comment once', async (t) =>
   assert.equal(new Set(ids).size, 63)
 })
 
-test('the four sorts order the thread, and load more goes on in that order', async (t) => {
+test('the four sorts order the thread, and load more continues in that order', async (t) => {
   const record = newRecord()
   const comments = []
   for (let i = 0; i < 12; i++) comments.push(await w.service.comment(record, `Comment ${i}`))
@@ -181,7 +181,7 @@ test('a permalink that is being fetched when the visitor changes is fetched for 
     record,
     hash: `#comment-${parent.id}`,
     ready: false,
-    // A guest gets no answer.
+    // A guest gets no response.
     prepare: (page) => page.route(new RegExp(`comments/${parent.id}$`), (route) => void (route.request().headers().authorization && route.continue())),
   })
   await page.waitForRequest(new RegExp(`comments/${parent.id}$`))
@@ -222,7 +222,7 @@ test('a permalink shows a comment anywhere in the thread, focused', async (t) =>
   await page.waitForFunction((hash) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === hash, href?.split('#')[1])
 })
 
-test('a linked comment outside the list has a heading of its own, until the thread is shown or another one is followed', async (t) => {
+test('a linked comment outside the list has a separate heading, until the thread is shown or another one is followed', async (t) => {
   const record = newRecord()
   const other = await w.service.comment(record, 'The very first.')
   const oldest = await w.service.comment(record, 'The oldest.')
@@ -317,7 +317,7 @@ test('a permalink to a comment that is not in the thread says so above the list,
   assert.deepEqual((await page.locator('article .body').allTextContents()).map((body) => body.trim()), ['Here.'])
 })
 
-test('a permalink that cannot be asked for is told as a failure, not as a comment that is not here', async (t) => {
+test('a permalink that cannot be loaded is shown as a failure, not as a missing comment', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Old.')
   for (let i = 0; i < 10; i++) await w.service.comment(record, `Newer ${i}`)
@@ -404,7 +404,7 @@ test('an element in Arabic is written from right to left, on any page', async (t
   assert.equal(await direction(), 'ltr')
 })
 
-test('the theme is the page’s, or the one asked for, at once', async (t) => {
+test('the theme is the page’s, or the one that is set, at once', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.')
   const { page, thread } = await w.open(t, { record, context: { colorScheme: 'dark' } })
@@ -435,13 +435,13 @@ test('custom properties and parts style it', async (t) => {
   }
 })
 
-test('comment-ready tells the page', async (t) => {
+test('comment-ready notifies the page', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, init: `addEventListener('comment-ready', (event) => (window.ready = event.composed && event.bubbles))` })
   assert.equal(await page.evaluate(() => /** @type {any} */ (window).ready), true)
 })
 
-test('a new comment of somebody else is offered as a button with the count', async (t) => {
+test('another person’s new comment is offered as a button with the count', async (t) => {
   const record = newRecord()
   const parent = await w.service.comment(record, 'Seen.')
   const realtime = await (await import('./world.js')).Service.start({ SVC_REALTIME: 'true' })
@@ -501,7 +501,7 @@ test('a token that was not accepted is replaced once, and the thread is that vis
   assert.equal(await page.evaluate(() => /** @type {any} */ (window).asked), 2)
 })
 
-test('setting auth again shows the thread as that visitor, and null as nobody', async (t) => {
+test('setting auth again shows the thread as that visitor, and null as a guest', async (t) => {
   const record = newRecord()
   const { page, thread } = await w.open(t, { record, who: w.service.bob })
   await isVisitor(page, 'Bob')
@@ -544,7 +544,7 @@ test('the token goes to the API in a header, and nowhere else', async (t) => {
   assert.ok(!(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }) + document.cookie)).includes(secret))
 })
 
-test('the sort that was chosen last is shown, whichever answer comes last', async (t) => {
+test('the sort that was chosen last is shown, whichever response comes last', async (t) => {
   const record = newRecord()
   const first = await w.service.comment(record, 'First.')
   await w.service.comment(record, 'Second.')
@@ -562,7 +562,7 @@ test('the sort that was chosen last is shown, whichever answer comes last', asyn
   await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.querySelector('article')?.id === id, `comment-${first.id}`)
 })
 
-test('replies that are not shown yet can be asked for after a new one was shown', async (t) => {
+test('replies that are not shown yet can be loaded after a new one was shown', async (t) => {
   const record = newRecord()
   const parent = await w.service.comment(record, 'Ask me.')
   for (const n of [1, 2, 3, 4]) await w.service.comment(record, `Reply ${n}.`, { parent: parent.id })

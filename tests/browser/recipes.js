@@ -38,7 +38,7 @@ class Files extends LocalServer {
   }
 }
 
-/** What each recipe is built by, where that leaves the pages, and whether these show the thread without scripts. */
+/** The command that builds each recipe, where it leaves the pages, and whether these show the thread without scripts. */
 const NPM = /** @type {const} */ ({ command: ['npm', 'run', '--silent', 'build'], built: 'dist' })
 const BUILDS = {
   html: { command: null, built: '.', isStatic: false },

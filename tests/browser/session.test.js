@@ -20,7 +20,7 @@ async function refuse(page, pattern) {
   return sent
 }
 
-test('after a search of names was refused a comment is not sent as a guest’s: the session’s end is told, and the text stays', async (t) => {
+test('after a search of names was refused a comment is not sent as a guest’s: a notice says that the session ended, and the text stays', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const searched = await refuse(page, /\/users\?/)
   const posted = await refuse(page, /\/comments$/)
@@ -39,7 +39,7 @@ test('after a search of names was refused a comment is not sent as a guest’s: 
   await page.getByLabel('Your name').waitFor()
 })
 
-test('a like that is refused is taken back and tells the session’s end, and the next one is a guest’s', async (t) => {
+test('a like that is refused is taken back and shows that the session ended, and the next one is a guest’s', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.', { who: w.service.bob })
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -64,7 +64,7 @@ const ACTS = {
   Reject: (page, id) => choose(page, id, 'Reject'),
 }
 for (const [name, act] of Object.entries(ACTS)) {
-  test(`${name}: a refusal tells the session’s end, and the comment stays`, async (t) => {
+  test(`${name}: a refusal shows that the session ended, and the comment stays`, async (t) => {
     const record = newRecord()
     const { id } = await w.service.comment(record, 'Hello.', { who: w.service.moderator })
     const { page } = await w.open(t, { record, who: w.service.moderator })
@@ -93,7 +93,7 @@ test('a report that is refused keeps what was written until its dialog is closed
   await ended(page).waitFor()
 })
 
-test('an image that is refused tells the session’s end, and the text stays', async (t) => {
+test('an image that is refused shows that the session ended, and the text stays', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const sent = await refuse(page, /\/media$/)
   await field(page).fill('Look.')

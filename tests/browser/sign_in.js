@@ -68,13 +68,13 @@ export function people(w) {
     return `try { localStorage.given ??= (localStorage[${JSON.stringify(key())}] = ${JSON.stringify(kept)}, 1) } catch {}`
   }
 
-  /** What a page keeps. @param {Page} page */
+  /** The data that a page keeps. @param {Page} page */
   const kept = async (page) => JSON.parse((await page.evaluate((key) => localStorage[key], key())) || 'null')
 
   return { codeFor, session, keeping, kept, key }
 }
 
-/** Asks for a code. @param {Page} page @param {string} email */
+/** Requests a code. @param {Page} page @param {string} email */
 export async function askForCode(page, email) {
   await page.getByRole('button', { name: 'Sign in', exact: true }).first().click()
   await page.getByRole('form', { name: 'Sign in' }).getByLabel('Your e-mail address').fill(email)

@@ -35,14 +35,14 @@ function requests(page) {
   return sent
 }
 
-/** Lets third parties store nothing for a page, as browsers do whose readers ask for that. @param {Page} page */
+/** Lets third parties store nothing for a page, as some browsers can be set to do. @param {Page} page */
 async function blockThirdParties(page) {
   const devtools = await page.context().newCDPSession(page)
   await devtools.send('Network.enable')
   await devtools.send('Network.setCookieControls', { enableThirdPartyCookieRestriction: true })
 }
 
-/** What a frame of another site can store. @param {import('playwright-core').BrowserContext} context @param {boolean} blocked */
+/** The storage of a frame of another site. @param {import('playwright-core').BrowserContext} context @param {boolean} blocked */
 async function storedInAFrame(context, blocked) {
   const page = await context.newPage()
   if (blocked) await blockThirdParties(page)
@@ -86,7 +86,7 @@ test('a stranger’s proven comment takes one press, an address, a code, a name,
   assert.deepEqual([await storedInAFrame(context, true), await storedInAFrame(context, false)], ['', 'third=party'], 'third parties were blocked')
 })
 
-test('a wrong code is told at its field, another one can be sent, and the address can be corrected', async (t) => {
+test('a wrong code has a message at its field, another one can be sent, and the address can be corrected', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
   await composer(page).fill('Kept.')
   await askForCode(page, 'wrnog@example.org')
@@ -114,7 +114,7 @@ test('a wrong code is told at its field, another one can be sent, and the addres
   assert.equal(await composer(page).inputValue(), 'Kept.', 'nobody has sent it')
 })
 
-test('too many requests are told in place', async (t) => {
+test('too many requests have a message in place', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
   await page.route(/\/sign_in$/, (route) =>
     route.fulfill({ status: 429, headers: { 'access-control-allow-origin': '*' }, json: { message: 'Too many.', code: 'rate_limited', errors: {} } }),
@@ -125,7 +125,7 @@ test('too many requests are told in place', async (t) => {
   await page.getByRole('form', { name: 'Sign in' }).getByRole('alert').getByText(/./).waitFor()
 })
 
-test('who has no name may read and like, and is asked for one before the first comment', async (t) => {
+test('a member without a name may read and like, and has to choose one before the first comment', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'First.')
   const { page } = await w.open(t, { record, init: keeping(await session('unnamed@example.org', null)) })
@@ -299,7 +299,7 @@ test('a host that takes the event decides, and a page that has set `auth` has no
   assert.equal((await kept(hosted)).refresh_token, one.refresh_token, 'nor does it end one')
 })
 
-test('who only reads causes no request more, and nobody is asked anything', async (t) => {
+test('a reader causes no further request, and sees no question', async (t) => {
   /** @type {string[]} */
   let sent = []
   await w.open(t, { record: newRecord(), prepare: async (page) => void (sent = requests(page)) })
@@ -321,7 +321,7 @@ test('without storage a session lasts as long as the page', async (t) => {
   await button(page, 'Sign in').waitFor()
 })
 
-/** What the form says, by language. */
+/** The texts of the form, by language. */
 const WORDS = {
   en: ['Sign in', 'Your e-mail address', 'Code from the email', 'Your public name', 'Sign out'],
   de: ['Anmelden', 'Deine E-Mail-Adresse', 'Code aus der Mail', 'Dein öffentlicher Name', 'Abmelden'],

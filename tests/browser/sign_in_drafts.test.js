@@ -19,7 +19,7 @@ async function prove(page, place, email, name) {
   await page.keyboard.press('Enter')
 }
 
-test('who answers a comment signs in below it, and goes on there', async (t) => {
+test('a visitor who replies to a comment signs in below it, and continues there', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'First.')
   const { page } = await w.open(t, { record })
@@ -33,7 +33,7 @@ test('who answers a comment signs in below it, and goes on there', async (t) => 
   await page.locator('article article').getByText('Second.').waitFor()
 })
 
-test('whoever answers a comment that the page has loaded later goes on there, too', async (t) => {
+test('a visitor who replies to a comment that the page has loaded later continues there, too', async (t) => {
   const record = newRecord()
   const { id: parent } = await w.service.comment(record, 'First.')
   const replies = []
@@ -49,7 +49,7 @@ test('whoever answers a comment that the page has loaded later goes on there, to
   await reply.getByPlaceholder('Write a reply…').and(page.locator(':focus')).waitFor()
 })
 
-test('a draft from before the page was loaded stays with whoever signs in', async (t) => {
+test('a draft from before the page was loaded stays with the member who signs in', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
   await composer(page).fill('From yesterday.')
   await page.reload()

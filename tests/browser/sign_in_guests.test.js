@@ -11,7 +11,7 @@ const { codeFor } = people(w)
 const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
-test('one e-mail field shows at a time, and what a guest sends meanwhile waits for the sign-in', async (t) => {
+test('one email field shows at a time, and a comment that a guest sends meanwhile waits for the sign-in', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
   await composer(page).fill('Which name?')
   await page.getByLabel('Your name').waitFor()

@@ -47,7 +47,7 @@ test('an owner who is named by address moderates on a phone, and sees no token',
   await page.getByRole('tab', { name: 'All' }).waitFor()
 })
 
-test('who is no moderator is told which address and which id to name, and the address goes with the page', async (t) => {
+test('a user who isn’t a moderator sees which address and which id to name, and the address goes with the page', async (t) => {
   const { page } = await open(t, {})
   await signIn(page, 'stranger@example.org')
   await page.getByLabel('Your public name').fill('Sam')
@@ -105,7 +105,7 @@ test('a list that is refused after the sign-out does not ask to sign in again', 
   assert.equal(await page.getByText('Your sign-in has expired').count(), 0)
 })
 
-test('a session that is over is asked for again in place, and a failing service ends none', async (t) => {
+test('an expired session is renewed in place by signing in, and a failing service ends none', async (t) => {
   const one = await session('owner@example.org', null)
   const failing = (/** @type {Page} */ page) => page.route(/sign_in\/refresh$/, (route) => route.fulfill({ status: 503, json: { message: '', code: 'server_error', errors: {} } }))
   const { page } = await open(t, {

@@ -78,7 +78,7 @@ test('a moderator signs in with GitHub on a phone, and the address keeps the com
   assert.equal(sent.filter(({ path }) => path === 'sign_in/finish').length, 1)
 })
 
-test('who is no moderator is told the account to name in the settings', async (t) => {
+test('a user who isn’t a moderator sees the account to name in the settings', async (t) => {
   const { page } = await open(t, { id: 583_231 })
   await signIn(page)
   await page.getByLabel('Your public name').fill('Sam')
@@ -89,7 +89,7 @@ test('who is no moderator is told the account to name in the settings', async (t
   await refusal.getByText(`${(await kept(page)).user.id}`, { exact: true }).waitFor()
 })
 
-test('nobody has to take a name to be told who they are', async (t) => {
+test('users see their account without choosing a name', async (t) => {
   const { page } = await open(t, { id: 583_232 })
   await signIn(page)
   await page.getByLabel('Your public name').waitFor()
@@ -97,7 +97,7 @@ test('nobody has to take a name to be told who they are', async (t) => {
   await page.getByText('github:583232', { exact: true }).first().waitFor()
 })
 
-test('whoever comes back with nothing reads why, and tries again', async (t) => {
+test('a user who comes back without an account reads why, and tries again', async (t) => {
   t.after(() => (github.isDown = false))
   const { page } = await open(t)
   await withGitHub(page).click()
@@ -113,7 +113,7 @@ test('whoever comes back with nothing reads why, and tries again', async (t) => 
   await page.getByLabel('Your public name').waitFor()
 })
 
-test('a flow that another tab has started signs nobody in, and asks for nothing', async (t) => {
+test('a flow that another tab has started signs no one in, and sends no request', async (t) => {
   const { page, context } = await open(t)
   await withGitHub(page).click()
   const stolen = new URL(await page.getByRole('link', { name: 'Authorize' }).evaluate((link) => /** @type {HTMLAnchorElement} */ (link).href))
@@ -139,7 +139,7 @@ test('a code that was used before is explained like every other failure', async 
   assert.equal(await kept(page), null)
 })
 
-test('the page asks for nothing while the code is in the address', async (t) => {
+test('the page sends no request while the code is in the address', async (t) => {
   const { page } = await open(t)
   await page.addInitScript(() => {
     const { fetch } = globalThis

@@ -67,7 +67,7 @@ test('a first comment takes two presses and a name, from another site and withou
   assert.deepEqual(errors, [])
 })
 
-test('whoever has a name goes on with the draft, which is posted if it was to be', async (t) => {
+test('a member with a name continues with the draft, which is posted if it was waiting', async (t) => {
   const { page } = await open(t)
   await button(page, 'Sign in').click()
   await withGitHub(page).click()
@@ -109,7 +109,7 @@ test('the suggested name is never forced', async (t) => {
   assert.equal(await composer(page).inputValue(), 'A draft.')
 })
 
-test('who answers a comment comes back to it', async (t) => {
+test('a visitor who replies to a comment comes back to it', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'First.')
   const { page } = await open(t, { record })
@@ -145,7 +145,7 @@ test('a guest’s reply is there again after a failure, and with its member afte
   assert.equal(await form.getByPlaceholder('Write a reply…').inputValue(), 'Second.')
 })
 
-/** What keeps a visitor from coming back with an account. @type {Record<string, (page: Page) => Promise<any>>} */
+/** Faults that keep a visitor from coming back with an account. @type {Record<string, (page: Page) => Promise<any>>} */
 const FAULTS = {
   'who refuses': (page) => decide(page, 'Cancel'),
   'a provider that fails': async (page) => {
@@ -193,7 +193,7 @@ for (const [fault, happen] of Object.entries(FAULTS)) {
   })
 }
 
-test('a flow that another tab has started signs nobody in', async (t) => {
+test('a flow that another tab has started signs no one in', async (t) => {
   const { page, context } = await open(t)
   await button(page, 'Sign in').click()
   await withGitHub(page).click()
@@ -222,7 +222,7 @@ test('nothing of the page’s but the module sees the code: it leaves the addres
   assert.ok(hashes.length >= 3 && hashes.every((/** @type {string} */ hash) => hash === ''), `${hashes}`)
 })
 
-test('a thread far below loads at once, and of two threads the one that was left goes on', async (t) => {
+test('a thread far below loads at once, and the one of two threads that was left continues', async (t) => {
   const records = [newRecord(), newRecord()]
   const html = `<div style="height: 9000px"></div>${records.map((record) => `<comment-thread type="posts" record="${record}"></comment-thread>`).join('')}`
   const { page } = await open(t, { html, ready: false })
@@ -305,7 +305,7 @@ test('a provider that cannot be reached leaves the visitor and the draft where t
   await page.getByRole('link', { name: 'Authorize' }).waitFor()
 })
 
-test('a page that has set `auth` uses nothing that came back', async (t) => {
+test('a page that has set `auth` ignores a returned code', async (t) => {
   const { page, url } = await open(t, { who: w.service.ada })
   /** @type {string[]} */
   const asked = []
@@ -336,7 +336,7 @@ test('keys alone sign in with GitHub', async (t) => {
   await focused(button(page, `octo-${accounts}`))
 })
 
-test('the writer’s late arrival loses nothing of what came back', async (t) => {
+test('nothing that was returned is lost while the writer is loading', async (t) => {
   const { page } = await open(t)
   await composer(page).fill('Kept.')
   await button(page, 'Post comment').click()

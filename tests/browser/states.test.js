@@ -18,7 +18,7 @@ const MISTAKES = {
   'an unknown type': ['<comment-thread type="posst" record="1"></comment-thread>', 'no thread posst/1: check type, record and SVC_TYPES'],
 }
 for (const [name, [html, fix]] of Object.entries(MISTAKES)) {
-  test(`${name} is told once in the console, and on this machine in the element`, async (t) => {
+  test(`${name} is reported once in the console, and on this machine in the element`, async (t) => {
     /** @type {string[]} */
     let told = []
     const { page } = await w.open(t, { html, prepare: async (page) => void (told = watchConsole(page)) })
@@ -38,7 +38,7 @@ test('an element that gets its record later shows the thread', async (t) => {
   assert.equal(await page.locator('.mistake').count(), 0)
 })
 
-test('an API that cannot be reached is told in the console with what to check, and can be asked again', async (t) => {
+test('an API that cannot be reached is reported in the console with advice, and can be retried', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.')
   /** @type {string[]} */
@@ -59,7 +59,7 @@ test('an API that cannot be reached is told in the console with what to check, a
   assert.equal(await page.locator('.mistake').count(), 0)
 })
 
-test('what fails after the first load is not told as a mistake of the page', async (t) => {
+test('a failure after the first load is not reported as a mistake of the page', async (t) => {
   const { page, thread } = await w.open(t, { record: newRecord() })
   const told = watchConsole(page)
   await page.route(/\/comments\?/, (route) => route.abort())
@@ -89,7 +89,7 @@ test('an empty thread invites those who may write', async (t) => {
   assert.equal(await closed.getByText('Be the first').count(), 0)
 })
 
-test('a closed thread has a notice in place of the composer, likes stay, and moderators go on', async (t) => {
+test('a closed thread has a notice in place of the composer, likes stay, and moderators continue', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Before it closed.')
   await w.service.call('POST', `posts/${record}/close`, w.service.moderator)
@@ -115,7 +115,7 @@ test('a comment that comes too late says that the thread is closed, and the text
   assert.equal(await field.inputValue(), 'One word more.')
 })
 
-test('who wrote a rejected comment reads the reason and the note, and nobody else sees it', async (t) => {
+test('the writer of a rejected comment reads the reason and the note, and no one else sees it', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Cheap watches.')
   await w.service.call('POST', `comments/${id}/reject`, w.service.moderator, { reason: 'off_topic', note: 'Please see the <b>rules</b>.' })

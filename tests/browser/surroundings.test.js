@@ -1,4 +1,4 @@
-/** What the page around the elements does not do to them: its root, its styles, its colours, a second thread, a translation, a printer. */
+/** The page around the elements doesn't affect them: its root, its styles, its colors, a second thread, a translation, a printer. */
 
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
@@ -43,7 +43,7 @@ async function conversation() {
   return { record, id }
 }
 
-/** Opens what has text of its own: composer, menu, dialog. @param {Page} page @param {number} id */
+/** Opens everything with further text: composer, menu, dialog. @param {Page} page @param {number} id */
 async function openAll(page, id) {
   await page.getByPlaceholder('Write a comment…').fill('A draft.')
   await page.getByRole('button', { name: 'Emoji' }).waitFor()
@@ -93,7 +93,7 @@ test('fields and selects have at least 16 pixels on a page whose text is small, 
 })
 
 for (const lang of ['en', 'de', 'ru']) {
-  test(`at 320 pixels the sort stands beside the heading, also with buttons, in ${lang}`, async (t) => {
+  test(`at 320 pixels the sort is beside the heading, also with buttons, in ${lang}`, async (t) => {
     const { record } = await conversation()
     for (const who of [null, w.service.ada]) {
       const { page } = await w.open(t, { record, who, lang, context: PHONE })
@@ -148,7 +148,7 @@ test('headings in comments are blocks, and look alike', async (t) => {
   assert.match(headings[0], /^block/)
 })
 
-test('paragraphs in quotes and lists stand apart', async (t) => {
+test('paragraphs in quotes and lists have space between them', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, '> first\n>\n> second\n\n- loose\n\n  item')
   const { page } = await w.open(t, { record })
@@ -158,7 +158,7 @@ test('paragraphs in quotes and lists stand apart', async (t) => {
   }
 })
 
-test('what writers load changes nothing in comments', async (t) => {
+test('the writer’s styles change nothing in comments', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, `${STRUCTURED}\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n\`\`\`\ncode\n\`\`\``)
   const { page } = await w.open(t, { record, who: w.service.ada, context: { reducedMotion: 'reduce' } })
@@ -169,7 +169,7 @@ test('what writers load changes nothing in comments', async (t) => {
   assert.deepEqual(await blocks(page, id), before)
 })
 
-test('on the moderators’ page headings of comments look alike, and paragraphs in quotes stand apart', async (t) => {
+test('on the moderators’ page headings of comments look alike, and paragraphs in quotes have space between them', async (t) => {
   const { id } = await w.service.comment(newRecord(), `${STRUCTURED} of moderators`)
   const page = await moderate(t, {})
   const body = page.locator('article', { hasText: 'of moderators' }).locator('.body')
@@ -216,7 +216,7 @@ const lightness = (page, selector) =>
     return Number(color.match(/[\d.]+/)?.[0])
   })
 
-/** What colours a page has, and whether it is dark. @type {Record<string, [string, boolean]>} */
+/** The colors of a page, and whether it is dark. @type {Record<string, [string, boolean]>} */
 const PALE = {
   'grey text on white': ['body { color: #888; background: #fff }', false],
   'greyer text on white': ['body { color: #999; background: #fff }', false],
@@ -257,7 +257,7 @@ test('a page that turns dark takes the elements with it, pale text too', async (
 
 // Two threads, a translation, a printer, a phone
 
-test('two threads on a page have names of their own, and one alone has a short one', async (t) => {
+test('two threads on a page have different names, and a single one has a short name', async (t) => {
   const [one, two] = [newRecord(), newRecord()]
   const { page } = await w.open(t, { html: [one, two].map((record) => `<comment-thread type="posts" record="${record}" loading="eager"></comment-thread>`).join('') })
   await page.locator('h2').nth(1).waitFor()
@@ -271,7 +271,7 @@ test('two threads on a page have names of their own, and one alone has a short o
   assert.equal(await alone.locator('comment-thread section').getAttribute('aria-label'), 'Comments')
 })
 
-/** Does to all texts what translations by browsers do: each one is in elements of its own then, in other words. @param {Page} page */
+/** Changes all texts as translations by browsers do: each is replaced by other words in separate elements. @param {Page} page */
 const translate = (page) =>
   page.evaluate(() => {
     const root = document.querySelector('comment-thread')?.shadowRoot
@@ -288,7 +288,7 @@ const translate = (page) =>
     }
   })
 
-test('after a translation by the browser the number of comments goes on, and so does the button', async (t) => {
+test('after a translation by the browser the number of comments and the button still follow changes', async (t) => {
   const record = newRecord()
   for (let n = 0; n < 3; n++) await w.service.comment(record, `Comment ${n}`, { who: w.service.bob })
   const { page } = await w.open(t, { record, who: w.service.ada })

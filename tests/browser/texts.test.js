@@ -142,7 +142,7 @@ const FIVE = [
 ]
 
 for (const [script, text, addresses] of /** @type {[string, string, string[]][]} */ (FIVE)) {
-  test(`addresses in ${script} text are the same in the widget, the page, the feed and the mail`, async (t) => {
+  test(`addresses in ${script} text are the same in the widget, the page, the feed and the email`, async (t) => {
     const record = newRecord()
     const email = `cara-${script.toLowerCase()}@example.org`
     const writer = token(script.length + 900, 'Cara', { email, email_verified: true })

@@ -17,7 +17,7 @@ async function write(t, options = {}) {
   return { page, text, value }
 }
 
-test('what tools, shortcuts, emoji and mentions insert is undone and redone step by step', async (t) => {
+test('text that tools, shortcuts, emoji and mentions insert is undone and redone step by step', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Here.', { who: w.service.bob })
   const { page, text, value } = await write(t, { record })
@@ -160,7 +160,7 @@ test('a folded draft that is entered is shown after a reload, although the write
   await send.waitFor()
 })
 
-test('mistakes stand beside their fields in the page’s language, the first has the focus, and nothing is lost', async (t) => {
+test('mistakes are shown beside their fields in the page’s language, the first has the focus, and nothing is lost', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), lang: 'de' })
   const text = page.locator('textarea').first()
   await text.fill('Hallo')

@@ -1,4 +1,4 @@
-/** What the tests share: the service on one port, the pages of a host on another, so that CORS is real, and a browser. */
+/** Shared by the tests: the service on one port, the pages of a host on another, so that CORS is real, and a browser. */
 
 import { spawn } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
@@ -13,10 +13,10 @@ const SECRET = 'only-for-tests-in-a-browser-0123456789'
 /** A picture of one pixel, in place of everything that pages load from elsewhere. */
 export const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')
 
-/** Connections of guests, at most so many for each network. */
+/** Connections of guests, a limited number for each network. */
 const guests = new Agent({ keepAlive: true, maxSockets: 4 })
 
-/** A process of `cargo local` with a table of its own. */
+/** A process of `cargo local` with a separate table. */
 export class Service {
   /** @param {Record<string, string>} [settings] @param {string[]} [flags] */
   static async start(settings = {}, flags = []) {
@@ -66,7 +66,7 @@ export class Service {
   }
 
   /**
-   * The answer to a guest of a network who comments. Each address of the loopback is a network.
+   * The response to a comment by a guest of a network. Each address of the loopback is a network.
    * @param {string} localAddress @param {string} record @param {string} body @returns {Promise<any>}
    */
   async commentFrom(localAddress, record, body) {
@@ -132,7 +132,7 @@ export class Site extends LocalServer {
   }
 }
 
-/** Images, and a memory of who asked for which. */
+/** Images, and a record of their requests. */
 export class Images extends LocalServer {
   /** @type {{ path: string, referer: string | undefined }[]} */
   requests = []
@@ -143,7 +143,7 @@ export class Images extends LocalServer {
     response.writeHead(200, { 'content-type': 'image/png', 'cache-control': 'no-store' }).end(PIXEL)
   }
 
-  /** Waits until an image was asked for. @param {string} path */
+  /** Waits until an image was requested. @param {string} path */
   async asked(path) {
     for (const end = Date.now() + 60_000; !this.requests.some((request) => request.path === path); ) {
       if (Date.now() > end) throw new Error(`nobody asked for ${path}`)
@@ -152,7 +152,7 @@ export class Images extends LocalServer {
   }
 }
 
-/** What a page of a host looks like. */
+/** The HTML of a page of a host. */
 const STYLE = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }
   body { background: light-dark(#fff, #111); color: light-dark(#111, #eee) }
@@ -160,7 +160,7 @@ const STYLE = `
 `
 
 /**
- * Serves the scripts as they are in the working tree, where `EMBED_FROM_DISK` asks for that.
+ * Serves the scripts as they are in the working tree, if `EMBED_FROM_DISK` is set.
  * @param {import('playwright-core').BrowserContext} context @param {string} api
  */
 export async function fromDisk(context, api) {
@@ -292,7 +292,7 @@ export async function isVisitor(page, name) {
 }
 
 /**
- * Does what changes the visitor, and waits until the thread is shown again.
+ * Changes the visitor, and waits until the thread is shown again.
  * @param {import('playwright-core').Page} page @param {() => Promise<any>} change
  */
 export async function becoming(page, change) {

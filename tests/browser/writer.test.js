@@ -6,7 +6,7 @@ const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
 const WRITER = /\/embed\/writer\.\w+\.js/
 
-/** Addresses of the writer that the page asks for. @param {import('playwright-core').Page} page */
+/** Addresses of the writer that the page requests. @param {import('playwright-core').Page} page */
 function watch(page) {
   /** @type {string[]} */
   const asked = []
@@ -16,7 +16,7 @@ function watch(page) {
 
 const composer = (/** @type {import('playwright-core').Page} */ page) => page.getByPlaceholder('Write a comment…')
 
-test('who reads and likes loads no writer', async (t) => {
+test('a visitor who reads and likes loads no writer', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -28,7 +28,7 @@ test('who reads and likes loads no writer', async (t) => {
 
 for (const way of /** @type {const} */ (['hover', 'focus'])) {
   for (const place of ['the composer', 'a reply', 'a menu']) {
-    test(`who comes to ${place} by ${way} has the writer loaded`, async (t) => {
+    test(`a visitor who comes to ${place} by ${way} has the writer loaded`, async (t) => {
       const record = newRecord()
       const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
       const { page } = await w.open(t, { record, who: w.service.ada })
@@ -58,7 +58,7 @@ test('the text field stays the same when the writer arrives, with its text, its 
 })
 let release = () => {}
 
-test('what is sent before the writer has arrived is sent once it has', async (t) => {
+test('a comment that is sent before the writer has arrived is sent once it has', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, prepare: async (page) => void (release = await hold(page, WRITER)) })
   await composer(page).fill('Quickly.')
   await page.getByRole('button', { name: 'Post comment' }).click()
@@ -91,7 +91,7 @@ test('a kept draft is sent by the first press, which also brings the editor’s 
   await page.locator('article').getByText('Kept.').waitFor()
 })
 
-test('a guest who sends before the writer has arrived is asked for a name', async (t) => {
+test('a guest who sends before the writer has arrived has to give a name', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), prepare: async (page) => void (release = await hold(page, WRITER)) })
   await composer(page).fill('Quickly.')
   await page.getByRole('button', { name: 'Post comment' }).click()
@@ -102,7 +102,7 @@ test('a guest who sends before the writer has arrived is asked for a name', asyn
   assert.equal(await composer(page).inputValue(), 'Quickly.')
 })
 
-test('a writer that does not load is told in place, the text stays, and the next press tries again', async (t) => {
+test('a writer that does not load has a message in place, the text stays, and the next press tries again', async (t) => {
   const record = newRecord()
   const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare: (page) => page.route(WRITER, (route) => route.abort()) })
   await composer(page).fill('Not lost.')

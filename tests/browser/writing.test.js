@@ -147,7 +147,7 @@ test('a deleted comment keeps its place above replies, and goes with the last of
   await page.getByText('No comments yet').waitFor()
 })
 
-test('a like shows before the answer, and is taken back when the API refuses it', async (t) => {
+test('a like shows before the response, and is taken back when the API refuses it', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Likeable.')
   const { page, context } = await w.open(t, { record, who: w.service.bob })
@@ -203,7 +203,7 @@ test('a guest gives a name, which stays on the device, and an address, which doe
   assert.equal(await page.getByLabel('Your e-mail address').inputValue(), '')
 })
 
-test('a draft outlives the page, for each thread by itself, until it is sent', async (t) => {
+test('a draft outlives the page, separately for each thread, until it is sent', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
@@ -318,7 +318,7 @@ test('another text has another key', async (t) => {
   assert.equal(new Set(keys).size, 3)
 })
 
-test('a refusal can be read, stands in a live region and names the field', async (t) => {
+test('a refusal can be read, is in a live region and names the field', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.getByPlaceholder('Write a comment…').fill('x'.repeat(10_001))
   await page.getByRole('button', { name: 'Post comment' }).click()
@@ -418,7 +418,7 @@ test('a mention that is picked after the caret has moved replaces what was typed
   assert.equal(await text.inputValue(), '@zelda ')
 })
 
-test('an image is uploaded by button, paste and drop, with a text for who cannot see', async (t) => {
+test('an image is uploaded by button, paste and drop, with an alternative text', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
   await text.focus()
@@ -514,7 +514,7 @@ test('a file that is no image is refused, and the text stays', async (t) => {
   assert.equal(await text.inputValue(), 'Look: ')
 })
 
-test('what the page’s visitor may not do is not offered', async (t) => {
+test('actions that the page’s visitor may not perform are not offered', async (t) => {
   const [readOnly, members, approval] = await Promise.all([
     Service.start({ SVC_READ_ONLY: 'true' }),
     Service.start(),
