@@ -1,4 +1,4 @@
-//! Whatever ten thousand characters are written, the loops that render, judge, link and email them take steps in proportion.
+//! For any ten thousand characters, the loops that render, judge, link and email them take steps in proportion.
 //! `infra/measure/text` counts the instructions of the same work, those of the parser too.
 
 use serde::Deserialize;

@@ -114,7 +114,7 @@ impl Text {
     }
 }
 
-/// What is wrong, one line each.
+/// The problems, one per line.
 pub(crate) fn mistakes(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) -> Vec<String> {
     let Some(english) = locales.get(ENGLISH) else { return vec![format!("{ENGLISH} is missing")] };
     let mut mistakes = Vec::new();

@@ -1,5 +1,5 @@
 /**
- * Writes plurals.json: the plural forms of the languages in `locales/` by CLDR, as Node knows it.
+ * Writes plurals.json: the plural forms of the languages in `locales/` by Node's CLDR.
  *
  * usage: node shared/domain/build/plurals.js
  */

@@ -150,7 +150,7 @@ fn composed(chars: Vec<Classed>) -> Vec<Placed> {
     out
 }
 
-/// The characters of an address once `%` escapes are decoded. What is not UTF-8 then is a replacement character.
+/// The characters of an address once `%` escapes are decoded. Invalid UTF-8 becomes the replacement character.
 fn percent_decoded(address: &str) -> Vec<Placed> {
     let (mut bytes, mut places) = (Vec::new(), Vec::new());
     let mut at = 0;

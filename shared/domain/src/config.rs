@@ -32,7 +32,7 @@ pub use self::unknown::UnknownSetting;
 
 const API_PREFIX: &str = "svc/api/v1";
 const AKISMET_URL: &str = "https://rest.akismet.com";
-/// What `SVC_THEME` accepts. The first one follows the page.
+/// The values of `SVC_THEME`. The first one follows the page.
 const THEMES: [&str; 3] = ["auto", "light", "dark"];
 
 #[derive(Debug, thiserror::Error)]

@@ -6,7 +6,7 @@ use crate::mail_keys::Recipient;
 use crate::sign_in::keys::FlowId;
 use crate::webhook::{EndpointId, Event, MessageId};
 
-/// `Type` is the name that SNS uses for the kind of a message. Ours use it too, so that it tells all of them apart.
+/// `Type` is the name that SNS uses for the kind of a message. Ours use it too, so that it distinguishes all of them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 pub enum Message {
@@ -16,7 +16,7 @@ pub enum Message {
     Code { flow: FlowId },
     /// A call of a webhook may be due.
     Webhook(DueWebhook),
-    /// A notification of SNS. Its text is what SES says about an email that it has sent.
+    /// A notification of SNS. Its text is SES's event about a sent email.
     #[serde(rename = "Notification")]
     Feedback {
         #[serde(rename = "Message")]

@@ -20,7 +20,7 @@ pub fn fold_forms(text: &str) -> String {
     NFKC.normalize(&fold(&NFKC.normalize(text))).into_owned()
 }
 
-/// What [`fold()`] makes of one character.
+/// The result of [`fold()`] for one character.
 pub fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase)
 }

@@ -26,7 +26,7 @@ const EPOCH: i64 = 1_735_689_600_000;
 const RANDOM_BITS: u32 = 12;
 /// Ids below this are of older times. Their high bits are Unix seconds.
 const SEAM: u64 = 1 << 47;
-/// The low bits of ids below [`SEAM`], which tell the comments of one second apart.
+/// The low bits of ids below [`SEAM`], which distinguish the comments of one second.
 const TIE_BITS: u32 = 16;
 /// How far ids of an instance may be ahead of its clock: a second. Ids that come closer together than their clock grow
 /// nevertheless. When the clock is set back further than that, they follow it.
@@ -93,7 +93,7 @@ pub(super) const HASHED_SOURCE: &str = "~~";
 pub struct SourceId(pub String);
 
 impl SourceId {
-    /// What the sources of a site begin with. The first colon ends it, whatever the site is called.
+    /// The prefix of a site's sources. The first colon ends it, whatever the site is called.
     #[must_use]
     pub fn prefix(format: &str, site: Option<&str>) -> String {
         match site {
@@ -254,8 +254,8 @@ impl TryFrom<String> for ThreadId {
     }
 }
 
-/// The owner of comments, likes and reports: `u` and a user's id, `k` and the keyed hash of a guest's `Comment-Key`, or `g`
-/// and the keyed hash of a guest's network and user agent. A hash cannot be turned back into what it was made from.
+/// The owner of comments, likes and reports: `u` and a user's id, `k` and the keyed hash of a guest's `Comment-Key`, or
+/// `g` and the keyed hash of a guest's network and user agent. A hash cannot be reversed.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Visitor(pub String);
@@ -312,7 +312,7 @@ pub fn is_keyed_hash(text: &str) -> bool {
     text.len() == HASH_LENGTH && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
 }
 
-/// Tells whether hashes were made under the same salt, and does not reveal it.
+/// Shows whether hashes were made under the same salt, without revealing it.
 #[must_use]
 pub fn salt_fingerprint(salt: &Secret) -> String {
     keyed_hash(salt, &["fingerprint of the salt"])

@@ -20,7 +20,7 @@ pub enum Job {
     CountBelow(CountBelow),
     /// Writes a user's present name and picture into the user's comments.
     Rename(Rename),
-    /// Rejects what a banned writer wrote lately.
+    /// Rejects the recent comments of a banned writer.
     RejectRecent(RejectRecent),
 }
 
@@ -105,7 +105,7 @@ pub struct RejectRecent {
     /// The moderator who banned the author and rejects the comments.
     pub moderator: UserId,
     pub name: String,
-    /// The id of the ban, and of its entry in the log. A decision of a later entry stands.
+    /// The id of the ban, and of its entry in the log. A decision of a later entry is kept.
     pub ban: u64,
     /// The walk has reached this comment, from the newest to the oldest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! The log of what moderators did.
+//! The log of moderators' actions.
 
 use serde::{Deserialize, Serialize};
 

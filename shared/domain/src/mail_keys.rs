@@ -70,7 +70,7 @@ impl fmt::Display for Recipient {
     }
 }
 
-/// What a link of an email is for.
+/// The purpose of a link in an email.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub recipient: Recipient,
@@ -186,7 +186,7 @@ impl MailKeys {
         self.seal.close(address)
     }
 
-    /// `None` for what was sealed under another salt, or changed.
+    /// `None` if it was sealed under another salt, or changed.
     #[must_use]
     pub fn open(&self, sealed: &str) -> Option<String> {
         self.seal.open(sealed)
@@ -205,7 +205,7 @@ impl MailKeys {
         let (signed, signature) = token.rsplit_once('.')?;
         let (purpose, recipient) = signed.split_once('.')?;
         let expected = tag(&self.links, &[purpose, recipient], SIGNATURE);
-        // Compared as hashes, so that the time it takes says nothing about the signature.
+        // Compared as hashes, so that the time it takes reveals nothing about the signature.
         let hash = |text: &str| hmac::sign(&self.links, text.as_bytes());
         if hash(&expected).as_ref() != hash(signature).as_ref() {
             return None;

@@ -1,5 +1,6 @@
-//! Renders comment bodies to HTML that is safe to embed. They are `CommonMark` with mentions and GitHub's tables, strikethrough and
-//! task lists. Also extracts what readers see of a body, for the spam check. The caller says which mentioned handles exist.
+//! Renders comment bodies to HTML that is safe to embed. They are `CommonMark` with mentions and GitHub's tables,
+//! strikethrough and task lists. Also extracts the visible text of a body, for the spam check. The caller says which
+//! mentioned handles exist.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -99,7 +100,7 @@ fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> O
     (html.len() <= MAX_HTML).then_some(html)
 }
 
-/// What readers see of a body.
+/// The parts of a body that readers see.
 #[derive(Debug, Default)]
 pub struct Shown {
     /// The text without markup, with entities and escapes resolved. Code and the alternative texts of images are part of it.
@@ -132,7 +133,7 @@ impl Shown {
     }
 }
 
-/// What readers see of `body` when it does not show as plain text.
+/// The parts of `body` that readers see when it does not show as plain text.
 #[must_use]
 pub fn shown(body: &str) -> Shown {
     let body = without_nul(body);

@@ -50,8 +50,9 @@ fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// How a name looks: its skeleton (UTS 39) without marks, white space and what is not seen. There are four, because folding case
-/// first hides that `I` looks like `l`, folding nothing tells `ADA` from `Ada`, and a name may have both, in capitals of two scripts.
+/// How a name looks: its skeleton (UTS 39) without marks, white space and invisible characters. There are four, because
+/// folding case first hides that `I` looks like `l`, folding nothing distinguishes `ADA` from `Ada`, and a name may
+/// have both, in capitals of two scripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     written: Signs,
@@ -155,7 +156,7 @@ impl Signs {
     }
 }
 
-/// What readers see of letters.
+/// Letters as readers see them.
 fn seen(letters: &str) -> String {
     let is_seen = |c: &char| {
         !is_mark(*c) && !is_punctuation(*c) && !is_symbol(*c) && !c.is_whitespace() && !visible::is_unseen(*c)

@@ -1,17 +1,17 @@
-//! Origins of web pages, as browsers send them, lists of allowed origins, and the hosts that mean this machine. Hosts are always
-//! parsed: the beginning or the end of a text says nothing about whose it is.
+//! Origins of web pages, as browsers send them, lists of allowed origins, and the hosts that mean this machine. Hosts
+//! are always parsed: the beginning or the end of a text doesn't identify its owner.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use http::uri::Authority;
 
-/// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme. On this machine `*` may stand
-/// for any port.
+/// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme. On this machine `*`
+/// may represent any port.
 #[derive(Clone, Debug)]
 pub struct Origins(Vec<String>);
 
-/// Stands for any port at the end of an origin.
+/// Represents any port at the end of an origin.
 const ANY_PORT: &str = ":*";
 
 /// Pages of this machine, on any port.

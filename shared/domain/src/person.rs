@@ -17,7 +17,7 @@ use crate::sign_in::keys::FlowKeys;
 /// The shortest name that is searched for in others' texts. Shorter ones are too often ordinary words.
 const MIN_NAME: usize = 2;
 
-/// What a person is found by.
+/// The properties by which a person is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     User(UserId),
@@ -57,7 +57,7 @@ impl Who {
     }
 }
 
-/// Everything that the table knows a person by.
+/// Everything that identifies a person in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
     pub who: Who,
@@ -205,7 +205,7 @@ impl PersonHashes {
         SourceId(format!("{format}:{HASHED_SOURCE}{}", keyed_hash(&self.0, &["person", "source", &source.0])))
     }
 
-    /// Tells hashes of one salt from those of another.
+    /// Distinguishes hashes of one salt from those of another.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         salt_fingerprint(&self.0)

@@ -72,7 +72,7 @@ pub fn sign_in(config: &Config, is_from_elsewhere: bool) -> Result<(), Refusal> 
     if is_from_elsewhere { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
-/// What accounts of sign-in by email may do, and users with the host's tokens may not.
+/// Requires an account of our own sign-in, which users with the host's tokens don't have.
 pub fn own_account(identity: &Identity) -> Result<&Account, Refusal> {
     identity.claims.account.as_deref().ok_or(Refusal::Forbidden)
 }
@@ -176,8 +176,8 @@ fn own(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal
     if is_open { Ok(()) } else { Err(Refusal::EditClosed) }
 }
 
-/// Reading what moderators say about an unapproved comment to its writer. Answers that have such a comment in its writer's
-/// place are not for shared caches.
+/// Reading the moderators' review of an unapproved comment, for its writer. Responses with such a comment are not for
+/// shared caches.
 pub fn review(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
     let is_own = comment.is_by(&viewer.owners.comments);
     if is_own && !comment.is_approved() { Ok(()) } else { Err(Refusal::NotFound) }

@@ -1,4 +1,4 @@
-//! What requests count for, the limiters that count them, and a caller's status.
+//! The cost of requests, the limiters that count them, and a caller's status.
 
 use crate::time::Timestamp;
 

@@ -1,4 +1,4 @@
-//! The rejection of a comment: what a moderator says about it, and who it was.
+//! The rejection of a comment: the moderator's reason and note, and the moderator.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +32,7 @@ impl RejectionReason {
     }
 }
 
-/// What a moderator says about a rejection. The writer reads it.
+/// The moderator's reason and note. The writer reads them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grounds {
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]

@@ -36,7 +36,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// What stays of a report when its reporter is forgotten: the reason without details.
+    /// The rest of a report whose reporter was forgotten: the reason without details.
     #[must_use]
     pub fn without_reporter(self) -> Self {
         Self {
@@ -74,7 +74,7 @@ pub fn bare_reason(reason: &str) -> &str {
     reason.split(':').next().unwrap_or_default()
 }
 
-/// What a comment keeps of a report, so that the moderators' queue shows it without a further read.
+/// A comment's excerpt of a report, so that the moderators' queue shows it without a further read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportExcerpt {
     #[serde(rename = "i")]

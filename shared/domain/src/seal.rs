@@ -65,7 +65,7 @@ impl Seal {
         URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat())
     }
 
-    /// `None` for what was sealed under another salt, or changed.
+    /// `None` if it was sealed under another salt, or changed.
     #[must_use]
     pub fn open(&self, sealed: &str) -> Option<String> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;

@@ -34,7 +34,7 @@ const SHIELDS: [char; 8] =
 /// as it is, and belongs to a script that died out before there was Markdown.
 const LONE_TILDE: char = '\u{10a58}';
 
-/// Markup in one address may change which of the others are text, so they are looked for again; so often at most.
+/// Markup in one address may change which of the others are text, so they are looked for again, at most this often.
 const MAX_PASSES: usize = 4;
 
 /// Markdown that is ready for the parser.
@@ -83,7 +83,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// What the parser reads.
+    /// The text that the parser reads.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
@@ -195,7 +195,7 @@ fn restored_event(event: Event<'_>) -> Event<'_> {
 /// Looks for markup in addresses.
 struct Reader<'a> {
     text: &'a str,
-    /// Where it was found, and what shields it.
+    /// Where it was found, and the character that shields it.
     markup: Vec<(usize, char)>,
     /// The closing delimiters of emphasis that is open.
     closing: Vec<Range<usize>>,

@@ -1,10 +1,11 @@
-//! The configured rules of the spam check. `app::akismet` asks Akismet, and `policy` decides what follows from what is found.
+//! The configured rules of the spam check. `app::akismet` queries Akismet, and `policy` decides the consequences of
+//! findings.
 
 use crate::comparable::Comparable;
 use crate::markdown::{Link, Shown};
 use crate::verdict::Verdict;
 
-/// What happens to a text with a finding. Ordered, so that `max` is the stricter of two actions.
+/// The action on a text with a finding. Ordered, so that `max` is the stricter of two actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// A moderator should look at it first.
@@ -13,7 +14,7 @@ pub enum Action {
     Deny,
 }
 
-/// What a check has found.
+/// The finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub action: Action,
@@ -38,7 +39,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// What the rules find in a body, which readers may see in any of these forms. A phrase is found once.
+    /// The findings of the rules in a body, which readers may see in any of these forms. A phrase is found once.
     #[must_use]
     pub fn judge(&self, forms: &[Shown]) -> Vec<Finding> {
         let forms: Vec<Form<'_>> = forms.iter().map(Form::of).collect();

@@ -110,7 +110,7 @@ impl Thread {
         self.url.as_deref().or(self.page_url.as_deref())
     }
 
-    /// Whether a page has not said before what this one says.
+    /// Whether this page reports something that no page has reported before.
     #[must_use]
     pub fn lacks(&self, page: &PageInfo) -> bool {
         (page.title.is_some() && self.page_title.is_none()) || (page.url.is_some() && self.page_url.is_none())

@@ -1,4 +1,4 @@
-//! Timestamps, and the clock. No other code asks the system for the time.
+//! Timestamps, and the clock. No other code reads the system's time.
 
 use std::fmt;
 use std::ops::{Add, Sub};
@@ -144,15 +144,15 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Answers contain the text. Items of the table contain the number, which `stored` writes.
+/// Responses contain the text. Items of the table contain the number, which `stored` writes.
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-/// How serde writes times into items of the table and messages of queues: as Unix milliseconds, and where it is said as Unix
-/// seconds.
+/// How serde writes times into items of the table and messages of queues: as Unix milliseconds, and as Unix seconds
+/// where marked.
 pub mod stored {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -82,7 +82,8 @@ impl Identity {
     }
 }
 
-/// An `iat` that is too far ahead counts as absent, so that it does not keep every later name away: a wrong clock, milliseconds.
+/// An `iat` that is too far ahead counts as absent, so that it does not block every later name: a wrong clock,
+/// milliseconds.
 fn unless_ahead(issued_at: Option<i64>, now: Timestamp) -> Option<i64> {
     issued_at.filter(|at| at.saturating_sub(now.seconds()) <= MAX_AHEAD)
 }
@@ -119,7 +120,7 @@ pub struct User {
     /// The id of the ban, in order of time. It is the ban's key in the list of bans.
     #[serde(rename = "bi", default, skip_serializing_if = "Option::is_none")]
     pub ban_id: Option<u64>,
-    /// The extra data of an account of our own.
+    /// The extra data of our own accounts.
     #[serde(rename = "ac", default, skip_serializing_if = "Option::is_none")]
     pub account: Option<OwnAccount>,
     #[serde(flatten)]
@@ -132,7 +133,7 @@ pub struct OwnAccount {
     /// [`Account::epoch`]
     #[serde(rename = "ep")]
     pub epoch: u64,
-    /// The address, sealed. An account elsewhere has one if its provider has told us one that it has verified.
+    /// The address, sealed. An account elsewhere has one if its provider returned a verified one.
     #[serde(rename = "ad", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Keyed hash of the mailbox that codes go to.
@@ -170,7 +171,7 @@ impl Ban {
 }
 
 impl User {
-    /// The user that a token describes. What the token leaves out stays as it is stored.
+    /// The user that a token describes. Claims that the token leaves out stay as stored.
     pub fn from_token(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
         let id = identity.id;
         let renamed = known.filter(|known| !known.name.is_empty());

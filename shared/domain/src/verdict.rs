@@ -26,7 +26,7 @@ pub struct Verdict {
 pub enum Rule {
     /// A phrase of the settings.
     Phrase,
-    /// So many links.
+    /// Too many links.
     Links,
     /// The same visitor wrote the same text within a minute.
     Repeat,

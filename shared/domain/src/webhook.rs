@@ -44,7 +44,7 @@ const MAX_ATTEMPTS: usize = 20;
 /// Bytes of a secret before it is encoded.
 const SECRET: usize = 32;
 
-/// What an endpoint is notified of.
+/// An event that endpoints are notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EventKind {
     /// A comment that everyone sees at once.
@@ -270,7 +270,7 @@ impl Endpoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Delivered,
-    /// The endpoint wants no more messages.
+    /// The endpoint accepts no more messages.
     Gone,
     Failed,
 }

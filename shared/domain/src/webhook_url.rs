@@ -78,7 +78,7 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
         return Err("The url must not point to a private address.");
     }
     let text: String = url.into();
-    // What the HTTP client takes.
+    // The HTTP client has to accept it, too.
     if text.parse::<http::Uri>().is_err() {
         return Err(NOT_WEB);
     }

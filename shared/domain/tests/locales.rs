@@ -1,4 +1,4 @@
-//! What the build says of mistakes in `locales/`, and which texts nothing uses.
+//! The build's errors about mistakes in `locales/`, and unused texts.
 
 #[path = "../build/locales.rs"]
 mod locales;

@@ -1,4 +1,4 @@
-//! Where a phrase is in a text: what a moderator is shown of it, against a naive search.
+//! Where a phrase is in a text, as moderators see it, against a naive search.
 
 use std::ops::RangeInclusive;
 
@@ -17,7 +17,7 @@ fn verdicts(phrases: &[&str], forms: &[Shown]) -> Vec<Verdict> {
     rules.judge(forms).into_iter().map(|found| found.verdict).collect()
 }
 
-/// What a phrase matches in a body.
+/// The match of a phrase in a body.
 fn matched(phrase: &str, body: &str) -> Option<String> {
     verdicts(&[phrase], &[markdown::shown(body)]).into_iter().next().and_then(|verdict| verdict.matched)
 }

@@ -155,7 +155,7 @@ impl App {
         queue.ok_or_else(|| Fault::new("using the queue Deliveries", "DELIVERIES_QUEUE_URL is not set"))
     }
 
-    /// Answers one request of API Gateway.
+    /// Handles one request of API Gateway.
     pub async fn answer(&self, handler: &dyn Handler, request: Request) -> Response<Body> {
         let started = Instant::now();
         let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
@@ -203,7 +203,7 @@ impl App {
         found.ok_or_else(|| Refusal::NotFound.into())
     }
 
-    /// What the store notes of the moderator with a decision.
+    /// The moderator's data that the store keeps with a decision.
     pub fn by<'a>(&'a self, moderator: &'a Moderator) -> Result<By<'a>, Refusal> {
         let user = moderator.user.as_ref().ok_or(Refusal::Unauthenticated)?;
         Ok(By { id: user.id, name: &user.name, ids: &self.ids, clock: &self.clock })

@@ -17,7 +17,7 @@ use crate::http::input::wording;
 use crate::http::request::Call;
 use crate::store::Reading;
 
-/// How long an instance knows the names.
+/// How long an instance caches the names.
 const KNOWN: Duration = Duration::from_mins(1);
 
 /// The moderators' names, and when they were read.
@@ -73,7 +73,7 @@ impl App {
     async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
         let known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = self.clock.now();
-        // A clock that was set back says nothing of how long it is.
+        // After a clock was set back, the age is unknown.
         if let Some((_, names)) = known.filter(|(at, _)| *at <= now && now.since(*at) < KNOWN) {
             return Ok(names);
         }

@@ -58,7 +58,7 @@ impl App {
         }
     }
 
-    /// What the spam check finds. Refuses spam.
+    /// The findings of the spam check. Refuses spam.
     async fn check_for_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Vec<Verdict>> {
         let found = self.find_spam(call, viewer, draft).await?;
         if let Some(denied) = denied(&found) {

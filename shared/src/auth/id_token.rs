@@ -24,7 +24,7 @@ const LEEWAY: f64 = 60.0;
 #[derive(Clone)]
 pub struct IssuerKeys(Arc<Jwks>);
 
-/// What a token must say.
+/// The claims that a token must have.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected<'a> {
     pub issuer: &'a str,

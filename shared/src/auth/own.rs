@@ -1,5 +1,5 @@
-//! The access tokens of our own sign-in. Their `iss` chooses this file, and then no other key is tried. One function signs
-//! them, and writes its public key to the table; the others read it when a token has a key that they do not know.
+//! The access tokens of our own sign-in. Their `iss` chooses this file, and then no other key is tried. One function
+//! signs them, and writes its public key to the table; the others read it when a token has an unknown key.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -77,7 +77,7 @@ pub fn sign(seed: &Seed, account: &Account, now: Timestamp) -> Result<String, Fa
     signed.map_err(|error| Fault::new("signing an access token", error))
 }
 
-/// The public keys, as this instance knows them.
+/// The public keys that this instance has read.
 pub(super) struct OwnKeys {
     source: Arc<dyn KeySource>,
     known: RwLock<PublicKeys>,

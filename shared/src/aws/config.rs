@@ -1,6 +1,6 @@
 //! The configuration of every AWS client, read by hand from the environment variables that Lambda sets:
-//! `aws_config::defaults` would also read profile files and ask the metadata service and STS, which no function needs,
-//! and add a megabyte to each.
+//! `aws_config::defaults` would also read profile files and query the metadata service and STS, which no function
+//! needs, and add a megabyte to each.
 
 use std::env;
 use std::time::Duration;

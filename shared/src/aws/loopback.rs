@@ -65,7 +65,7 @@ impl Loopback {
         self.shared.lock().unwrap().requests.clone()
     }
 
-    /// Answers one request and closes the connection.
+    /// Responds to one request and closes the connection.
     pub(crate) async fn answer(&self, mut stream: impl AsyncRead + AsyncWrite + Unpin) {
         let request = read(&mut stream).await;
         let (answer, delay) = {

@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Resolves a name to addresses.
 pub type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
-/// Asks the system's resolver.
+/// Uses the system's resolver.
 #[must_use]
 pub fn system_lookup() -> Lookup {
     Arc::new(|name| {

@@ -1,5 +1,5 @@
-//! Preflights: browsers ask with OPTIONS before they send some requests for a page of another origin. API Gateway responds to
-//! most itself, and still hands some of them to a function. It sets the headers of all other responses.
+//! Preflights: browsers send OPTIONS before some requests for a page of another origin. API Gateway responds to most
+//! itself, and still hands some of them to a function. It sets the headers of all other responses.
 
 use http::{HeaderValue, Method, header};
 

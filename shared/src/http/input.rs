@@ -56,7 +56,7 @@ impl Input {
         Self { fields, errors: FieldErrors::default(), reader: None }
     }
 
-    /// What a reader has filled in.
+    /// The fields that a reader filled in.
     #[must_use]
     pub fn of_reader(fields: Map<String, Value>, language: Language) -> Self {
         Self { reader: Some(language), ..Self::new(fields) }

@@ -254,7 +254,7 @@ fn source_ip(request: &lambda_http::Request) -> IpAddr {
 fn edge_ip(config: &Config, headers: &HeaderMap) -> Option<IpAddr> {
     let expected = config.edge_secret.as_ref()?;
     let hash = |secret: &[u8]| digest::digest(&digest::SHA256, secret);
-    // Compared as hashes, so that the time it takes says nothing about the secret.
+    // Compared as hashes, so that the time it takes reveals nothing about the secret.
     if hash(headers.get("x-edge-secret")?.as_bytes()).as_ref() != hash(expected.expose().as_bytes()).as_ref() {
         return None;
     }

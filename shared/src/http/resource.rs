@@ -108,7 +108,7 @@ impl OwnUser {
     }
 }
 
-/// What moderators say about a comment to its writer.
+/// The moderators' review of a comment, for its writer.
 #[derive(Debug, Serialize)]
 struct Review {
     state: State,

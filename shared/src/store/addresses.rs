@@ -27,7 +27,7 @@ impl Addresses {
         self.has_gravatars
     }
 
-    /// What is kept of the hash of an address.
+    /// The hash of an address as it may be kept.
     pub fn keyed(&self, hash: &str) -> Option<String> {
         self.hashes.as_ref().map(|hashes| hashes.address(hash))
     }

@@ -11,7 +11,7 @@ use crate::error::Fault;
 /// Hours of a day, which begins at midnight UTC.
 const DAY: i64 = 24;
 
-/// What is counted together, and how much of it there may be.
+/// The counter, and its maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound<'a> {
     scope: &'static str,

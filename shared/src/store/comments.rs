@@ -28,7 +28,7 @@ pub(super) static ATTRIBUTES: LazyLock<String> = LazyLock::new(|| {
     names.join(",")
 });
 
-/// What it may cost to read this many comments, in read units: the largest ones have 44 KB.
+/// The highest cost of reading this many comments, in read units: the largest ones have 44 KB.
 pub fn read_units(comments: usize, reading: Reading) -> u32 {
     let halves = if reading == Reading::Consistent { 22 } else { 11 };
     u32::try_from(comments * halves / 2).unwrap_or(u32::MAX)
@@ -50,7 +50,7 @@ pub struct CommentInThread {
     pub visitor_state: VisitorThreadState,
 }
 
-/// What [`Store::create`] stores.
+/// The input of [`Store::create`].
 #[derive(Debug)]
 pub struct NewComment<'a> {
     /// The comment without an id.
@@ -70,7 +70,7 @@ pub enum Created {
     ParentGone,
 }
 
-/// What an edit changes.
+/// The changes of an edit.
 #[derive(Debug)]
 pub struct Edit {
     pub body: String,
@@ -108,7 +108,7 @@ impl Edit {
     }
 }
 
-/// What a change of a comment consists of, given the comment as it is now.
+/// The writes of a change to a comment, given the comment as it is now.
 pub enum Plan {
     /// One update, at half the price of a transaction. It must be harmless to do twice.
     Alone(Write),

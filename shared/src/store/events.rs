@@ -1,5 +1,5 @@
-//! What the records of the table's stream mean, and the quick work that follows from them. All of it is safe to do twice.
-//! Walks over many items are jobs (`store/jobs.rs`).
+//! The meaning of the records of the table's stream, and the quick work that follows from them. All of it is safe to do
+//! twice. Walks over many items are jobs (`store/jobs.rs`).
 
 use aws_smithy_types::DateTime;
 use futures_util::future::try_join_all;
@@ -95,7 +95,7 @@ pub struct Record<'a> {
     pub change: Change,
 }
 
-/// What a record says. Items are as they were before and after the change.
+/// The content of a record. Items are as they were before and after the change.
 #[derive(Debug)]
 pub enum Change {
     Comment(Box<Images<Comment>>),

@@ -25,7 +25,7 @@ use crate::domain::rate_limit::{Limiter, RateClass, RateLimitStatus};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// Reads that an instance grants before it asks the table, and that it takes from the table at a time.
+/// Reads that an instance grants before it reads the table, and that it takes from the table at a time.
 const BLOCK: u32 = 10;
 /// Granted reads that an instance keeps unused. More go back to the table, so that they are there for other instances.
 const MAX_UNUSED: u32 = 2 * BLOCK;
@@ -114,8 +114,8 @@ impl Window {
         self.elsewhere.saturating_add(self.used)
     }
 
-    /// Lets a read through that counts for this many, if any is left. It may count for more than are left. The table is asked
-    /// before for a large read, unless it is the first one.
+    /// Lets a read through that counts for this many, if any is left. It may count for more than are left. A large read
+    /// reserves in the table first, unless it is the first one.
     fn take(&mut self, reads: u32) -> bool {
         let is_covered = self.used.saturating_add(reads) <= self.granted;
         let allowed = self.used < self.granted && (is_covered || self.closed || !self.has_reserved);
@@ -184,12 +184,12 @@ impl Window {
         !self.closed
     }
 
-    /// Whether this caller is refused without asking the table.
+    /// Whether this caller is refused without reading the table.
     fn is_used_up(&self) -> bool {
         self.closed && self.used >= self.granted
     }
 
-    /// Whether the next write is within the limit, as far as this instance knows.
+    /// Whether the next write is within the limit, as far as this instance can tell.
     fn has_room(&self, limit: u32) -> bool {
         !self.closed && self.counted() < limit
     }
@@ -223,12 +223,12 @@ impl Minute {
 }
 
 impl Store {
-    /// Whether a write may begin to read before it is counted, as this instance knows no reason to refuse it.
+    /// Whether a write may begin to read before it is counted, because this instance has no reason to refuse it.
     pub fn has_room(&self, counter: Counter<'_>) -> bool {
         self.counts.window(counter, |window| window.has_room(counter.limit))
     }
 
-    /// The refusal of a caller that this instance knows to be over the limit.
+    /// The refusal of a caller that is over the limit in this instance.
     pub fn known_refusal(&self, counter: Counter<'_>) -> Option<RateLimitStatus> {
         let used_up = self.counts.window(counter, |window| window.is_used_up());
         used_up.then(|| counter.status(counter.limit, false))
@@ -382,7 +382,7 @@ impl Store {
 mod tests {
     use super::*;
 
-    /// How many of `reads`, each counting for `each`, a single instance lets through, and how often it asked the table.
+    /// How many of `reads`, each counting for `each`, a single instance lets through, and how often it read the table.
     fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
         let (mut window, mut counted, mut asked, mut allowed) = (Window::new(Limiter::Read, limit), 0, 0, 0);
         for _ in 0..reads {

@@ -26,7 +26,7 @@ pub struct By<'a> {
     pub clock: &'a Clock,
 }
 
-/// What a moderator acts on.
+/// The target of a moderator's action.
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     Comment(&'a Comment),

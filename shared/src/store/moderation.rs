@@ -1,4 +1,4 @@
-//! The operations of moderators: pins and decisions about comments. And what the host says about a record.
+//! The operations of moderators: pins and decisions about comments. And the host's description of a record.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -25,7 +25,7 @@ use crate::error::Fault;
 /// Resolutions kept for one comment. When there are more, the oldest is dropped, and the next one covers its reports.
 const MAX_RESOLUTIONS: usize = 20;
 
-/// What a moderator may decide about a comment.
+/// A moderator's decision about a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Everyone sees it.
@@ -74,7 +74,7 @@ pub enum Decided {
     Gone,
 }
 
-/// What the host says about a commented record.
+/// The host's description of a commented record.
 #[derive(Clone, Debug, Default)]
 pub struct HostRecord {
     pub author: Option<UserId>,
@@ -114,8 +114,8 @@ impl Store {
         Ok(outcome == Outcome::Done)
     }
 
-    /// Carries out what a moderator decides about a comment. `seen` is the time of the text that the moderator saw, exact to
-    /// the second. Without it the decision is about the text as it was read.
+    /// Carries out a moderator's decision about a comment. `seen` is the time of the text that the moderator saw, exact
+    /// to the second. Without it the decision is about the text as it was read.
     pub async fn decide(
         &self,
         comment: Comment,
@@ -253,7 +253,7 @@ impl Store {
             place.is_inline
         } else {
             let join = join_thread(comment);
-            // A moderator vouches for what the page said.
+            // A moderator vouches for the page's title and address.
             let page = comment.page.as_deref().filter(|_| decision.entry.is_some());
             writes.push(page.map_or(join.clone(), |page| take_page(join, page)));
             false
@@ -273,7 +273,8 @@ impl Store {
         self.transact_logged(vec![change], by, action, Subject::Thread(thread)).await.map(drop)
     }
 
-    /// Replaces all that the host said about the record. Whether its thread is closed stays. The log has no entry of it.
+    /// Replaces the host's whole description of the record. Whether its thread is closed stays. The log has no entry of
+    /// it.
     pub async fn set_record(&self, thread: &ThreadId, record: &HostRecord, _by: &Moderator) -> Result<(), Fault> {
         let update = Write::update(keys::thread(thread))
             .assign(thread::AUTHOR, record.author.map(|author| number(author.0)))

@@ -1,4 +1,4 @@
-//! What pages ask about the comments that count (`counts`): how many a thread has, and the newest of them.
+//! Queries of pages about the comments that count (`counts`): how many a thread has, and the newest of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,7 +78,7 @@ impl Store {
         let above = candidates.above();
         let Candidates { thread, ids, mut approved } = candidates;
         approved.extend(self.approved(above.into_iter().collect()).await?);
-        // What was hidden or deleted just now, and what is below it, may still be among those that count.
+        // Comments hidden or deleted just now, and those below them, may still be among those that count.
         let is_shown =
             |comment: &&Comment| comment.may_count() && comment.ancestors.iter().all(|id| approved.contains_key(id));
         let comments = ids.iter().filter_map(|id| approved.get(id)).filter(is_shown).cloned().collect();
@@ -102,7 +102,8 @@ impl Store {
         Ok(approved)
     }
 
-    /// Those of these users who wrote one of the thread's newest `SEARCHED` comments that count, among as many of their own.
+    /// Those of these users who wrote one of the thread's newest `SEARCHED` comments that count, among as many of
+    /// theirs.
     pub async fn writers_in(&self, thread: &ThreadId, users: &[UserId]) -> Result<BTreeSet<UserId>, Fault> {
         let ids: BTreeSet<CommentId> = self.newest_ids(thread, SEARCHED).await?.into_iter().collect();
         let Some(oldest) = ids.first() else { return Ok(BTreeSet::new()) };

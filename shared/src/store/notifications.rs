@@ -25,8 +25,8 @@ impl Store {
         Ok(self.get(&keys::notification_state(recipient), Reading::Consistent).await?.unwrap_or_default())
     }
 
-    /// Changes the state of a recipient, and returns it with what `change` says. When another change was first, `change` is called
-    /// again with the new state. Nothing is written when it changes nothing.
+    /// Changes the state of a recipient, and returns it with the result of `change`. When another change was first,
+    /// `change` is called again with the new state. Nothing is written when it changes nothing.
     pub async fn change_notification_state<T>(
         &self,
         recipient: &Recipient,
@@ -66,9 +66,9 @@ impl Store {
         Ok(try_join_all(users).await?.into_iter().flatten().collect())
     }
 
-    /// Counts an address among those that are asked for a confirmation in this hour. False when there are `most` others. An
-    /// address that is counted again changes nothing. `whose` is who asks, or what the addresses have in common; `address` is
-    /// [`crate::domain::mail_keys::MailKeys::plain_address`].
+    /// Counts an address among those that get a confirmation in this hour. False when there are `most` others. An
+    /// address that is counted again changes nothing. `whose` is the asker, or a property that the addresses share;
+    /// `address` is [`crate::domain::mail_keys::MailKeys::plain_address`].
     pub async fn count_asking(&self, whose: &str, address: &str, most: usize, now: Timestamp) -> Result<bool, Fault> {
         let hour = Hour::of(now);
         let count = Write::update(keys::limiter("asked", whose, hour.0))

@@ -49,7 +49,7 @@ impl GuestBound {
     }
 }
 
-/// What [`Store::report`] stores.
+/// The input of [`Store::report`].
 #[derive(Debug)]
 pub struct NewReport<'a> {
     pub comment: Comment,

@@ -30,9 +30,9 @@ const RECENT: Duration = Duration::from_hours(7 * 24);
 const MAX_REJECTED: usize = 1_000;
 /// Comments that are examined. Most of them were rejected by earlier bans, or are older than [`RECENT`].
 const MAX_SEEN: usize = 20_000;
-/// Until so long after the ban, requests that began before it may write, and the index may not list what they wrote.
+/// For this long after the ban, requests that began before it may write, and the index may not list their comments.
 const LATE: Duration = Duration::from_secs(30);
-/// Comments decided about concurrently. Those of one thread conflict, and are tried again.
+/// Comments decided concurrently. Those of one thread conflict, and are tried again.
 const AT_ONCE: usize = 5;
 
 impl Store {
@@ -123,7 +123,7 @@ impl Store {
         })
     }
 
-    /// A rejection without a word, on condition that the ban is still the writer's.
+    /// A rejection without a reason, on condition that the writer is still banned.
     async fn plan_rejection(&self, comment: Comment, job: &RejectRecent, by: By<'_>) -> Result<Plan, Fault> {
         let concerns = |ban: &Ban| is_recent(&comment, job, ban);
         if comment.is_placeholder || !self.ban_behind(job).await?.is_some_and(|ban| concerns(&ban)) {

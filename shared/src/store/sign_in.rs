@@ -57,7 +57,7 @@ pub struct Proven<'a> {
     pub avatar: Avatar,
     /// Keyed hash of the network that the proof came from.
     pub network: &'a str,
-    /// Tells the session from the others.
+    /// Distinguishes the session from the others.
     pub session: u64,
     pub now: Timestamp,
 }
@@ -146,12 +146,12 @@ impl Store {
         self.try_change("starting a sign-in", &keys::redirect_flow(name), new, start).await.map(drop)
     }
 
-    /// Changes a flow to a provider, an ended one if it is missing, and returns what `change` says.
+    /// Changes a flow to a provider, an ended one if it is missing, and returns the result of `change`.
     pub async fn change_redirect<T>(&self, name: &str, change: impl Fn(&mut RedirectFlow) -> T) -> Result<T, Fault> {
         Ok(self.change_versioned("changing a sign-in", &keys::redirect_flow(name), change).await?.1)
     }
 
-    /// Like [`Self::change_redirect`], for a flow that has come back from its provider. A reader and a browser were in
+    /// Like [`Self::change_redirect`], for a flow that returned from its provider. A reader and a browser were in
     /// between, so half a read unit mostly finds what is stored. A refusal has been read consistently.
     pub async fn finish_redirect<T>(
         &self,
@@ -317,7 +317,7 @@ impl Store {
         }
     }
 
-    /// Read eventually consistently, since an instance knows them for a minute anyway.
+    /// Read eventually consistently, since an instance caches them for a minute anyway.
     pub async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
         let names = self.one_item(&keys::moderator_names(), Reading::Eventual).await?;
         Ok(names.map(read).transpose()?.unwrap_or_default())

@@ -26,7 +26,7 @@ pub struct ThreadForVisitor {
     pub visitor_state: VisitorThreadState,
     /// The visitor's own item. `None` for guests, and for users who aren't in the table.
     pub user: Option<User>,
-    /// How many of its comments everyone may see, where that was asked for.
+    /// How many of its comments everyone may see, if that was requested.
     pub count: Option<u64>,
 }
 

@@ -199,7 +199,7 @@ impl Store {
         if let Some(saved) = self.update("saving a user's name", update).await? {
             self.write_all(stale).await?;
             let saved: User = read(saved)?;
-            // A ban that came meanwhile has written no entries, if it was the first that the table heard of the user.
+            // A ban that was made meanwhile has written no entries, if it created the user's item.
             if saved.ban != user.ban {
                 self.settle_directory(saved).await?;
             }

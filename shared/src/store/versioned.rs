@@ -88,8 +88,8 @@ impl Store {
         }
     }
 
-    /// Changes an item, and returns it with what `change` says. `None` when another change was first. An item that stays the
-    /// same is written only if it `is_new`.
+    /// Changes an item, and returns it with the result of `change`. `None` when another change was first. An item that
+    /// stays the same is written only if it `is_new`.
     pub(super) async fn try_change<I: Versioned, T>(
         &self,
         doing: &'static str,
@@ -105,7 +105,7 @@ impl Store {
     }
 }
 
-/// Replaces `before` by `after`, if that is still what is stored.
+/// Replaces `before` by `after`, if the stored item is unchanged.
 pub(super) fn next_version<I: Versioned>(key: &Key, mut before: I, after: &mut I) -> Result<Write, Fault> {
     let version = *before.version();
     *after.version() = version + 1;

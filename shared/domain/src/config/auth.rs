@@ -89,7 +89,7 @@ impl Config {
         })
     }
 
-    /// The variable of a secret that says where the secret is kept in AWS, and not what it is.
+    /// The variable of a secret that names where AWS keeps the secret, instead of its value.
     #[must_use]
     pub fn secret_kept_in_aws(&self) -> Option<&'static str> {
         let secrets = [

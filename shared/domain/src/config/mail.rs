@@ -13,7 +13,7 @@ use crate::visible;
 
 /// Addresses of `SVC_MODERATION_MAIL`. Each gets a separate email.
 pub(super) const MAX_DIGESTS: usize = 50;
-/// What `SVC_PAGE_URL` accepts. Links to comments have their own fragment.
+/// The values that `SVC_PAGE_URL` accepts. Links to comments have their own fragment.
 const PAGE_URL: &str = "an http or https address with {type} and {id} behind its host, without user and fragment";
 /// Characters of `SVC_SITE_NAME`.
 pub(super) const MAX_SITE_NAME: usize = 100;

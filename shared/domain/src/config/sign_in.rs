@@ -13,7 +13,7 @@ use crate::visible;
 /// Bytes of the secret of access tokens of our own.
 const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
-/// What settings accept that say where a provider is.
+/// The values of settings that locate a provider.
 const PROVIDER_URL: &str = "an https address without user, query and fragment, such as https://id.example.org";
 
 #[derive(Clone, Debug)]
@@ -70,7 +70,7 @@ pub(super) fn client_secrets(sign_in: Option<&SignIn>) -> impl Iterator<Item = (
     clients.map(|client| (client_variables(client.provider)[1], &client.secret))
 }
 
-/// What `SVC_MODERATORS` calls an account: `github:583231`. `None` for what names no provider.
+/// An account as `SVC_MODERATORS` names it: `github:583231`. `None` if it names no provider.
 pub(super) fn provider_account(text: &str) -> Option<Result<ProviderAccount, &'static str>> {
     Provider::of_id(text.split_once(':')?.0).map(|_| text.parse())
 }

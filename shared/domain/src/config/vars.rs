@@ -18,7 +18,7 @@ pub(super) struct Vars<'a> {
     pub(super) var: &'a dyn Fn(&str) -> Option<String>,
     /// The defaults of the profile. `SVC_PROFILE` is read before all else.
     defaults: profile::Defaults,
-    /// The names that were asked for.
+    /// The names that were read.
     pub(super) asked: RefCell<Vec<&'static str>>,
 }
 

@@ -73,7 +73,7 @@ pub struct Asker {
     /// The comment of the request, if there was one.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
-    /// When it asked.
+    /// When it was requested.
     #[serde(rename = "t", default, serialize_with = "stored::time")]
     pub(super) at: Timestamp,
     /// When the confirmation may go.
@@ -102,7 +102,7 @@ impl Asker {
         name
     }
 
-    /// Names this asking of `who`, for [`Enrolment::book`].
+    /// Names this request of `who`, for [`Enrolment::book`].
     #[must_use]
     pub fn asking_of(&self, who: &str) -> String {
         format!("{who} {}", self.at.0)
@@ -285,14 +285,14 @@ impl Enrolment {
         self.proven.as_deref() == Some(address)
     }
 
-    /// Whether emails to this address of the member were stopped since the member chose. What a member chooses for an
-    /// address without proof does not count. `owner` is the enrolment of the address itself.
+    /// Whether emails to this address of the member were stopped since the member chose. Choices of a member for an
+    /// address without proof do not count. `owner` is the enrolment of the address itself.
     #[must_use]
     pub fn is_stopped_by(&self, owner: &Self, address: &Address) -> bool {
         owner.status == Status::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
     }
 
-    /// Whether the asker waits for the owner, or was confirmed. Then asking again changes nothing.
+    /// Whether the asker waits for the owner, or was confirmed. Then another request changes nothing.
     #[must_use]
     pub fn has_heard(&self, name: &str, now: Timestamp) -> bool {
         self.asker(name)
@@ -312,7 +312,7 @@ impl Enrolment {
     /// [`super::NotificationState::ask`]. `confirming` is the asker whose confirmation is being sent.
     pub(super) fn ask(&mut self, asker: Asker, confirming: Option<&str>, now: Timestamp, wait: Duration) {
         if self.has_heard(&asker.name, now) {
-            // The newest comment asks as well as the first one, which may be gone when the owner is asked.
+            // The newest comment replaces the first one, which may be gone when the owner is asked.
             if let Some(known) = self.asker_mut(&asker.name).filter(|known| known.waits()) {
                 known.comment = asker.comment;
             }

@@ -73,7 +73,7 @@ pub enum Mail {
     Notify(BTreeSet<u64>, u64),
 }
 
-/// What an email is.
+/// The kind of an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Confirmation,
@@ -88,7 +88,7 @@ pub enum Notified {
     Added,
     /// It waits or is in flight. The process that added it may have died before it sent a message.
     Waiting,
-    /// The recipient was notified before, or does not want to know.
+    /// The recipient was notified before, or isn't subscribed.
     No,
 }
 
@@ -173,7 +173,7 @@ impl NotificationState {
         }
     }
 
-    /// What stays when an unsubscribed recipient is erased: a block against enrolling the address again.
+    /// The rest of an erased recipient who unsubscribed: a block against enrolling the address again.
     #[must_use]
     pub fn refusal(&self) -> Option<Self> {
         let enrolment = self.enrolment.refusal()?;
@@ -387,7 +387,7 @@ impl NotificationState {
         self.dropped(now, wait, kind);
     }
 
-    /// There was nothing left to send: what waited is gone by now.
+    /// There was nothing left to send: the waiting comments are gone by now.
     pub fn dropped(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         if kind == Kind::Digest {
             // A comment may be reported again. Its queue entry is remembered.
@@ -438,7 +438,7 @@ impl NotificationState {
         }
     }
 
-    /// What was in flight counts as notified, except for comments since the first refusal, which get another day.
+    /// Comments in flight count as notified, except for comments since the first refusal, which get another day.
     fn give_up(&mut self, now: Timestamp, wait: Duration) {
         if self.schedule.confirming.is_some() {
             return self.settle(now, wait);

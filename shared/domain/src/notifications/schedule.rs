@@ -1,4 +1,5 @@
-//! What a recipient is notified of, and when: comments that wait, the email that is being sent, and what was sent before.
+//! The notifications of a recipient, and their times: comments that wait, the email that is being sent, and those sent
+//! before.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -184,7 +185,7 @@ impl Schedule {
         self.due = Some(due);
     }
 
-    /// Takes what was written since the first refusal out of flight.
+    /// Takes comments written since the first refusal out of flight.
     pub(super) fn split_newer(&mut self) -> BTreeSet<u64> {
         let is_newer = |notice: &u64| Notice::of_number(*notice).comment().created_at() > self.refused_since;
         let (newer, older) = std::mem::take(&mut self.in_flight).into_iter().partition(is_newer);
@@ -203,7 +204,7 @@ impl Schedule {
         }
     }
 
-    /// Forgets what waits. What was sent stays known.
+    /// Forgets waiting comments. Sent ones are remembered.
     pub(super) fn clear(&mut self) {
         *self = Self {
             notified: std::mem::take(&mut self.notified),

@@ -23,7 +23,7 @@ fn asker(name: &str, network: &str) -> Asker {
     Asker::new(Asker::of(&guest(name)), address(false), network.to_owned(), None)
 }
 
-/// A guest's state that this visitor asked for emails.
+/// The state of a guest for whom this visitor requested emails.
 fn asked(name: &str) -> NotificationState {
     let mut state = NotificationState::default();
     state.ask(asker(name, "home"), NOW, WAIT);

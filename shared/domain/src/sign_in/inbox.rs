@@ -198,8 +198,8 @@ impl Inbox {
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 const AGE_DIGITS: usize = 3;
 
-/// The codes of one network in one text, since numbers and names of fields would take twice the place: its hash, a dot, and how
-/// much older each code is than the newest flow.
+/// The codes of one network in one text, since numbers and names of fields would take twice the space: its hash, a dot,
+/// and how much older each code is than the newest flow.
 fn write_codes(codes: &[UnusedCode], is_known: bool, newest: Timestamp) -> Vec<String> {
     let mut networks: Vec<(&str, String)> = Vec::new();
     for code in codes.iter().filter(|code| code.is_known == is_known) {
@@ -270,7 +270,7 @@ mod tests {
         Flow::new(nonce.to_owned(), "www.example.org", "en".to_owned(), address.to_owned(), now)
     }
 
-    /// Asks for a code. Whether one is sent.
+    /// Requests a code. Returns whether one is sent.
     fn ask(inbox: &mut Inbox, asker: &Asker, seconds: i64) -> bool {
         inbox.start(flow(&format!("n{seconds}"), "ada", at(seconds)), asker, at(seconds))
     }
@@ -361,7 +361,8 @@ mod tests {
         assert!(inbox.spend(&tried) && inbox.flows.is_empty());
     }
 
-    /// An inbox with as many codes as there may be, all of long addresses and hosts. The last is asked for at `seconds`.
+    /// An inbox with as many codes as there may be, all of long addresses and hosts. The last is requested at
+    /// `seconds`.
     fn full(seconds: i64) -> Inbox {
         let address = |n: usize| format!("{n:03}{}", "x".repeat(373));
         let mut inbox = Inbox::default();

@@ -1,6 +1,6 @@
-//! Codes, the hashes that represent addresses and networks, and refresh tokens. Codes and hashes follow from the visitor salt
-//! (HKDF-SHA256), so that the function `delivery` can compute a code that is stored nowhere. What signs in follows from the
-//! seed, which only the function `sign_in` has.
+//! Codes, the hashes that represent addresses and networks, and refresh tokens. Codes and hashes follow from the
+//! visitor salt (HKDF-SHA256), so that the function `delivery` can compute a code that is stored nowhere. The signing
+//! keys follow from the seed, which only the function `sign_in` has.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -201,12 +201,12 @@ impl FlowKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefreshToken {
     pub account: UserId,
-    /// Tells the session from the others of the account.
+    /// Distinguishes the session from the others of the account.
     pub nonce: u64,
     pub generation: u64,
 }
 
-/// What signs in.
+/// The keys that sign tokens.
 pub struct Seed {
     signing: [u8; 32],
     refresh: hmac::Key,
@@ -240,14 +240,14 @@ impl Seed {
         format!("{signed}.{}", tag(&self.refresh, &[&signed], SIGNATURE))
     }
 
-    /// `None` for what this seed has not signed.
+    /// `None` if this seed has not signed it.
     #[must_use]
     pub fn read(&self, text: &str) -> Option<RefreshToken> {
         let mut parts = text.split('.');
         let account = parts.next()?.parse().ok()?;
         let token =
             RefreshToken { account, nonce: parts.next()?.parse().ok()?, generation: parts.next()?.parse().ok()? };
-        // Compared as hashes, so that the time it takes says nothing about the signature.
+        // Compared as hashes, so that the time it takes reveals nothing about the signature.
         let hash = |text: &str| hmac::sign(&self.refresh, text.as_bytes());
         (hash(&self.write(&token)).as_ref() == hash(text).as_ref()).then_some(token)
     }

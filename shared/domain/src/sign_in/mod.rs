@@ -37,7 +37,7 @@ pub const TOKEN_LIFETIME: Duration = Duration::from_mins(10);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// What an item of one write unit may have, without its key and the version's next digits.
+/// The size of an item of one write unit, without its key and the version's next digits.
 const UNIT: usize = 1_024 - 48;
 
 /// Whether a change of the item costs one write unit.

@@ -1,5 +1,5 @@
-//! Accounts elsewhere that readers sign in with: those of GitHub, of Google, and of any other OpenID Connect provider. They are
-//! never joined with each other, nor with an address: a provider's word about an address is not ours.
+//! Accounts elsewhere that readers sign in with: those of GitHub, of Google, and of any other OpenID Connect provider.
+//! They are never joined with each other, nor with an address: we don't trust a provider's address like our own proof.
 
 use std::fmt;
 use std::str::FromStr;
@@ -35,7 +35,7 @@ pub enum Protocol {
     OpenId,
 }
 
-/// What is fixed of a provider. The rest is in its settings.
+/// The constants of a provider. The rest is in its settings.
 #[derive(Debug)]
 pub struct Facts {
     /// Its name in settings, addresses and [`ProviderAccount`]s.

@@ -27,7 +27,7 @@ const MAX_TRIES: u32 = 5;
 /// Characters of an address to return to.
 const MAX_RETURN: usize = 2_000;
 
-/// One item. Whatever ends a flow empties it.
+/// One item. The end of a flow empties it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedirectFlow {
     #[serde(rename = "vn", default)]
@@ -77,7 +77,7 @@ pub struct Returned {
     pub profile: String,
 }
 
-/// What we prove to the provider, and what it proves to us.
+/// The proofs that we give the provider, and those that it gives us.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OwnSecrets {
     #[serde(rename = "v")]
@@ -100,7 +100,7 @@ pub struct Profile {
     pub address: Option<String>,
 }
 
-/// What a page finishes a flow with.
+/// The proofs with which a page finishes a flow.
 pub struct Finish<'a> {
     /// Keyed hash of the code.
     pub code: &'a str,
@@ -130,7 +130,7 @@ impl RedirectFlow {
         *self = Self { version: self.version, ends: self.ends, ..Self::default() };
     }
 
-    /// Takes what the callback of this provider needs, once.
+    /// Takes the secrets that this provider's callback needs, once.
     pub fn take(&mut self, provider: &str, now: Timestamp) -> Option<Started> {
         if !self.is_live(now) || self.provider != provider {
             return None;
@@ -138,7 +138,7 @@ impl RedirectFlow {
         self.started.take()
     }
 
-    /// Notes who has come back. False when the flow was ended meanwhile.
+    /// Stores the account that returned. False when the flow was ended meanwhile.
     pub fn comes_back(&mut self, user: UserId, returned: Returned, now: Timestamp) -> bool {
         if self.challenge.is_empty() {
             return false;

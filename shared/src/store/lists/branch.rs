@@ -124,7 +124,7 @@ impl BranchWalk<'_> {
         Ok(())
     }
 
-    /// Goes on with the replies of `parent`, if it may have any. Returns it if not.
+    /// Continues with the replies of `parent`, if it may have any. Returns it if not.
     fn descend(&mut self, parent: Comment) -> Option<Comment> {
         if parent.replies == 0 && self.hidden == 0 {
             return Some(parent);

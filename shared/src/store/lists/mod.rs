@@ -103,7 +103,7 @@ impl Budget {
     }
 }
 
-/// A thread to list, and who asks.
+/// A thread to list, and its viewer.
 #[derive(Clone, Copy)]
 pub struct List<'a> {
     pub thread: &'a ThreadId,
@@ -122,7 +122,7 @@ impl List<'_> {
 }
 
 impl Store {
-    /// What a page of this many top-level comments may cost, in read units.
+    /// The highest cost of a page of this many top-level comments, in read units.
     #[must_use]
     pub fn page_units(&self, per_page: usize) -> u32 {
         read_units(per_page * (1 + self.embedded), Reading::Eventual).min(MAX_PAGE_UNITS)
