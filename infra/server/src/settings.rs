@@ -33,8 +33,8 @@ pub enum SettingsError {
     #[error("{0}")]
     Engine(#[from] EngineError),
     #[error(
-        "{0} is missing or empty, and with another salt everybody who is in the table would be somebody else; \
-         restore the file, or set SVC_VISITOR_SALT to what it held"
+        "{0} is missing or empty, and with another salt no one in the table would be recognized; \
+         restore the file, or set SVC_VISITOR_SALT to its old content"
     )]
     NoSalt(PathBuf),
 }

@@ -78,8 +78,8 @@ impl Stack {
     pub(super) async fn auth(&self, sdk: &SdkConfig) -> Result<Auth, Failure> {
         let secret = self.value("JwtSecretArn").or(self.value("JwtSecretName")).ok_or_else(|| {
             format!(
-                "the stack {} has no secret, because it takes tokens of JwksUrl; sign in there as somebody whom Moderators \
-                 names, and paste the token at {}/moderate",
+                "the stack {} has no secret, because it takes tokens of JwksUrl; sign in there as a user named in \
+                 Moderators, and paste the token at {}/moderate",
                 self.name,
                 self.api().unwrap_or_default()
             )
