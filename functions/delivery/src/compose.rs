@@ -224,7 +224,7 @@ fn button(url: &str, label: &str) -> Markup {
 
 impl Letter<'_> {
     fn compose(&self, subject: &str, text: &str, html: &Markup) -> Result<RawMail, Fault> {
-        let doing = "composing a mail";
+        let doing = "composing an email";
         let address = |address: &str| address.parse().map_err(|_| Fault::new(doing, "an address is not valid"));
         let domain = self.from.rsplit_once('@').map_or("", |(_, domain)| domain);
         let mut mail = Message::builder()

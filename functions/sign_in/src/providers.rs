@@ -36,9 +36,9 @@ const GITHUB: (&str, &str) = ("https://github.com", "https://api.github.com");
 /// Why a provider can't be used. Contains nothing from the provider's response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    #[error("no answer within {TIMEOUT:?}")]
+    #[error("no response within {TIMEOUT:?}")]
     Timeout,
-    #[error("no answer: {0}")]
+    #[error("no response: {0}")]
     Http(#[from] https::Error),
     #[error("status {0}")]
     Status(u16),

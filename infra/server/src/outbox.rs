@@ -159,11 +159,11 @@ impl Outbox {
                 escaped(&mail.raw),
             )
         });
-        let shown = if mails.is_empty() { "<p>No mails yet.</p>".to_owned() } else { shown.collect() };
+        let shown = if mails.is_empty() { "<p>No emails yet.</p>".to_owned() } else { shown.collect() };
         let page = format!(
-            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Mails</title>\
+            "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Emails</title>\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>{STYLE}</style>\
-             </head><body><h1>Mails</h1>{shown}</body></html>"
+             </head><body><h1>Emails</h1>{shown}</body></html>"
         );
         let mut response = Response::new(Bytes::from(page));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
@@ -198,10 +198,10 @@ impl Outbox {
         }
         let raw = request["Content"]["Raw"]["Data"].as_str().and_then(|data| STANDARD.decode(data).ok());
         let Some(raw) = raw.filter(|raw| !raw.is_empty() && !to.is_empty()) else {
-            return (StatusCode::BAD_REQUEST, json!({ "message": "A mail needs content and a recipient." }));
+            return (StatusCode::BAD_REQUEST, json!({ "message": "An email needs content and a recipient." }));
         };
         if raw.split(|byte| *byte == b'\n').any(|line| line.strip_suffix(b"\r").unwrap_or(line).len() > MAX_LINE) {
-            return (StatusCode::BAD_REQUEST, json!({ "message": "A line of the mail is too long." }));
+            return (StatusCode::BAD_REQUEST, json!({ "message": "A line of the email is too long." }));
         }
         let id = format!("{:013}-{:06}", self.0.clock.now().0, self.0.written.fetch_add(1, Ordering::Relaxed));
         if let Err(error) = files::write(&self.0.folder.join(format!("{id}.eml")), &raw) {

@@ -34,7 +34,7 @@ pub enum StackError {
     MissingEventFunction(String),
     #[error("a temporary folder: {0}")]
     Folder(String),
-    #[error("mails: {0}")]
+    #[error("emails: {0}")]
     Mailer(String),
 }
 

@@ -11,7 +11,7 @@ pub(super) const LENGTH_LIMIT: usize = 8 * 1024;
 pub enum BadToken {
     #[error("longer than {LENGTH_LIMIT} bytes")]
     TooLong,
-    #[error("not a JSON Web Token with the claims it must have")]
+    #[error("not a JSON Web Token with the required claims")]
     Malformed,
     #[error("an algorithm or extension that is not accepted")]
     Unsupported,
@@ -29,11 +29,11 @@ pub enum BadToken {
     Subject,
     #[error("exp is missing, or isn't a number")]
     NoExpiry,
-    #[error("another issuer")]
+    #[error("wrong issuer")]
     Issuer,
-    #[error("another audience")]
+    #[error("wrong audience")]
     Audience,
-    #[error("another nonce")]
+    #[error("wrong nonce")]
     Nonce,
 }
 

@@ -93,7 +93,7 @@ pub enum CallError {
     Credentials(#[source] Option<BoxError>),
     #[error("the request could not be built or signed")]
     Request(#[source] BoxError),
-    #[error("no answer")]
+    #[error("no response")]
     Https(#[from] https::Error),
     #[error("refused with {status} {reason}")]
     Refused { status: u16, reason: String },
@@ -114,7 +114,7 @@ impl CallError {
     pub fn kind(&self) -> String {
         match self {
             Self::Refused { status, .. } => format!("refused with {status}"),
-            Self::Https(error) => format!("no answer: {error}"),
+            Self::Https(error) => format!("no response: {error}"),
             other => other.to_string(),
         }
     }

@@ -38,7 +38,7 @@ pub struct Client {
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("no answer within {0:?}")]
+    #[error("no response within {0:?}")]
     Timeout(Duration),
     #[error("the response is larger than {0} bytes")]
     TooLarge(usize),

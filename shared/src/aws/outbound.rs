@@ -48,7 +48,7 @@ pub struct Outbound {
 /// Why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    #[error("no answer within {0:?}")]
+    #[error("no response within {0:?}")]
     Timeout(Duration),
     #[error("the address is private")]
     Private,

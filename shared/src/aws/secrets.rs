@@ -21,7 +21,7 @@ pub enum Error {
     Name(String),
     #[error("{arn} could not be read: {source}")]
     Call { arn: String, source: CallError },
-    #[error("{0} holds no string")]
+    #[error("{0} has no string value")]
     NotText(String),
 }
 

@@ -538,7 +538,7 @@ async fn an_erased_person_who_refused_emails_is_enrolled_by_no_one() {
     form.send(http::Method::POST, &stop, "action=stop").await.ok(200);
     let receipt = erase(&world, guest()).await;
     let stays: Vec<&str> = receipt.stays.iter().map(|stay| stay.what.as_str()).collect();
-    assert_eq!((receipt.left, receipt.gone["mailboxes"], stays), (0, 1, vec!["a refusal of mails"]), "{receipt:?}");
+    assert_eq!((receipt.left, receipt.gone["mailboxes"], stays), (0, 1, vec!["a refusal of emails"]), "{receipt:?}");
     assert_eq!(erase(&world, guest()).await.gone.len(), 0, "a second erasure finds nothing");
     let keys = MailKeys::new(&Secret::from(SALT.to_owned()));
     let left = world.item(&format!("E#{}", keys.guest(EMAIL)), "E").await.unwrap();

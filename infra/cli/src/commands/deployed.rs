@@ -51,7 +51,7 @@ impl Stack {
         };
         let answer = Caller::new(sdk.clone(), https::Client::for_aws(TIMEOUT)).send(&call).await.map_err(unanswered)?;
         let values = texts(&String::from_utf8_lossy(answer.body()))
-            .map_err(|error| format!("CloudFormation returned {} and no XML: {error}", answer.status()))?;
+            .map_err(|error| format!("CloudFormation returned {} without XML: {error}", answer.status()))?;
         if !answer.status().is_success() {
             let said = |key| values.get(key).map(String::as_str).unwrap_or_default();
             return Err(refused(name, region.as_ref(), said("Code"), said("Message")).into());

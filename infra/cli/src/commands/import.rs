@@ -381,7 +381,7 @@ fn read(path: &str) -> Result<String, String> {
 }
 
 fn parse_rate(rate: &str) -> Result<u32, &'static str> {
-    rate.parse().ok().filter(|rate| *rate > 0).ok_or("expected a number from 1 on")
+    rate.parse().ok().filter(|rate| *rate > 0).ok_or("expected a positive number")
 }
 
 fn parse_site(name: &str) -> Result<String, &'static str> {
@@ -391,7 +391,7 @@ fn parse_site(name: &str) -> Result<String, &'static str> {
 
 fn parse_host(host: &str) -> Result<String, &'static str> {
     let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/\\?#@".contains(c));
-    is_host.then(|| host.to_owned()).ok_or("expected a host alone, such as blog.example.org")
+    is_host.then(|| host.to_owned()).ok_or("expected only a host, such as blog.example.org")
 }
 
 fn parse_zone(name: &str) -> Result<TimeZone, &'static str> {

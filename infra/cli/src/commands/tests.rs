@@ -167,7 +167,7 @@ fn a_usage_error_names_the_mistake_and_mentions_help() {
         ("--port 70000", "--port"),
         ("--port -1", "from 0 to 65535"),
         ("moderate --port -1", "from 0 to 65535"),
-        ("import isso x.db --rate -1", "from 1 on"),
+        ("import isso x.db --rate -1", "a positive number"),
         ("person erase --user -7", "a user's id"),
         ("--prot 1", "--prot"),
         ("server", "server"),

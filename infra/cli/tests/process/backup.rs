@@ -188,8 +188,8 @@ fn a_cut_or_changed_backup_or_another_file_exits_with_3_and_leaves_nothing() {
             flipped[at] ^= 1;
             refuse(&flipped, "damaged.tar: ");
         }
-        refuse(&[&whole[..], b"more"].concat(), "damaged or not complete");
-        refuse(&[&whole[..], &whole].concat(), "damaged or not complete");
+        refuse(&[&whole[..], b"more"].concat(), "damaged or incomplete");
+        refuse(&[&whole[..], &whole].concat(), "damaged or incomplete");
     }
     refuse(b"", "is empty; name a file that backup wrote");
     refuse(&b"no archive at all, and longer than a header\n".repeat(100), "is not a backup");

@@ -114,7 +114,7 @@ fn wrong_usage_exits_with_2_and_names_the_mistake() {
         (&["import", "disqus", "x", "--type", "users"], "--type"),
         (&["import", "disqus", "x", "--users", "/nowhere"], "--users"),
         (&["import", "disqus", "x", "--site", " "], "--site"),
-        (&["import", "disqus", "x", "--host", "https://blog.example.org/"], "a host alone"),
+        (&["import", "disqus", "x", "--host", "https://blog.example.org/"], "only a host"),
         (&["import", "disqus", "x", "--spam", "maybe"], "--spam"),
         (&["import", "disqus", "x", "--rate", "0"], "--rate"),
         (&["import", "disqus", "x", "--table", "t", "--data-dir", "d"], "--table"),

@@ -52,7 +52,7 @@ pub(super) async fn invoke(function: Function, event: &str, request_id: &str) ->
     let (answer, extensions) = run.map_err(|error| error.to_string())?;
     let answer = serde_json::to_string(&answer).map_err(|error| error.to_string())?;
     if answer.len() > ANSWER_LIMIT {
-        return Err(format!("answer of {} bytes is larger than {ANSWER_LIMIT}", answer.len()));
+        return Err(format!("response of {} bytes is larger than {ANSWER_LIMIT}", answer.len()));
     }
     Ok((answer, extensions))
 }

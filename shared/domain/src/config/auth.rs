@@ -165,7 +165,7 @@ impl Vars<'_> {
     pub(super) fn moderators(&self, name: &'static str) -> Result<Vec<Moderator>, ConfigError> {
         let moderator = |text: String| match text.strip_prefix("email:") {
             Some(address) if is_mailable(address.trim()) => Ok(Moderator::Email(email::exact(address))),
-            Some(_) => Err(self.wrong(name, "ids and subs, and e-mail addresses after email:, separated by commas")),
+            Some(_) => Err(self.wrong(name, "ids and subs, and email addresses after email:, separated by commas")),
             None => match sign_in::provider_account(&text) {
                 Some(account) => account.map(Moderator::Elsewhere).map_err(|_| {
                     self.wrong(

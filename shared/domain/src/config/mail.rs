@@ -14,7 +14,7 @@ use crate::visible;
 /// Addresses of `SVC_MODERATION_MAIL`. Each gets a separate email.
 pub(super) const MAX_DIGESTS: usize = 50;
 /// The values that `SVC_PAGE_URL` accepts. Links to comments have their own fragment.
-const PAGE_URL: &str = "an http or https address with {type} and {id} behind its host, without user and fragment";
+const PAGE_URL: &str = "an http or https address with {type} and {id} after its host, without user and fragment";
 /// Characters of `SVC_SITE_NAME`.
 pub(super) const MAX_SITE_NAME: usize = 100;
 
@@ -89,11 +89,10 @@ impl Vars<'_> {
     pub(super) fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),
-            Some(_) => Err(self.wrong("SVC_MAIL_FROM", "an e-mail address")),
+            Some(_) => Err(self.wrong("SVC_MAIL_FROM", "an email address")),
             None if (self.var)("SVC_MAIL_FROM").is_some() => {
-                let needed = |reason: &str| {
-                    Err(self.wrong("SVC_MAIL_FROM", format_args!("an e-mail address, because {reason}")))
-                };
+                let needed =
+                    |reason: &str| Err(self.wrong("SVC_MAIL_FROM", format_args!("an email address, because {reason}")));
                 if self.switch("SVC_SUBSCRIPTIONS", false)? {
                     return needed("SVC_SUBSCRIPTIONS is on");
                 }
@@ -136,7 +135,7 @@ impl Vars<'_> {
         if addresses.len() <= MAX_DIGESTS && addresses.iter().all(|address| is_mailable(address)) {
             return Ok(addresses);
         }
-        let accepted = format!("at most {MAX_DIGESTS} e-mail addresses, separated by commas");
+        let accepted = format!("at most {MAX_DIGESTS} email addresses, separated by commas");
         Err(self.wrong("SVC_MODERATION_MAIL", accepted))
     }
 

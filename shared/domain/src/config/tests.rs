@@ -350,7 +350,7 @@ fn a_digest_needs_a_sender_in_functions_that_send_emails() {
     assert!(with("SVC_MODERATION_MAIL", "mods@example.org").unwrap().mail.is_none());
     let digest = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_MAIL_FROM", "")];
     let error = with_all(&digest).unwrap_err().to_string();
-    assert_eq!(error, "SVC_MAIL_FROM=\"\": expected an e-mail address, because SVC_MODERATION_MAIL is set");
+    assert_eq!(error, "SVC_MAIL_FROM=\"\": expected an email address, because SVC_MODERATION_MAIL is set");
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn header(size: u64, modified: Timestamp) -> Header {
 }
 
 fn damaged(what: impl Display) -> Failure {
-    format!("{what}; the backup is damaged or not complete").into()
+    format!("{what}; the backup is damaged or incomplete").into()
 }
 
 /// Unpacks an archive into an empty folder, and returns when it was made.
@@ -129,10 +129,10 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
     }
     let wanted: BTreeMap<String, String> = serde_json::from_value(manifest["sha256"].clone()).map_err(damaged)?;
     if let Some((name, _)) = wanted.iter().find(|(name, sum)| sums.get(*name) != Some(sum)) {
-        return Err(damaged(format_args!("{name} differs from its sum")));
+        return Err(damaged(format_args!("{name} differs from its checksum")));
     }
     if sums.len() != wanted.len() || !sums.contains_key(TABLE) {
-        return Err(damaged("it has other files than its manifest says"));
+        return Err(damaged("its files differ from its manifest"));
     }
     manifest["made_at"].as_str().unwrap_or_default().parse().map_err(damaged)
 }
