@@ -1,4 +1,4 @@
-//! What the commands of operators do, beside a service.
+//! The commands of operators, beside a service.
 
 use std::time::Duration;
 

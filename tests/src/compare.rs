@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The low bits of an id, also in a rank, which are others when it is drawn again.
+/// The low bits of an id, also in a rank, which differ each time they are drawn.
 const DRAWN: u64 = 1 << 12;
 
 /// Whether each part of a value is in one of these: rows of a list in any row, and counts between theirs, since several calls may

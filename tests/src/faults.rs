@@ -47,7 +47,7 @@ const FAULTS: [Fault; 6] =
 #[derive(Clone, Debug)]
 pub struct Faults {
     seed: u64,
-    /// The lag of the copy that answers eventually consistent reads.
+    /// The lag of the copy that serves eventually consistent reads.
     lag: Option<Duration>,
     replica: Arc<Mutex<Option<SharedReplica>>>,
     state: Arc<FaultState>,
@@ -166,7 +166,7 @@ impl Faults {
         Delayed { arrived, release }
     }
 
-    /// So many further requests are carried out, and then none: as if the process was killed.
+    /// This many further requests are carried out, and then none, as if the process was killed.
     pub fn kill_after(&self, requests: u64) {
         self.state.left.store(requests, Ordering::Relaxed);
     }

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 /// Settings with which webhooks may call this machine.
 pub const WEBHOOKS: [(&str, &str); 2] = [("SVC_WEBHOOKS", "true"), ("SVC_WEBHOOK_PRIVATE", "true")];
 
-/// A message to the function `delivery`: the endpoint is to be told that a comment in `posts/1` was created.
+/// A message to the function `delivery`: the endpoint is to be notified that a comment in `posts/1` was created.
 #[must_use]
 pub fn webhook_message(endpoint: u64, comment: u64, message: &str) -> String {
     let due = json!({
@@ -55,7 +55,7 @@ impl Received {
     }
 }
 
-/// Answers 204 until a test says otherwise. Stops when dropped.
+/// Responds with 204 until a test sets another status. Stops when dropped.
 pub struct Receiver {
     pub url: String,
     shared: Arc<Mutex<Shared>>,
@@ -66,7 +66,7 @@ struct Shared {
     received: Vec<Received>,
     status: u16,
     location: Option<String>,
-    /// Closed while answers are held.
+    /// Closed while responses are held.
     gate: watch::Sender<bool>,
 }
 
@@ -80,7 +80,7 @@ impl Receiver {
         let task = tokio::spawn(http_server::serve(listener, move |request| {
             let (answer, mut gate) = answer(&mut lock(&answering), request);
             async move {
-                // It is open or comes to be, while there is a receiver.
+                // It is open, or will be, while there is a receiver.
                 drop(gate.wait_for(|open| *open).await);
                 answer
             }
@@ -100,24 +100,24 @@ impl Receiver {
         self.received().iter().map(Received::event).collect()
     }
 
-    /// Answers with this status from now on.
+    /// Responds with this status from now on.
     pub fn answer(&self, status: u16) {
         lock(&self.shared).status = status;
     }
 
-    /// Answers with a redirect from now on.
+    /// Responds with a redirect from now on.
     pub fn redirect(&self, location: &str) {
         let mut shared = lock(&self.shared);
         shared.status = 307;
         shared.location = Some(location.to_owned());
     }
 
-    /// Answers nothing from now on.
+    /// Doesn't respond from now on.
     pub fn hold(&self) {
         lock(&self.shared).gate.send_replace(false);
     }
 
-    /// Answers what was held, and all that comes.
+    /// Responds to held requests, and to all later ones.
     pub fn release(&self) {
         lock(&self.shared).gate.send_replace(true);
     }

@@ -12,7 +12,7 @@ use shared::domain::time::Clock;
 use crate::settings::START;
 use crate::{Actor, TestResponse, sign};
 
-/// A function may have to be built before it answers.
+/// A function may have to be built before it responds.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 pub struct Remote {

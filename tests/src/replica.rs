@@ -1,4 +1,4 @@
-//! A copy of the table that lags behind it: `DynamoDB` answers eventually consistent reads from such copies.
+//! A copy of the table that lags behind it: `DynamoDB` serves eventually consistent reads from such copies.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -93,7 +93,7 @@ impl Replica {
     }
 }
 
-/// Whether `DynamoDB` may answer this from a copy that lags.
+/// Whether `DynamoDB` may serve this from a copy that lags.
 pub(crate) fn is_eventual(operation: &str, body: &str) -> bool {
     matches!(operation, "GetItem" | "BatchGetItem" | "Query" | "Scan") && !body.contains("\"ConsistentRead\":true")
 }

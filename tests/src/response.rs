@@ -83,7 +83,7 @@ impl TestResponse {
         &self.json["data"]
     }
 
-    /// The id of the one comment that was answered.
+    /// The id of the one comment in the response.
     #[track_caller]
     pub fn id(&self) -> u64 {
         self.data()["id"].as_u64().unwrap_or_else(|| panic!("no id in {:#}", self.json))

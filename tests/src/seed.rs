@@ -21,7 +21,7 @@ impl Models {
         Self { parent: comment(store, parent).await, reply: comment(store, reply).await }
     }
 
-    /// A copy with these inline replies, and prose of its own.
+    /// A copy with these inline replies, and different prose.
     fn parent(&self, thread: &ThreadId, id: u64, replies: &[u64]) -> Comment {
         Comment {
             id: CommentId(id),

@@ -71,7 +71,7 @@ impl Service {
             .unwrap_or_else(|| panic!("no {label} in {:#?}", self.printed))
     }
 
-    /// What it has logged so far.
+    /// Its log so far.
     pub fn log(&self) -> String {
         let log = fs::read(self.log.path()).expect("the log is there");
         String::from_utf8_lossy(&log).into_owned()

@@ -22,7 +22,7 @@ pub const SIGN_IN: [(&str, &str); 5] = [
     ("SVC_PUBLIC_URL", "https://api.test"),
     ("SVC_CORS_ORIGINS", "https://www.example.org"),
 ];
-/// Settings that also let readers sign in with an account elsewhere. Tests say where their providers are.
+/// Settings that also let readers sign in with an account elsewhere. Tests set the addresses of their providers.
 pub const PROVIDERS: [(&str, &str); 13] = [
     ("SVC_SIGN_IN", "email,github,google,oidc"),
     ("SVC_SIGN_IN_SEED", SEED),

@@ -1,5 +1,5 @@
-//! A service whose calls to its table a test puts in order: those of two instances wait until they are released. What is to be
-//! handled waits until it is drained, and the clock until it is moved. Chance does not depend on the order.
+//! A service whose calls to its table a test puts in order: those of two instances wait until they are released. Tasks
+//! wait until they are drained, and the clock until it is moved. Chance does not depend on the order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -75,7 +75,8 @@ impl Call {
     }
 }
 
-/// What the calls of two participants do to what both touch, with places for numbers: in other pairs it may be the same.
+/// The effects of two participants' calls on shared items, with placeholders for numbers: other pairs may have the
+/// same.
 #[must_use]
 pub fn in_common([one, other]: [&[(usize, Call)]; 2]) -> String {
     let common = |calls: &[(usize, Call)], others: &[(usize, Call)]| {
@@ -96,7 +97,7 @@ pub fn in_common([one, other]: [&[(usize, Call)]; 2]) -> String {
     places.collect()
 }
 
-/// Whether it matters which of these is first: what keys begin with, and whether they are written.
+/// Whether the order of these matters: prefixes of keys, and whether they are written.
 fn meet((one, writes): &(String, bool), (two, others): &(String, bool)) -> bool {
     (*writes || *others) && (one.starts_with(two) || two.starts_with(one))
 }
@@ -178,7 +179,7 @@ impl HttpConnector for Line {
     }
 }
 
-/// What a handler is to be given: `events`, `jobs` or `delivery`.
+/// The tasks of a handler: `events`, `jobs` or `delivery`.
 #[derive(Clone, Debug)]
 pub struct Task {
     due: i64,
@@ -215,7 +216,7 @@ struct Journal {
     handled: usize,
 }
 
-/// A state in which nothing is to be handled, by the number of changes that led to it, and its time.
+/// A state without tasks, by the number of changes that led to it, and its time.
 pub type Mark = (usize, i64);
 
 /// Items before and after changes by their keys; `null` where there is none.
@@ -325,7 +326,7 @@ impl Stage {
         journal
     }
 
-    /// Takes what is to be handled.
+    /// Takes the tasks.
     pub async fn take(&self) -> Vec<Task> {
         let mut journal = self.journal().await;
         let mut records = journal.records[journal.handled..].to_vec();
@@ -356,7 +357,7 @@ impl Stage {
         }
     }
 
-    /// Hands a task to its handler. It comes again if it fails.
+    /// Hands a task to its handler. It is redelivered if it fails.
     pub async fn handle(&self, app: &App, task: &Task) -> Result<(), String> {
         let answer = match task.handler {
             "events" => {
@@ -377,7 +378,7 @@ impl Stage {
         (self.journal().await.records.len(), self.now())
     }
 
-    /// What has changed since a state.
+    /// The changes since a state.
     pub async fn changes_since(&self, mark: Mark) -> Changes {
         let mut changes = Changes::new();
         for record in &self.journal().await.records[mark.0..] {
@@ -390,7 +391,7 @@ impl Stage {
         changes
     }
 
-    /// Makes items what they were before these changes, or are after them.
+    /// Restores items to before these changes, or to after them.
     pub fn set(&self, changes: &Changes, after: bool) {
         for (key, images) in changes {
             let item = &images[usize::from(after)];
@@ -416,7 +417,7 @@ impl Stage {
     }
 }
 
-/// Chance for which it makes no difference how often something is tried again: each size of draws has its own sequence.
+/// Random numbers that don't depend on the number of retries: each size of draws has its own sequence.
 fn repeating(instance: usize) -> Random {
     let drawn: [AtomicU64; 64] =
         std::array::from_fn(|size| AtomicU64::new((instance as u64) << 32 | (size as u64) << 16));

@@ -1,6 +1,7 @@
-//! Amazon's own engine beside the embedded one, when `SECOND_ENGINE` is the address of `DynamoDB` Local. Both receive the
-//! first requests of a table, one at a time, and must answer alike. The service gets Amazon's response. The embedded engine
-//! feeds the table's stream, and counts the units of writes, which `DynamoDB` Local does not count as AWS does.
+//! Amazon's own engine beside the embedded one, when `SECOND_ENGINE` is the address of `DynamoDB` Local. Both receive
+//! the first requests of a table, one at a time, and must respond alike. The service gets Amazon's response. The
+//! embedded engine feeds the table's stream, and counts the units of writes, which `DynamoDB` Local does not count as
+//! AWS does.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -26,8 +27,8 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::settings::TABLE;
 
-/// How many requests of a table both engines receive. A test that makes more mostly repeats them, and the embedded engine goes
-/// on alone.
+/// How many requests of a table both engines receive. A test that makes more mostly repeats them, and the embedded
+/// engine continues alone.
 const REQUESTS: u64 = 300;
 
 const TARGET: &str = "x-amz-target";
@@ -37,7 +38,7 @@ fn endpoint() -> Option<String> {
     crate::setting("SECOND_ENGINE")
 }
 
-/// What has the table.
+/// The engines that have the table.
 #[derive(Clone, Debug)]
 pub(crate) enum Engines {
     Embedded(Engine),
@@ -116,7 +117,7 @@ impl Twin {
         let operation = target.rsplit('.').next().unwrap_or_default();
         let same = status == their_status
             && match operation {
-                // Each engine has hashes of its own, and a scan is in their order.
+                // Each engine has different hashes, and a scan is in their order.
                 "Scan" => true,
                 "Query" if breaks_off(&answer) && breaks_off(&theirs) => alike_so_far(&answer, &theirs),
                 _ => plain(&answer) == plain(&theirs),
@@ -260,7 +261,7 @@ fn ordered(value: &Value) -> Value {
             });
             let field = |(name, value): (&String, &Value)| {
                 let mut value = ordered(value);
-                // Answers to a batch come in any order, like sets.
+                // Responses to a batch come in any order, like sets.
                 if matches!(&**name, "NS" | "SS" | TABLE)
                     && let Some(members) = value.as_array_mut()
                 {

@@ -76,7 +76,7 @@ impl Connection {
     }
 }
 
-/// What all instances on one table have in common.
+/// The state that all instances on one table share.
 struct Surroundings {
     queues: Queues,
     outbox: Outbox,
@@ -115,7 +115,7 @@ impl<'a> Setup<'a> {
         Self { settings, faults: None, in_rounds: false, start: Some(START), lookup: system_lookup() }
     }
 
-    /// These faults stand between the service and its table.
+    /// These faults are between the service and its table.
     #[must_use]
     pub fn faults(self, faults: &'a Faults) -> Self {
         Self { faults: Some(faults), ..self }
@@ -349,8 +349,8 @@ impl World {
         self.queues.answer("PurgeQueue", queue.to_string().as_bytes()).await;
     }
 
-    /// Hands a batch of messages about these recipients to a function that is killed after so many steps. Whether it lived to
-    /// the end.
+    /// Hands a batch of messages about these recipients to a function that is killed after this many steps. Returns
+    /// whether it ran to the end.
     pub async fn deliver(&self, recipients: &[&str], steps: usize) -> bool {
         let messages: Vec<String> = recipients.iter().copied().map(delivery_message).collect();
         self.deliver_messages(&messages, steps).await
@@ -374,8 +374,8 @@ impl World {
         assert!(!lived, "a mail is sent, and the function goes on after it");
     }
 
-    /// Hands a batch of messages to a function that is killed when `is_killed` says so, which is asked after each step. Whether
-    /// it lived to the end.
+    /// Hands a batch of messages to a function that is killed when `is_killed`, called after each step, returns true.
+    /// Returns whether it ran to the end.
     pub async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
@@ -457,7 +457,7 @@ impl World {
         }
     }
 
-    /// The findings of a recount of the table, once all that follows the writes has been done.
+    /// The findings of a recount of the table, once all work that follows the writes is done.
     pub async fn findings(&self) -> Vec<String> {
         self.wait_until_idle().await;
         let findings = recount::check(&self.store(), self.now()).await.expect("the table answers");

@@ -26,7 +26,7 @@ const NOBODY: &str = "success@simulator.amazonses.com";
 /// The longest wait for indexes, and for the function behind the table's stream.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks again until the response is right.
+/// Retries until the response is right.
 async fn soon<A: Future<Output = TestResponse>>(
     ask: impl Fn() -> A,
     right: impl Fn(&TestResponse) -> bool,
@@ -43,7 +43,7 @@ async fn soon<A: Future<Output = TestResponse>>(
     }
 }
 
-/// So many, because each function is to see a user who is new to it.
+/// This many, because each function has to see a user who is new to it.
 struct Cast {
     ada: Actor,
     bob: Actor,
@@ -62,7 +62,8 @@ struct Walk<'a> {
     thread: String,
 }
 
-/// What `counts`, `changes` and the feed say of the thread. Nothing counts where no function follows the table's stream.
+/// The responses of `counts`, `changes` and the feed for the thread. Nothing counts where no function follows the
+/// table's stream.
 #[derive(Debug, PartialEq)]
 struct Counted {
     count: u64,
@@ -374,7 +375,7 @@ impl<'a> Walk<'a> {
         soon(|| self.list(&self.guest, ""), |list| list.ids().first() == parents.last()).await;
     }
 
-    /// What moderators see besides the queue, and a decision about several comments.
+    /// The moderators' other lists, and a decision about several comments.
     async fn overseeing(&self, parents: &[u64]) {
         let moderator = &self.cast.moderator;
         let eve = self.service.user_id(4);
@@ -421,7 +422,7 @@ impl<'a> Walk<'a> {
         }
         self.cast.moderator.delete(&ban).await.ok(204);
         soon(write, |reply| reply.status != 403).await.invalid("body");
-        // Once more, by a comment. Where no trigger receives jobs, none rejects what was written lately.
+        // Once more, by a comment. If no trigger receives jobs, none rejects recent comments.
         let id = self.cast.gus.comment(&format!("{}-bans", self.thread), "x").await;
         let banned = self.cast.moderator.put(&format!("comments/{id}/ban"), json!({ "reject_recent": true })).await;
         assert_eq!(banned.ok(200).data()["user_id"], self.service.user_id(6));
@@ -455,7 +456,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What a browser asks before a page of another origin may do this.
+    /// The preflight of a browser before a page of another origin may do this.
     async fn preflight(&self, method: &str, path: &str) {
         let page = self.guest.clone().with(ORIGIN, PAGE).with(ACCESS_CONTROL_REQUEST_METHOD, method);
         let page = page.with(ACCESS_CONTROL_REQUEST_HEADERS, "authorization,content-type");
@@ -616,6 +617,6 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     };
     let unused: BTreeSet<String> = world.roles().iter().flat_map(of_role).collect();
     let unused: Vec<String> = unused.into_iter().collect();
-    // S3 answers with this permission that an object is missing. The local bucket always does.
+    // With this permission, S3 reports that an object is missing. The local bucket always does.
     assert_eq!(unused, ["media s3:ListBucket ", "thumbnails s3:ListBucket "]);
 }

@@ -1,4 +1,4 @@
-//! What is written from the table of routes: the events of the template, and the router of `cargo lambda watch`.
+//! Files that are written from the table of routes: the events of the template, and the router of `cargo lambda watch`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -43,7 +43,7 @@ fn event_path(route: &Route) -> String {
     }
 }
 
-/// One function has all methods where HEAD is answered, and in folders.
+/// If HEAD is served, and in folders, one function has all methods.
 fn is_any(path: &str, routes: &[&Route]) -> bool {
     let is_any = path.ends_with("/{proxy+}") || routes.iter().any(|route| route.answers_head);
     assert!(!is_any || routes.iter().all(|route| route.function == routes[0].function), "{routes:?}");

@@ -170,7 +170,7 @@ mod tests {
 
     use super::*;
 
-    /// What a server did instead of responding.
+    /// The server's action instead of a response.
     #[derive(Clone, Copy, Debug)]
     enum Failure {
         Closes,

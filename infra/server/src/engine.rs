@@ -108,7 +108,7 @@ impl Engine {
         Self::open_file(path).map_err(|cause| unusable(path, &cause))
     }
 
-    /// The same of a file that an earlier process has made. It may be missing, but it is not empty: then what it held is lost.
+    /// The same of a file that an earlier process has made. It may be missing, but not empty: then its content is lost.
     pub fn open_used(path: &Path) -> Result<Self, EngineError> {
         if is_empty(path).unwrap_or_default() {
             let why = "is empty, although a service has used the directory".to_owned();
@@ -205,7 +205,7 @@ impl Engine {
         }
     }
 
-    /// Rewrites the file, so that what was deleted leaves its free pages and the log of `SQLite` as well.
+    /// Rewrites the file, so that deleted data leaves its free pages and the log of `SQLite` as well.
     pub fn compact(&self) -> Result<(), EngineError> {
         self.shared.connections().stream.compact()
     }

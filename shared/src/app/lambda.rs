@@ -217,7 +217,7 @@ mod tests {
         }
     }
 
-    /// What a process logs that runs this test alone, since all threads share the log and the hook.
+    /// The log of a process that runs only this test, since all threads share the log and the hook.
     fn logged_alone(test: &str, level: &str) -> Vec<serde_json::Value> {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", &format!("app::lambda::tests::{test}"), "--nocapture"]);

@@ -1,4 +1,4 @@
-//! Bans by a comment, of networks, and of what banned writers wrote lately.
+//! Bans by a comment, of networks, and rejections of banned writers' recent comments.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ async fn logged(moderator: &Actor) -> Vec<(String, Value, Value)> {
     log.rows().iter().rev().map(entry).collect()
 }
 
-/// Bans user 7. The walk that rejects what the user wrote lately.
+/// Bans user 7. Returns the walk that rejects the user's recent comments.
 async fn ban_of_ada(world: &World, body: Value) -> RejectRecent {
     world.moderator().put("users/7/ban", body).await.ok(200);
     let user = world.store().user(UserId(7), Reading::Consistent).await.unwrap().unwrap();

@@ -128,7 +128,7 @@ async fn hidden_comments_are_left_out_with_everything_below_them() {
     }
     world.wait_until_idle().await;
     assert_eq!(branch(&world.guest(), root, "").await.ok(200).ids(), [kept, deeper]);
-    // The writer sees what waits or was rejected, where it stands.
+    // The writer sees pending and rejected comments in their places.
     assert_eq!(branch(&ada, root, "").await.ok(200).ids(), [hidden, below, kept, deeper, own]);
     for per_page in 1..6 {
         assert_eq!(walk(&ada, root, per_page).await, [hidden, below, kept, deeper, own], "{per_page}");

@@ -182,7 +182,7 @@ async fn openapi_has_the_errors_with_their_statuses_and_messages() {
             assert!(found, "{status} {example}");
         }
     }
-    // An operation has the right method, so none answers 405.
+    // An operation has the right method, so none returns 405.
     codes.remove(&(405, "method_not_allowed"));
     assert_eq!(documented, codes);
 }
@@ -205,7 +205,7 @@ async fn the_functions_answer_every_route() {
         let path = path.replace("{token}", "x").replace("{file}", WRITER);
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();
         let reply = world.guest().send(method, &path, "").await;
-        // A function answers 405 to a route that it does not handle.
+        // A function returns 405 for a route that it does not handle.
         assert_ne!(reply.status, 405, "{}", route.name);
     }
 }

@@ -48,7 +48,7 @@ async fn a_comment_counts_while_everyone_may_see_it() {
     assert_eq!(counted(&world).await, [0; 0]);
 }
 
-/// A comment with 30 replies, of which two have replies of their own. One of these two is rejected.
+/// A comment with 30 replies, two of which have replies. One of these two is rejected.
 struct Tree {
     top: u64,
     below: Vec<u64>,
@@ -152,7 +152,7 @@ async fn however_many_comments_an_index_does_not_list_the_job_fits_into_a_messag
     }
     world.set("T#posts#1", "K", "n", Some(aws_sdk_dynamodb::types::AttributeValue::N("1".to_owned()))).await;
     let thread = ThreadId::new("posts", "1").unwrap();
-    // As if the index had not listed the replies of so many comments before the walk came to these.
+    // As if the index had not listed the replies of this many comments before the walk reached these.
     let missed = (1..=MAX_INCOMPLETE as u64).map(|n| CommentId(top + n * 1_000_000)).collect();
     let walks = vec![CountReplies::of(CommentId(top))];
     let job = CountBelow { thread, walks, incomplete: missed, is_first: false, changed_at: world.now() };

@@ -17,16 +17,16 @@ use tests::{Actor, TestResponse, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// The longest wait for the service to ask. A service that never asks would hang the test otherwise.
+/// The longest wait for the service's request. A service that never sends it would hang the test otherwise.
 const PATIENCE: Duration = Duration::from_secs(30);
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-/// What the spam check says of a text.
+/// The spam check's verdict about a text.
 fn judgment(is_doubtful: bool) -> Judgment {
     Judgment::new(is_doubtful.then(verdict::Verdict::akismet).into_iter().collect(), None)
 }
 
-/// A spam check that answers when the test lets it.
+/// A spam check that responds when the test lets it.
 struct SlowCheck {
     listener: TcpListener,
     url: String,
@@ -39,12 +39,12 @@ impl SlowCheck {
         Self { listener, url }
     }
 
-    /// An instance that also asks this check.
+    /// An instance that also uses this check.
     fn with(&self, world: &World, settings: &[(&str, &str)]) -> World {
         world.again(&[settings, &[("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)]].concat())
     }
 
-    /// Answers one request with `spam`, after `meanwhile`.
+    /// Responds to one request with `spam`, after `meanwhile`.
     async fn answer(&self, spam: bool, meanwhile: impl Future<Output = ()>) {
         let asked = tokio::time::timeout(PATIENCE, self.listener.accept()).await;
         let (mut stream, _) = asked.expect("the service asks the spam check").unwrap();

@@ -1,4 +1,4 @@
-//! Deletions that keep others' replies. What a placeholder is like, `placeholders.rs` tests.
+//! Deletions that keep others' replies. `placeholders.rs` tests placeholders.
 
 use std::time::Duration;
 

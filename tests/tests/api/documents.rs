@@ -22,7 +22,7 @@ fn prose(text: &str) -> String {
     lines.flat_map(|line| line.split('`').step_by(2).chain(["\n"])).collect()
 }
 
-/// What GitHub makes of a heading.
+/// GitHub's anchor of a heading.
 fn slug(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.collect::<String>().trim().to_lowercase().replace(' ', "-")

@@ -77,7 +77,7 @@ impl Scene {
         response.unwrap()
     }
 
-    /// What the two placeholders and the last reply are now, and when all that follows is done.
+    /// The two placeholders and the last reply as they are now, and once all that follows is done.
     async fn states(&self) -> [&'static str; 3] {
         let [top, middle] = self.placeholders;
         let found = states(&self.world, [top, middle, self.last]).await;

@@ -12,7 +12,7 @@ pub(crate) fn remaining(reply: &TestResponse) -> u32 {
     reply.header("x-ratelimit-remaining").parse().unwrap()
 }
 
-/// How many writes a write counts as that cost this. One unit of it books the others.
+/// The number of writes that a write of this cost counts as. One unit of it books the others.
 pub(crate) fn writes(reply: &TestResponse) -> u32 {
     (1..=60).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }
@@ -357,7 +357,7 @@ async fn large_pages_give_back_what_they_did_not_cost() {
     let others: Vec<World> = (0..9).map(|_| world.again(&limit)).collect();
     let instances: Vec<Actor> =
         [&world].into_iter().chain(&others).map(|instance| instance.guest().from("192.0.2.1")).collect();
-    // A walk of 200 pages, whoever serves it.
+    // A walk of 200 pages, by any instance.
     for page in 0..200 {
         let reply = instances[page % 10].list("posts/1", "per_page=50").await;
         assert!(reply.cost.read_units <= 10.0, "{:?}", reply.cost);

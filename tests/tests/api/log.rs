@@ -1,4 +1,4 @@
-//! `moderation.log`: what moderators did.
+//! `moderation.log`: the actions of moderators.
 
 use futures_util::future::join_all;
 use http::Method;

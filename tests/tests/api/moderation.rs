@@ -423,7 +423,7 @@ async fn a_bans_fields_are_checked() {
     world.user(999, "New").post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
 }
 
-/// Who came with a token of these claims, and the id.
+/// The user of a token with these claims, and the id.
 async fn known(world: &World, claims: Value) -> (Actor, u64) {
     let actor = world.claiming(&claims);
     let id = actor.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();

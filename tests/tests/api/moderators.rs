@@ -1,4 +1,4 @@
-//! What moderators see: items of the queue, what a user wrote, users and those banned.
+//! The moderators' lists: items of the queue, a user's comments, users and those banned.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn item(world: &World, state: &str, id: u64) -> Value {
     queue.find(id).unwrap_or_else(|| panic!("{id} is not in {:#}", queue.json))
 }
 
-/// What a user wrote.
+/// A user's comments.
 async fn written(world: &World, user: u64) -> Vec<u64> {
     world.moderator().get(&format!("users/{user}/comments?per_page=50")).await.ok(200).ids()
 }
@@ -170,7 +170,7 @@ async fn a_user_who_is_unknown_wrote_nothing_and_one_that_cannot_be_is_404() {
     let cursor = page.json["meta"]["next_cursor"].as_str().unwrap();
     moderator.get(&format!("users/8/comments?cursor={cursor}")).await.invalid("cursor");
     moderator.get("users/7/comments?per_page=0").await.invalid("per_page");
-    // No type is called so.
+    // No type has this name.
     let refused = ada.post("users/7/comments", json!({ "body": "x" })).await.refused(404, "not_found");
     assert_eq!(refused.json["message"], "Unknown commentable type.");
     let refused = ada.put("users/7/comments", json!({})).await.refused(405, "method_not_allowed");

@@ -1,4 +1,4 @@
-//! What a page with the widget says of itself: `page` of a new comment.
+//! The title and address that a page with the widget reports: `page` of a new comment.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -139,7 +139,7 @@ impl Scene {
         Self { world, id, subject, bob, answered, leaf, mention, linked, keyed, of_bob }
     }
 
-    /// What identifies her in the table, other than her id.
+    /// Everything that identifies her in the table, except her id.
     fn needles(&self) -> Vec<String> {
         let texts = ["ada lovelace", "byron", "lovelace-1", EMAIL, &hash(), &self.subject, &format!("u{}", self.id)];
         texts.map(str::to_owned).into()
@@ -367,7 +367,7 @@ async fn a_guest_with_a_key_is_erased_by_the_address_and_the_hash_of_the_key_is_
     let receipt = erase(&world, guest()).await;
     assert_eq!((receipt.left, receipt.gone["comments"], receipt.gone["placeholders"]), (0, 1, 1), "{receipt:?}");
     assert_eq!(items_with(&world, &[key, "Ada Lovelace".to_owned()]).await, [""; 0]);
-    // The like is the network's and the browser's, and nothing tells whose these are.
+    // The like is the network's and the browser's, and nothing identifies their owner.
     assert_eq!(bob.see("posts/1", top).await["likes_count"], 1);
     world.finish_jobs().await;
     assert_eq!(world.findings().await, [""; 0]);

@@ -46,7 +46,7 @@ struct Shared {
     claims: BTreeMap<String, Value>,
     userinfo: Value,
     github: Value,
-    /// Answers in place of those of a path: status and body.
+    /// Responses in place of those of a path: status and body.
     faults: BTreeMap<String, (u16, String)>,
     asked: Vec<String>,
     got_by_post: bool,
@@ -120,7 +120,7 @@ impl Fake {
         lock(&self.shared).faults.insert(path.to_owned(), (status, body.to_owned()));
     }
 
-    /// Lets a response wait until this time has passed, and what that leads to has happened.
+    /// Lets a response wait until this time has passed and its consequences have happened.
     async fn take(&self, path: &str, time: Duration) {
         let held: Arc<[Notify; 2]> = Arc::default();
         lock(&self.shared).held.insert(path.to_owned(), Arc::clone(&held));
@@ -138,7 +138,7 @@ impl Fake {
         lock(&self.shared).asked.iter().filter(|asked| *asked == path).count()
     }
 
-    /// What the reader does at the provider: the parameters of the callback.
+    /// The reader's action at the provider: the parameters of the callback.
     pub(crate) fn authorize(&self, url: &Value) -> String {
         let (address, query) = url.as_str().unwrap().split_once('?').unwrap();
         assert!(address.starts_with(self.url), "{address}");

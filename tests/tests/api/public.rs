@@ -1,4 +1,4 @@
-//! `comments.public`: what is the same for everyone, from its own address.
+//! `comments.public`: lists that are the same for everyone, from a separate address.
 
 use http::Method;
 use http::header::{ACCEPT_LANGUAGE, COOKIE, IF_MODIFIED_SINCE, IF_NONE_MATCH, ORIGIN};

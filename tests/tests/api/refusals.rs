@@ -75,7 +75,7 @@ async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, op
     }
     let read: f64 = refused.iter().map(|(_, reply)| reply.cost.read_units).sum();
     let written: f64 = refused.iter().map(|(_, reply)| reply.cost.write_units).sum();
-    // Uploads are counted by themselves.
+    // Uploads are counted separately.
     assert!(read == 0.0 && written <= 2.0, "{read} read and {written} written for {} times {status}", refused.len());
     let mut last_of_each = ask_all_but(open, actor, kind, id).await;
     last_of_each.retain(|(_, reply)| reply.status == status);

@@ -22,7 +22,7 @@ fn world() -> World {
     World::with(&SIGN_IN)
 }
 
-/// Asks for a code. The flow.
+/// Requests a code. Returns the flow.
 pub(crate) async fn start(actor: &Actor, email: &str) -> String {
     let answer = actor.post("sign_in", json!({ "email": email })).await.ok(201);
     assert_eq!(answer.data()["expires_in"], 600);
@@ -39,7 +39,7 @@ pub(crate) async fn finish(actor: &Actor, flow: &str, code: &str) -> TestRespons
     actor.post("sign_in/finish", json!({ "flow": flow, "code": code })).await
 }
 
-/// A session: who has it, and the refresh token.
+/// A session: its user, and the refresh token.
 pub(crate) struct Session {
     pub(crate) actor: Actor,
     pub(crate) refresh: String,

@@ -199,7 +199,7 @@ async fn the_later_of_a_ban_and_its_end_that_cross_counts_in_the_search() {
     assert_eq!(world.findings().await, [""; 0]);
 }
 
-/// The name by which the service calls the actor, and the write units of asking.
+/// The name that the service returns for the actor, and the write units of the request.
 async fn called(actor: &Actor) -> (String, f64) {
     let reply = actor.get("ui").await.ok(200);
     (reply.data()["auth"]["user"]["name"].as_str().unwrap().to_owned(), reply.cost.write_units)

@@ -1,4 +1,4 @@
-//! Webhooks: what other services are sent, how it is signed, and what happens when they don't respond.
+//! Webhooks: the messages to other services, their signatures, and services that don't respond.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -45,7 +45,7 @@ async fn add(world: &World, receiver: &Receiver, events: &[&str]) -> Hook {
     Hook { id: added.id(), secret: added.data()["secret"].as_str().unwrap().to_owned() }
 }
 
-/// What has arrived since the last `known` messages, once all has been sent that is due.
+/// The messages that arrived after the first `known` ones, once all due ones are sent.
 async fn new_messages(world: &World, receiver: &Receiver, known: usize) -> Vec<Received> {
     world.wait_until_idle().await;
     receiver.received().split_off(known)

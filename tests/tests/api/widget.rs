@@ -1,4 +1,4 @@
-//! What can be said without a browser of the widget and of the moderators' page: sizes, texts, and what the widget never
+//! Tests of the widget and of the moderators' page without a browser: sizes, texts, and things that the widget never
 //! does. `tests/browser` has the rest.
 
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ fn widget() -> String {
     modules(&["kit", "reader", "writer"])
 }
 
-/// What a file of the service has on the wire, and its text.
+/// The bytes of a file of the service on the wire, and its text.
 async fn wire(path: &str) -> (usize, String) {
     let reply = World::new().guest().with(ACCEPT_ENCODING, "gzip").get(path).await.ok(200);
     (reply.body.len(), reply.json.as_str().unwrap().to_owned())
@@ -145,16 +145,16 @@ async fn the_widget_uses_only_labels_that_every_language_has() {
 
 #[tokio::test]
 async fn every_label_is_used_by_the_widget_or_meant_for_other_front_ends() {
-    // Reasons of reports are said by the names that the service gives them. Moderators reject for the others, too.
+    // Reasons of reports have the labels of their names in the service. Moderators reject for the others, too.
     let reasons = ["inappropriate"];
     // Refusals are shown by the codes of their responses.
     let refusals = ["rate_limited", "spam_rejected"];
     // The names of switches and the state of emails are put together.
     let mails = ["mail_asked", "mail_bounced", "mail_off", "mail_on"];
     let switches = ["notify_forget", "notify_mentions", "notify_own_records", "notify_replies"];
-    // The page without scripts says these.
+    // The page without scripts uses these.
     let pages = ["next_page", "previous_page"];
-    // The moderators' page says it, in every language.
+    // The moderators' page uses it, in every language.
     let moderation = ["looks_like"];
     // The name of a way to sign in.
     let methods = ["sign_in_email"];

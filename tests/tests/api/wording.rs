@@ -1,4 +1,4 @@
-//! The language of errors, and what they call a field.
+//! The language of errors, and their names of fields.
 
 use http::Method;
 use http::header::{ACCEPT_LANGUAGE, CONTENT_TYPE};

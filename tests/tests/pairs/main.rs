@@ -1,5 +1,5 @@
 //! Every pair of operations, in every order of their calls to the table. `operations` lists them, `orders` chooses the
-//! orders, and `oracle` judges what comes of each.
+//! orders, and `oracle` judges the outcome of each.
 
 mod operations;
 mod oracle;
@@ -18,8 +18,8 @@ use self::operations::{Operation, SCENES, Scene, Set};
 use self::oracle::Oracle;
 use self::orders::{Orders, Trace, meet};
 
-/// A participant that neither ends nor makes a call for this long, by the clock that stands still, pauses, so that whatever has begun
-/// may end. Attempts at a transaction are made sooner.
+/// A participant that neither ends nor makes a call for this long, by the fixed clock, pauses, so that other calls may
+/// end. Attempts at a transaction are made sooner.
 const PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(100);
 
@@ -57,7 +57,7 @@ impl Pair<'_> {
                 let waits =
                     |next: &Next| (0..2).all(|who| participants[who].is_none() || pausing[who] || next[who].is_some());
                 let next = self.set.stage.next(context.waker()).filter(waits);
-                // What makes calls at once makes all of them before one is chosen.
+                // A participant with concurrent calls makes all of them before one is chosen.
                 polls += usize::from(next.is_some());
                 match next {
                     Some(next) if polls > 2 => return Poll::Ready(next),
@@ -73,7 +73,7 @@ impl Pair<'_> {
                 pausing = [0, 1].map(|who| participants[who].is_some() && next[who].is_none());
                 continue;
             };
-            // Whatever has begun before a pause ends in it.
+            // Calls that began before a pause end in it.
             let made = self.set.stage.made();
             let is_under_way = |who: usize| {
                 participants[who].is_some() && made.iter().any(|(by, call)| *by == who && call.meets(&Call::pause()))
@@ -115,7 +115,7 @@ impl Pair<'_> {
         known[&key].clone()
     }
 
-    /// What is the same in pairs of which one is enough. Those that meet only in the counts of a thread or in what is known of a
+    /// The key of pairs of which one is enough. Those that meet only in the counts of a thread or in what is known of a
     /// user may be of any kinds.
     fn likeness(&self, calls: &[Trace; 2]) -> String {
         let common = in_common([&calls[0], &calls[1]]);

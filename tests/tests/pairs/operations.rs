@@ -12,10 +12,10 @@ use transfer::check::Check;
 
 type Text = &'static str;
 
-/// A request, or what follows one.
+/// A request, or the work after one.
 pub(crate) struct Operation {
     pub(crate) name: Text,
-    /// What it relies on or changes. `cargo test` runs the pairs that have a rule in common.
+    /// The rules that it relies on or changes. `cargo test` runs the pairs that have a rule in common.
     pub(crate) rules: Text,
     pub(crate) who: Text,
     /// Method and path. Or `events`, `jobs` or `delivery` and the name of another operation, whose records or messages the
@@ -32,12 +32,12 @@ pub(crate) struct Scene {
     pub(crate) operations: &'static [Operation],
 }
 
-/// What a command answers.
+/// The result of a command.
 fn fault<T, E: ToString>(done: Result<T, E>) -> Value {
     json!(done.err().map(|fault| fault.to_string()))
 }
 
-/// A scene that is set up, and what labels in braces stand for.
+/// A scene that is set up, and the values of labels in braces.
 pub(crate) struct Set {
     pub(crate) stage: Stage,
     labels: BTreeMap<String, String>,
@@ -300,12 +300,12 @@ impl Set {
     /// Carries out an operation at a new instance. A handler is given these tasks.
     pub(crate) async fn perform(&self, number: usize, operation: &Operation, given: &[Task]) -> Value {
         let instance = self.stage.instance(number);
-        // Commands wait so long for requests that began before.
+        // Commands wait this long for requests that began before.
         let (store, clock, patience) = (&instance.app.store, instance.app.clock.clone(), Duration::from_secs(5));
         match operation.request.split(' ').collect::<Vec<_>>()[..] {
             ["events" | "jobs" | "delivery", ..] => {
                 for task in given {
-                    // It comes again if it fails.
+                    // It is redelivered if it fails.
                     let _fault = self.stage.handle(&instance.app, task).await;
                 }
                 Value::Null
@@ -335,7 +335,7 @@ impl Set {
         }
     }
 
-    /// Does what comes before the handlers among these operations of a scene, and returns what they are given.
+    /// Carries out the requests before the handlers among these operations of a scene, and returns the handlers' tasks.
     pub(crate) async fn prepare(&self, scene: &Scene, operations: [&Operation; 2]) -> [Vec<Task>; 2] {
         let mut given = [Vec::new(), Vec::new()];
         for place in 0..2 {

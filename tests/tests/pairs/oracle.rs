@@ -1,4 +1,4 @@
-//! Says whether what came of two operations is right, by what people can see.
+//! Judges whether the outcome of two operations is right, by what people can see.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -11,8 +11,8 @@ use transfer::store::recount;
 
 use crate::Pair;
 
-/// What is right though neither serial order has it, between requests with these parts, and why. It is seen in these places; where
-/// there are none, each place is as in one of the right outcomes.
+/// Right outcomes that no serial order has, between requests with these parts, and why. It is seen in these places;
+/// where there are none, each place is as in one of the right outcomes.
 const ALLOWED: &[([&str; 2], &[&str], &str)] = &[
     (["/report", "moderation/comments"], &["/reports 1 ", "state=reported"], "a later report waits for a decision"),
     (["moderation/comments", "moderation/comments"], &[], "each comment of a selection is decided for itself"),
@@ -25,7 +25,7 @@ const OF_GUESTS: &str = "posts/1/comments?per_page=50 posts/2/comments?per_page=
 const OF_MODERATORS: &str = "moderation/comments?state=pending&per_page=50 moderation/comments?state=reported&per_page=50 \
     moderation/comments?state=rejected&per_page=50 moderation/log?per_page=50 moderation/users moderation/webhooks";
 
-/// What came of two operations.
+/// The outcome of two operations.
 #[derive(Clone)]
 struct Outcome {
     answers: [Value; 2],
@@ -40,9 +40,9 @@ pub(crate) struct Oracle<'a> {
     pair: &'a Pair<'a>,
     /// Those of serial orders come first. The others look the same to people.
     right: Vec<Outcome>,
-    /// What is left, by what there was to handle.
+    /// Its content, by the tasks that were handled.
     drained: BTreeMap<String, Rc<Changes>>,
-    /// What people see, by what the table has.
+    /// The views of people, by the content of the table.
     seen: BTreeMap<String, Rc<Value>>,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Oracle<'a> {
         Ok(())
     }
 
-    /// Judges what came of an order. The error says what is wrong.
+    /// Judges the outcome of an order. The error is the problem.
     pub(crate) async fn judge(&mut self, answers: [Value; 2]) -> Result<(), String> {
         let outcome = self.outcome(answers).await?;
         if self.right.iter().any(|right| right.answers == outcome.answers && right.table == outcome.table) {
@@ -116,7 +116,7 @@ impl<'a> Oracle<'a> {
         for right in &right {
             shown.push(self.seen(right).await);
         }
-        // What a moderator finds in each right outcome is there too.
+        // Findings of moderators in each right outcome are there too.
         let finds = |seen: &Value, path: &String| seen["mod"].get(path).is_some();
         let is_lost = |path: &String| !finds(&found, path) && shown.iter().all(|seen| finds(seen, path));
         let is_whole = !shown[0]["mod"].as_object().is_some_and(|views| views.keys().any(is_lost));
@@ -174,7 +174,7 @@ impl<'a> Oracle<'a> {
         is_made_of(answer, &Vec::from_iter(&moments))
     }
 
-    /// What a guest, both callers and a moderator see.
+    /// The views of a guest, both callers and a moderator.
     async fn seen(&mut self, outcome: &Outcome) -> Rc<Value> {
         if let Some(seen) = self.seen.get(&outcome.table) {
             return Rc::clone(seen);

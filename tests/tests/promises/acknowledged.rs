@@ -1,5 +1,6 @@
-//! What was acknowledged under faults holds: replies outlive the deletions around them, bans reject what they should, codes sign in
-//! once, and erasures and imports lose nothing of what others write meanwhile. `FAULTS_SECONDS` lengthens the runs.
+//! Acknowledged writes hold under faults: replies outlive the deletions around them, bans reject what they should,
+//! codes sign in once, and erasures and imports lose nothing of what others write meanwhile. `FAULTS_SECONDS` lengthens
+//! the runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -22,8 +23,8 @@ fn rounds() -> usize {
     seconds.map_or(8, |seconds| 8 * seconds)
 }
 
-/// Asks until the table takes it, and returns the response, which must be one of these. A request that was refused for a
-/// fault may have been carried out.
+/// Retries until the table accepts it, and returns the response, which must be one of these. A request that was refused
+/// for a fault may have been carried out.
 async fn until_taken(actor: &Actor, method: Method, path: &str, body: Value, statuses: &[u16]) -> TestResponse {
     loop {
         let answer = actor.send_json(method.clone(), path, body.clone()).await;

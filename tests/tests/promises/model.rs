@@ -86,7 +86,7 @@ enum ModelStep {
         what: Imported,
         to: Option<Index>,
     },
-    /// Deletes a comment of whomever.
+    /// Deletes a comment by anyone.
     Erase {
         what: Index,
     },
@@ -214,7 +214,7 @@ struct Model {
     /// Imported comments that were deleted.
     tombstones: BTreeSet<u64>,
     bodies: usize,
-    /// What the moderator did, and to which comment.
+    /// The moderator's action, and its comment.
     log: Vec<(&'static str, Option<u64>)>,
     /// Who is banned. Of a guest, the network and the comment by which it is banned.
     banned: BTreeMap<usize, Option<(String, u64)>>,
@@ -326,7 +326,7 @@ impl Model {
     /// The fields of a comment in a response to this person.
     fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
         let comment = &self.comments[&id];
-        // Reads do not tell of the ban of a network.
+        // Reads do not show the ban of a network.
         let is_banned = !people[who].is_guest && self.banned.contains_key(&who);
         let owner = people[who].owns_comments() && comment.writer == Some(who) && !is_banned;
         let writer = comment.writer.map(|writer| &people[writer]);

@@ -12,12 +12,12 @@ use transfer::import::Report;
 
 use crate::OPEN;
 
-/// What `cargo local export` writes.
+/// The output of `cargo local export`.
 pub(crate) async fn export(world: &World) -> Vec<u8> {
     tests::export(&world.store()).await.unwrap()
 }
 
-/// What `cargo local import native` does with it. `embedded` replies of a parent are inline.
+/// Imports it like `cargo local import native`. `embedded` replies of a parent are inline.
 pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Report {
     let report = tests::import(&world.store(), file, embedded, Clock::system()).await.unwrap();
     world.wait_until_idle().await;
@@ -36,7 +36,7 @@ fn world() -> World {
 struct People {
     ada: Actor,
     bob: Actor,
-    /// Whose id is a hash.
+    /// A user whose id is a hash.
     eve: Actor,
     moderator: Actor,
     guest: Actor,

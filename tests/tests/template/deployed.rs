@@ -201,7 +201,8 @@ fn request_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
     &template["Resources"][policy]["Properties"]["OriginRequestPolicyConfig"]
 }
 
-/// The names of the routes whose answers are the same for everyone. The function `public` answers the others of this kind.
+/// The names of the routes whose responses are the same for everyone. The function `public` serves the others of this
+/// kind.
 const FOR_EVERYONE: [&str; 3] = ["svc-pro.counts", "svc-pro.changes", "svc-pro.feed"];
 const FILES: [&str; 4] =
     ["svc-pro.embed", "svc-pro.embed.part", "svc-pro.moderation.script", "svc-pro.moderation.page"];
@@ -221,11 +222,11 @@ fn responses_for_everyone_have_separate_cache_behaviors() {
         let key = &policy["ParametersInCacheKeyAndForwardedToOrigin"];
         let headers = key["HeadersConfig"]["Headers"].to_string();
         assert!(!headers.contains("Authorization") && !headers.contains("Accept-Language"), "{}", route.name);
-        // A lower bound would keep what no cache may keep.
+        // A lower bound would keep responses that no cache may keep.
         let bounds = json!([0, if is_public { 86_400 } else { 3_600 }]);
         assert_eq!(json!([policy["MinTTL"], policy["MaxTTL"]]), bounds, "{}", route.name);
         assert_eq!((&key["EnableAcceptEncodingGzip"], &behaviour["Compress"]), (&json!(true), &json!(true)));
-        // Otherwise CloudFront would answer wrong methods with its own page.
+        // Otherwise CloudFront would respond to wrong methods with its own page.
         let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
         let all = &edge["DefaultCacheBehavior"]["AllowedMethods"];
         let methods = if is_public { &json!(["GET", "HEAD", "OPTIONS"]) } else { all };
@@ -242,7 +243,7 @@ fn the_edge_distinguishes_counts_by_their_threads_and_files_by_nothing() {
     };
     let counts = key("counts");
     assert!(counts["QueryStringsConfig"]["QueryStrings"].as_array().unwrap().contains(&json!("threads")));
-    // API Gateway answers CORS by it.
+    // API Gateway responds to preflights by it.
     assert_eq!(counts["HeadersConfig"]["Headers"], json!(["Origin"]));
     for file in ["embed.js", "embed/*", "moderation.js", "moderate"] {
         let key = key(file);
@@ -338,7 +339,7 @@ fn the_edge_passes_on_the_key_of_a_guest_and_distinguishes_no_responses_by_it() 
     for behaviour in behaviours {
         let forwarded = &request_policy(&template, behaviour)["HeadersConfig"]["Headers"];
         assert!(forwarded.as_array().unwrap().contains(&json!("Comment-Key")));
-        // Answers to a key are never cached, and reads with one carry `mine=1`.
+        // Responses to a key are never cached, and reads with one carry `mine=1`.
         assert!(!cache_policy(&template, behaviour).to_string().contains("Comment-Key"));
     }
 }

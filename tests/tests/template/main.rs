@@ -1,4 +1,4 @@
-//! The deployed template: what linters don't know of it, and what its parameters accept.
+//! The deployed template: rules that linters don't have, and the values of its parameters.
 
 mod deployed;
 mod parameters;

@@ -1,4 +1,4 @@
-//! Tests of the parameters: `CloudFormation` refuses what the functions would not start with.
+//! Tests of the parameters: `CloudFormation` refuses values with which the functions would not start.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ const FREE: [&str; 7] =
     ["GithubClientId", "GoogleClientId", "OidcClientId", "JwtAudience", "JwtIssuer", "SpamDeny", "SpamReview"];
 
 const SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt-AbCdEf";
-/// Secrets Manager knows it, and no permission names it.
+/// Secrets Manager has it, and no permission names it.
 const PARTIAL_SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt";
 const ADDRESSES: [&str; 3] = ["https://example.org", "http://127.0.0.1:3000/", "https://a.example.org:8443/b/c_(d)~e"];
 const NO_ADDRESSES: [&str; 10] = [
@@ -43,7 +43,7 @@ const NO_HTTPS: [&str; 5] = [
 const LONGEST: &str = "a.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
 const TOO_LONG: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
 
-/// What a parameter accepts besides nothing, and what neither it nor the setting accepts.
+/// Values that a parameter accepts, besides none, and values that neither it nor the setting accepts.
 const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("AkismetUrl", &ADDRESSES, &NO_ADDRESSES),
     ("ApiPrefix", &["svc/api/v1", "api", "a.b/~c_d-e"], &["a//b", "../x", "a/./b", "a b", "ä"]),
@@ -187,7 +187,7 @@ const OTHERS: &[(&str, &[&str], &[&str])] = &[
     ("SmtpUrlArn", &[SECRET], &["smtps://user:password@mail.example.org", PARTIAL_SECRET]),
 ];
 
-/// What a parameter accepts.
+/// The values that a parameter accepts.
 enum Accepted {
     Values(Vec<String>),
     Pattern(Regex),

@@ -1,5 +1,5 @@
-//! The process is killed in the middle of its work, or cannot finish it. After the next start everything it answered is stored,
-//! what follows from it has happened, and the table is in order.
+//! The process is killed in the middle of its work, or cannot finish it. After the next start everything it
+//! acknowledged is stored and followed up on, and the table is in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 struct Answers {
     /// New comments with their parents.
     created: BTreeMap<u64, Option<u64>>,
-    /// Comments whose deletion was requested, answered or not.
+    /// Comments whose deletion was requested, acknowledged or not.
     deleted: BTreeSet<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! `cargo local` as a process. These tests are not in the package `tests`, because cargo builds this binary, and says where
-//! it is, for the tests of its own package alone.
+//! `cargo local` as a process. These tests are not in the package `tests`, because cargo builds this binary, and says
+//! where it is, only for the tests of the same package.
 
 #[cfg(unix)]
 mod backup;

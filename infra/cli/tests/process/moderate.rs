@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::{local, on_data, serve, stderr};
 
-/// AWS as far as this command asks it: gives these responses, each a status and a body, one after the other. Stops when
+/// A fake AWS for this command: returns these responses, each a status and a body, one after the other. Stops when
 /// dropped.
 struct Aws {
     url: String,
@@ -43,12 +43,12 @@ impl Drop for Aws {
     }
 }
 
-/// Runs a command that asks servers of this test.
+/// Runs a command that calls servers of this test.
 async fn output(mut command: Command) -> Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
-/// What the command prints: an address and a token.
+/// The output of the command: an address and a token.
 async fn printed(command: Command) -> (String, String) {
     let made = output(command).await;
     assert!(made.status.success(), "{}", stderr(&made));

@@ -145,7 +145,7 @@ async fn an_export_from_before_brings_nothing_back() {
     }
     assert_eq!(receipt(&erase(&["--user", "1"], &data))["gone"], json!({}));
 
-    // What is new of others comes without the person.
+    // New data of others is imported without the person.
     let elsewhere = directory.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::copy(data.join("visitor-salt"), elsewhere.join("visitor-salt")).unwrap();
@@ -168,7 +168,7 @@ fn serve_all(data: &Path) -> Service {
     Service::start(&mut command, "moderator")
 }
 
-/// What a member gives by a token.
+/// The data that a member gives by a token.
 const MEMBER: [&str; 3] = ["Septima Severus", "https://pictures.example/septima.png", "severus@private.example"];
 
 fn septima(service: &Service) -> Actor {

@@ -91,7 +91,7 @@ fn finish(data: &Path) {
     panic!("the work is never finished");
 }
 
-/// Comments that a subscriber and a webhook are to be told of, and images.
+/// Comments that notify a subscriber and a webhook, and images.
 async fn write(service: &Service, address: &str, receiver: &str) {
     let grace = guest(service, address).with_token(&moderator_token());
     let hook = json!({ "url": format!("{receiver}/hook"), "events": ["comment.created"] });
@@ -120,7 +120,7 @@ fn moderator_token() -> String {
     sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET)
 }
 
-/// What was sent after a cut, and what still waits for its turn.
+/// Messages that were sent after a cut, and those that still wait.
 struct Sent {
     mails: Vec<String>,
     /// Comments whose webhook arrived.

@@ -302,12 +302,12 @@ fn bodies_of_more_than_64_megabytes_at_once_are_refused_for_now() {
         let (upload, answers) = (upload.try_clone().unwrap(), answers.clone());
         thread::spawn(move || answers.send(rest(upload)));
     }
-    // Whichever needs the bytes that are not there, while no body is whole.
+    // One of them lacks the bytes, while no body is whole.
     let refused = answered.recv().unwrap();
     assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
     assert!(refused.contains("\"unavailable\""), "{refused}");
     for mut upload in uploads {
-        // Who was refused may have hung up.
+        // A refused client may have hung up.
         let _ = upload.write_all(b"a");
     }
     drop(answers);
@@ -315,7 +315,7 @@ fn bodies_of_more_than_64_megabytes_at_once_are_refused_for_now() {
     assert!(!held.is_empty() && held.iter().all(|answer| answer.starts_with("HTTP/1.1 413")), "{held:?}");
 }
 
-/// Opens `most` connections, which are answered, and one more, which waits until one of them closes.
+/// Opens `most` connections, which are served, and one more, which waits until one of them closes.
 fn the_next_waits(address: &str, most: usize) {
     const ASK: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let answered = |stream: &mut TcpStream| {
