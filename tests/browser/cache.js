@@ -1,4 +1,4 @@
-/** A shared cache before a service, which honours what `Cache-Control` says (RFC 5861, RFC 9111). */
+/** A shared cache before a service, which honors what `Cache-Control` says (RFC 5861, RFC 9111). */
 
 import { LocalServer } from './world.js'
 

@@ -57,7 +57,7 @@ export async function until(ask, is, patience = 20_000) {
   }
 }
 
-/** In both colours, wide and narrow. */
+/** In both color schemes, wide and narrow. */
 export const LOOKS = /** @type {const} */ (['light', 'dark']).flatMap((colorScheme) =>
   [1000, 320].map((width) => ({ colorScheme, viewport: { width, height: 800 }, reducedMotion: /** @type {const} */ ('reduce'), bypassCSP: true })),
 )

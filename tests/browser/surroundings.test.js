@@ -203,7 +203,7 @@ for (const dir of ['ltr', 'rtl']) {
   })
 }
 
-// Colours
+// Colors
 
 /** The lightness of a ground that CSS gives, as browsers show it. @param {Page} page @param {string} selector */
 const lightness = (page, selector) =>

@@ -10,7 +10,7 @@ include!(concat!(env!("OUT_DIR"), "/texts.rs"));
 /// A key and its text in each language.
 type Row = [&'static str; TAGS.len() + 1];
 
-/// Texts that scripts show. They serialise as an object from key to text.
+/// Texts that scripts show. They serialize as an object from key to text.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
     language: Language,

@@ -69,7 +69,7 @@ fn allow_list() -> Builder<'static> {
     builder
 }
 
-/// The output of the cleaner's serialiser, which differs from `CommonMark` in spelling only.
+/// The output of the cleaner's serializer, which differs from `CommonMark` in spelling only.
 fn serialised(html: &str) -> String {
     html.replace(" />", ">").replace("&#39;", "'").replace("&#x27;", "'").replace('\u{a0}', "&nbsp;")
 }

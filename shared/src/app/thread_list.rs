@@ -143,7 +143,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The neighbours of a page in a walk by cursor.
+    /// The neighbors of a page in a walk by cursor.
     #[must_use]
     pub fn in_walk(address: &ListAddress, signer: &CursorSigner<'_>, cursors: PageCursors) -> Self {
         let link = |cursor: Option<Cursor>| cursor.map(|cursor| address.with("cursor", &signer.sign(cursor)));

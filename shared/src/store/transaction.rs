@@ -1,5 +1,5 @@
 //! Writes, alone or together in a transaction. Conflicts with other writers are retried here, bounded and with jitter. A
-//! failed condition is a value, not an error: the outcome names the labelled writes whose conditions failed.
+//! failed condition is a value, not an error: the outcome names the labeled writes whose conditions failed.
 
 use std::collections::HashMap;
 

@@ -181,7 +181,7 @@ fn covers(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// The cache behaviour of the edge for a path of the API; `None` for the default one.
+/// The cache behavior of the edge for a path of the API; `None` for the default one.
 fn cache_behaviour<'a>(template: &'a Value, path: &str) -> Option<&'a Value> {
     let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
     let pattern =
@@ -190,7 +190,7 @@ fn cache_behaviour<'a>(template: &'a Value, path: &str) -> Option<&'a Value> {
     behaviours.find(|behaviour| covers(&pattern(behaviour), &format!("/api/{path}")))
 }
 
-/// The cache policy of a behaviour.
+/// The cache policy of a behavior.
 fn cache_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
     let policy = behaviour["CachePolicyId"]["Ref"].as_str().unwrap();
     &template["Resources"][policy]["Properties"]["CachePolicyConfig"]

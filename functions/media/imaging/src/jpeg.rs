@@ -1,4 +1,4 @@
-//! JPEG: baseline and progressive, grey, YCbCr, RGB, CMYK in; baseline grey or YCbCr out.
+//! JPEG: baseline and progressive, gray, YCbCr, RGB, CMYK in; baseline gray or YCbCr out.
 
 use super::{Format, Output, Picture, Refused, as_seen, check_pixels};
 use image::{DynamicImage, GrayImage, RgbImage};

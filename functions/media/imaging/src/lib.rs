@@ -145,7 +145,7 @@ fn check_pixels(width: u32, height: u32) -> Result<(), Refused> {
     }
 }
 
-/// Turns decoded pixels into what a viewer that honours the file's metadata shows.
+/// Turns decoded pixels into what a viewer that honors the file's metadata shows.
 fn as_seen(mut pixels: DynamicImage, icc: Option<&[u8]>, exif: Option<&[u8]>) -> DynamicImage {
     if let Some(icc) = icc {
         colour::convert_to_srgb(&mut pixels, icc);

@@ -94,7 +94,7 @@ fn index(pixels: &DynamicImage) -> Option<Indexed> {
         0..=2 => (BitDepth::One, 1),
         3..=4 => (BitDepth::Two, 2),
         5..=16 => (BitDepth::Four, 4),
-        // Eight bits of grey need no palette.
+        // Eight bits of gray need no palette.
         _ if channels == 1 => return None,
         _ => (BitDepth::Eight, 8),
     };

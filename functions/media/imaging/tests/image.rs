@@ -590,7 +590,7 @@ fn a_photo_thumbnail_is_a_jpeg_and_a_drawing_or_a_transparent_one_a_png() {
 
 #[test]
 fn transparency_survives_in_a_thumbnail_without_dark_edges() {
-    // White on transparent black: if colors were not weighted by alpha, resizing would turn the edge grey.
+    // White on transparent black: if colors were not weighted by alpha, resizing would turn the edge gray.
     let pixels = RgbaImage::from_fn(1000, 1000, |x, _| Rgba(if x < 500 { [255; 4] } else { [0; 4] }));
     let small = decoded(&thumbnail(&png(&pixels.into())).unwrap()).to_rgba8();
     assert_eq!(small.get_pixel(10, 10), &Rgba([255; 4]));

@@ -1,6 +1,6 @@
 //! Peak memory and time of the largest images that are allowed and of the worst crafted files.
 //!
-//! Twenty-five megapixels take minutes without optimisation, so these tests run with `cargo test --release` only.
+//! Twenty-five megapixels take minutes without optimization, so these tests run with `cargo test --release` only.
 #![cfg(not(debug_assertions))]
 #![allow(
     clippy::cast_possible_truncation,

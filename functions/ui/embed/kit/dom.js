@@ -18,7 +18,7 @@ export const button = (content, attributes) => h('button', { type: 'button', par
 
 export const primary = (label) => button(label, { class: 'primary', type: 'submit' })
 
-/** A drawing of 16 × 16 in the colour of the text. @param {string} path */
+/** A drawing of 16 × 16 in the color of the text. @param {string} path */
 export function drawing(path) {
   const [svg, line] = ['svg', 'path'].map((name) => document.createElementNS('http://www.w3.org/2000/svg', name))
   svg.setAttribute('viewBox', '0 0 16 16')

@@ -10,7 +10,7 @@ export class Toast {
     role: 'status',
     popover: 'manual',
     animationend: () => this.announce(''),
-    // The page has given its text another colour.
+    // The page has given its text another color.
     transitionend: () => showGround(this.element.getRootNode()),
   })
 

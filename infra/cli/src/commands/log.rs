@@ -11,7 +11,7 @@ const RED: &str = "\x1b[31m";
 const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
 
-/// Has colours, which the printer strips where they are not supported.
+/// Has colors, which the printer strips where they are not supported.
 pub(super) fn line(exchange: &Exchange) -> String {
     let Exchange { method, path, status, elapsed, extensions, route: _ } = exchange;
     let colour = match status.as_u16() {
