@@ -1,5 +1,5 @@
-//! Makes what the function serves: `openapi.yaml` as JSON, and the files of `dist/` and the moderators' page compressed, so that
-//! no request compresses anything.
+//! Makes the files that the function serves: `openapi.yaml` as JSON, and the files of `dist/` and the moderators' page
+//! compressed, so that no request compresses anything.
 
 use std::error::Error;
 use std::num::NonZeroU64;

@@ -151,7 +151,7 @@ test('a session that ends while one writes leaves the text, with the guests’ f
   assert.equal(await field(page).inputValue(), 'Still me.')
 })
 
-test('guests read what is optional and what is not published', async (t) => {
+test('guests see which fields are optional and not published', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
   await field(page).focus()
   const label = page.locator('.names label').nth(1)

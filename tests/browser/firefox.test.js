@@ -77,7 +77,7 @@ async function showing(page, expected) {
 }
 
 /**
- * Clicks what has this name: the last one of those that are shown, because the one opened last is lowest.
+ * Clicks the element with this name: the last one of those that are shown, because the one opened last is lowest.
  * @param {Page} page @param {string} name
  */
 async function click(page, name) {

@@ -9,7 +9,7 @@ const items = (/** @type {Page} */ page) => page.getByRole('menuitem').allTextCo
 const focused = (/** @type {Page} */ page) => page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.textContent)
 const toast = (/** @type {Page} */ page) => page.locator('[part~=toast]')
 
-test('the menu offers what this visitor may do', async (t) => {
+test('the menu offers the actions that this visitor may perform', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   const offered = async (/** @type {string | null} */ who) => {

@@ -97,7 +97,7 @@ test('keys do nothing in a field, with Ctrl, Alt or Meta, or when letters are sw
   assert.equal(await focused(page), 'Stay')
 })
 
-test('a key that follows the end of a dialog at once is for what is below it', async (t) => {
+test('a key right after the end of a dialog is for the element below it', async (t) => {
   await emptyQueue()
   const record = newRecord()
   await w.service.comment(record, 'Below')

@@ -75,7 +75,7 @@ for (const [name, act] of Object.entries(ACTS)) {
   })
 }
 
-test('a report that is refused keeps what was written until its dialog is closed, which shows the session’s end', async (t) => {
+test('a report that is refused keeps its text until its dialog is closed, which shows the session’s end', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.', { who: w.service.bob })
   const { page } = await w.open(t, { record, who: w.service.ada })

@@ -195,7 +195,7 @@ test('a guest gives a name, which stays on the device, and an address, which doe
   assert.ok(!(await page.evaluate(() => JSON.stringify(localStorage))).includes('example.org'))
   const reads = page.waitForRequest(/\/comments\?/)
   await page.reload()
-  // A shared cache would hide what this guest has written.
+  // A shared cache would hide this guest's comments.
   assert.equal(new URL((await reads).url()).searchParams.get('mine'), '1')
   await page.locator('article').waitFor()
   await page.getByPlaceholder('Write a comment…').focus()
@@ -407,7 +407,7 @@ test('a mention is completed by keyboard and becomes a link', async (t) => {
   await page.locator(`article .body a[href="/users/${handle}"]`).waitFor()
 })
 
-test('a mention that is picked after the caret has moved replaces what was typed', async (t) => {
+test('a mention that is picked after the caret has moved replaces the typed text', async (t) => {
   await w.service.call('GET', 'ui', token(23, 'Zelda'))
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')

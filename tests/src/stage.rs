@@ -52,7 +52,7 @@ impl Call {
                 let pk = body["ExpressionAttributeValues"][":pk"]["S"].as_str().unwrap_or_default();
                 touches.insert((format!("{pk} "), false));
             }
-            // What is in an index follows from the items of comments. Any item may be in a scan.
+            // Indexes follow from the items of comments. Any item may be in a scan.
             "Query" => drop(touches.insert(("C#".to_owned(), false))),
             "Scan" => drop(touches.insert((String::new(), false))),
             _ => touch(body, !operation.contains("Get"), &mut touches),
@@ -62,7 +62,7 @@ impl Call {
         Self { operation: operation.to_owned(), touches }
     }
 
-    /// A pause in which others end what they have begun.
+    /// A pause in which others finish their calls.
     #[must_use]
     pub fn pause() -> Self {
         Self { operation: "pause".to_owned(), touches: BTreeSet::from([(String::new(), true)]) }
@@ -343,8 +343,8 @@ impl Stage {
         changed.into_iter().chain(locked(&self.messages.sent).drain(..)).collect()
     }
 
-    /// Handles these tasks and whatever follows, but for what this handler is to be given, and returns that. The clock moves on for
-    /// what is not due yet. The error is a fault.
+    /// Handles these tasks and all that follow, except those of this handler, and returns these. The clock moves on for
+    /// tasks that aren't due yet. The error is a fault.
     pub async fn drain(&self, mut tasks: Vec<Task>, kept: &str) -> Result<Vec<Task>, String> {
         let instance = self.instance(FREE);
         loop {

@@ -1,5 +1,5 @@
-// A client of three routes, whose types come from openapi.yaml. It is compiled and not run: what it assumes about the
-// contract does not compile when the contract differs.
+// A client of three routes, whose types come from openapi.yaml. It is compiled and not run: its assumptions about the
+// contract don't compile when the contract differs.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";

@@ -1,4 +1,4 @@
-// What the package promises. It is compiled and not run.
+// The promises of the package. It is compiled and not run.
 
 import { load, type CommentThreadElement } from '@svc-pro/comments'
 import { ApiError, createClient, type Schemas } from '@svc-pro/comments/client'

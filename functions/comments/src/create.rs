@@ -117,7 +117,7 @@ struct TargetThread {
     visitor_state: VisitorThreadState,
 }
 
-/// A valid request, and what is read to decide on it.
+/// A valid request, and the data that decides on it.
 struct Draft {
     input: CreateInput,
     idempotency: Option<IdempotencyRequest>,

@@ -123,7 +123,7 @@ pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64
     letter.compose(&subject, &text, &html)
 }
 
-/// An email to the moderators about what waits for them, or `has_all` comments.
+/// An email to the moderators about pending comments, or about all if `has_all`.
 pub(crate) fn digest(
     letter: &Letter<'_>,
     sections: &[Section],

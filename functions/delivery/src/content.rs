@@ -1,4 +1,4 @@
-//! The comments of an email, as they are now. What is gone, hidden, muted or no longer wanted is left out.
+//! The comments of an email, as they are now. Comments that are gone, hidden, muted or no longer wanted are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ impl Entry {
     }
 }
 
-/// What happens to a notice when its email is written.
+/// The fate of a notice when its email is written.
 enum Fate {
     Mailed(Box<(Thread, Entry)>),
     /// It is left out of this email, and may be sent later.

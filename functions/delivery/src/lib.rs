@@ -39,7 +39,7 @@ use shared::error::Fault;
 
 pub use self::mailer::{Mailer, Tally};
 
-/// Pauses before further attempts to note what was sent.
+/// Pauses before further attempts to record sent emails.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(100),
     Duration::from_millis(300),
@@ -48,7 +48,7 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(9),
 ];
 
-/// What happens to a message.
+/// The fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disposition {
     Done,
@@ -226,7 +226,7 @@ async fn hide(app: &App, receipt: &str, delay: Duration) -> Result<Disposition, 
     Ok(Disposition::Later)
 }
 
-/// Writes down what was sent. Tried often, because otherwise it is sent again.
+/// Records sent emails. Retried often, because otherwise they are sent again.
 async fn persist<T, F: Future<Output = Result<T, Fault>>>(write: impl Fn() -> F) -> Result<T, Fault> {
     let mut pauses = PAUSES.into_iter();
     loop {

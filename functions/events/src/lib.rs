@@ -107,7 +107,7 @@ async fn welcome(app: &App, comment: &Comment) -> Result<Option<Comment>, Fault>
     Ok(counts.then_some(comment))
 }
 
-/// Counts the comment and what is below it, and notifies its recipients. Returns it if everyone sees it.
+/// Counts the comment and its replies, and notifies its recipients. Returns it if everyone sees it.
 async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Result<Option<Comment>, Fault> {
     let shown = recount(app, comment).await?.filter(|recounted| recounted.counts).map(|recounted| recounted.comment);
     let is_first = comment.is_approved() && !comment.was_shown;

@@ -10,7 +10,7 @@ use shared::domain::job::Job;
 use shared::error::Fault;
 use tokio::time::Instant;
 
-/// A message takes no longer. What is left is sent as a new message.
+/// The time limit of a message. The rest of the work is sent as a new message.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Handles a batch of messages, as Lambda receives it from SQS. Returns which of them failed; SQS delivers these again.

@@ -1,4 +1,4 @@
-//! The html of a page of comments. It needs no script, and what people wrote is escaped.
+//! The html of a page of comments. It needs no script, and people's text is escaped.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use shared::app::thread_list::Neighbours;

@@ -133,7 +133,7 @@ async fn comes_back(
     Ok(is_noted.then_some(code))
 }
 
-/// Sends the reader back to the page. What follows the `#` goes to no server.
+/// Sends the reader back to the page. The part after `#` goes to no server.
 fn redirect(mut to: Url, flow: &str, code: &str) -> Answer {
     to.set_fragment(Some(&format!("comment-sign-in={flow}.{code}")));
     let mut answer = Answer::new(StatusCode::SEE_OTHER, "text/plain", Vec::new());

@@ -19,7 +19,7 @@ export interface RequestOptions {
   body?: string | FormData
   /** After how many milliseconds the request fails. */
   timeout?: number
-  /** What sends in place of `fetch`. */
+  /** A function that sends in place of `fetch`. */
   send?: (url: URL, init: RequestInit & { headers: Headers }) => Promise<{ ok: boolean; status: number; text: () => Promise<string> }>
   signal?: AbortSignal
   keepalive?: boolean
@@ -33,7 +33,7 @@ export type Attributes = {
 
 export type Child = Node | string | null | undefined | false
 
-/** What an editor is for. */
+/** The purpose of an editor. */
 export interface Purpose {
   /** The name of the draft on the device, and a part of ids. */
   draft: string
@@ -56,7 +56,7 @@ export interface Composer {
   text: HTMLTextAreaElement
   /** The frame around the text field and its tools. */
   box: HTMLElement
-  /** What is wrong. */
+  /** The problem. */
   problem: HTMLElement
   /** The row of buttons. */
   bar: HTMLElement
@@ -70,11 +70,11 @@ export interface Composer {
   folded: string
 }
 
-/** A composer with what the writer adds. */
+/** A composer with the writer's additions. */
 export interface Editor extends Composer {
   /** Does something that may fail, and says why it did. */
   fallible: (act: () => Promise<any>) => Promise<void>
-  /** Puts a string in place of what is selected, or of what is between two places. */
+  /** Replaces the selection, or the text between two places, by a string. */
   insert: (string: string, start?: number, end?: number) => void
 }
 

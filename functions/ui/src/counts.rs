@@ -1,5 +1,5 @@
-//! GET `counts` and GET `{type}/{id}/changes`: how many comments threads have, and what is new in one. Both are the same for
-//! everyone, so that caches serve most of these requests.
+//! GET `counts` and GET `{type}/{id}/changes`: the numbers of comments in threads, and the news of one. Both are the
+//! same for everyone, so that caches serve most of these requests.
 
 use serde_json::{Map, json};
 use shared::app::App;

@@ -7,7 +7,7 @@ use http::{HeaderValue, header};
 use shared::error::{Refusal, Result};
 use shared::http::response::{Answer, Sharing, StaticFile};
 
-/// A file, and what the build has compressed it to.
+/// A file, and its compressed form from the build.
 macro_rules! file {
     ($folder:literal, $name:literal, $content_type:expr) => {
         StaticFile {

@@ -1,5 +1,5 @@
-//! GET and POST `mail/{token}`: the pages that the links of emails lead to. GET only says what the link would do, because
-//! mail servers follow links. The buttons of the page do it.
+//! GET and POST `mail/{token}`: the pages that the links of emails lead to. GET only describes the link's action,
+//! because mail servers follow links. The buttons of the page perform it.
 
 use std::convert::Infallible;
 

@@ -223,7 +223,7 @@ impl DataDir {
         self.file(STAGING)
     }
 
-    /// Moves what is in the staging folder here, to stay.
+    /// Moves the content of the staging folder here, permanently.
     pub fn adopt(&self, staging: &Path) -> io::Result<()> {
         files::sync_tree(staging)?;
         for entry in fs::read_dir(staging)? {

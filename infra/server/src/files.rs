@@ -91,7 +91,7 @@ pub(crate) fn sync_tree(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what was being written in this folder, and in those in it, when a process was killed.
+/// Removes files that a killed process was writing, in this folder and in those in it.
 pub(crate) fn remove_partial(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

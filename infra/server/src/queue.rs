@@ -216,7 +216,7 @@ impl Queues {
         Ok(received)
     }
 
-    /// Deletes what was received, as the event source mapping does after success.
+    /// Deletes a received message, as the event source mapping does after success.
     ///
     /// # Errors
     ///

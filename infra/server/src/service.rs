@@ -65,7 +65,7 @@ fn caller(transport: impl Transport) -> Caller {
     Caller::new(config, transport)
 }
 
-/// What [`start`] connects in addition to the app, for development and tests.
+/// Parts that [`start`] connects in addition to the app, for development and tests.
 pub struct Services {
     pub engine: Engine,
     pub bucket: Bucket,
@@ -260,7 +260,7 @@ fn http_function(app: &Arc<App>, engine: &Engine, role: Role, handler: Arc<dyn H
             if is_write && let Err(error) = engine.synced().await {
                 tracing::error!("syncing the table failed: {error}");
                 if error.kind() != io::ErrorKind::StorageFull {
-                    // What is on disk is unknown now. The next start reads it.
+                    // The state on disk is unknown now. The next start reads it.
                     process::exit(1);
                 }
                 return Ok(unavailable()?);

@@ -146,7 +146,7 @@ fn check_here(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// What `--sign-in` sets, for a service at this address.
+/// The settings of `--sign-in`, for a service at this address.
 #[must_use]
 pub fn for_sign_in(address: SocketAddr) -> [(&'static str, String); 4] {
     [

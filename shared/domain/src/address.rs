@@ -62,7 +62,7 @@ pub fn trails(c: char) -> bool {
     matches!(Kind::of(c), Kind::Trailing | Kind::Closing)
 }
 
-/// What an address means by a character.
+/// The role of a character in an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// No address continues with it.

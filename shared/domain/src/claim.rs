@@ -38,7 +38,7 @@ impl Claim {
     }
 }
 
-/// What a worker does with an item.
+/// The next step of a worker with an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerStep<T> {
     Nothing,

@@ -20,7 +20,7 @@ pub struct Mend {
     replaced: u64,
 }
 
-/// What happens to the first of the held bytes.
+/// The fate of the first held byte.
 enum Fate {
     Waits,
     Passes(usize),

@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// What the widget tries too.
+    /// Samples that the widget is tested with, too.
     #[derive(Deserialize)]
     struct Samples {
         handles: Vec<(String, Option<String>)>,

@@ -64,7 +64,7 @@ pub struct Person {
     pub known: KnownBy,
 }
 
-/// Collected from what the person left.
+/// Collected from the person's data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownBy {
     /// All names, former ones included.

@@ -148,7 +148,7 @@ pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
 }
 
-/// How long guests may edit and delete what they wrote with their key.
+/// How long guests may edit and delete comments that they wrote with their key.
 const GUEST_CHANGES: Duration = Duration::from_mins(15);
 
 /// Editing. The writer only, not moderators.
@@ -199,7 +199,7 @@ pub fn ban(config: &Config, moderator: &Moderator, issuers: &[&str], user: UserI
     if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
-/// Who is banned for this comment: the user who wrote it, or the guest's network.
+/// The author that a ban by this comment concerns: the user who wrote it, or the guest's network.
 pub fn banned_for(comment: &Comment) -> Result<Author, Refusal> {
     let author = comment.author().filter(|_| comment.is_announced());
     author.ok_or_else(|| FieldErrors::one("comment", "The author of this comment is unknown."))

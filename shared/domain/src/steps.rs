@@ -1,4 +1,4 @@
-//! Counts the steps of loops over what people wrote, for the tests that bound them.
+//! Counts the steps of loops over people's text, for the tests that bound them.
 
 use std::cell::Cell;
 

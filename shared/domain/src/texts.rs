@@ -67,7 +67,7 @@ fn form(forms: &'static str, language: Language, number: u64) -> &'static str {
     forms.split(" | ").nth(place.into()).unwrap_or(forms)
 }
 
-/// Replaces names in braces. What is filled in is not replaced again.
+/// Replaces names in braces. The values are not replaced again.
 fn fill(text: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

@@ -30,7 +30,7 @@ pub struct PageInfo {
 }
 
 impl PageInfo {
-    /// Leaves out what is malformed, and an address unless its origin is allowed. `None` when nothing is left.
+    /// Leaves out malformed values, and an address unless its origin is allowed. `None` when nothing is left.
     #[must_use]
     pub fn new(title: Option<&str>, url: Option<&str>, is_allowed: impl Fn(&str) -> bool) -> Option<Self> {
         let address = |url: &str| {
@@ -78,7 +78,7 @@ pub struct Thread {
     /// The author of the commented record.
     #[serde(rename = "au", default, skip_serializing_if = "Option::is_none")]
     pub author: Option<UserId>,
-    /// The title and address that the host has set. [`Self::known_title`] and [`Self::known_url`] are what is shown.
+    /// The title and address that the host has set. [`Self::known_title`] and [`Self::known_url`] are shown.
     #[serde(rename = "ti", default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(rename = "url", default, skip_serializing_if = "Option::is_none")]

@@ -1,4 +1,4 @@
-//! Why a text is held: what each check has found, and how far its writer is trusted, for the moderators. The writer never
+//! Why a text is held, for the moderators: the findings of each check, and the trust in its writer. The writer never
 //! sees it.
 
 use serde::{Deserialize, Serialize};

@@ -365,7 +365,7 @@ pub struct Delivery {
     expires: Timestamp,
 }
 
-/// What a worker does with a delivery.
+/// The next step of a worker with a delivery.
 pub type DeliveryStep = claim::WorkerStep<()>;
 
 impl Delivery {

@@ -16,7 +16,7 @@ const PASS: Option<Action> = None;
 const REVIEW: Option<Action> = Some(Action::Review);
 const DENY: Option<Action> = Some(Action::Deny);
 
-/// The worst action of what the rules find.
+/// The worst action of the rules' findings.
 fn judge_shown(rules: &Rules, shown: Shown) -> Option<Action> {
     rules.judge(&[shown]).into_iter().map(|found| found.action).max()
 }

@@ -1,5 +1,5 @@
-//! Runs a function in Lambda: sets up logging, builds the app from the environment, serves requests. What stops the start, and
-//! panics, are errors in the log, so that no log level hides them.
+//! Runs a function in Lambda: sets up logging, builds the app from the environment, serves requests. A failed start,
+//! and a panic, are errors in the log, so that no log level hides them.
 
 use std::borrow::Cow;
 use std::future::ready;

@@ -45,8 +45,8 @@ impl App {
         self.deliveries()?.send(&message, self.until(due)).await
     }
 
-    /// Whether a caller of this network, [`MailKeys::network`], may give this address without proof. Counts it among those of
-    /// the hour. Safe to repeat: what is refused does not count, and what is repeated counts once.
+    /// Whether a caller of this network, [`MailKeys::network`], may give this address without proof. Counts it among
+    /// those of the hour. Safe to repeat: a refused address does not count, and a repeated one counts once.
     ///
     /// # Errors
     ///

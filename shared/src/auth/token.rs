@@ -161,8 +161,8 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// The claims of a signed token that holds half of a character, such as a name that was cut there. What identifies a person
-/// must be whole.
+/// The claims of a signed token that holds half of a character, such as a name that was cut there. Claims that identify
+/// a person must be whole.
 fn mended_payload(token: &str, key: &DecodingKey, validation: &Validation) -> Option<Payload> {
     // The error may be one of the token's form, so its signature is still a question.
     jsonwebtoken::decode::<IgnoredAny>(token, key, validation).ok()?;

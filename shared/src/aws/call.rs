@@ -109,7 +109,7 @@ impl CallError {
         }
     }
 
-    /// What happened, in words that never come from the service.
+    /// The failure, in words that never come from the service.
     #[must_use]
     pub fn kind(&self) -> String {
         match self {

@@ -1,7 +1,7 @@
 //! Reads the fields of a JSON request and collects their errors. Lengths are in Unicode characters.
 //!
-//! Readers see the errors of what they fill in, so these are in their language and name a field as its form does. All others are for
-//! developers.
+//! Readers see the errors of fields that they fill in, so these are in their language and name a field as its form
+//! does. All others are for developers.
 
 use serde_json::{Map, Value};
 
@@ -34,7 +34,8 @@ fn label(field: &str) -> Option<&'static str> {
     })
 }
 
-/// The texts of a field's errors, and what they call the field: in the language of the reader who fills it in, else in English.
+/// The texts of a field's errors, and the field's name in them: in the language of the reader who fills it in, else in
+/// English.
 #[must_use]
 pub fn wording(reader: Option<Language>, field: &str) -> (Errors, String) {
     match (reader, label(field)) {
@@ -77,7 +78,7 @@ impl Input {
         self.errors.check()
     }
 
-    /// What was read from the fields, if all of them were valid.
+    /// The values of the fields, if all of them were valid.
     pub fn finish_with<T>(self, read: Option<T>) -> Result<T, Refusal> {
         self.errors.check()?;
         read.ok_or_else(|| Refusal::Invalid(FieldErrors::default()))

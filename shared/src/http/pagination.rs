@@ -78,7 +78,7 @@ fn cursor<T>(text: &str, verify: impl FnOnce(&str) -> Option<T>, errors: &mut Fi
     cursor
 }
 
-/// The class of a request for a page of comments. `units`: what a page of this many may cost, in read units.
+/// The class of a request for a page of comments. `units`: the highest cost of a page of this many, in read units.
 pub fn class(call: &Call, lists: &Lists, units: impl FnOnce(usize) -> u32) -> RateClass {
     match whole(call, "per_page", lists.per_page) {
         Some(per_page) if (lists.per_page + 1..=MAX_PER_PAGE).contains(&per_page) => {

@@ -158,7 +158,7 @@ impl Store {
         self.transact(writes).await
     }
 
-    /// Lifts the ban of a network. What is not banned is not logged.
+    /// Lifts the ban of a network. It isn't logged if there is no ban.
     pub async fn unban_network(&self, name: &str, by: By<'_>) -> Result<(), Fault> {
         let mut attempts = self.attempts("lifting the ban of a network");
         loop {

@@ -73,7 +73,7 @@ impl Store {
         Ok(self.update("counting towards a bound", bound.write(now)).await?.is_some())
     }
 
-    /// How many were counted. What was counted a moment ago may be missing.
+    /// How many were counted. The latest ones may be missing.
     pub async fn counted_towards(&self, bound: Bound<'_>, now: Timestamp) -> Result<u64, Fault> {
         let item = self.one_item(&bound.key(now), Reading::Eventual).await?;
         Ok(count_of(&item.unwrap_or_default()))

@@ -376,8 +376,8 @@ pub(super) fn join_thread(comment: &Comment) -> Write {
     gain.set_once(thread::OPENED_AT, number(comment.id.created_at().0))
 }
 
-/// The same for a new comment. What a member's page says is believed where none has said anything. A guest's waits for a
-/// moderator.
+/// The same for a new comment. A member's page is believed if no page has reported anything before. A guest's waits for
+/// a moderator.
 fn join_thread_with_page(comment: &Comment) -> Write {
     let join = join_thread(comment);
     match comment.page.as_deref().filter(|_| comment.user.is_some()) {

@@ -23,7 +23,7 @@ struct Verdict {
     checks: Vec<Write>,
 }
 
-/// What makes a comment be recounted.
+/// The reason why a comment is recounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecountTrigger {
     /// Its own event. These arrive in order, so the next one corrects what changes meanwhile.

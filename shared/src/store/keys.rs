@@ -1,4 +1,4 @@
-//! Builds and parses every key of the table. `schema` lists the items and what is in them.
+//! Builds and parses every key of the table. `schema` lists the items and their attributes.
 //!
 //! Comments that only their writer may see (unapproved ones) are in the same indexes as others, in partitions that end in
 //! `#visitor`. `placement` decides where a comment is placed.
@@ -476,7 +476,7 @@ impl ItemKind {
     }
 }
 
-/// Whose lists a comment is in.
+/// The audience of the lists that a comment is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
     Everyone,

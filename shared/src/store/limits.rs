@@ -38,7 +38,7 @@ const COUNTER_TTL: Duration = Duration::from_mins(2);
 
 type Turn = tokio::sync::Mutex<()>;
 
-/// What is counted, for which caller, and the limit per minute.
+/// The counter, its caller, and the limit per minute.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<'a> {
     pub class: RateClass,
@@ -424,7 +424,7 @@ mod tests {
         }
     }
 
-    /// Instances that serve one caller in turn, and what the table has counted.
+    /// Instances that serve one caller in turn, and the count of the table.
     struct Instances {
         windows: Vec<Window>,
         counted: u32,

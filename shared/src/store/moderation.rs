@@ -146,7 +146,7 @@ impl Store {
         })
     }
 
-    /// The plan with what the decision says of the writer.
+    /// The plan with the decision's effect on the trust in the writer.
     async fn with_trust(&self, plan: Plan, comment: &Comment, verdict: &Verdict, by: By<'_>) -> Result<Plan, Fault> {
         let decided = match verdict {
             Verdict::Approve => trust::Decided::Approved,

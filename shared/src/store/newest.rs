@@ -35,7 +35,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// What is above them and not among them.
+    /// Ancestors that are not among them.
     #[must_use]
     pub fn above(&self) -> BTreeSet<CommentId> {
         let ancestors = self.approved.values().flat_map(|comment| &comment.ancestors);
@@ -65,7 +65,7 @@ impl Store {
         Ok(Newest { count: count.as_ref().map_or(0, counts::count_of), ids })
     }
 
-    /// `feed`: in two trips. What seems to be absent or hidden is read once more.
+    /// `feed`: in two trips. Comments that seem to be absent or hidden are read once more.
     pub async fn newest_candidates(&self, thread: &ThreadId) -> Result<Candidates, Fault> {
         let key = keys::thread(thread);
         let (thread, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread, NEWEST)).await?;

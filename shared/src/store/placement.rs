@@ -36,7 +36,7 @@ use crate::domain::thread::VisitorThreadState;
 
 /// Unapproved replies of one visitor that are inline. Further ones are separate, so that they never crowd out parents.
 pub const OWN_INLINE: u64 = 100;
-/// What one like or reply adds to a rank.
+/// The amount that one like or reply adds to a rank.
 const RANK_STEP: i128 = 10_000_000_000_000_000;
 
 /// The sort key of the indexes `likes` and `replied`: ordered by the count, then by the id.
@@ -49,7 +49,7 @@ pub fn rank_change(change: i64) -> AttributeValue {
     number(i128::from(change) * RANK_STEP)
 }
 
-/// Whose lists a comment is in.
+/// The lists that a comment is in.
 pub fn scope<'a>(comment: &Comment, visitor: &'a Visitor) -> Scope<'a> {
     if comment.is_approved() { Scope::Everyone } else { Scope::Own(visitor) }
 }

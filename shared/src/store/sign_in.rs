@@ -27,7 +27,7 @@ use crate::error::Fault;
 /// Addresses of an hour that refused a code, bounced or complained.
 pub const FAILED_CODES: Bound<'_> = Bound::counter("failed codes", Bound::ALL);
 
-/// A flow to start, with what was read for it.
+/// A flow to start, with the data that was read for it.
 pub struct FlowStart<'a> {
     pub inbox: (&'a str, Inbox),
     pub flow: &'a Flow,

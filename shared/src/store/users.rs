@@ -179,7 +179,7 @@ impl Store {
         }
     }
 
-    /// Writes new search entries before the user, and deletes stale ones after; events repeat what was interrupted. False
+    /// Writes new search entries before the user, and deletes stale ones after; events repeat interrupted work. False
     /// when the item is no longer as `known`.
     async fn save_profile(&self, known: Option<&User>, user: &User) -> Result<bool, Fault> {
         let stale = match known {

@@ -55,7 +55,7 @@ impl Store {
         }
     }
 
-    /// A moderator changes an endpoint. `None` when there is no such endpoint. What changes nothing is not logged.
+    /// A moderator changes an endpoint. `None` when there is no such endpoint. It isn't logged if nothing changes.
     pub async fn edit_endpoint(
         &self,
         id: EndpointId,
@@ -128,7 +128,7 @@ impl Store {
         }
     }
 
-    /// A page of what was sent to an endpoint, newest first.
+    /// A page of an endpoint's deliveries, newest first.
     pub async fn deliveries(
         &self,
         endpoint: EndpointId,

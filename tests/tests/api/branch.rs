@@ -29,7 +29,8 @@ fn depths(answer: &TestResponse) -> Vec<(u64, u64)> {
     answer.rows().iter().map(|row| (row["id"].as_u64().unwrap(), row["depth"].as_u64().unwrap())).collect()
 }
 
-/// A tree of replies below a comment: two levels of three, and a chain of ten. The comment, and what is below it in reading order.
+/// A tree of replies below a comment: two levels of three, and a chain of ten. Returns the comment, and its replies in
+/// reading order.
 async fn tree(actor: &Actor) -> (u64, Vec<(u64, u64)>) {
     let root = actor.comment(THREAD, "root").await;
     let direct = actor.write_replies(THREAD, root, 6).await;
@@ -99,7 +100,7 @@ async fn comments_that_come_and_go_during_a_walk_drop_and_repeat_no_other() {
     ada.remove(sibling).await.ok(204);
     let second = ada.get(first.next().unwrap()).await.ok(200);
     assert_eq!(second.ids(), [&[later][..], &ids[5..8]].concat());
-    // The edge is gone with what was below it.
+    // The edge is gone with its replies.
     ada.remove(later).await.ok(204);
     ada.remove(edge).await.ok(204);
     let second = ada.get(first.next().unwrap()).await.ok(200);

@@ -505,7 +505,7 @@ async fn without_followers(world: World) -> Store {
     world.store()
 }
 
-/// Does what follows a request, and fails when it costs more than `bound`: read units and write units.
+/// Does the work after a request, and fails when it costs more than `bound`: read units and write units.
 async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bound: (f64, f64)) {
     let (done, cost) = meter::measure(work).await;
     done.unwrap();

@@ -1,5 +1,5 @@
-//! Deletions that cross what others do to a comment that goes with the deleted one, in both orders: either the comment is gone and
-//! the other request is refused, or what was acknowledged is still there.
+//! Deletions that cross other requests about a comment that goes with the deleted one, in both orders: either the
+//! comment is gone and the other request is refused, or the acknowledged change is kept.
 
 use std::time::Duration;
 

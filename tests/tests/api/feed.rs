@@ -236,7 +236,7 @@ async fn replies_below_a_hidden_comment_are_not_fed_even_while_they_still_count(
     }
     ada.remove(gone).await.ok(204);
     world.finish_jobs().await;
-    // As it is before the walks that stop counting what is below, and remove it.
+    // The state before the walks that stop counting the replies, and remove them.
     for item in walked {
         world.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
     }

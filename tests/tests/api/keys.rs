@@ -1,4 +1,4 @@
-//! Guests with a `Comment-Key`: what goes by the key, and what goes by network and user agent all the same.
+//! Guests with a `Comment-Key`: rules that use the key, and rules that still use network and user agent.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Emails: who is notified of what, when, and how they unsubscribe. An email is sent when it is due; `finish_jobs` lets that
-//! time come.
+//! Emails: their recipients, contents and times, and unsubscribing. An email is sent when it is due; `finish_jobs` lets
+//! that time come.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Erasing a person: what is gone, what stays, and that the table is in order afterwards.
+//! Erasing a person: the data that is gone, the data that stays, and a table in order afterwards.
 
 use std::time::Duration;
 
@@ -623,7 +623,7 @@ async fn conversation(world: &World) -> [u64; 4] {
     let stored = [world.item(&stored[0].0, stored[0].1).await, world.item(&stored[1].0, stored[1].1).await];
     bob.remove(deleted).await.ok(204);
     world.finish_jobs().await;
-    // The table is as before the job that removes what is below.
+    // The table is as before the job that removes the replies.
     for item in stored {
         world.client().put_item().table_name(TABLE).set_item(item).send().await.unwrap();
     }

@@ -39,7 +39,7 @@ pub(crate) struct Fake {
 #[derive(Default)]
 struct Shared {
     url: String,
-    /// Codes that were handed out, with what the reader brought for them.
+    /// Codes that were handed out, with the requests of their readers.
     codes: BTreeMap<String, BTreeMap<String, String>>,
     /// Changes to the discovery document and to the claims. A null removes a value.
     discovery: BTreeMap<String, Value>,

@@ -275,7 +275,7 @@ async fn a_quarter_of_the_codes_of_a_domain_and_of_all_is_kept_for_accounts() {
     let world = world();
     let ada = sign_in(&world, &world.guest(), ADA).await;
     world.pass(HOUR);
-    // What the domain refuses counts nowhere else.
+    // Codes that the domain's limit refuses count nowhere else.
     assert_eq!(flood(&world, "sign-in.example", 140).await, 1 + 112);
     assert_eq!(flood(&world, "two.example", 140).await, 112);
     assert_eq!(flood(&world, "three.example", 3).await, 1, "225 in all");

@@ -37,7 +37,7 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
         ids.push(ada.reply("posts/1", parent, &prose(n)).await);
     }
     let model = stored(&world, ids[3]).await;
-    // The stream passes by what was imported.
+    // The stream skips imported comments.
     let source = Some(SourceId("disqus:1".to_owned()));
     let more = (1..=REPLIES - 4).map(|n| {
         let id = ids[3] + n;

@@ -115,8 +115,8 @@ impl Pair<'_> {
         known[&key].clone()
     }
 
-    /// The key of pairs of which one is enough. Those that meet only in the counts of a thread or in what is known of a
-    /// user may be of any kinds.
+    /// The key of pairs of which one is enough. Those that share only the counts of a thread or the data of a user may
+    /// be of any kinds.
     fn likeness(&self, calls: &[Trace; 2]) -> String {
         let common = in_common([&calls[0], &calls[1]]);
         let is_counted = !common.split("(\"").skip(1).any(|key| !key.starts_with(['T', 'U']));

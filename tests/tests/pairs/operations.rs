@@ -27,7 +27,7 @@ pub(crate) struct Operation {
 pub(crate) struct Scene {
     pub(crate) name: Text,
     settings: &'static [&'static [(Text, Text)]],
-    /// The requests that set it up: the label of what is created and how often, who, the request and its body.
+    /// The requests that set it up: the label of the created item and how many, the caller, the request and its body.
     set_up: &'static [(Text, Text, Text, Text)],
     pub(crate) operations: &'static [Operation],
 }

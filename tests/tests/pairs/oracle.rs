@@ -19,7 +19,7 @@ const ALLOWED: &[([&str; 2], &[&str], &str)] = &[
     (["ban", "tool erase"], &[], "each recent comment of somebody banned is rejected for itself"),
     (["DELETE users/13/ban", "jobs ban"], &[], "what was rejected before a ban is lifted stays rejected"),
 ];
-/// What is read in the end, and each comment of the lists.
+/// The reads at the end, and each comment of the lists.
 const OF_GUESTS: &str = "posts/1/comments?per_page=50 posts/2/comments?per_page=50 \
     counts?threads=posts/1,posts/2 posts/1/changes";
 const OF_MODERATORS: &str = "moderation/comments?state=pending&per_page=50 moderation/comments?state=reported&per_page=50 \
@@ -82,7 +82,7 @@ impl<'a> Oracle<'a> {
         let comes_first = self.pair.operations.map(|one| matches!(one.handles(), Some(("events" | "delivery", _))));
         for order in [[0, 1], [1, 0]] {
             let answers = if order[0] == 0 { first.clone() } else { self.pair.follow(&order, "").await };
-            // A handler does what was decided before either, so it may not undo what comes before it.
+            // A handler carries out an earlier decision, so it may not undo anything before it.
             let kept = &order[usize::from(self.pair.operations[order[1]].handles().is_none())..];
             let kept: Vec<Value> = kept.iter().map(|who| answers[*who].clone()).collect();
             let outcome = self.outcome(answers).await?;

@@ -1,6 +1,6 @@
 //! Acknowledged writes hold under faults: replies outlive the deletions around them, bans reject what they should,
-//! codes sign in once, and erasures and imports lose nothing of what others write meanwhile. `FAULTS_SECONDS` lengthens
-//! the runs.
+//! codes sign in once, and erasures and imports lose no concurrent write of others. `FAULTS_SECONDS` lengthens the
+//! runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

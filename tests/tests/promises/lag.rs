@@ -222,7 +222,7 @@ async fn a_feed_has_comments_that_copies_miss_or_take_for_hidden_and_what_is_bel
     for parent in [shown, missed] {
         ada.reply("posts/1", parent, "reply").await;
     }
-    // More than the newest twenty, so that the parents are read as what is above replies.
+    // More than the newest twenty, so that the parents are read as ancestors of replies.
     for entries in [4, 20] {
         table.world.wait_until_idle().await;
         let feed = ada.get("posts/1/feed.atom").await.ok(200);

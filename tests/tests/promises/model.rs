@@ -1,6 +1,6 @@
-//! Random sequences of everything that people may do, against a simple model of the contract. After every few steps each
-//! person's lists, counts and flags are what the model says. The same is true after an export and an import.
-//! `MODEL_CASES` sets the number of sequences.
+//! Random sequences of everything that people may do, against a simple model of the contract. After every few steps
+//! each person's lists, counts and flags match the model. The same is true after an export and an import. `MODEL_CASES`
+//! sets the number of sequences.
 #![allow(
     clippy::needless_for_each,
     clippy::needless_range_loop,
@@ -90,7 +90,7 @@ enum ModelStep {
     Erase {
         what: Index,
     },
-    /// Bans the writer of a comment, or the network of the guest, and rejects what the writer wrote lately.
+    /// Bans the writer of a comment, or the network of the guest, and rejects the writer's recent comments.
     Ban {
         what: Index,
         rejects: bool,
@@ -170,7 +170,8 @@ struct Person {
 }
 
 impl Person {
-    /// Whether the person may edit and delete what the person wrote. A sequence is over before a guest's fifteen minutes are.
+    /// Whether the person may edit and delete their own comments. A sequence is over before a guest's fifteen minutes
+    /// are.
     fn owns_comments(&self) -> bool {
         !self.is_guest || self.has_key
     }
@@ -216,7 +217,7 @@ struct Model {
     bodies: usize,
     /// The moderator's action, and its comment.
     log: Vec<(&'static str, Option<u64>)>,
-    /// Who is banned. Of a guest, the network and the comment by which it is banned.
+    /// Those banned. For a guest, the network and the comment by which it is banned.
     banned: BTreeMap<usize, Option<(String, u64)>>,
 }
 
@@ -457,7 +458,8 @@ impl Test {
         Ok(())
     }
 
-    /// The same people with the same comments in another table. The log stays behind, and what was moved was imported.
+    /// The same people with the same comments in another table. The log stays behind, and moved comments count as
+    /// imported.
     async fn moved(self, run: &Run) -> Result<Self, TestCaseError> {
         let file = moved::export(&self.world).await;
         let mut other = Self::new(run);

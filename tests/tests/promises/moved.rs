@@ -194,7 +194,7 @@ async fn read(people: &People) -> Vec<(String, Value)> {
     seen
 }
 
-/// An export leaves out why texts are held, what moderators have decided about writers, what they say about rejections, and the
+/// An export leaves out why texts are held, moderators' decisions about writers, reasons of rejections, and the
 /// networks of guests.
 fn without_judgements(mut value: Value) -> Value {
     match &mut value {

@@ -40,7 +40,7 @@ impl JudgedWriter {
     }
 }
 
-/// Erases a member, while others decide about what the member wrote.
+/// Erases a member, while others decide about the member's comments.
 pub(crate) async fn erase(world: &World, id: UserId) {
     let now = world.now();
     let left = loop {

@@ -377,7 +377,7 @@ fn a_function_with_an_explicit_role_may_log_trace_and_send_failed_events() {
     }
 }
 
-/// The functions that verify no tokens, with what they need of secrets.
+/// The functions that verify no tokens, with the secrets that they need.
 const WITHOUT_TOKENS: [(&str, Needs); 4] =
     [("delivery", Needs::Salt), ("events", Needs::Salt), ("jobs", Needs::Nothing), ("public", Needs::Salt)];
 

@@ -49,7 +49,7 @@ export class App {
   /** The filters of the queues' search. */
   searched = ''
   side = new Side(this)
-  /** The first one follows from what waits. @type {typeof TABS[number] | null} */
+  /** The first one depends on pending comments. @type {typeof TABS[number] | null} */
   #tab = null
   /** The comment that the page's address names, until it is shown. @type {number | null} */
   #wanted = null
@@ -94,7 +94,7 @@ export class App {
     this.frame.replaceChildren(this.#main)
   }
 
-  /** Forgets what is shown. */
+  /** Forgets everything that is shown. */
   leave() {
     clearInterval(this.#watchTimer)
     this.#panel?.close()

@@ -29,9 +29,9 @@ const banPath = ({ id, comment_id }) => (id == null ? `comments/${comment_id}/ba
 export class Bans {
   /** Bans by the key of their author. @type {Map<unknown, Ban>} */
   #known = new Map()
-  /** When bans were made that reject what was written lately, by the key of the author. @type {Map<unknown, number>} */
+  /** The times of bans that reject recent comments, by the key of the author. @type {Map<unknown, number>} */
   #sweeps = new Map()
-  /** What a moderator has chosen last. @type {Rejects} */
+  /** The moderator's last choice. @type {Rejects} */
   #rejects = 'these'
 
   /** @param {App} app */

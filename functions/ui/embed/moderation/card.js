@@ -168,7 +168,7 @@ export class Card {
     return button
   }
 
-  /** What holds the text. */
+  /** The reasons that the text is held. */
   #checks() {
     const { t } = this.list.app
     const { verdicts } = this.item

@@ -51,7 +51,7 @@ export class Decisions {
     this.#tell(this.#outbox.add([], { thread, closed }))
   }
 
-  /** How many comments leave a queue by what was not sent. @param {State} state */
+  /** How many comments leave a queue by decisions that aren't sent yet. @param {State} state */
   waitingIn(state) {
     return this.#outbox.open.flatMap(({ choices }) => choices).filter(({ item }) => belongs(item, state)).length
   }
@@ -81,7 +81,7 @@ export class Decisions {
     }
   }
 
-  /** Says what was decided, and offers to undo it, or to say why. @param {Decision} decision */
+  /** Shows a decision, and offers to undo it or to give a reason. @param {Decision} decision */
   #tell(decision) {
     const { choices, grounds, toggle } = decision
     const { app } = this
@@ -200,7 +200,7 @@ export class Decisions {
     return choices.filter(({ item }) => codes.get(item.id) === 'unavailable')
   }
 
-  /** Sends the replies to what was approved. @param {Batch} batch @param {{ id: number }[]} failed */
+  /** Sends the replies to approved comments. @param {Batch} batch @param {{ id: number }[]} failed */
   #replyAll({ choices }, failed) {
     const due = choices.filter(({ item, replies }) => replies && !failed.some(({ id }) => id === item.id))
     return Promise.all(due.map(({ item }) => this.app.replies.deliver(item)))
@@ -272,12 +272,12 @@ export class Decisions {
     return true
   }
 
-  /** Forgets what waits. */
+  /** Forgets waiting decisions. */
   drop() {
     this.#outbox.takeAll()
   }
 
-  /** Sends what waits for a sign-in. */
+  /** Sends decisions that wait for a sign-in. */
   hurry() {
     this.#outbox.hurry()
   }

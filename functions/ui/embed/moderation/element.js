@@ -27,7 +27,7 @@ const page = sheet(pageCss)
 
 // The element
 
-/** What the page's address names: a token, which is taken out of it at once, and a comment. */
+/** The token and the comment in the page's address. The token is removed from it at once. */
 function readAddress() {
   const address = new URL(location.href)
   const [, token = null] = /^#token=([^&]+)/.exec(address.hash) ?? []

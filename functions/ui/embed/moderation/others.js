@@ -23,7 +23,7 @@ export class Others {
     this.#isHandled = isHandled
   }
 
-  /** Reads in the log what has been decided since the last look. */
+  /** Reads the decisions since the last look from the log. */
   async watch() {
     const newest = async (/** @type {number} */ n) => /** @type {{ data: LogEntry[] }} */ (await this.app.client.get('moderation/log', { cursor: '', per_page: n })).data
     const last = this.#newest

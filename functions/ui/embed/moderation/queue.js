@@ -34,7 +34,7 @@ export class CardList extends Cards {
   /** @type {WeakMap<Element, () => void>} */
   #measures = new WeakMap()
   #nearEnd
-  /** What the comments have in common, as filters of the API. @type {Record<string, string>} */
+  /** The filters of the API that the comments match. @type {Record<string, string>} */
   #filters = {}
   /** How many cards are enough for now, and how many requests are left. */
   #goal = { cards: 0, requests: 0 }
@@ -77,9 +77,9 @@ export class CardList extends Cards {
     return this.#cursor != null
   }
 
-  /** Loads the first page in place of what is shown. */
+  /** Loads the first page in place of the current ones. */
   async reload() {
-    // What is being loaded is of no use any more.
+    // The page that is being loaded is outdated.
     this.#turn++
     this.#loading = null
     this.cards = []
@@ -155,7 +155,7 @@ export class CardList extends Cards {
     return this.#isFiltered ? this.cards.length < this.#goal.cards && --this.#goal.requests > 0 : !this.cards.length
   }
 
-  /** Below what was found: an offer to search on. */
+  /** Below the results: a button that continues the search. */
   #showFoot() {
     const { t } = this.app
     const searchOn = async () => {

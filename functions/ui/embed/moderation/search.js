@@ -11,7 +11,7 @@ const REST = 300
 /** A filter by name, or a word. Quotation marks hold words together. */
 const PART = /(?:(from|in|since):\s*)("[^"]*"?|\S*)|("[^"]*"?|\S+)/gi
 
-/** What was typed, as filters of the API. `null` while one of them is invalid. @param {string} text */
+/** The typed text as filters of the API. `null` while one of them is invalid. @param {string} text */
 export function filtersOf(text) {
   /** @type {Record<string, string[]>} */
   const given = { q: [], from: [], in: [], since: [] }

@@ -13,7 +13,7 @@ import { alone, keepSession, ownSession } from '../kit/session.js'
 import { languageOf } from '../kit/words.js'
 import { icon } from './icons.js'
 
-/** What a moderator has pasted: a token, with or without `Bearer` or the address around it. @param {string} text */
+/** The token in pasted text, with or without `Bearer` or the address around it. @param {string} text */
 const tokenIn = (text) => /token=([^&\s]+)/.exec(text)?.[1] ?? text.trim().replace(/^Bearer\s+/i, '')
 
 /** Whether the session has ended; otherwise reports what failed. @param {unknown} error */

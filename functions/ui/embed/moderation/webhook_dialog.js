@@ -55,7 +55,7 @@ export function webhookDialog(app, webhook, submit) {
   return dialog
 }
 
-/** What is wrong with the fields, in the words of the service; else what happened. @param {App} app @param {unknown} error */
+/** The service's messages about the fields, or else the reason of the failure. @param {App} app @param {unknown} error */
 function refusalText(app, error) {
   return error instanceof ApiError && error.status === 422 ? error.message : app.explain(error)
 }

@@ -1,5 +1,5 @@
 /**
- * Adds and changes webhooks, and shows what was sent to each.
+ * Adds and changes webhooks, and shows their deliveries.
  * @import { Delivery, Webhook } from '../types.d.ts'
  * @import { App } from './app.js'
  */

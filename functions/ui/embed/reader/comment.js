@@ -161,7 +161,7 @@ export class CommentView {
     return view
   }
 
-  /** Shows the replies, or hides them. What is inside hidden replies is shown with all that hides it. */
+  /** Shows the replies, or hides them. A comment inside hidden replies is shown with everything that hides it. */
   expand(isOpen = true) {
     this.replies.hidden = !isOpen
     this.line.ariaExpanded = `${isOpen}`

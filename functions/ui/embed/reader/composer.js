@@ -28,7 +28,7 @@ export function composer(thread, purpose) {
   const { say, ui } = thread
   const [kept, left] = draftsOf(thread, draft)
   const folded = `${kept} folded`
-  /** What sends, once the writer has made an editor of this. @type {Promise<(() => void) | void> | undefined} */
+  /** The function that sends, once the writer has made an editor of this. @type {Promise<(() => void) | void> | undefined} */
   let editor
 
   function keep(body) {

@@ -36,7 +36,7 @@ export async function readFirst(thread, signal) {
   return page
 }
 
-/** What is below the list: a button that loads more, and the feed. @param {any} thread @param {any} meta @param {(query: RequestOptions['query']) => void} load */
+/** Adds the part below the list: a button that loads more, and the feed. @param {any} thread @param {any} meta @param {(query: RequestOptions['query']) => void} load */
 export function footOf({ say, ui, path, section }, { next_cursor: cursor, current_page: page, last_page, total }, load) {
   const shown = section.querySelectorAll('.list > article').length
   // Pages of a ranked list have numbers, and the first page is smaller than the others.

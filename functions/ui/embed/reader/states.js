@@ -1,4 +1,4 @@
-/** What replaces comments or the composer: loading, a failure, a notice. */
+/** Notices that replace comments or the composer: loading, a failure, a message. */
 
 import { API } from '../kit/address.js'
 import { button, h } from '../kit/dom.js'

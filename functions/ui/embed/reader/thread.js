@@ -37,7 +37,7 @@ export class Thread {
   path = null
   sort = ''
   closed = false
-  /** Whose session has ended, as far as that is known. @type {{ id?: number | null } | null} */
+  /** The user whose session has ended, if known. @type {{ id?: number | null } | null} */
   ended = null
   toast = new Toast()
   section = h('section')

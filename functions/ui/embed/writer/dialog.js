@@ -7,8 +7,8 @@ import { dress } from './style.js'
 export const why = ({ say, explain, isOver }, error) => (isOver(error) ? say('session_ended') : explain(error))
 
 /**
- * Shows a dialog. The focus goes to what `act` returns, or back to where it was.
- * Without an action it can only be closed. What was written stays when the session ends, until it is closed.
+ * Shows a dialog. The focus goes to what `act` returns, or back to where it was. Without an action it can
+ * only be closed. Text stays when the session ends, until the dialog is closed.
  * @param {any} thread @param {string} title @param {Node[]} fields @param {string} [action]
  * @param {(chosen: FormData) => Promise<any>} [act]
  */

@@ -15,7 +15,7 @@ const UNSEEN = /(?!\u200b)[\p{M}\p{Cf}]/u
 const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]+)$/u
 const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u
 const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
-/** Code, links and schemes: blocks between fences, which may have no end, and what is between backticks of a paragraph. */
+/** Code, links and schemes: blocks between fences, which may have no end, and text between backticks of a paragraph. */
 const CLOSED =
   /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^[\]]*\]\((?:[^()\n]|\([^()\n]*\))*\)|(\bhttps?:\/\/)/gim
 

@@ -1,6 +1,6 @@
 /**
- * Offers people whose names have words that begin with what follows an `@`. Those who have written in the thread come first,
- * and guests are offered no others.
+ * Offers people whose names have words that begin with the text after an `@`. Those who have written in the thread come
+ * first, and guests are offered no others.
  * @import { Editor, User } from '../types.d.ts'
  */
 

@@ -26,7 +26,7 @@ const SIGNS = {
   sign_out: 'M7 3H3v10h4M6 8h7M10 5l3 3-3 3',
 }
 
-/** How long guests can change what they have written. */
+/** How long guests can change their comments. */
 const GUESTS_TIME = 15 * 60_000
 
 /** The actions on a comment, in groups: by label, a function of the comment or an address. */

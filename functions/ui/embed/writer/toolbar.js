@@ -30,7 +30,7 @@ const MARKS = {
 /** @param {string} key */
 export const shortcutOf = (key) => Object.values(MARKS).find((mark) => mark.key === key)
 
-/** Puts a mark around what is selected, or before each of its lines. Selects what is inside, or what comes next. @param {Editor} editor */
+/** Puts a mark around the selection, or before each of its lines. Selects the text inside, or after it. @param {Editor} editor */
 export function mark({ text, insert }, { line = '', before = '', after = '', selected: next = '' }) {
   const { selectionStart: start, selectionEnd: end } = text
   const begin = line ? text.value.lastIndexOf('\n', start - 1) + 1 : start

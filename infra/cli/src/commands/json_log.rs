@@ -38,7 +38,7 @@ impl Lines {
         (lines, json.with(Targets::new().with_default(Level::WARN).with_target(TARGET, Level::INFO)))
     }
 
-    /// What waits.
+    /// The waiting lines.
     #[cfg(test)]
     pub(super) fn taken(&self) -> String {
         String::from_utf8(self.held().as_mut().map(std::mem::take).unwrap_or_default()).unwrap()
@@ -56,7 +56,7 @@ impl Lines {
         out.flush()
     }
 
-    /// Shows what waits where the start failed.
+    /// Shows the waiting lines if the start failed.
     pub(super) fn give_up(&self) {
         // The log has no reader then.
         drop(io::stderr().write_all(&self.held().take().unwrap_or_default()));

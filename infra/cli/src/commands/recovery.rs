@@ -15,7 +15,7 @@ use transfer::check::Check;
 
 use super::Failure;
 
-/// Completes the work that the last process left when it ended early. What the table's stream and the queues hold goes first.
+/// Completes the work that the last process left when it ended early. The table's stream and the queues go first.
 pub(super) async fn recover(
     stack: &Stack,
     engine: &Engine,

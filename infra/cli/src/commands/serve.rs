@@ -209,7 +209,8 @@ fn supervised(state: &str) {
     }
 }
 
-/// Raises the limit of open files to what this process may have. Connections are files, and so are the images that they read.
+/// Raises the limit of open files to this process's maximum. Connections are files, and so are the images that they
+/// read.
 #[cfg(unix)]
 fn allow_connections() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -1,4 +1,4 @@
-//! Backups of a service that runs, and what is restored from them.
+//! Backups of a running service, and restores from them.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -31,7 +31,7 @@ fn count(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |count| count.parse().unwrap())
 }
 
-/// What runs `command` as the last words of another program.
+/// A program whose last arguments run `command`.
 #[cfg(unix)]
 fn under(program: &str, words: &[&str], command: &Command) -> Command {
     let mut outer = Command::new(program);

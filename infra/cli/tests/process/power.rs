@@ -46,7 +46,7 @@ async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_ta
     for cut in 0..cuts {
         let end = (first + 1 + (last - first - 1) * cut / cuts.max(2).saturating_sub(1).max(1)).min(last);
         let after = folder.path().join("after");
-        // Every second time a part of what was not synced has reached the disk as well.
+        // Every second time, a part of the unsynced data has reached the disk as well.
         let told = disk.after(end, (cut % 2 == 1).then_some(cut as u64), &after);
         acknowledged = acknowledged.max(told.len());
         let received = receiver.received().len();
@@ -139,7 +139,7 @@ impl Sent {
         Self { mails, webhooks, waiting: waiting.collect() }
     }
 
-    /// What of an exported comment was neither sent nor waits.
+    /// The messages of an exported comment that were neither sent nor wait.
     fn lacks(&self, comment: &str, body: &str) -> Option<&'static str> {
         let comment: Value = serde_json::from_str(comment).unwrap();
         let id = comment["comment"]["id"].as_u64().unwrap();
@@ -164,12 +164,12 @@ enum Event {
     Renamed(PathBuf, PathBuf),
     Linked(PathBuf, PathBuf),
     Removed(PathBuf),
-    /// What had happened before this number of events.
+    /// The state before this number of events.
     Synced(PathBuf, usize),
     Acknowledged(String),
 }
 
-/// What happened to the files below a folder, in order.
+/// The events of the files below a folder, in order.
 struct Disk {
     root: PathBuf,
     events: Vec<Event>,
@@ -251,8 +251,8 @@ impl Disk {
         (path.starts_with(&self.root) && !path.to_string_lossy().ends_with("-shm")).then_some(path)
     }
 
-    /// Writes what the disk has when the power fails after this many events, with some of the unsynced bytes if there is a
-    /// seed. Returns what was acknowledged.
+    /// Writes the state of the disk when the power fails after this many events, with some of the unsynced bytes if
+    /// there is a seed. Returns the acknowledged writes.
     fn after(&self, end: usize, seed: Option<u64>, to: &Path) -> BTreeSet<String> {
         let (mut files, mut names, mut kept, mut told) =
             (Vec::<File>::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());

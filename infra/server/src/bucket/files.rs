@@ -64,7 +64,7 @@ impl S3 for Files {
 }
 
 impl Files {
-    /// Waits until an object, and what is kept of it, are on disk, or gone from it.
+    /// Waits until an object and its metadata are on disk, or gone from it.
     async fn sync(&self, bucket: String, key: String) -> S3Result<()> {
         let root = self.root.clone();
         let synced = tokio::task::spawn_blocking(move || sync(&root, &bucket, &key)).await;

@@ -1,4 +1,4 @@
-//! Waits until what was written is on disk. Writers that arrive together share one sync.
+//! Waits until writes are on disk. Writers that arrive together share one sync.
 
 use std::fs::File;
 use std::io;

@@ -219,9 +219,9 @@ impl Engine {
         Ok(self.shared.connections().stream.last()?)
     }
 
-    /// Amends what the stream holds, and returns how many records were changed or removed. `amend` gets each image, an item
-    /// in `DynamoDB`'s JSON, and returns it as it should be; `None` removes the record. The stream must not be read
-    /// meanwhile.
+    /// Amends the records of the stream, and returns how many records were changed or removed. `amend` gets each image,
+    /// an item in `DynamoDB`'s JSON, and returns it as it should be; `None` removes the record. The stream must not be
+    /// read meanwhile.
     pub fn amend_records(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> Result<u64, EngineError> {
         self.shared.connections().stream.amend(amend)
     }

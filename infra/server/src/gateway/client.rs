@@ -114,7 +114,7 @@ mod tests {
         const PEER: &str = "127.0.0.1";
         let cases: &[(&[&str], &str)] = &[
             (&["203.0.113.9"], "203.0.113.9"),
-            // What the client wrote itself.
+            // Addresses that the client wrote itself.
             (&["198.51.100.1, 203.0.113.9"], "203.0.113.9"),
             (&["127.0.0.1, 203.0.113.9"], "203.0.113.9"),
             (&["nonsense, 203.0.113.9"], "203.0.113.9"),

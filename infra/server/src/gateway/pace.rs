@@ -15,7 +15,7 @@ const HEAD: Duration = Duration::from_secs(10);
 /// Between two requests, and for a client that reads nothing of its response.
 pub(super) const IDLE: Duration = Duration::from_mins(1);
 
-/// What a connection is doing. Cheap to clone.
+/// The phase of a connection. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace(Arc<AtomicU8>);
 

@@ -141,7 +141,7 @@ pub fn find<'a>(routes: &'a [Route], method: &Method, path: &str) -> Option<Matc
     matches.min_by_key(|found| found.route.precedence())
 }
 
-/// The path as logs may have it: without a token that is a part of it, and what follows.
+/// The path as logs may have it: without a token that is a part of it, and the rest after it.
 #[must_use]
 pub fn without_token(routes: &[Route], path: &str) -> String {
     let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();

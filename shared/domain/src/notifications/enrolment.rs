@@ -351,7 +351,8 @@ impl Enrolment {
         self.ask(Asker { held, ..asker }, confirming, now, wait);
     }
 
-    /// Takes an address that is known to be the member's, and returns what was held. `None` when that changes nothing.
+    /// Takes an address that is known to be the member's, and returns the held comments. `None` when that changes
+    /// nothing.
     pub(super) fn enrol(&mut self, address: Address) -> Option<Vec<u64>> {
         let same = self.address.as_ref().is_some_and(|known| known.sealed == address.sealed);
         if !self.receives(&address) || (self.status == Status::On && same) {
@@ -361,7 +362,7 @@ impl Enrolment {
         Some(std::mem::take(&mut self.askers).into_iter().flat_map(|asker| asker.held).collect())
     }
 
-    /// Records that the owner confirmed this asker, and returns what was held. `None` if there is no such asker.
+    /// Records that the owner confirmed this asker, and returns the held comments. `None` if there is no such asker.
     pub(super) fn confirm(&mut self, name: &str) -> Option<BTreeSet<u64>> {
         let asker = self.asker_mut(name)?;
         asker.address.confirmed = true;

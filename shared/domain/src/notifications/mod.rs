@@ -1,5 +1,5 @@
-//! What one recipient is notified of, and when. Pure: every step takes the time and changes the state in memory; the store
-//! writes it on condition that it is unchanged.
+//! The notifications of one recipient, and their times. Pure: every step takes the time and changes the state in
+//! memory; the store writes it on condition that it is unchanged.
 //!
 //! ```text
 //!           held ──┐ confirmed       ┌── its text waits ──→ aside
@@ -61,7 +61,7 @@ pub enum Reason {
     OwnRecord,
 }
 
-/// What a worker does with the item of a recipient.
+/// The next step of a worker with the item of a recipient.
 pub type MailStep = claim::WorkerStep<Mail>;
 
 /// The email that a worker sends.
@@ -138,7 +138,7 @@ impl NotificationState {
         true
     }
 
-    /// The address is known to be the recipient's, and what was held waits for the next email.
+    /// The address is known to be the recipient's, and held comments wait for the next email.
     fn turn_on(&mut self, held: impl IntoIterator<Item = u64>, now: Timestamp, wait: Duration) {
         for id in held {
             self.schedule.add(id);
@@ -302,7 +302,7 @@ impl NotificationState {
         self.due().is_some_and(|due| now.since(due) > OVERDUE)
     }
 
-    /// Takes what is due, and claims the item for `worker` when there is something to send.
+    /// Takes due notices, and claims the item for `worker` when there is something to send.
     pub fn take(&mut self, now: Timestamp, worker: &str) -> MailStep {
         let earlier = match self.schedule.claim.take() {
             // The response to the write of the claim was lost.

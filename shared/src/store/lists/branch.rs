@@ -111,7 +111,7 @@ impl BranchWalk<'_> {
         for id in path {
             self.levels.push(Level::new(parent, Window::beyond(*id, self.order, SIBLINGS)));
             let row: Option<Comment> = found.remove(&keys::comment(*id)).map(read).transpose()?;
-            // What is below a comment that is gone or hidden is so too.
+            // Replies below a comment that is gone or hidden are so too.
             let Some(row) = row.filter(|row| row.is_approved() || row.is_by(&self.owners.comments)) else {
                 return Ok(());
             };

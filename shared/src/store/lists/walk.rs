@@ -91,8 +91,8 @@ impl Walk {
         }
     }
 
-    /// Makes what was read into a page: at most `per_page` items in the list's order. Returns whether items were left
-    /// out.
+    /// Makes a page of the items that were read: at most `per_page` items in the list's order. Returns whether items
+    /// were left out.
     pub(in crate::store) fn cut<T>(self, items: &mut Vec<T>, per_page: usize) -> bool {
         let more = items.len() > per_page;
         items.truncate(per_page);

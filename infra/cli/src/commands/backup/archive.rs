@@ -148,7 +148,7 @@ fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<(), Failure> {
     }
 }
 
-/// `rest` is what follows the first block of zeros. To read it all checks the sum at the end of a compressed file.
+/// `rest` is the part after the first block of zeros. Reading it all checks the sum at the end of a compressed file.
 fn check_end(rest: impl Read) -> Result<(), Failure> {
     let mut zeros = 0;
     for byte in BufReader::new(rest).bytes() {

@@ -1,5 +1,5 @@
-//! Fills the thread of the demonstration, once. The comments come as an import, so that no one is notified, nothing counts
-//! for a limiter, and what was begun is finished after a crash.
+//! Fills the thread of the demonstration, once. The comments come as an import, so that no one is notified, nothing
+//! counts for a limiter, and an unfinished one is completed after a crash.
 
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
