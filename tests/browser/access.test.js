@@ -48,7 +48,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   })
 }
 
-test('every target is at least 28 pixels in each direction, but for the line, which is 24 wide', async (t) => {
+test('every target is at least 28 pixels in each direction, except the line, which is 24 wide', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, BODY)
   await w.service.comment(record, 'Hm.', { parent: id })

@@ -168,7 +168,7 @@ test('a ban that is refused stays in its dialog, and the next press continues wi
   assert.deepEqual(bansIn(sent), [ids[0], ids[1], ids[1], ids[2]].map((id) => `comments/${id}/ban`))
 })
 
-test('the list of the banned has networks, shows by which comment, and lifts their bans', async (t) => {
+test('the list of bans has networks with the comment that caused each, and lifts them', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const spam = network()

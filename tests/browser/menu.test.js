@@ -109,7 +109,7 @@ test('a moderator rejects with a reason, approves, and goes to the card', async 
   assert.equal((await opened).url(), `${w.service.api}/moderate#comment-${id}`)
 })
 
-test('a decision in the thread can be undone, and is sent when the page goes', async (t) => {
+test('a decision in the thread can be undone, and is sent when the page is closed', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   const { page } = await w.open(t, { record, who: w.service.moderator })

@@ -454,7 +454,7 @@ test('a comment that was edited meanwhile comes back with its new text, undecide
   assert.equal(await isApproved(id, grace), true)
 })
 
-test('decisions that wait are sent when the page goes', async (t) => {
+test('decisions that wait are sent when the page is closed', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'The last one today')
@@ -801,7 +801,7 @@ test('decisions that wait when another user signs in are sent for the moderator 
   assert.equal(entry.moderator.id, grace.id)
 })
 
-test('decisions that are being sent when the page goes are sent', async (t) => {
+test('decisions that are being sent when the page is closed arrive', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Sent at the last moment')

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Cache } from './cache.js'
 import { fromDisk, HASTE, newRecord, Service, token, world } from './world.js'
 
-/** The policy of pages lets no script in, so this one is evaluated. */
+/** The policy of pages blocks scripts, so this one is evaluated. */
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 const w = world()
 /** A service whose pages poll for new comments. */

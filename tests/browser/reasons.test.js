@@ -101,7 +101,7 @@ test('a note that is not saved changes nothing, and its decision is sent', async
   assert.deepEqual(await until(() => rejectionOf(id, grace), (rejection) => rejection), [null, null, 'Grace'])
 })
 
-test('a decision whose note is being written is sent when the page goes', async (t) => {
+test('a decision whose note is being written is sent when the page is closed', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Left in the middle')

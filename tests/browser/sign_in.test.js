@@ -25,7 +25,7 @@ const focused = async (element) => {
   await element.evaluate((element) => new Promise((resolve) => (element.matches(':focus') ? resolve(null) : element.addEventListener('focus', resolve))))
 }
 
-/** Requests of a page to the service, but those that ask for permission. @param {Page} page */
+/** Requests of a page to the service, without preflights. @param {Page} page */
 function requests(page) {
   /** @type {string[]} */
   const sent = []

@@ -41,7 +41,7 @@ fn is_between(count: &Value, sources: &[&Value]) -> bool {
     least.is_some() && (least..=most).contains(&count.as_u64())
 }
 
-/// The places in which these differ, and what is there.
+/// The places in which these differ, and their values.
 pub fn differ(place: &str, [right, found]: [&Value; 2], places: &mut Vec<(String, String)>) {
     match (right, found) {
         _ if right == found => {}

@@ -230,7 +230,7 @@ impl Faults {
         fault
     }
 
-    /// Waits if a test wants this request to.
+    /// Waits if a test holds this request.
     async fn wait(&self, operation: &str, body: &str) {
         let wanted = |delay: &mut Delay| {
             delay.operation == operation && body.contains(&format!("{{\"S\":\"{}", delay.partition))

@@ -405,7 +405,7 @@ impl Stage {
         }
     }
 
-    /// Brings back a state.
+    /// Restores a state.
     pub async fn undo(&self, mark: Mark) {
         self.set(&self.changes_since(mark).await, false);
         let mut journal = self.journal().await;

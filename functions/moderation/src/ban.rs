@@ -113,7 +113,7 @@ fn present(user: Option<UserId>, network: Option<&str>, BanInput { until, reason
 /// DELETE `moderation/networks/{network}/ban`
 pub(crate) async fn unban_network(app: &App, call: &Call, network: &str) -> Result<Answer> {
     let moderator = app.admit_moderator(call, RateClass::Write, Ok(())).await?;
-    // Nothing else names a network, and the table takes no long keys.
+    // Nothing else names a network, and the table refuses long keys.
     if is_keyed_hash(network) {
         app.store.unban_network(network, app.by(&moderator)?).await?;
     }

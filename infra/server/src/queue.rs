@@ -311,7 +311,7 @@ impl Queues {
         (count(true), count(false))
     }
 
-    /// When the next message becomes visible, in any queue but those of dead letters.
+    /// When the next message becomes visible, in any queue except those of dead letters.
     #[must_use]
     pub fn next_visible(&self) -> Option<Timestamp> {
         let queues = self.0.queues.values();

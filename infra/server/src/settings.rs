@@ -167,7 +167,7 @@ pub fn visitor_salt(data_dir: Option<&DataDir>) -> Result<Option<Secret>, Settin
     Ok(salt.map(|salt| Secret::from(salt.trim().to_owned())))
 }
 
-/// The salt of the data directory. One is made while the table has no items, and none when the environment has one.
+/// The salt of the data directory. It is generated while the table has no items, unless the environment has one.
 fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsError> {
     let Some(data_dir) = data_dir.filter(|_| !is_set("SVC_VISITOR_SALT")) else { return Ok(None) };
     if !data_dir.has_secret(SALT) && Engine::has_items(&data_dir.table(), TABLE)? {

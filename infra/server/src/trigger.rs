@@ -35,7 +35,7 @@ pub trait Source: Send + 'static {
     /// Waits for records, and returns `most` at most. `None` when there will be no more.
     fn next(&mut self, most: usize) -> impl Future<Output = Option<Batch>> + Send;
 
-    /// The records up to `end` were delivered, but for some that were given up.
+    /// The records up to `end` were delivered, except some that were given up.
     fn handled(&mut self, end: i64, given_up: Vec<i64>) -> impl Future<Output = ()> + Send;
 }
 

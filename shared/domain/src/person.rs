@@ -73,7 +73,7 @@ pub struct KnownBy {
     /// Gravatar's hashes of addresses.
     #[serde(rename = "ad", default)]
     pub addresses: BTreeSet<String>,
-    /// Keyed hashes of the addresses by which a guest is looked for: [`PersonHashes::address`].
+    /// Keyed hashes of the guest's addresses, for finding the guest: [`PersonHashes::address`].
     #[serde(skip)]
     pub keyed: BTreeSet<String>,
     #[serde(rename = "vs", default)]
@@ -153,7 +153,8 @@ impl Person {
     }
 }
 
-/// Whether `word` is in the text, with neither a letter nor a digit beside it, but for those of scripts in which words touch.
+/// Whether `word` is in the text, with neither a letter nor a digit beside it, except letters of scripts in which words
+/// touch.
 fn contains_word(text: &str, word: &str) -> bool {
     let joins = |c: &char| *c == '_' || (is_of_word(*c) && !Scripts::of(*c).touch());
     text.match_indices(word).any(|(start, found)| {

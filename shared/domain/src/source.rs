@@ -126,8 +126,8 @@ fn shielded(text: &str, markup: &[(usize, char)]) -> String {
     out
 }
 
-/// The tildes beside no other one, but for those after a backslash. Of a longer run that begins after a backslash, the first one
-/// belongs to that.
+/// Single tildes, except those after a backslash. Of a longer run that begins after a backslash, the first one belongs
+/// to that.
 fn lone_tildes(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();

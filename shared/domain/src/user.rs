@@ -24,7 +24,7 @@ const NAME_PAUSE: Duration = Duration::from_hours(24);
 /// Characters. Longer names are cut.
 pub const MAX_NAME: usize = 100;
 const MAX_PICTURE: usize = 1024;
-/// Seconds by which the clock of who signs tokens may be ahead of ours.
+/// Seconds by which the clock of the token's signer may be ahead of ours.
 const MAX_AHEAD: i64 = 60;
 
 /// The claims of a verified token. An optional claim of another type than expected is `None`.
@@ -158,7 +158,7 @@ pub struct NetworkBan {
     /// Orders bans by time, those of users and of networks together.
     pub id: u64,
     pub ban: Ban,
-    /// The comment of a guest of the network, by which it was banned.
+    /// The comment of a guest that caused the ban of the network.
     pub comment: CommentId,
     pub thread: ThreadId,
 }

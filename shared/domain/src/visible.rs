@@ -73,7 +73,7 @@ pub fn is_plain_line(text: &str) -> bool {
     !has_bidi_override(text) && !text.contains(breaks_names)
 }
 
-/// `text` as [`is_plain_line`] wants it, with spaces for what ends a line.
+/// `text` as [`is_plain_line`] requires it, with spaces for line breaks.
 #[must_use]
 pub fn plain_line(text: &str) -> String {
     without_bidi_overrides(text).replace(breaks_names, " ")

@@ -176,7 +176,7 @@ impl Input {
         }
     }
 
-    /// Refuses control characters, but for those of lines and tabs, and bidirectional overrides.
+    /// Refuses control characters, except line breaks and tabs, and bidirectional overrides.
     pub fn refuse_unprintable(&mut self, field: &'static str, text: &str) {
         if text.contains(|c: char| c.is_control() && !"\n\r\t".contains(c)) {
             self.fail_as(field, Errors::controls);

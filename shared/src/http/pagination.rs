@@ -127,7 +127,7 @@ pub struct Meta {
     /// How many comments there are for moderators to decide about, in their queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<QueueCounts>,
-    /// Whether the thread takes no comments, in lists of threads.
+    /// Whether the thread is closed, in lists of threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
 }

@@ -23,8 +23,8 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::{RENAME_PAUSE, User};
 use crate::error::Fault;
 
-/// An index that has not listed a reply by then, counted from the deletion of its parent, will not. The parent then
-/// counted too many.
+/// This long after the deletion of a parent, an index lists all of its replies. If some are missing, the parent counted
+/// too many.
 const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
 /// How long after a change of name comments with the old one may be written, by requests that have read it before, and
 /// the index may not list them.
@@ -65,7 +65,7 @@ impl Store {
         loop {
             let items = self.items_below(job.comment, None).await?;
             if items.contains(&keys::comment(job.comment)) {
-                // It is there again, so the record of its deletion was out of date.
+                // It exists again, so the record of its deletion was out of date.
                 return Ok(None);
             }
             let removed = self.remove_replies(job.comment).await?;

@@ -287,7 +287,7 @@ pub fn sessions(account: UserId) -> Key {
     Key::new(format!("Z#{account}"), "Z")
 }
 
-/// `template.yaml` names this partition, so that no function but the one that signs writes it. Nothing else may be in it.
+/// `template.yaml` names this partition, so that only the function that signs can write it. Nothing else may be in it.
 pub fn public_keys() -> Key {
     Key::new("K".to_owned(), "K")
 }

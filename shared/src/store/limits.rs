@@ -27,7 +27,7 @@ use crate::error::Fault;
 
 /// Reads that an instance grants before it reads the table, and that it takes from the table at a time.
 const BLOCK: u32 = 10;
-/// Granted reads that an instance keeps unused. More go back to the table, so that they are there for other instances.
+/// Granted reads that an instance keeps unused. More go back to the table, so that other instances can use them.
 const MAX_UNUSED: u32 = 2 * BLOCK;
 /// Callers whose windows an instance keeps.
 const MAX_CALLERS: usize = 10_000;

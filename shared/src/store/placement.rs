@@ -119,7 +119,7 @@ pub fn oldest_inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -> BTree
     replies.iter().take(count).copied().collect()
 }
 
-/// Where a reply goes that becomes visible to everyone, new or approved.
+/// The place of a reply that becomes visible to everyone, new or approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyPlace {
     pub is_inline: bool,

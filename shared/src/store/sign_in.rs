@@ -210,8 +210,9 @@ impl Store {
         }
     }
 
-    /// The epoch of the account, and for one that was there the condition that it still has it. One that is new is written at
-    /// once: without a session it is of no use, and a transaction costs twice as much. `None` when another sign-in was first.
+    /// The epoch of the account, and for an existing one the condition that it still has it. A new one is written at
+    /// once: without a session it is useless, and a transaction costs twice as much. `None` when another sign-in was
+    /// first.
     async fn open_account(
         &self,
         proven: &Proven<'_>,
@@ -354,7 +355,7 @@ impl KeySource for Store {
     }
 }
 
-/// The item is there while codes to this address are stopped.
+/// The item exists while codes to this address are stopped.
 fn stopped_codes(address: &str) -> keys::Key {
     keys::limiter("stopped codes", address, 0)
 }

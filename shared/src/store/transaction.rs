@@ -153,7 +153,7 @@ impl Write {
         }
     }
 
-    /// Sets the attribute unless it is there.
+    /// Sets the attribute unless it exists.
     pub fn set_once(self, attribute: &'static str, value: AttributeValue) -> Self {
         self.change(Action::SetOnce, attribute, Some(value))
     }

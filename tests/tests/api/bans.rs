@@ -204,7 +204,7 @@ async fn a_ban_rejects_what_waits_and_what_was_written_in_the_last_week() {
     let log = logged(&moderator).await;
     let count = |action: &str| log.iter().filter(|(logged, ..)| logged == action).count();
     assert_eq!((count("reject"), count("ban")), (3, 1));
-    // The end of a ban brings nothing back, and the same ban rejects again.
+    // The end of a ban restores nothing, and the same ban rejects again.
     moderator.delete("users/7/ban").await.ok(204);
     let later = writer.comment("posts/2", "later").await;
     moderator.put("users/7/ban", json!({})).await.ok(200);

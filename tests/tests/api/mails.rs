@@ -665,7 +665,7 @@ async fn a_comment_notifies_no_one_again_when_it_is_shown_again() {
     let ada = member(&world, 7, "Ada");
     let asked = subscribe(&ada, "posts/1").await;
     let mut replies = Vec::new();
-    // The state of the recipient has forgotten the first one by then.
+    // By then, the state of the recipient no longer has the first one.
     for _ in 0..3 {
         replies.push(member(&world, 8, "Bob").reply("posts/1", asked, "x").await);
         assert_eq!(sent(&world).await.len(), replies.len());

@@ -46,7 +46,7 @@ fn by_address(email: &str) -> Who {
     Who::address(email, "no comment has it".to_owned(), &Secret::from(SALT.to_owned()))
 }
 
-/// Hash of the address, as Gravatar wants it.
+/// Hash of the address, as Gravatar defines it.
 fn hash() -> String {
     let Avatar::Gravatar(hash) = gravatar(EMAIL) else { panic!() };
     hash

@@ -14,7 +14,7 @@ use shared::domain::time::Clock;
 
 use super::Failure;
 
-/// Opened before any secret is made, so that one which is there was made for this table. The caller holds the lock.
+/// Opened before any secret is generated, so that an existing one belongs to this table. The caller holds the lock.
 pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, Failure> {
     let Some(data_dir) = data_dir else { return Ok(Engine::memory()?) };
     let open = if data_dir.is_used() { Engine::open_used } else { Engine::open };

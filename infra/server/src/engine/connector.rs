@@ -23,7 +23,7 @@ impl Engine {
         http_client_fn(move |_, _| connector.clone())
     }
 
-    /// A complete configuration but for retries and interceptors.
+    /// A complete configuration except for retries and interceptors.
     #[must_use]
     pub fn client_builder(&self) -> Builder {
         aws_sdk_dynamodb::Config::builder()

@@ -47,7 +47,7 @@ pub(super) struct Stream {
     connection: Connection,
     /// How far each follower has come.
     positions: Vec<Weak<AtomicI64>>,
-    /// Records up to this number are removed, but for those that were given up.
+    /// Records up to this number are removed, except those that were given up.
     removed: i64,
     given_up: BTreeSet<i64>,
 }
@@ -261,7 +261,7 @@ impl Follower {
         Ok(Some(Batch { records, end }))
     }
 
-    /// The changes up to this number were handled, but for those that were given up. These stay for the next process.
+    /// The changes up to this number were handled, except those that were given up. These stay for the next process.
     pub async fn handled(&mut self, end: i64, given_up: Vec<i64>) {
         self.position.store(end, Ordering::Relaxed);
         let removed = self.shared.work(move |shared| {

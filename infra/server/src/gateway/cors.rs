@@ -1,5 +1,6 @@
-//! Cross-origin requests, as API Gateway handles them: it replaces the headers of all responses but those to preflights. Some
-//! APIs respond to preflights themselves and others hand them to a function. This one does the stricter of the two.
+//! Cross-origin requests, as API Gateway handles them: it replaces the headers of all responses except those to
+//! preflights. Some APIs respond to preflights themselves and others hand them to a function. This one does the
+//! stricter of the two.
 
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue};

@@ -57,7 +57,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
 }
 
 impl Vars<'_> {
-    /// `None` without a sender. Wrong values are refused then too.
+    /// `None` without a sender. Wrong values are refused even then.
     pub(super) fn mail(&self) -> Result<Option<Mail>, ConfigError> {
         let (wait, moderators) = (self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?, self.moderation_mail()?);
         let (from, page_url) = (self.mail_from()?, self.page_url()?);

@@ -11,14 +11,14 @@ use super::{DAY, MAX_WAITING, MINUTE, Notified, Reason, WEEK, is_default};
 use crate::ids::{CommentId, Visitor, sha256_hex};
 use crate::time::{Timestamp, stored};
 
-/// Muted threads. The oldest gives way.
+/// Muted threads. The oldest is dropped.
 pub(super) const MAX_MUTED: usize = 100;
 /// Confirmation emails to an address in a week, and those of them that one network causes.
 const MAX_CONFIRMATIONS: usize = 3;
 const MAX_OF_NETWORK: usize = 2;
 /// Askers whose confirmation has not been sent yet. Further ones are ignored.
 pub(super) const MAX_ASKING: usize = 10;
-/// Askers who were confirmed. The oldest gives way.
+/// Askers who were confirmed. The oldest is dropped.
 const MAX_CONFIRMED: usize = 50;
 /// Hexadecimal digits that represent an asker.
 const ASKER: usize = 16;
@@ -34,7 +34,7 @@ pub enum Status {
     On,
     /// Stopped by a link. Only the member can turn it on again.
     Off,
-    /// The address takes no emails.
+    /// The address can't receive emails.
     Bounced,
 }
 

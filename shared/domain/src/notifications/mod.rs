@@ -180,7 +180,7 @@ impl NotificationState {
         Some(Self { version: self.version, enrolment, schedule: Schedule::default() })
     }
 
-    /// The mail server of the address takes no emails for it.
+    /// The mail server of the address refuses emails to it.
     pub fn bounce(&mut self) {
         if matches!(self.enrolment.status, Status::On | Status::Asked) {
             self.enrolment.bounce();

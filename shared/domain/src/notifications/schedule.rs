@@ -139,7 +139,7 @@ impl Schedule {
             if self.aside.contains(id) {
                 self.add(*id);
             } else {
-                // The oldest gives way. Those in flight are accepted.
+                // The oldest is dropped. Those in flight are accepted.
                 let is_full = self.aside.len() >= MAX_WAITING;
                 if is_full && let Some(oldest) = self.aside.iter().copied().find(|id| !self.in_flight.contains(id)) {
                     self.aside.remove(&oldest);
