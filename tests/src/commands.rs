@@ -46,9 +46,9 @@ pub async fn import(store: &Store, file: &[u8], embedded: usize, clock: Clock) -
     let directory = tempfile::tempdir().expect("a folder");
     let path = directory.path().join("export.jsonl");
     std::fs::write(&path, file).expect("the file is written");
-    let staging = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).expect("a file of ours");
-    let importer = Importer {
-        staging: &staging,
+    let mut staging = Import::new(Format::Native, vec![path]).read(directory.path(), |_| ()).expect("a file of ours");
+    let mut importer = Importer {
+        staging: &mut staging,
         store: &store.clone().embedding(embedded),
         users: &Users::default(),
         prefix: Format::Native.name(),
@@ -58,5 +58,5 @@ pub async fn import(store: &Store, file: &[u8], embedded: usize, clock: Clock) -
         other_salt: None,
     };
     importer.run(&mut |_| ()).await?;
-    Ok(staging.report().expect("a report"))
+    Ok(staging.report())
 }

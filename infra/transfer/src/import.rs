@@ -36,7 +36,6 @@ use crate::store::person::forgotten::Forgotten;
 
 pub use self::author::Users;
 pub use self::format::Format;
-pub use self::locate::LocateError;
 use self::parts::Parts;
 use self::record::Record;
 pub use self::report::{Entry, Missing, Report};
@@ -44,9 +43,8 @@ use self::site::Site;
 pub use self::source::ReadError;
 use self::source::Source;
 pub use self::staging::OtherSalt;
-use self::staging::{Staging, StagingError};
+use self::staging::Staging;
 pub use self::thread_key::{Map, NO_TYPE, ThreadKeys};
-use self::write::WriteError;
 
 /// Seconds by which the clock of a source may be ahead.
 const AHEAD: i64 = 5 * 60;
@@ -58,14 +56,6 @@ pub enum ImportError {
     Open { file: String, cause: std::io::Error },
     #[error("{file}: {cause}")]
     Read { file: String, cause: ReadError },
-    #[error(transparent)]
-    Staging(#[from] StagingError),
-    #[error(transparent)]
-    Salt(#[from] OtherSalt),
-    #[error(transparent)]
-    Locate(#[from] LocateError),
-    #[error(transparent)]
-    Write(#[from] WriteError),
 }
 
 /// What to read, and how.
@@ -110,13 +100,13 @@ impl Import {
         Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, site, clock, forgotten: None }
     }
 
-    /// Reads all files into a temporary file in `directory` and decides the fate of each comment. `progress` is called after
-    /// each comment.
+    /// Reads all files and decides the fate of each comment. `directory` takes the databases among them. `progress` is called
+    /// after each comment.
     pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Staging, ImportError> {
-        let mut staging = Staging::create(directory)?;
+        let mut staging = Staging::default();
+        staging.latest = Some(self.clock.now().seconds() + AHEAD);
         staging.native = (self.format == Format::Native).then(String::new);
         let (mut site, mut parts) = (Site::given(self.site.as_deref()), Parts::default());
-        staging.latest = self.clock.now().seconds() + AHEAD;
         let length = |path: &PathBuf| path.metadata().ok().filter(std::fs::Metadata::is_file).map(|file| file.len());
         let lengths: Option<Vec<u64>> = self.files.iter().map(length).collect();
         let (lengths, mut before_file) = (lengths.unwrap_or_default(), 0);
@@ -132,7 +122,7 @@ impl Import {
                     match record {
                         Record::Part(part) => parts.add(part),
                         Record::Missing(missing) => staging.missing.push(missing),
-                        record => staging.add(record)?,
+                        record => staging.add(record),
                     }
                     let bytes = before_file + read_of_file.get();
                     progress(Reading { comments: staging.comments(), bytes, total });
@@ -151,9 +141,9 @@ impl Import {
         staging.site = site.name;
         staging.missing.extend(parts.missing());
         if let Some(forgotten) = &self.forgotten {
-            staging.forget(&self.users, forgotten).map_err(StagingError::from)?;
+            staging.forget(&self.users, forgotten);
         }
-        staging.resolve(&self.keys, self.keep_spam).map_err(StagingError::from)?;
+        staging.resolve(&self.keys, self.keep_spam);
         Ok(staging)
     }
 }

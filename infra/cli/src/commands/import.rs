@@ -1,6 +1,5 @@
 //! `cargo local import`: brings in the comments of another system.
 
-use std::collections::BTreeSet;
 use std::env;
 use std::fs;
 use std::io::{self, IsTerminal, Write};
@@ -132,33 +131,33 @@ impl Options {
         let mut progress = Progress::new();
         let temp_dir = table.map_or_else(env::temp_dir, |table| table.temp_dir.clone());
         let staging = import.read(&temp_dir, |read| progress.read(read));
-        let staging = staging.inspect_err(|_| drop(new.map(fs::remove_dir_all)))?;
+        let mut staging = staging.inspect_err(|_| drop(new.map(fs::remove_dir_all)))?;
         let prefix = staging.prefix(self.format);
         let other_salt = self.compare_salts(&staging, table)?;
-        let importer = table.filter(|_| !self.dry_run).map(|table| Importer {
-            staging: &staging,
-            store: &table.store,
-            users: &users,
-            prefix: &prefix,
-            embedded: config.lists.replies_per_parent,
-            clock: Clock::system(),
-            table: self.write_limits(),
-            other_salt: other_salt.clone(),
-        });
-        match importer {
-            Some(importer) => {
+        match table.filter(|_| !self.dry_run) {
+            Some(table) => {
+                let mut importer = Importer {
+                    staging: &mut staging,
+                    store: &table.store,
+                    users: &users,
+                    prefix: &prefix,
+                    embedded: config.lists.replies_per_parent,
+                    clock: Clock::system(),
+                    table: self.write_limits(),
+                    other_salt: other_salt.clone(),
+                };
                 let work = async {
-                    if self::forgotten(table, &hashes).await? != forgotten {
+                    if self::forgotten(Some(table), &hashes).await? != forgotten {
                         return Err(ERASED_MEANWHILE.into());
                     }
                     Ok::<_, Failure>(importer.run(&mut |step| progress.write(step)).await?)
                 };
-                let units = self.lease(importer.store).hold(work).await?;
+                let units = self.lease(&table.store).hold(work).await?;
                 progress.written(units);
             }
             None => {
                 let store = table.map(|table| &table.store);
-                staging.locate(store, &prefix).await?;
+                staging.locate(store, &prefix).await.map_err(|fault| fault.chain())?;
                 if let Some(store) = store {
                     staging.check_table(store).await?;
                 }
@@ -168,8 +167,8 @@ impl Options {
         if other_salt.is_some() {
             eprintln!("{OTHER_SALT}");
         }
-        print_notes(&staging, &import.keys.map, &config.types)?;
-        let report = staging.report()?;
+        print_notes(&staging, &import.keys.map, &config.types);
+        let report = staging.report();
         write!(io::stdout(), "{report}")?;
         if let Some(mut file) = file {
             writeln!(file, "{}", serde_json::to_string_pretty(&report)?)?;
@@ -241,16 +240,15 @@ async fn forgotten(table: Option<&Table>, hashes: &PersonHashes) -> Result<Optio
 }
 
 /// Prints what may be a mistake, although nothing was refused.
-fn print_notes(staging: &Staging, map: &Map, types: &[String]) -> Result<(), Failure> {
+fn print_notes(staging: &Staging, map: &Map, types: &[String]) {
     for file in &staging.silent {
         eprintln!("note: {file} has no comments");
     }
-    let named = map.types().map(str::to_owned);
-    let all: BTreeSet<String> = staging.types()?.into_iter().chain(named).collect();
+    let mut all = staging.types();
+    all.extend(map.types().map(str::to_owned));
     for kind in all.iter().filter(|kind| !types.contains(kind)) {
         eprintln!("note: SVC_TYPES has no {kind}; comments there are not shown until it has");
     }
-    Ok(())
 }
 
 /// One line on a terminal, which is rewritten. Elsewhere a line now and then.

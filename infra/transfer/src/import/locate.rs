@@ -2,55 +2,49 @@
 //!
 //! A comment that was imported before is found by the item of its source, whatever time, page or writer it has now, even if
 //! it was deleted since. The id of a new comment follows from its time and its id in the source. If another comment has that
-//! id, the next free one of the same second is used.
-
-mod kept;
+//! id, the next free one of the same second is used. A comment of an export keeps its id.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use jiff::Timestamp;
-use rusqlite::{OptionalExtension, Row, params};
-use shared::domain::ids::{CommentId, Provenance, SourceId, sha256_hex};
+use shared::domain::ids::{CommentId, Provenance, SourceId, ThreadId, sha256_hex};
 use shared::domain::time;
 use shared::error::Fault;
 use shared::store::Store;
 
-use super::staging::{Fate, Reason, Staging, name_of, provenance};
+use super::record::{RecordState, own_source};
+use super::staging::{Fate, Place, Reason, Staging};
 use crate::store::import::{Occupant, occupants};
 use crate::store::sources::{SourceRow, rows_of};
 
 /// Comments at once.
 const BATCH: usize = 100;
-/// The comments below the one with the number `?1`.
-const BELOW: &str = "WITH RECURSIVE below(seq) AS (SELECT seq FROM comment WHERE parent = ?1
-    UNION ALL SELECT comment.seq FROM comment JOIN below ON comment.parent = below.seq)";
-
-#[derive(Debug, thiserror::Error)]
-pub enum LocateError {
-    #[error("the temporary file: {0}")]
-    Staging(#[from] rusqlite::Error),
-    #[error("{}", .0.chain())]
-    Table(#[from] Fault),
-}
 
 /// A comment whose id is looked for.
 struct Seeker {
-    seq: i64,
-    source: SourceId,
-    /// Hash that replaces the source after erasure.
-    erased: Option<SourceId>,
+    index: usize,
+    sources: Sources,
     provenance: Provenance,
-    /// The thread, as `type/id`.
-    target: String,
+    /// The number of the thread.
+    thread: Option<usize>,
     /// Ids that the comment may have, the best first.
     slots: Box<dyn Iterator<Item = CommentId>>,
     candidate: Option<CommentId>,
 }
 
-impl Seeker {
-    /// All sources that the comment may have in the table.
-    fn sources(&self) -> impl Iterator<Item = &SourceId> {
-        std::iter::once(&self.source).chain(&self.erased)
+/// A source, and the hash that replaces it after erasure.
+struct Sources {
+    own: SourceId,
+    erased: Option<SourceId>,
+}
+
+impl Sources {
+    fn iter(&self) -> impl Iterator<Item = &SourceId> {
+        std::iter::once(&self.own).chain(&self.erased)
+    }
+
+    fn contain(&self, source: &SourceId) -> bool {
+        self.iter().any(|own| own == source)
     }
 }
 
@@ -62,80 +56,117 @@ enum Placement {
     Deleted(CommentId),
     /// Another comment has its source.
     OtherSite,
+    /// Another comment has the id that it keeps.
+    Taken,
     /// Its time has no id, or all ids of that time are taken.
     None,
 }
 
 impl Staging {
     /// Forgets what was found before. `None` when there is no table yet. `prefix` is the name of the source's system.
-    pub async fn locate(&self, store: Option<&Store>, prefix: &str) -> Result<(), LocateError> {
-        self.database.execute_batch(
-            "CREATE UNIQUE INDEX IF NOT EXISTS by_slot ON comment (slot);
-             UPDATE comment SET fate = CASE WHEN placeholder THEN 'placeholder' ELSE 'new' END, reason = NULL, slot = NULL,
-                path = NULL, rank = NULL, stands = NULL WHERE slot IS NOT NULL OR reason = 'taken' OR reason = 'site' AND tag IS NOT NULL;
-             DELETE FROM entry;
-             CREATE INDEX IF NOT EXISTS unlocated ON comment (level, created, tag)
-                WHERE slot IS NULL AND fate IN ('new', 'placeholder');",
-        )?;
+    pub async fn locate(&mut self, store: Option<&Store>, prefix: &str) -> Result<(), Fault> {
+        self.forget_places();
         self.locate_kept(store).await?;
-        loop {
-            let seekers = self.seekers(prefix)?;
-            if seekers.is_empty() {
-                break;
-            }
+        // In an order that is the same in every run.
+        let is_sought = |index: &usize| self.places[*index].fate == Fate::New && self.places[*index].id.is_none();
+        let mut sought: Vec<usize> = (0..self.places.len()).filter(is_sought).collect();
+        sought.sort_by_key(|index| {
+            let decision = &self.decisions[*index];
+            (decision.level, self.comments[*index].created, &decision.tag)
+        });
+        for some in sought.chunks(BATCH) {
+            let seekers = some.iter().map(|index| self.seeker(*index, prefix)).collect();
             self.locate_batch(store, seekers).await?;
         }
-        self.follow_parents()?;
-        self.collect_entries()?;
+        self.follow_parents(&self.order.clone());
+        self.drop_empty_placeholders();
+        self.rank_replies();
+        self.threads.all.iter_mut().for_each(|target| target.comments.clear());
+        for (index, place) in self.places.iter().enumerate() {
+            if let Some(thread) = place.thread.filter(|_| place.id.is_some()) {
+                self.threads.all[thread].comments.push(index);
+            }
+        }
         Ok(())
     }
 
-    /// The next comments without an id, in an order that is the same in every run.
-    fn seekers(&self, prefix: &str) -> rusqlite::Result<Vec<Seeker>> {
-        let mut statement = self.database.prepare_cached(
-            "SELECT seq, tag, created, thread, writer, target FROM comment INDEXED BY unlocated WHERE slot IS NULL AND fate IN ('new', 'placeholder')
-             ORDER BY level, created, tag LIMIT ?",
-        )?;
-        statement.query_map([BATCH], |row| self.seeker(row, prefix))?.collect()
+    /// Finds which of the comments that keep their ids are new. Of several with one id or one source, the first counts.
+    async fn locate_kept(&mut self, store: Option<&Store>) -> Result<(), Fault> {
+        let kept = |(index, place): (usize, &Place)| {
+            let kept = self.comments[index].record.id.filter(|_| place.fate == Fate::New)?;
+            Some((index, CommentId(kept)))
+        };
+        let kept: Vec<(usize, CommentId)> = self.places.iter().enumerate().filter_map(kept).collect();
+        let mut first: HashMap<SourceId, CommentId> = HashMap::new();
+        for some in kept.chunks(BATCH) {
+            let some: Vec<_> = some.iter().map(|(index, id)| (*index, *id, self.kept_sources(*index, *id))).collect();
+            let (rows, occupants) = match store {
+                Some(store) => {
+                    // The sets have no doubles, which the table would refuse to look up.
+                    let sources: HashSet<&SourceId> = some.iter().flat_map(|(.., sources)| sources.iter()).collect();
+                    let ids: HashSet<CommentId> = some.iter().map(|(_, id, _)| *id).collect();
+                    let sources: Vec<SourceId> = sources.into_iter().cloned().collect();
+                    (rows_of(store, &sources).await?, occupants(store, &ids.into_iter().collect::<Vec<_>>()).await?)
+                }
+                None => (HashMap::default(), HashMap::default()),
+            };
+            for (index, id, sources) in some {
+                let is_deleted = sources.iter().filter_map(|source| rows.get(source)).any(|row| row.is_deleted);
+                let is_double = self.located.contains_key(&id) || *first.entry(sources.own.clone()).or_insert(id) != id;
+                let thread = self.places[index].thread.map(|thread| &self.threads.all[thread].thread);
+                let placement = match occupants.get(&id) {
+                    _ if is_deleted => Placement::Deleted(id),
+                    _ if is_double => Placement::Taken,
+                    None => Placement::Free(id),
+                    Some(occupant) => {
+                        let source = occupant.source.clone().unwrap_or_else(|| own_source(id));
+                        let is_same = thread == Some(&occupant.thread) && sources.contain(&source);
+                        if is_same { Placement::AlreadyThere(id, occupant.clone()) } else { Placement::Taken }
+                    }
+                };
+                self.place(index, placement);
+            }
+        }
+        Ok(())
     }
 
-    fn seeker(&self, row: &Row<'_>, prefix: &str) -> rusqlite::Result<Seeker> {
-        let tag: String = row.get("tag")?;
-        let source = SourceId(format!("{prefix}:{tag}"));
-        Ok(Seeker {
-            seq: row.get("seq")?,
-            slots: slots(row.get("created")?, &tag),
-            erased: self.erased(&source),
-            source,
-            provenance: provenance(row)?,
-            target: row.get("target")?,
+    fn kept_sources(&self, index: usize, id: CommentId) -> Sources {
+        self.sources(self.comments[index].record.source.clone().map_or_else(|| own_source(id), SourceId))
+    }
+
+    fn sources(&self, own: SourceId) -> Sources {
+        let erased = self.forgotten.as_ref().map(|forgotten| forgotten.source(&own));
+        Sources { own, erased }
+    }
+
+    fn seeker(&self, index: usize, prefix: &str) -> Seeker {
+        let tag = &self.decisions[index].tag;
+        Seeker {
+            index,
+            sources: self.sources(SourceId(format!("{prefix}:{tag}"))),
+            provenance: self.provenance(index),
+            thread: self.places[index].thread,
+            slots: slots(self.comments[index].created.unwrap_or_default(), tag),
             candidate: None,
-        })
+        }
     }
 
-    /// Hash that replaces the source after erasure.
-    fn erased(&self, source: &SourceId) -> Option<SourceId> {
-        self.forgotten.as_ref().map(|forgotten| forgotten.source(source))
-    }
-
-    async fn locate_batch(&self, store: Option<&Store>, mut seekers: Vec<Seeker>) -> Result<(), LocateError> {
+    async fn locate_batch(&mut self, store: Option<&Store>, mut seekers: Vec<Seeker>) -> Result<(), Fault> {
         if let Some(store) = store {
-            let sources: Vec<SourceId> = seekers.iter().flat_map(Seeker::sources).cloned().collect();
+            let sources: Vec<SourceId> = seekers.iter().flat_map(|seeker| seeker.sources.iter()).cloned().collect();
             let known = Known::of(store, &sources).await?;
             let mut unknown = Vec::new();
             for seeker in seekers {
-                match known.place(&seeker) {
-                    Some(placement) => self.place(seeker.seq, &placement)?,
+                let thread = seeker.thread.map(|thread| &self.threads.all[thread].thread);
+                match known.place(&seeker, thread) {
+                    Some(placement) => self.place(seeker.index, placement),
                     None => unknown.push(seeker),
                 }
             }
             seekers = unknown;
         }
         while !seekers.is_empty() {
-            self.choose(&mut seekers)?;
-            for seeker in seekers.extract_if(.., |seeker| seeker.candidate.is_none()).collect::<Vec<_>>() {
-                self.place(seeker.seq, &Placement::None)?;
-            }
+            self.choose(&mut seekers);
             let candidates: Vec<CommentId> = seekers.iter().filter_map(|seeker| seeker.candidate).collect();
             let occupants = match store {
                 Some(store) => occupants(store, &candidates).await?,
@@ -143,14 +174,20 @@ impl Staging {
             };
             let mut left = Vec::new();
             for seeker in seekers {
-                let Some(candidate) = seeker.candidate else { continue };
-                match occupants.get(&candidate) {
-                    None => self.place(seeker.seq, &Placement::Free(candidate))?,
-                    Some(occupant) if seeker.sources().any(|source| occupant.source.as_ref() == Some(source)) => {
-                        self.place(seeker.seq, &Placement::AlreadyThere(candidate, occupant.clone()))?;
+                let placement = match seeker.candidate.map(|candidate| (candidate, occupants.get(&candidate))) {
+                    None => Placement::None,
+                    Some((candidate, None)) => Placement::Free(candidate),
+                    Some((candidate, Some(occupant)))
+                        if occupant.source.as_ref().is_some_and(|source| seeker.sources.contain(source)) =>
+                    {
+                        Placement::AlreadyThere(candidate, occupant.clone())
                     }
-                    Some(_) => left.push(seeker),
-                }
+                    Some(_) => {
+                        left.push(seeker);
+                        continue;
+                    }
+                };
+                self.place(seeker.index, placement);
             }
             seekers = left;
         }
@@ -158,136 +195,124 @@ impl Staging {
     }
 
     /// Gives each its next id that no other comment of the import has.
-    fn choose(&self, seekers: &mut [Seeker]) -> rusqlite::Result<()> {
+    fn choose(&self, seekers: &mut [Seeker]) {
         let mut chosen = HashSet::new();
-        let mut taken = self.database.prepare_cached("SELECT 1 FROM comment WHERE slot = ?")?;
         for seeker in seekers {
-            seeker.candidate = loop {
-                let Some(slot) = seeker.slots.next() else { break None };
-                let is_taken = taken.query_row([slot.0], |_| Ok(())).optional()?.is_some();
-                if !is_taken && chosen.insert(slot) {
-                    break Some(slot);
-                }
-            };
+            seeker.candidate = seeker.slots.find(|slot| !self.located.contains_key(slot) && chosen.insert(*slot));
         }
-        Ok(())
     }
 
-    fn place(&self, seq: i64, placement: &Placement) -> rusqlite::Result<()> {
-        let (slot, fate, reason) = match placement {
-            Placement::Free(slot) => (Some(slot.0), None, None),
-            Placement::AlreadyThere(slot, _) => (Some(slot.0), Some(Fate::AlreadyThere), None),
-            Placement::Deleted(slot) => (Some(slot.0), Some(Fate::Skipped), Some(Reason::Deleted)),
-            Placement::OtherSite => (None, Some(Fate::Refused), Some(Reason::Site)),
-            Placement::None => (None, Some(Fate::Refused), Some(Reason::Time)),
+    fn place(&mut self, index: usize, placement: Placement) {
+        let place = &mut self.places[index];
+        let (id, fate) = match placement {
+            Placement::Free(id) => (Some(id), Fate::New),
+            Placement::AlreadyThere(id, occupant) => {
+                // It stays where it is, whatever the source says now, and replies to it follow.
+                place.thread = Some(self.threads.number(&occupant.thread));
+                (place.is_there, place.ancestors) = (true, occupant.ancestors);
+                (Some(id), Fate::AlreadyThere)
+            }
+            Placement::Deleted(id) => (Some(id), Fate::Skipped(Reason::Deleted)),
+            Placement::OtherSite => (None, Fate::Refused(Reason::Site)),
+            Placement::Taken => (None, Fate::Refused(Reason::Taken)),
+            Placement::None => (None, Fate::Refused(Reason::Time)),
         };
         // The first of two sources with tombstones of one id counts.
-        let update = "UPDATE OR IGNORE comment SET slot = ?, fate = coalesce(?, fate), reason = coalesce(?, reason) WHERE seq = ?";
-        if self.database.prepare_cached(update)?.execute(params![slot, fate, reason, seq])? == 0 {
-            let update = "UPDATE comment SET fate = ?, reason = ? WHERE seq = ?";
-            self.database.prepare_cached(update)?.execute(params![fate, reason, seq])?;
-        }
-        if let Placement::AlreadyThere(_, occupant) = placement {
-            let update = "UPDATE comment SET target = ?1 WHERE seq = ?2 AND target <> ?1";
-            self.database.prepare_cached(update)?.execute(params![name_of(&occupant.thread), seq])?;
-            self.note_ancestors(seq, occupant)?;
-        }
-        Ok(())
-    }
-
-    /// An existing comment stays where it is, whatever the source says now, and replies to it follow.
-    fn note_ancestors(&self, seq: i64, occupant: &Occupant) -> rusqlite::Result<()> {
-        let ancestors: Vec<String> = occupant.ancestors.iter().map(ToString::to_string).collect();
-        let update = "UPDATE comment SET stands = ?1, path = nullif(?1, '') WHERE seq = ?2";
-        self.database.prepare_cached(update)?.execute(params![ancestors.join(","), seq]).map(drop)
-    }
-
-    /// Goes from the deepest level up: a placeholder is written only above what is or will be there.
-    fn drop_empty_placeholders(&self) -> rusqlite::Result<()> {
-        let mut drop = self.database.prepare(
-            "UPDATE comment SET fate = 'skipped', reason = coalesce(reason, 'deleted')
-             WHERE level = ? AND placeholder AND fate IN ('new', 'placeholder') AND NOT EXISTS (
-                SELECT 1 FROM comment reply WHERE reply.parent = comment.seq
-                AND (reply.fate IN ('new', 'placeholder') OR reply.fate = 'there' AND ',' || reply.stands LIKE '%,' || comment.slot))",
-        )?;
-        for level in (0..=shared::domain::comment::MAX_DEPTH).rev() {
-            drop.execute([level])?;
-        }
-        Ok(())
+        place.id = id.filter(|id| *self.located.entry(*id).or_insert(index) == index);
+        place.fate = fate;
     }
 
     /// Finds another id for a comment whose id was taken since. `None` when it has none, or was deleted meanwhile.
     pub(super) async fn relocate(
-        &self,
+        &mut self,
         store: &Store,
         prefix: &str,
-        seq: i64,
-    ) -> Result<Option<CommentId>, LocateError> {
-        let query = "SELECT seq, tag, created, thread, writer, target, slot FROM comment WHERE seq = ?";
-        let (seeker, taken) =
-            self.database.query_row(query, [seq], |row| Ok((self.seeker(row, prefix)?, row.get::<_, u64>("slot")?)))?;
-        self.locate_batch(Some(store), vec![seeker]).await?;
-        let query = "SELECT slot FROM comment WHERE seq = ? AND fate IN ('new', 'placeholder')";
-        let found: Option<u64> = self.database.query_row(query, [seq], |row| row.get(0)).optional()?;
-        if let Some(found) = found {
-            // The paths of those below it name it.
-            let update = format!(
-                "{BELOW} UPDATE comment SET path = trim(replace(',' || path || ',', ',' || ?2 || ',', ',' || ?3 || ','), ',')
-                 WHERE seq IN (SELECT seq FROM below)"
-            );
-            self.database.execute(&update, params![seq, taken.to_string(), found.to_string()])?;
-        }
-        Ok(found.map(CommentId))
+        index: usize,
+    ) -> Result<Option<CommentId>, Fault> {
+        self.locate_batch(Some(store), vec![self.seeker(index, prefix)]).await?;
+        self.follow_parents(&self.below(index));
+        let place = &self.places[index];
+        Ok(place.id.filter(|_| place.fate == Fate::New))
     }
 
-    /// Refuses a comment that keeps its id, which another one was given since, with what is below it.
-    pub(super) fn refuse_taken(&self, seq: i64) -> rusqlite::Result<()> {
-        let update = format!(
-            "{BELOW} UPDATE comment SET fate = 'refused', reason = 'taken'
-             WHERE seq = ?1 OR seq IN (SELECT seq FROM below) AND fate IN ('new', 'placeholder', 'there')"
-        );
-        self.database.execute(&update, [seq]).map(drop)
+    /// Skips a comment whose parent was deleted meanwhile.
+    pub(super) fn skip_deleted(&mut self, index: usize) {
+        self.places[index].fate = Fate::Skipped(Reason::Deleted);
     }
 
     /// Skips replies below a comment that was deleted after its import. Refuses replies below one whose id is taken, or that
     /// belongs to another site. Moves replies to a comment that was imported into another thread before. Fills in the ids of
-    /// the ancestors, whether everyone may see a comment, and its rank among the replies of its parent.
-    fn follow_parents(&self) -> rusqlite::Result<()> {
-        let mut below = self.database.prepare(
-            "UPDATE comment SET
-                fate = CASE WHEN parent.reason IN ('taken', 'site') THEN 'refused'
-                    WHEN parent.fate IN ('skipped', 'refused') THEN 'skipped' ELSE comment.fate END,
-                reason = CASE WHEN parent.reason IN ('taken', 'site') THEN parent.reason
-                    WHEN parent.fate IN ('skipped', 'refused') THEN 'deleted' ELSE comment.reason END,
-                path = CASE WHEN comment.stands IS NULL THEN coalesce(parent.path || ',', '') || parent.slot
-                    ELSE nullif(comment.stands, '') END,
-                shown = parent.shown AND comment.state = 'approved'
-             FROM comment parent
-             WHERE comment.level = ? AND parent.seq = comment.parent AND comment.fate IN ('new', 'placeholder', 'there')",
-        )?;
-        let mut elsewhere = self.database.prepare(
-            "UPDATE comment SET target = parent.target FROM comment parent
-             WHERE comment.level = ? AND parent.seq = comment.parent AND comment.target <> parent.target",
-        )?;
-        self.database.execute("UPDATE comment SET shown = (state = 'approved') WHERE level = 0", [])?;
-        for level in 1..=shared::domain::comment::MAX_DEPTH {
-            elsewhere.execute([level])?;
-            below.execute([level])?;
+    /// the ancestors and whether everyone may see a comment.
+    fn follow_parents(&mut self, order: &[usize]) {
+        for index in order.iter().copied() {
+            let is_approved = self.state(index) == RecordState::Approved;
+            let Some(parent) = self.decisions[index].parent else {
+                self.places[index].is_shown = is_approved;
+                continue;
+            };
+            let above = &self.places[parent];
+            let (thread, is_shown) = (above.thread, above.is_shown && is_approved);
+            let gone = match above.fate {
+                Fate::Refused(reason @ (Reason::Taken | Reason::Site)) => Some(Fate::Refused(reason)),
+                Fate::Skipped(_) | Fate::Refused(_) => Some(Fate::Skipped(Reason::Deleted)),
+                Fate::New | Fate::AlreadyThere => None,
+            };
+            let ancestors: Vec<CommentId> = above.ancestors.iter().copied().chain(above.id).collect();
+            let place = &mut self.places[index];
+            place.thread = thread;
+            if place.fate.stays() {
+                place.fate = gone.unwrap_or(place.fate);
+                place.is_shown = is_shown;
+                if !place.is_there {
+                    place.ancestors = ancestors;
+                }
+            }
         }
-        self.drop_empty_placeholders()?;
-        self.database.execute_batch(
-            "UPDATE comment SET rank = ranked.n FROM (
-                SELECT seq, row_number() OVER (PARTITION BY parent ORDER BY slot) AS n FROM comment
-                WHERE parent IS NOT NULL AND slot IS NOT NULL AND state = 'approved'
-                AND fate IN ('new', 'placeholder', 'there')) ranked
-             WHERE ranked.seq = comment.seq;
-             CREATE INDEX IF NOT EXISTS by_target ON comment (target, level, slot);",
-        )
+    }
+
+    /// The comments below one, parents before their replies.
+    fn below(&self, index: usize) -> Vec<usize> {
+        let mut all = self.decisions[index].replies.clone();
+        let mut done = 0;
+        while let Some(above) = all.get(done).copied() {
+            all.extend(&self.decisions[above].replies);
+            done += 1;
+        }
+        all
+    }
+
+    /// Goes from the deepest level up: a placeholder is written only above what is or will be there.
+    fn drop_empty_placeholders(&mut self) {
+        for index in self.order.iter().rev().copied() {
+            let (place, decision) = (&self.places[index], &self.decisions[index]);
+            let is_below = |reply: &usize| {
+                let reply = &self.places[*reply];
+                reply.fate == Fate::New
+                    || reply.fate == Fate::AlreadyThere && reply.ancestors.last() == place.id.as_ref()
+            };
+            if let Some(reason) = decision.placeholder
+                && place.fate == Fate::New
+                && !decision.replies.iter().any(is_below)
+            {
+                self.places[index].fate = Fate::Skipped(reason);
+            }
+        }
+    }
+
+    fn rank_replies(&mut self) {
+        for decision in &self.decisions {
+            let is_ranked =
+                |reply: &usize| self.places[*reply].fate.stays() && self.state(*reply) == RecordState::Approved;
+            let mut ranked: Vec<usize> = decision.replies.iter().copied().filter(is_ranked).collect();
+            ranked.sort_unstable_by_key(|reply| self.places[*reply].id);
+            for (rank, reply) in ranked.into_iter().enumerate() {
+                self.places[reply].rank = Some(rank + 1);
+            }
+        }
     }
 }
 
 /// The items of some sources.
-#[derive(Default)]
 struct Known {
     rows: HashMap<SourceId, SourceRow>,
     /// Comments by their ids.
@@ -302,10 +327,6 @@ impl Known {
         Ok(Self { rows, comments })
     }
 
-    fn is_deleted(&self, source: &SourceId) -> bool {
-        self.rows.get(source).is_some_and(|row| row.is_deleted)
-    }
-
     /// The existing comment that was imported from there.
     fn comment(&self, source: &SourceId) -> Option<(CommentId, &Occupant)> {
         let id = self.rows.get(source).filter(|row| !row.is_deleted)?.comment;
@@ -314,8 +335,8 @@ impl Known {
     }
 
     /// `None` when the source was not imported, or an import ended early before the comment was written.
-    fn place(&self, seeker: &Seeker) -> Option<Placement> {
-        seeker.sources().find_map(|source| {
+    fn place(&self, seeker: &Seeker, thread: Option<&ThreadId>) -> Option<Placement> {
+        seeker.sources.iter().find_map(|source| {
             let row = self.rows.get(source)?;
             let provenance = row.provenance();
             let elsewhere = provenance.is_on_another_page(&seeker.provenance);
@@ -324,7 +345,7 @@ impl Known {
             } else {
                 let (id, occupant) = self.comment(source)?;
                 // A page may have got another address.
-                let same_thread = name_of(&occupant.thread) == seeker.target;
+                let same_thread = thread == Some(&occupant.thread);
                 (!elsewhere || same_thread).then(|| Placement::AlreadyThere(id, occupant.clone()))
             };
             let same_writer = !provenance.is_by_another_writer(&seeker.provenance);

@@ -1,7 +1,7 @@
-//! Everything that was read, in a temporary `SQLite` file, so that memory does not grow with the source.
+//! Everything that was read, in memory: a comment takes about a kilobyte and its text.
 //!
-//! [`Staging::add`] takes records in any order, [`Staging::resolve`] decides the fate of each comment, and
-//! [`Staging::report`] reports it.
+//! [`Staging::add`] takes records in any order, [`Staging::resolve`] makes a [`Decision`] about each comment,
+//! [`Staging::locate`] finds a [`Place`] for each, and [`Staging::report`] reports them.
 
 mod exported;
 mod fate;
@@ -12,106 +12,139 @@ mod salts;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::mem;
-use std::path::Path;
 
 use jiff::Timestamp;
-use rusqlite::{Connection, OptionalExtension, Row, params};
-use shared::domain::ids::{CommentId, ID_BOUND, Provenance, SourceId, ThreadId, sha256_hex};
-use shared::domain::{markdown as rendering, visible};
+use shared::domain::ids::{CommentId, ID_BOUND, SourceId, ThreadId, sha256_hex};
+use shared::domain::{markdown as rendering, thread, visible};
 
-use self::exported::EXPORT_SCHEMA;
+use self::exported::Export;
 pub use self::exported::TableError;
-pub use self::fate::Fate;
-pub(super) use self::fate::Reason;
-pub use self::placed::{Direction, Page, Placed, Target};
+pub(super) use self::fate::{Fate, Reason};
+pub use self::placed::Placed;
+pub(super) use self::resolve::Decision;
 pub use self::salts::OtherSalt;
 use self::salts::Salts;
-use super::author::{ImportedAuthor, Users};
 use super::format::Format;
 use super::markdown;
 use super::record::{self, BodyFormat, Record, RecordState, User};
 use super::report::{Entry, Missing, Report};
 use super::time::timestamp;
 use crate::store::person::forgotten::Forgotten;
-use crate::temporary::{self, TemporaryFile};
 
 /// Bytes of an id in the source. A hash replaces longer ones.
 const MAX_ID: usize = 512;
 /// Bytes of a body. What is longer is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;
 
-const SCHEMA: &str = "
-    PRAGMA journal_mode = OFF;
-    PRAGMA synchronous = OFF;
-    PRAGMA temp_store = FILE;
-    PRAGMA cache_size = -32768;
-    CREATE TABLE thread (
-        key TEXT PRIMARY KEY, record TEXT,
-        -- type/id, or why there is none
-        target TEXT, refused TEXT, deleted INTEGER NOT NULL DEFAULT 0
-    ) WITHOUT ROWID;
-    CREATE TABLE user (id TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
-    CREATE TABLE comment (
-        seq INTEGER PRIMARY KEY, file INTEGER NOT NULL, source_id TEXT NOT NULL, has_id INTEGER NOT NULL, thread TEXT NOT NULL,
-        parent_id TEXT,
-        created INTEGER, edited INTEGER, state TEXT NOT NULL, likes INTEGER NOT NULL, pinned INTEGER NOT NULL,
-        author TEXT NOT NULL, body TEXT NOT NULL,
-        -- a short hash of who wrote it in the source; null where the source may have forgotten
-        writer TEXT,
-        -- why the record itself cannot be imported
-        refusal TEXT,
-        -- readers do not see all of it
-        cut INTEGER NOT NULL DEFAULT 0,
-        -- what resolve decides
-        target TEXT, fate TEXT NOT NULL DEFAULT 'new', reason TEXT, moved TEXT, parent INTEGER, level INTEGER,
-        placeholder INTEGER NOT NULL DEFAULT 0, tag TEXT,
-        -- of an export: the id it keeps, and its record
-        id INTEGER, kept TEXT,
-        -- what locate decides: its id, those of its ancestors, whether everyone may see it, its rank among its siblings
-        slot INTEGER, path TEXT, shown INTEGER, rank INTEGER,
-        -- of one that is there: the ids of its ancestors there
-        stands TEXT
-    );
-    BEGIN;
-";
-
-/// A comment in its final place.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Staged {
-    /// Its number in the staging file.
-    pub seq: i64,
-    /// The id in the source; unique.
-    pub tag: String,
-    pub thread: ThreadId,
-    pub is_placeholder: bool,
-    pub edited_at: Option<Timestamp>,
-    pub writer: ImportedAuthor,
-    pub body: String,
-    pub state: RecordState,
-    /// Likes without a known voter.
-    pub likes: u64,
-    /// Likes with a voter, which only exports have.
-    pub voters: u64,
-    pub pinned: bool,
-    /// The record of a comment of an export, without its body.
-    pub kept: Option<Box<record::Comment>>,
-    pub(super) provenance: Provenance,
+/// A comment as it was read.
+#[derive(Debug)]
+pub(super) struct Staged {
+    /// Its id and body are bounded, its thread is the page, and an impossible edit is left out.
+    pub(super) record: record::Comment,
+    /// The number of its file.
+    file: u64,
+    pub(super) page: usize,
+    /// Whether the source has an id for it.
+    has_id: bool,
+    /// Unix seconds; `None` if no comment can have the time.
+    pub(super) created: Option<i64>,
+    /// A short hash of who wrote it in the source; `None` where the source may have forgotten.
+    pub(super) writer: Option<String>,
+    /// Why the record itself cannot be imported.
+    refusal: Option<Reason>,
+    /// Readers do not see all of it.
+    is_cut: bool,
+    /// The writer was erased from the table.
+    is_forgotten: bool,
 }
 
+impl Staged {
+    /// The id in the source.
+    fn id(&self) -> &str {
+        &self.record.source_id
+    }
+
+    /// Whether it is a placeholder of an export.
+    fn is_placeholder(&self) -> bool {
+        self.record.id.is_some() && self.record.state == RecordState::Deleted && !self.is_forgotten
+    }
+}
+
+/// The place of a comment in the table.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    pub(super) fate: Fate,
+    /// The number of its thread.
+    pub(super) thread: Option<usize>,
+    /// The id that it has, had or will have.
+    pub(super) id: Option<CommentId>,
+    /// Ancestors from the top-level comment down.
+    pub(super) ancestors: Vec<CommentId>,
+    /// Whether it is in the table already, where its ancestors may be others than in the source.
+    pub(super) is_there: bool,
+    /// Everyone may see it and all above it.
+    pub(super) is_shown: bool,
+    /// Place among the approved replies of its parent, from 1.
+    pub(super) rank: Option<usize>,
+}
+
+/// A thread of the import.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// As `type/id`.
+    pub(super) name: String,
+    pub(super) thread: ThreadId,
+    /// The source's data about its pages.
+    pub(super) about: thread::Thread,
+    /// The comments that are, were or will be in the table.
+    pub(super) comments: Vec<usize>,
+}
+
+/// All threads of the import, by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Targets {
+    pub(super) all: Vec<Target>,
+    numbers: HashMap<ThreadId, usize>,
+}
+
+impl Targets {
+    /// The number of a thread, which may be new.
+    pub(super) fn number(&mut self, thread: &ThreadId) -> usize {
+        if let Some(number) = self.numbers.get(thread) {
+            return *number;
+        }
+        let (name, about) = (format!("{}/{}", thread.kind, thread.record), thread::Thread::default());
+        self.all.push(Target { name, thread: thread.clone(), about, comments: Vec::new() });
+        self.numbers.insert(thread.clone(), self.all.len() - 1);
+        self.all.len() - 1
+    }
+}
+
+/// Everything that was read, and what was decided about it. `decisions` and `places` have an element for each comment.
+#[derive(Default)]
 pub struct Staging {
-    pub(super) database: Connection,
-    _file: TemporaryFile,
-    /// The last thread record, because many sources repeat it with every comment.
-    last_thread: Option<record::Thread>,
-    pub(super) comments: u64,
+    pub(super) comments: Vec<Staged>,
+    pub(super) decisions: Vec<Decision>,
+    pub(super) places: Vec<Place>,
+    /// The comments, parents before their replies.
+    pub(super) order: Vec<usize>,
+    /// The comments by the ids that they have, had or will have.
+    pub(super) located: HashMap<CommentId, usize>,
+    pub(super) threads: Targets,
+    pages: Vec<record::Thread>,
+    page_numbers: HashMap<String, usize>,
+    /// Keys of pages without a thread.
+    unmapped: BTreeSet<String>,
+    users: HashMap<String, User>,
+    export: Export,
     /// The number of the file that is read.
     pub(super) file: u64,
     /// The site that the source names.
     pub(super) site: Option<String>,
     /// Unix seconds after which no comment can have been written.
-    pub(super) latest: i64,
+    pub(super) latest: Option<i64>,
     /// The names of files without comments.
     pub silent: Vec<String>,
     /// Data that the sources say they lack, and texts that could not be read completely.
@@ -124,27 +157,6 @@ pub struct Staging {
 }
 
 impl Staging {
-    pub fn create(directory: &Path) -> Result<Self, StagingError> {
-        let (database, file) = temporary::database(directory)?;
-        database.execute_batch(SCHEMA)?;
-        database.execute_batch(EXPORT_SCHEMA)?;
-        let (silent, salts) = (Vec::new(), Salts::default());
-        Ok(Self {
-            database,
-            _file: file,
-            last_thread: None,
-            comments: 0,
-            file: 0,
-            site: None,
-            latest: i64::MAX,
-            silent,
-            missing: Vec::new(),
-            salts,
-            native: None,
-            forgotten: None,
-        })
-    }
-
     /// The prefix of the comments' sources.
     #[must_use]
     pub fn prefix(&self, format: Format) -> String {
@@ -153,194 +165,124 @@ impl Staging {
 
     /// The number of comments that were added.
     pub fn comments(&self) -> u64 {
-        self.comments
+        self.comments.len() as u64
     }
 
-    pub fn add(&mut self, record: Record) -> rusqlite::Result<()> {
+    pub fn add(&mut self, record: Record) {
         self.salts.note(&record);
         if let Some(hash) = &mut self.native {
             *hash = sha256_hex(&(mem::take(hash) + &json(&record)));
         }
         match record {
-            Record::Thread(thread) => self.add_thread(thread),
-            Record::User(user) if user.user_id.is_none() => self.add_user(&user),
-            Record::Comment(comment) if comment.id.is_none() => self.add_comment(*comment),
-            exported => self.add_exported(exported),
+            Record::Thread(thread) => {
+                let page = self.page(&thread.key);
+                merge(&mut self.pages[page], thread);
+            }
+            Record::User(user) if user.user_id.is_none() => _ = self.users.entry(user.id.clone()).or_insert(user),
+            Record::Comment(comment) => self.add_comment(*comment),
+            exported => self.export.add(exported),
         }
     }
 
-    /// Adds what earlier records of the thread left out.
-    fn add_thread(&mut self, thread: record::Thread) -> rusqlite::Result<()> {
-        if self.last_thread.as_ref() == Some(&thread) {
-            return Ok(());
+    /// The number of the page with this key.
+    fn page(&mut self, key: &str) -> usize {
+        if let Some(number) = self.page_numbers.get(key) {
+            return *number;
         }
-        let query = "SELECT record FROM thread WHERE key = ?";
-        let known: Option<String> =
-            self.database.prepare_cached(query)?.query_row([&thread.key], |row| row.get(0)).optional()?.flatten();
-        let known = known.and_then(|json| serde_json::from_str(&json).ok());
-        let merged = merge(known, thread.clone());
-        self.database
-            .prepare_cached("INSERT OR REPLACE INTO thread (key, record, deleted) VALUES (?, ?, ?)")?
-            .execute(params![merged.key, json(&merged), merged.deleted])?;
-        self.last_thread = Some(thread);
-        Ok(())
+        self.pages.push(record::Thread { key: key.to_owned(), ..record::Thread::default() });
+        self.page_numbers.insert(key.to_owned(), self.pages.len() - 1);
+        self.pages.len() - 1
     }
 
-    fn add_user(&self, user: &User) -> rusqlite::Result<()> {
-        let insert = "INSERT OR IGNORE INTO user (id, record) VALUES (?, ?)";
-        self.database.prepare_cached(insert)?.execute(params![user.id, json(user)]).map(drop)
+    /// A comment with an id keeps it, and its body.
+    fn add_comment(&mut self, mut record: record::Comment) {
+        let refusal = refusal(&record);
+        let is_kept = record.id.is_some();
+        let (body, is_cut) = match (refusal, is_kept) {
+            (Some(_), _) => (String::new(), false),
+            (None, true) => kept_body(&record),
+            (None, false) => body(&record),
+        };
+        let kept = record.id.map(|id| id.to_string());
+        let created = match &kept {
+            Some(id) => id.parse::<CommentId>().ok().map(|id| id.created_at().seconds()),
+            None => record.created_at.filter(|at| has_ids(*at)).map(Timestamp::as_second),
+        };
+        let latest = self.latest.filter(|_| !is_kept).unwrap_or(i64::MAX);
+        let created = created.filter(|at| *at <= latest);
+        let has_id = is_kept || !record.source_id.is_empty();
+        record.source_id = match kept {
+            _ if !has_id => content_id(&record, &body),
+            Some(id) if record.source_id.is_empty() => id,
+            Some(_) => record.source_id,
+            None => bounded_id(record.source_id),
+        };
+        let is_live = !is_kept && record.state != RecordState::Deleted;
+        let writer = is_live.then(|| writer_hash(&record.source_id, &record.author));
+        let is_edit = |at: &Timestamp| created.is_some_and(|created| (created..=latest).contains(&at.as_second()));
+        record.edited_at = record.edited_at.filter(|at| is_kept || is_edit(at));
+        record.parent = record.parent.map(|parent| if is_kept { parent } else { bounded_id(parent) });
+        record.body = body;
+        let page = self.page(&mem::take(&mut record.thread));
+        let (file, is_forgotten) = (self.file, false);
+        self.comments.push(Staged { record, file, page, has_id, created, writer, refusal, is_cut, is_forgotten });
     }
 
-    fn add_comment(&mut self, comment: record::Comment) -> rusqlite::Result<()> {
-        let refusal = refusal(&comment);
-        let (body, is_cut) = if refusal.is_some() { (String::new(), false) } else { body(&comment) };
-        let has_id = !comment.source_id.is_empty();
-        let source_id = if has_id { bounded_id(comment.source_id) } else { content_id(&comment, &body) };
-        let writer = (comment.state != RecordState::Deleted).then(|| writer_hash(&source_id, &comment.author));
-        let created = comment.created_at.filter(|at| has_ids(*at)).map(Timestamp::as_second);
-        let created = created.filter(|at| *at <= self.latest);
-        let is_edit = |at: &Timestamp| created.is_some_and(|created| (created..=self.latest).contains(&at.as_second()));
-        let insert =
-            "INSERT INTO comment (file, source_id, has_id, thread, parent_id, created, edited, state, likes, pinned,
-                author, body, writer, refusal, cut)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
-        self.database.prepare_cached(insert)?.execute(params![
-            self.file,
-            source_id,
-            has_id,
-            comment.thread,
-            comment.parent.map(bounded_id),
-            created,
-            comment.edited_at.filter(is_edit).map(Timestamp::as_millisecond),
-            comment.state,
-            i64::try_from(comment.likes).unwrap_or(i64::MAX),
-            comment.pinned,
-            json(&comment.author),
-            body,
-            writer,
-            refusal,
-            is_cut,
-        ])?;
-        self.comments += 1;
-        Ok(())
+    /// Every comment is where the source has it, and has no id.
+    pub(super) fn forget_places(&mut self) {
+        let place = |decision: &Decision| Place { fate: decision.fate, thread: decision.thread, ..Place::default() };
+        self.places = self.decisions.iter().map(place).collect();
+        self.located.clear();
     }
 
-    /// The columns that [`staged`](Self::staged) reads. The parent is joined as `p`.
-    const SELECT_STAGED: &str = "SELECT c.*, u.record AS account, p.state = 'approved' AS parent_is_approved,
-            (SELECT count(*) FROM vote WHERE vote.comment = c.id) AS voters
-        FROM comment c LEFT JOIN user u ON u.id = c.author ->> 'key'";
-
-    fn staged(row: &Row<'_>, users: &Users) -> rusqlite::Result<Staged> {
-        let kept = kept(row)?;
-        let writer = writer(row, users, kept.as_deref())?;
-        Ok(Staged {
-            seq: row.get("seq")?,
-            tag: row.get("tag")?,
-            thread: thread_id(&row.get::<_, String>("target")?)?,
-            is_placeholder: row.get("placeholder")?,
-            edited_at: row.get::<_, Option<i64>>("edited")?.and_then(|edited| Timestamp::from_millisecond(edited).ok()),
-            writer,
-            body: row.get("body")?,
-            state: row.get("state")?,
-            likes: row.get("likes")?,
-            voters: row.get("voters")?,
-            pinned: row.get("pinned")?,
-            kept,
-            provenance: provenance(row)?,
-        })
+    /// A placeholder is approved.
+    pub(super) fn state(&self, index: usize) -> RecordState {
+        let is_placeholder = self.decisions[index].placeholder.is_some();
+        if is_placeholder { RecordState::Approved } else { self.comments[index].record.state }
     }
 
-    pub fn report(&self) -> rusqlite::Result<Report> {
-        let mut counts = self.database.prepare("SELECT fate, count(*) FROM comment GROUP BY fate")?;
-        let counts = counts.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let counts: HashMap<Fate, u64> = counts.collect::<rusqlite::Result<_>>()?;
-        let count = |fate| counts.get(&fate).copied().unwrap_or_default();
-        Ok(Report {
-            read: self.comments,
-            new: count(Fate::New) + count(Fate::Placeholder),
-            already_there: count(Fate::AlreadyThere),
-            skipped: self
-                .pairs("SELECT reason, count(*) FROM comment WHERE fate = 'skipped' GROUP BY reason")?
-                .into_iter()
-                .collect(),
-            refused: self.entries("fate = 'refused'", "reason")?,
-            threads: self
-                .pairs(
-                    "SELECT target, count(*) FROM comment WHERE fate IN ('new', 'placeholder', 'there') GROUP BY target",
-                )?
-                .into_iter()
-                .collect(),
-            unmapped: self.unmapped()?,
-            moved: self.entries("moved IS NOT NULL AND fate IN ('new', 'placeholder')", "moved")?,
-            cut: self.entries("cut AND fate = 'new'", "''")?.into_iter().map(|entry| entry.id).collect(),
-            missing: self.missing.clone(),
-        })
+    pub fn report(&self) -> Report {
+        let mut report = Report { read: self.comments(), missing: self.missing.clone(), ..Report::default() };
+        for (index, place) in self.places.iter().enumerate() {
+            let (comment, decision) = (&self.comments[index], &self.decisions[index]);
+            // A comment without an id in its source is named by its number.
+            let id = || if comment.has_id { comment.id().to_owned() } else { format!("#{}", index + 1) };
+            let entry = |reason: &str| Entry { id: id(), reason: reason.to_owned() };
+            match place.fate {
+                Fate::New => {
+                    report.new += 1;
+                    report.moved.extend(decision.moved.map(|moved| entry(moved.name())));
+                    report.cut.extend((comment.is_cut && decision.placeholder.is_none()).then(id));
+                }
+                Fate::AlreadyThere => report.already_there += 1,
+                Fate::Skipped(reason) => *report.skipped.entry(reason.name().to_owned()).or_default() += 1,
+                Fate::Refused(reason) => report.refused.push(entry(reason.name())),
+            }
+            if let Some(thread) = place.thread.filter(|_| place.fate.stays()) {
+                *report.threads.entry(self.threads.all[thread].name.clone()).or_default() += 1;
+            }
+        }
+        report.unmapped = self.unmapped.iter().cloned().collect();
+        report
     }
 
     /// The types of threads that have comments of the source.
-    pub fn types(&self) -> rusqlite::Result<Vec<String>> {
-        let query = "SELECT DISTINCT substr(target, 1, instr(target, '/') - 1) FROM comment
-            WHERE fate IN ('new', 'placeholder', 'there') ORDER BY 1";
-        self.database.prepare(query)?.query_map([], |row| row.get(0))?.collect()
+    pub fn types(&self) -> BTreeSet<String> {
+        let threads = self.places.iter().filter(|place| place.fate.stays()).filter_map(|place| place.thread);
+        threads.map(|thread| self.threads.all[thread].thread.kind.clone()).collect()
     }
-
-    fn pairs(&self, query: &str) -> rusqlite::Result<Vec<(String, u64)>> {
-        let mut statement = self.database.prepare(query)?;
-        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-    }
-
-    /// A comment without an id in its source is named by its number.
-    fn entries(&self, condition: &str, reason: &str) -> rusqlite::Result<Vec<Entry>> {
-        let mut statement = self.database.prepare(&format!(
-            "SELECT CASE WHEN has_id THEN source_id ELSE '#' || seq END, {reason} FROM comment
-             WHERE {condition} ORDER BY seq"
-        ))?;
-        statement.query_map([], |row| Ok(Entry { id: row.get(0)?, reason: row.get(1)? }))?.collect()
-    }
-
-    fn unmapped(&self) -> rusqlite::Result<Vec<String>> {
-        let mut statement = self.database.prepare(
-            "SELECT key FROM thread WHERE refused = 'thread' AND key IN (SELECT thread FROM comment) ORDER BY key",
-        )?;
-        statement.query_map([], |row| row.get(0))?.collect()
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum StagingError {
-    #[error("the temporary file: {0}")]
-    File(#[from] std::io::Error),
-    #[error("the temporary file: {0}")]
-    Database(#[from] rusqlite::Error),
-}
-
-/// The record of a comment of an export.
-fn kept(row: &Row<'_>) -> rusqlite::Result<Option<Box<record::Comment>>> {
-    let json: Option<String> = row.get("kept")?;
-    Ok(json.and_then(|json| serde_json::from_str(&json).ok()))
-}
-
-/// The writer, from the columns `author` and `account`, or as the record of an export says.
-fn writer(row: &Row<'_>, users: &Users, kept: Option<&record::Comment>) -> rusqlite::Result<ImportedAuthor> {
-    if let Some(kept) = kept {
-        return Ok(ImportedAuthor::kept(&kept.author));
-    }
-    let author = from_json(row, "author")?;
-    let account: Option<User> =
-        row.get::<_, Option<String>>("account")?.and_then(|json| serde_json::from_str(&json).ok());
-    Ok(users.writer(&author, account.as_ref()))
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-fn merge(known: Option<record::Thread>, new: record::Thread) -> record::Thread {
-    let Some(mut known) = known else { return new };
-    known.kind = known.kind.or(new.kind);
-    known.id = known.id.or(new.id);
-    known.title = known.title.or(new.title);
-    known.url = known.url.or(new.url);
+/// Adds what earlier records of the page left out.
+fn merge(known: &mut record::Thread, new: record::Thread) {
+    known.kind = known.kind.take().or(new.kind);
+    known.id = known.id.take().or(new.id);
+    known.title = known.title.take().or(new.title);
+    known.url = known.url.take().or(new.url);
     known.author_id = known.author_id.or(new.author_id);
     known.closed = known.closed.or(new.closed);
     known.deleted |= new.deleted;
@@ -349,7 +291,15 @@ fn merge(known: Option<record::Thread>, new: record::Thread) -> record::Thread {
             known.aliases.push(alias);
         }
     }
-    known
+}
+
+/// The body of a comment of an export, as far as it is kept, and whether readers do not see all of it.
+fn kept_body(comment: &record::Comment) -> (String, bool) {
+    if comment.state == RecordState::Deleted {
+        return (String::new(), false);
+    }
+    let kept = &comment.body[..comment.body.floor_char_boundary(MAX_BODY)];
+    (kept.to_owned(), kept.len() < comment.body.len() || !rendering::is_shown_whole(kept))
 }
 
 /// The body in Markdown without characters that must not be stored, and whether readers do not see all of it. The body is
@@ -381,14 +331,6 @@ fn bounded_id(id: String) -> String {
     if id.len() <= MAX_ID { id } else { format!("~{}", sha256_hex(&id)) }
 }
 
-/// What distinguishes the comment from one of another site that has the same source.
-pub(super) fn provenance(row: &Row<'_>) -> rusqlite::Result<Provenance> {
-    let page: String = row.get("thread")?;
-    // The same page with and without TLS.
-    let page = page.split_once("//").map_or(page.as_str(), |(_, rest)| rest).trim_end_matches('/');
-    Ok(Provenance { thread: Some(sha256_hex(page)[..16].to_owned()), writer: row.get("writer")? })
-}
-
 /// Hash of the account or the name; of the address only when both are missing, because anyone with a list of addresses could
 /// find it by the hashes of several comments. It differs for every comment: comments with one name are known only to those
 /// who know the name.
@@ -408,18 +350,4 @@ fn content_id(comment: &record::Comment, body: &str) -> String {
 /// Whether a comment of this time can have an id.
 fn has_ids(at: Timestamp) -> bool {
     CommentId::slots(timestamp(at), 0).is_some()
-}
-
-fn from_json<T: serde::de::DeserializeOwned + Default>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    Ok(serde_json::from_str(&row.get::<_, String>(column)?).unwrap_or_default())
-}
-
-pub(super) fn name_of(thread: &ThreadId) -> String {
-    format!("{}/{}", thread.kind, thread.record)
-}
-
-/// Parses `type/id`.
-pub(super) fn thread_id(target: &str) -> rusqlite::Result<ThreadId> {
-    let thread = target.split_once('/').and_then(|(kind, record)| ThreadId::stored(kind, record));
-    thread.ok_or(rusqlite::Error::InvalidQuery)
 }

@@ -23,7 +23,7 @@ use shared::store::{Reading, Store, client};
 use tokio::time::Instant;
 
 use super::record::{Author, Comment, Record, RecordState, Thread};
-use super::staging::{Direction, Placed, Staging};
+use super::staging::{Placed, Staging};
 use super::write::{Importer, WriteLimits};
 use super::*;
 use crate::lease::{Lease, LeaseError};
@@ -86,25 +86,25 @@ async fn staging(store: &Store, comments: &[Comment]) -> Staging {
 
 /// A staging of several files.
 async fn staging_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Staging {
-    let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
+    let mut staging = Staging::default();
     for key in ["/a", "/b"] {
         // No thread keeps the login in this address.
         let url = Some(format!("https://ada:secret@blog.example{key}"));
         let title = Some(format!("Page\n{key}\u{202e}"));
-        staging.add(Record::Thread(Thread { key: key.to_owned(), url, title, ..Thread::default() })).unwrap();
+        staging.add(Record::Thread(Thread { key: key.to_owned(), url, title, ..Thread::default() }));
     }
     for comments in files {
         staging.file += 1;
         for comment in *comments {
-            staging.add(Record::Comment(Box::new(comment.clone()))).unwrap();
+            staging.add(Record::Comment(Box::new(comment.clone())));
         }
     }
-    staging.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false).unwrap();
+    staging.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false);
     staging.locate(Some(store), prefix).await.unwrap();
     staging
 }
 
-pub(super) fn importer<'a>(store: &'a Store, staging: &'a Staging, users: &'a Users) -> Importer<'a> {
+pub(super) fn importer<'a>(store: &'a Store, staging: &'a mut Staging, users: &'a Users) -> Importer<'a> {
     Importer {
         staging,
         store,
@@ -126,10 +126,10 @@ async fn import(store: &Store, comments: &[Comment]) -> Report {
 }
 
 async fn import_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Report {
-    let staging = staging_of(store, prefix, files).await;
+    let mut staging = staging_of(store, prefix, files).await;
     let users = Users::default();
-    Importer { prefix, ..importer(store, &staging, &users) }.run(&mut |_| ()).await.unwrap();
-    staging.report().unwrap()
+    Importer { prefix, ..importer(store, &mut staging, &users) }.run(&mut |_| ()).await.unwrap();
+    staging.report()
 }
 
 pub(super) async fn findings(store: &Store) -> Vec<String> {
@@ -140,20 +140,14 @@ pub(super) async fn findings(store: &Store) -> Vec<String> {
 async fn find(store: &Store, comments: &[Comment], id: &str) -> Option<Stored> {
     let staging = staging(store, comments).await;
     let placed = placed(&staging, "posts/a");
-    let id = placed.iter().find(|placed| placed.staged.tag == id)?.id;
+    let id = placed.iter().find(|placed| placed.tag == id)?.id;
     Some(store.comment_with_ancestors(id, Reading::Consistent).await.unwrap()?.comment)
 }
 
 fn placed(staging: &Staging, target: &str) -> Vec<Placed> {
-    let mut page = staging.first_page(Direction::ParentsFirst);
-    let mut all = Vec::new();
-    loop {
-        let placed = staging.page(target, &mut page, &Users::default()).unwrap();
-        if placed.is_empty() {
-            return all;
-        }
-        all.extend(placed);
-    }
+    let Some(target) = staging.threads.all.iter().find(|known| known.name == target) else { return Vec::new() };
+    let all = staging.batches(target).into_iter().flatten();
+    all.filter_map(|index| staging.placed(index, &Users::default())).collect()
 }
 
 fn thread(record: &str) -> ThreadId {
@@ -293,9 +287,9 @@ async fn a_comment_of_a_kilobyte_costs_four_to_seven_write_units() {
         (100..300).map(|id| Comment { body: body.clone(), ..reply(&id.to_string(), &(id % 100).to_string()) });
     for (comments, expected) in [(parents.clone().collect::<Vec<_>>(), 7.0), (parents.chain(replies).collect(), 5.7)] {
         let store = store();
-        let staging = staging(&store, &comments).await;
+        let mut staging = staging(&store, &comments).await;
         let users = Users::default();
-        let units = importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+        let units = importer(&store, &mut staging, &users).run(&mut |_| ()).await.unwrap();
         let each = units / f64::from(u32::try_from(comments.len()).unwrap());
         assert!(each > 4.0 && each <= expected, "{each}");
     }
@@ -340,12 +334,12 @@ async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replie
     let store = store();
     write_live(&store, None).await;
     let comments = [comment("1"), reply("2", "1"), reply("3", "2")];
-    let staging = staging(&store, &comments).await;
+    let mut staging = staging(&store, &comments).await;
     let users = Users::default();
     let taken = placed(&staging, "posts/a")[0].id;
     let stranger = Stored { id: taken, body: "a stranger's".into(), ..Stored::blank(thread("a")) };
     assert!(import_fixture(&store, &stranger).await.unwrap());
-    importer(&store, &staging, &users).write(&mut |_| ()).await.unwrap();
+    importer(&store, &mut staging, &users).write(&mut |_| ()).await.unwrap();
     let ids: Vec<CommentId> = placed(&staging, "posts/a").iter().map(|placed| placed.id).collect();
     let stored = store.comment_with_ancestors(ids[0], Reading::Consistent).await.unwrap().unwrap().comment;
     assert_eq!((stored.source.unwrap().0.as_str(), stored.replies), ("test:1", 1));
@@ -360,14 +354,14 @@ async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replie
 async fn replies_follow_a_comment_that_was_imported_into_another_thread() {
     let store = store();
     import(&store, &[comment("1")]).await;
-    let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
+    let mut staging = Staging::default();
     for comment in [comment("1"), reply("2", "1")] {
-        staging.add(Record::Comment(Box::new(comment))).unwrap();
+        staging.add(Record::Comment(Box::new(comment)));
     }
     let map = Map::parse("/a posts/b").unwrap();
-    staging.resolve(&ThreadKeys { map, ..ThreadKeys::default() }, false).unwrap();
-    importer(&store, &staging, &Users::default()).run(&mut |_| ()).await.unwrap();
-    let report = staging.report().unwrap();
+    staging.resolve(&ThreadKeys { map, ..ThreadKeys::default() }, false);
+    importer(&store, &mut staging, &Users::default()).run(&mut |_| ()).await.unwrap();
+    let report = staging.report();
     assert_eq!((report.new, report.already_there), (1, 1));
     assert_eq!(report.threads, [("posts/a".to_owned(), 2)].into());
     assert_eq!(findings(&store).await, [""; 0]);
@@ -382,9 +376,9 @@ async fn authors_whom_the_host_knows_become_users() {
         Comment { author: author("eve@blog.example"), state: RecordState::Pending, ..comment("2") },
         Comment { author: author("ada@blog.example"), state: RecordState::Pending, ..reply("3", "1") },
     ];
-    let staging = staging(&store, &comments).await;
+    let mut staging = staging(&store, &comments).await;
     let users = Users::parse("ada@blog.example 7").unwrap();
-    importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+    importer(&store, &mut staging, &users).run(&mut |_| ()).await.unwrap();
     for (id, expected) in [("1", Some(7)), ("2", None), ("3", Some(7))] {
         let stored = find(&store, &comments, id).await.unwrap();
         assert_eq!(stored.user.map(|user| user.0), expected, "{id}");
@@ -500,8 +494,8 @@ async fn the_first_comments_that_are_imported_for_a_known_user_and_shown_count_a
     let by_ada = |id: u32| Comment { author: ada.clone(), ..at(&id.to_string(), 1_600_000_000 + i64::from(id)) };
     let waiting = |id| Comment { state: RecordState::Pending, ..by_ada(id) };
     let approved_after = async |comments: &[Comment]| {
-        let staging = staging(&store, comments).await;
-        importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+        let mut staging = staging(&store, comments).await;
+        importer(&store, &mut staging, &users).run(&mut |_| ()).await.unwrap();
         let user = store.user(UserId(7), Reading::Consistent).await.unwrap();
         user.map(|user| user.trust.approved().len()).unwrap_or_default()
     };

@@ -7,12 +7,11 @@ mod exported;
 mod throttle;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
-use std::mem;
 use std::slice;
 use std::time::Duration;
 
 use shared::domain::comment::{Comment, State};
-use shared::domain::ids::{ThreadId, UserId, fingerprint, sha256_hex};
+use shared::domain::ids::{CommentId, ThreadId, UserId, fingerprint};
 use shared::domain::thread::Pin;
 use shared::domain::time::{Clock, Timestamp};
 use shared::error::Fault;
@@ -22,9 +21,8 @@ use shared::store::meter::measure;
 use self::exported::{write_around, write_entries};
 use self::throttle::Throttle;
 use super::author::Users;
-use super::locate::LocateError;
-use super::record;
-use super::staging::{Direction, Page, Placed, Staged, Staging, TableError, Target};
+use super::record::RecordState;
+use super::staging::{Placed, Staging, TableError, Target};
 use super::time::timestamp;
 use crate::store::import::{
     Attached, Imported, ImportedOne, ThreadTotals, Unfinished, WriteMode, begin_import, describe_thread, end_import,
@@ -41,22 +39,20 @@ const ROUNDS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    #[error("the temporary file: {0}")]
-    Staging(#[from] rusqlite::Error),
     #[error("{}", .0.chain())]
     Table(#[from] Fault),
-    #[error(transparent)]
-    Locate(#[from] LocateError),
     #[error(transparent)]
     Occupied(#[from] TableError),
     #[error(
         "{0}: an import of other comments was not finished, and the table changes while it is recounted; try again"
     )]
     Unsettled(String),
+    #[error("another comment was given the id {0} meanwhile; try again")]
+    Taken(CommentId),
 }
 
 pub struct Importer<'a> {
-    pub staging: &'a Staging,
+    pub staging: &'a mut Staging,
     /// The store, whose client meters its calls for the rate.
     pub store: &'a Store,
     pub users: &'a Users,
@@ -91,7 +87,7 @@ pub enum Progress<'a> {
 impl Importer<'_> {
     /// Locates all comments, and writes those that are new. To be called while the lease is held. Returns the write units
     /// that the comments took.
-    pub async fn run(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
+    pub async fn run(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
         self.locate().await?;
         self.staging.check_table(self.store).await?;
         if let Some(file) = &self.staging.native {
@@ -105,33 +101,32 @@ impl Importer<'_> {
         self.write(progress).await
     }
 
-    async fn locate(&self) -> Result<(), WriteError> {
+    async fn locate(&mut self) -> Result<(), WriteError> {
         Ok(self.staging.locate(Some(self.store), self.prefix).await?)
     }
 
-    pub(super) async fn write(&self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
-        let total = self.staging.count_new()?;
+    pub(super) async fn write(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
+        let total = self.staging.count_new();
         let throttle = Throttle::new(self.table.rate);
         let mut run = Run { throttle, written: 0, total, progress };
         write_around(self.staging, self.store, self.other_salt.as_deref(), &mut run.throttle).await?;
-        for Target { name, thread, gains } in self.staging.targets()? {
-            if !gains && self.unfinished(slice::from_ref(&thread)).await?.is_empty() {
+        for number in self.staging.targets() {
+            let target = &self.staging.threads.all[number];
+            let thread = target.thread.clone();
+            if !self.staging.gains(target) && self.unfinished(slice::from_ref(&thread)).await?.is_empty() {
                 continue;
             }
             // First, so that an import which ends early has described what it wrote.
-            describe_thread(self.store, &thread, &self.staging.about(&name)?).await?;
-            let mode = begin_import(self.store, &thread, &self.plan(&name)?).await?;
-            if mode == WriteMode::Unsettled {
-                return Err(WriteError::Unsettled(name));
-            }
-            write_entries(self.staging, self.store, &name, &thread, &mut run.throttle).await?;
+            describe_thread(self.store, &thread, &target.about).await?;
+            let mode = begin_import(self.store, &thread, &self.plan(target)).await?;
+            write_entries(self.store, &thread, &self.staging.entries(target), &mut run.throttle).await?;
             match mode {
-                WriteMode::InBatches => self.write_in_batches(&name, &thread, &mut run).await?,
+                WriteMode::InBatches => self.write_in_batches(number, &thread, &mut run).await?,
                 WriteMode::OneByOne => {
-                    let opened_at = self.write_one_by_one(&name, &mut run).await?;
+                    let opened_at = self.write_one_by_one(number, &mut run).await?;
                     end_import(self.store, &thread, opened_at).await?;
                 }
-                WriteMode::Unsettled => return Err(WriteError::Unsettled(name)),
+                WriteMode::Unsettled => return Err(WriteError::Unsettled(target.name.clone())),
             }
         }
         Ok(run.throttle.units)
@@ -140,14 +135,15 @@ impl Importer<'_> {
     /// The first thread that an import with another plan has not finished: of another file, with other options, or before a
     /// comment was deleted.
     async fn unsettled(&self) -> Result<Option<String>, WriteError> {
-        for targets in self.staging.targets()?.chunks(BATCH) {
-            let threads: Vec<ThreadId> = targets.iter().map(|target| target.thread.clone()).collect();
+        for some in self.staging.targets().chunks(BATCH) {
+            let targets = some.iter().map(|number| &self.staging.threads.all[*number]);
+            let threads: Vec<ThreadId> = targets.clone().map(|target| target.thread.clone()).collect();
             let unfinished = self.unfinished(&threads).await?;
-            for Target { name, thread, .. } in targets {
-                if let Some(Unfinished::InBatches(plan)) = unfinished.get(thread)
-                    && *plan != self.plan(name)?
+            for target in targets {
+                if let Some(Unfinished::InBatches(plan)) = unfinished.get(&target.thread)
+                    && *plan != self.plan(target)
                 {
-                    return Ok(Some(name.clone()));
+                    return Ok(Some(target.name.clone()));
                 }
             }
         }
@@ -159,10 +155,8 @@ impl Importer<'_> {
     }
 
     /// A hash of what the comments of a thread, and its counts, follow from.
-    pub(super) fn plan(&self, target: &str) -> Result<String, WriteError> {
-        let mut hash = format!("{} {}", self.prefix, self.embedded);
-        self.staging.each_place(target, self.users, |place| hash = sha256_hex(&(mem::take(&mut hash) + &place)))?;
-        Ok(hash)
+    pub(super) fn plan(&self, target: &Target) -> String {
+        self.staging.hash_of_places(target, self.users, format!("{} {}", self.prefix, self.embedded))
     }
 
     /// Puts in order what imports that ended early have left in the table.
@@ -187,35 +181,30 @@ impl Importer<'_> {
     }
 
     /// Deepest comments first. Those that an import which ended early has written count, and are not written again.
-    async fn write_in_batches(&self, target: &str, thread: &ThreadId, run: &mut Run<'_>) -> Result<(), WriteError> {
+    async fn write_in_batches(&self, target: usize, thread: &ThreadId, run: &mut Run<'_>) -> Result<(), WriteError> {
         let mut totals = ThreadTotals::default();
-        let mut page = self.staging.first_page(Direction::RepliesFirst);
-        loop {
-            let placed = self.page(target, &mut page, run).await?;
-            if placed.is_empty() {
-                break;
-            }
-            let mut batch = Vec::with_capacity(placed.len());
-            for placed in placed {
-                let imported = add(&mut totals, self.imported(&placed)?, &placed);
+        for batch in self.staging.batches(&self.staging.threads.all[target]).into_iter().rev() {
+            let mut new = Vec::with_capacity(batch.len());
+            for placed in self.placed(&batch, run).await? {
+                let imported = add(&mut totals, self.imported(&placed), &placed);
                 if !placed.is_there {
-                    batch.push(imported);
+                    new.push(imported);
                 }
             }
-            let (written, cost) = measure(import_batch(self.store, &batch, self.clock.now())).await;
+            let (written, cost) = measure(import_batch(self.store, &new, self.clock.now())).await;
             written?;
-            run.written(batch.len() as u64);
+            run.written(new.len() as u64);
             run.throttle.spend(cost.write_units).await;
         }
         Ok(finish_import(self.store, thread, &totals).await?)
     }
 
-    /// The next comments of a thread. Those that are new have the present names of their users, but for those of an export,
-    /// which stay as they were. Those that everyone sees count as approved for their writers.
-    async fn page(&self, target: &str, page: &mut Page, run: &mut Run<'_>) -> Result<Vec<Placed>, WriteError> {
-        let mut all = self.staging.page(target, page, self.users)?;
-        let is_named_here = |placed: &Placed| !placed.is_there && placed.staged.kept.is_none();
-        let users: BTreeSet<UserId> = all.iter().filter_map(|placed| placed.staged.writer.user).collect();
+    /// Those of these comments that stay. Those that are new have the present names of their users, but for those of an
+    /// export, which stay as they were. Those that everyone sees count as approved for their writers.
+    async fn placed(&self, batch: &[usize], run: &mut Run<'_>) -> Result<Vec<Placed>, WriteError> {
+        let mut all: Vec<Placed> = batch.iter().filter_map(|index| self.staging.placed(*index, self.users)).collect();
+        let is_named_here = |placed: &Placed| !placed.is_there && !placed.is_kept();
+        let users: BTreeSet<UserId> = all.iter().filter_map(|placed| placed.writer.user).collect();
         let profiles = profiles(self.store, users).await?;
         let mut earning: BTreeMap<UserId, BTreeSet<u64>> = BTreeMap::new();
         for placed in all.iter().filter(|placed| !placed.is_there) {
@@ -230,9 +219,9 @@ impl Importer<'_> {
             noted?;
             run.throttle.spend(cost.write_units).await;
         }
-        for Placed { staged, .. } in all.iter_mut().filter(|placed| is_named_here(placed)) {
-            if let Some(profile) = staged.writer.user.and_then(|user| profiles.get(&user)) {
-                staged.writer.take_profile(profile);
+        for placed in all.iter_mut().filter(|placed| is_named_here(placed)) {
+            if let Some(profile) = placed.writer.user.and_then(|user| profiles.get(&user)) {
+                placed.writer.take_profile(profile);
             }
         }
         Ok(all)
@@ -240,28 +229,25 @@ impl Importer<'_> {
 
     /// Parents first, because each reply changes its parent. Returns when the first comment was written that everyone sees in the
     /// thread.
-    async fn write_one_by_one(&self, target: &str, run: &mut Run<'_>) -> Result<Option<Timestamp>, WriteError> {
-        let mut page = self.staging.first_page(Direction::ParentsFirst);
+    async fn write_one_by_one(&mut self, target: usize, run: &mut Run<'_>) -> Result<Option<Timestamp>, WriteError> {
         let mut opened_at = None;
-        loop {
-            let placed = self.page(target, &mut page, run).await?;
-            if placed.is_empty() {
-                return Ok(opened_at);
-            }
+        for batch in self.staging.batches(&self.staging.threads.all[target]) {
+            let placed = self.placed(&batch, run).await?;
             let comments = placed.iter().map(|placed| self.comment(placed));
             opened_at = comments.filter_map(|comment| opens(&comment)).chain(opened_at).min();
             for placed in placed.into_iter().filter(|placed| !placed.is_there) {
                 self.write_one(placed, run).await?;
             }
         }
+        Ok(opened_at)
     }
 
-    async fn write_one(&self, mut placed: Placed, run: &mut Run<'_>) -> Result<(), WriteError> {
+    async fn write_one(&mut self, mut placed: Placed, run: &mut Run<'_>) -> Result<(), WriteError> {
         loop {
-            let (attached, provenance) = (self.attached(&placed)?, placed.staged.provenance());
+            let attached = self.attached(&placed);
             let comment = attached.counted_in(self.comment(&placed));
             let (written, cost) =
-                measure(import_one(self.store, &comment, &attached, &provenance, self.clock.now())).await;
+                measure(import_one(self.store, &comment, &attached, &placed.provenance, self.clock.now())).await;
             run.throttle.spend(cost.write_units).await;
             match written? {
                 ImportedOne::Done => {
@@ -272,13 +258,12 @@ impl Importer<'_> {
                     return Ok(());
                 }
                 ImportedOne::ParentGone => {
-                    return Ok(self.staging.skip_deleted(placed.staged.seq)?);
+                    self.staging.skip_deleted(placed.index);
+                    return Ok(());
                 }
                 // Another comment was given the id since it was found free.
-                ImportedOne::Taken if placed.staged.kept.is_some() => {
-                    return Ok(self.staging.refuse_taken(placed.staged.seq)?);
-                }
-                ImportedOne::Taken => match self.staging.relocate(self.store, self.prefix, placed.staged.seq).await? {
+                ImportedOne::Taken if placed.is_kept() => return Err(WriteError::Taken(placed.id)),
+                ImportedOne::Taken => match self.staging.relocate(self.store, self.prefix, placed.index).await? {
                     Some(id) => placed.id = id,
                     None => return Ok(()),
                 },
@@ -287,43 +272,42 @@ impl Importer<'_> {
     }
 
     /// The items in the partition of an exported comment; none for a placeholder.
-    fn attached(&self, placed: &Placed) -> rusqlite::Result<Attached> {
-        if placed.staged.kept.is_some() && !placed.staged.is_placeholder {
-            let mut attached = self.staging.attached(placed.id)?;
+    fn attached(&self, placed: &Placed) -> Attached {
+        if placed.is_kept() && !placed.is_placeholder {
+            let mut attached = self.staging.attached(placed.id);
             attached.reports = attached.reports.into_iter().map(|report| self.store.kept_report(report)).collect();
-            Ok(attached)
+            attached
         } else {
-            Ok(Attached::default())
+            Attached::default()
         }
     }
 
     /// The comment without replies.
     fn comment(&self, placed: &Placed) -> Comment {
-        let Staged { writer, .. } = &placed.staged;
-        let staged = &placed.staged;
+        let Placed { writer, record, .. } = placed;
         let comment = Comment {
             id: placed.id,
             ancestors: placed.ancestors.clone(),
-            source: Some(staged.source(placed.id, self.prefix)),
-            is_placeholder: staged.is_placeholder,
-            ..Comment::blank(staged.thread.clone())
+            source: Some(placed.source(self.prefix)),
+            is_placeholder: placed.is_placeholder,
+            ..Comment::blank(placed.thread.clone())
         };
-        if staged.is_placeholder {
+        if placed.is_placeholder {
             return comment;
         }
-        self.store.kept_comment(staged.restored(Comment {
+        self.store.kept_comment(placed.restored(Comment {
             user: writer.user,
             name: writer.name.clone(),
             avatar: writer.avatar.clone(),
             address: writer.address.clone(),
             by_moderator: writer.moderator,
-            body: staged.body.clone(),
-            likes: staged.likes + staged.voters,
-            imported_likes: staged.likes,
-            edited_at: staged.edited_at.map(timestamp),
-            state: match staged.state {
-                record::RecordState::Pending => State::Pending,
-                record::RecordState::Rejected => State::Rejected,
+            body: record.body.clone(),
+            likes: record.likes + placed.voters,
+            imported_likes: record.likes,
+            edited_at: record.edited_at.map(timestamp),
+            state: match placed.state {
+                RecordState::Pending => State::Pending,
+                RecordState::Rejected => State::Rejected,
                 _ => State::Approved,
             },
             ..comment
@@ -331,10 +315,10 @@ impl Importer<'_> {
     }
 
     /// The comment with its replies. The oldest ones are inline.
-    pub(super) fn imported(&self, placed: &Placed) -> Result<Imported, WriteError> {
-        let attached = self.attached(placed)?;
+    pub(super) fn imported(&self, placed: &Placed) -> Imported {
+        let attached = self.attached(placed);
         let mut comment = attached.counted_in(self.comment(placed));
-        let replies = self.staging.replies(placed.staged.seq)?;
+        let replies = self.staging.replies(placed.index);
         comment.replies = replies.len() as u64;
         if comment.is_top_level() {
             comment.fingerprint = fingerprint(replies.iter().copied());
@@ -343,12 +327,12 @@ impl Importer<'_> {
             comment.inline = replies.iter().take(self.embedded).map(|reply| reply.0).collect();
         }
         comment.has_separate = replies.len() > comment.inline.len();
-        comment.deletion_guard = u64::from(self.staging.has_hidden_replies(placed.staged.seq)?);
+        comment.deletion_guard = u64::from(self.staging.has_hidden_replies(placed.index));
         let is_inline = comment.ancestors.len() == 1
             && placed.parent_is_approved
             && placed.rank.is_some_and(|rank| rank <= self.embedded);
-        let (counts, provenance) = (placed.is_shown && comment.may_count(), placed.staged.provenance());
-        Ok(Imported { comment, attached, provenance, is_inline, counts })
+        let (counts, provenance) = (placed.is_shown && comment.may_count(), placed.provenance.clone());
+        Imported { comment, attached, provenance, is_inline, counts }
     }
 }
 
@@ -361,7 +345,7 @@ pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, placed: &Pl
     } else if comment.is_top_level() {
         totals.parents += 1;
         totals.opened_at = opens(comment).into_iter().chain(totals.opened_at).min();
-        totals.pin = totals.pin.or_else(|| pin(placed, comment));
+        totals.pin = totals.pin.into_iter().chain(pin(placed, comment)).min_by_key(|pin| pin.comment);
     }
     imported
 }
@@ -373,8 +357,8 @@ fn opens(comment: &Comment) -> Option<Timestamp> {
 
 /// The pin of a comment that is pinned in the source.
 fn pin(placed: &Placed, comment: &Comment) -> Option<Pin> {
-    let at = placed.staged.pinned_at().unwrap_or_else(|| comment.id.created_at());
-    let is_pinned = placed.staged.pinned && comment.is_top_level() && comment.may_count();
+    let at = placed.pinned_at().unwrap_or_else(|| comment.id.created_at());
+    let is_pinned = placed.record.pinned && comment.is_top_level() && comment.may_count();
     is_pinned.then_some(Pin { comment: comment.id, at })
 }
 

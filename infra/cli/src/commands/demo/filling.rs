@@ -68,10 +68,10 @@ impl Filling {
         let forgotten =
             forgotten(store, PersonHashes::new(&config.visitor_salt)).await.map_err(|fault| fault.chain())?;
         let forgotten = Some(forgotten.ok_or("people were erased from this table under another SVC_VISITOR_SALT")?);
-        let staging = Import { forgotten, ..Import::new(format, vec![file]) }.read(folder.path(), |_| ())?;
+        let mut staging = Import { forgotten, ..Import::new(format, vec![file]) }.read(folder.path(), |_| ())?;
         let prefix = staging.prefix(format);
-        let importer = Importer {
-            staging: &staging,
+        let mut importer = Importer {
+            staging: &mut staging,
             store,
             users: &users,
             prefix: &prefix,

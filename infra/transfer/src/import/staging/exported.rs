@@ -1,10 +1,10 @@
-//! What only an export of a table holds: comments that keep their ids, likes by voter, reports, users with their bans,
-//! tombstones.
+//! What only an export of a table holds: likes by voter, reports, users with their bans, tombstones, and attributes of
+//! comments.
 
-use rusqlite::params;
+use std::collections::{BTreeMap, BTreeSet};
+
 use shared::domain::comment::{Comment, HeldFor, State};
-use shared::domain::ids::{CommentId, Provenance, SourceId, UserId, Visitor};
-use shared::domain::markdown as rendering;
+use shared::domain::ids::{CommentId, SourceId, UserId, Visitor};
 use shared::domain::report::{Report, Resolution};
 use shared::domain::time::Timestamp;
 use shared::domain::trust::Trust;
@@ -12,37 +12,20 @@ use shared::domain::user::{Ban, User};
 use shared::error::Fault;
 use shared::store::Store;
 
-use super::{MAX_BODY, Staged, Staging, json, refusal};
+use super::{Fate, Placed, Staging, Target};
 use crate::import::author::{kept_avatar, kept_name};
-use crate::import::record::{self, Record, RecordState, own_source};
+use crate::import::record::{self, Record, own_source};
 use crate::import::time::timestamp;
 use crate::store::export::{GuestCount, StoredItem, scan_page};
 use crate::store::import::Attached;
 use crate::store::restore::{Entry, VisitorEntries, began_native};
 use crate::store::sources::SourceRow;
 
-pub(super) const EXPORT_SCHEMA: &str = "
-    CREATE TABLE account (id INTEGER PRIMARY KEY, record TEXT NOT NULL);
-    CREATE TABLE tombstone (source TEXT PRIMARY KEY, record TEXT NOT NULL) WITHOUT ROWID;
-    -- the sources of comments that keep their ids
-    CREATE TABLE kept_source (source TEXT PRIMARY KEY, id INTEGER NOT NULL) WITHOUT ROWID;
-    CREATE TABLE vote (comment INTEGER, visitor TEXT, PRIMARY KEY (comment, visitor)) WITHOUT ROWID;
-    CREATE TABLE report (comment INTEGER, id INTEGER, visitor TEXT NOT NULL, record TEXT NOT NULL,
-        PRIMARY KEY (comment, id)) WITHOUT ROWID;
-    CREATE TABLE bound (comment INTEGER, network TEXT, count INTEGER NOT NULL, PRIMARY KEY (comment, network)) WITHOUT ROWID;
-    CREATE INDEX thread_by_target ON thread (target);
-    -- likes and reports of new comments by thread and visitor; `top` is the parent, or the comment itself
-    CREATE TABLE entry (target TEXT, visitor TEXT, comment INTEGER, is_report INTEGER, top INTEGER NOT NULL,
-        PRIMARY KEY (target, visitor, comment, is_report)) WITHOUT ROWID;
-";
-
 /// A table that takes no native file.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     #[error("{}", .0.chain())]
     Table(#[from] Fault),
-    #[error("the temporary file: {0}")]
-    Staging(#[from] rusqlite::Error),
     #[error(
         "the table has other comments; a native file goes into an empty table, or finishes an import of the same file that \
          was interrupted"
@@ -50,8 +33,37 @@ pub enum TableError {
     Occupied,
 }
 
-/// Rows at once.
-const BATCH: usize = 100;
+/// The records beside comments.
+#[derive(Debug, Default)]
+pub(super) struct Export {
+    pub(super) accounts: BTreeMap<u64, record::User>,
+    pub(super) likes: BTreeMap<u64, BTreeSet<Visitor>>,
+    /// By comment and id.
+    pub(super) reports: BTreeMap<u64, BTreeMap<u64, record::Report>>,
+    /// By comment and network.
+    bounds: BTreeMap<u64, BTreeMap<String, i64>>,
+    tombstones: BTreeMap<String, record::Tombstone>,
+}
+
+impl Export {
+    /// The first of duplicates counts.
+    pub(super) fn add(&mut self, record: Record) {
+        match record {
+            Record::User(user) => _ = self.accounts.entry(user.user_id.unwrap_or_default()).or_insert(user),
+            Record::Like(like) => _ = self.likes.entry(like.comment).or_default().insert(Visitor(like.visitor)),
+            Record::Report(report) => {
+                self.reports.entry(report.comment).or_default().entry(report.id).or_insert(report);
+            }
+            Record::GuestBound(bound) => {
+                self.bounds.entry(bound.comment).or_default().entry(bound.network).or_insert(bound.count);
+            }
+            Record::Tombstone(tombstone) => {
+                self.tombstones.entry(tombstone.source.clone()).or_insert(tombstone);
+            }
+            Record::Head(_) | Record::Thread(_) | Record::Comment(_) | Record::Part(_) | Record::Missing(_) => {}
+        }
+    }
+}
 
 impl Staging {
     /// Fails when a native file was read and the table has comments that are not in it, unless an import of that file began
@@ -64,13 +76,12 @@ impl Staging {
         let mut start = None;
         loop {
             let (items, next) = scan_page(store, start).await?;
-            for item in items {
-                if let StoredItem::Comment(comment) = item
-                    && !comment.is_placeholder
-                    && !self.has_located(comment.id)?
-                {
-                    return Err(TableError::Occupied);
-                }
+            let is_other = |item: &StoredItem| match item {
+                StoredItem::Comment(comment) => !comment.is_placeholder && !self.located.contains_key(&comment.id),
+                _ => false,
+            };
+            if items.iter().any(is_other) {
+                return Err(TableError::Occupied);
             }
             start = Some(match next {
                 Some(next) => next,
@@ -79,182 +90,91 @@ impl Staging {
         }
     }
 
-    fn has_located(&self, id: CommentId) -> rusqlite::Result<bool> {
-        let query = "SELECT EXISTS (SELECT 1 FROM comment WHERE slot = ?)";
-        self.database.prepare_cached(query)?.query_row([id.0], |row| row.get(0))
-    }
-
-    /// Adds a record of an export. The first of duplicates counts.
-    pub(super) fn add_exported(&mut self, record: Record) -> rusqlite::Result<()> {
-        let insert = |insert: &str, values: &[&dyn rusqlite::ToSql]| {
-            self.database.prepare_cached(insert)?.execute(values).map(drop)
-        };
-        match record {
-            Record::Comment(comment) => self.add_kept(*comment),
-            Record::User(user) => {
-                insert("INSERT OR IGNORE INTO account VALUES (?, ?)", params![user.user_id, json(&user)])
-            }
-            Record::Like(like) => {
-                insert("INSERT OR IGNORE INTO vote VALUES (?, ?)", params![like.comment, like.visitor])
-            }
-            Record::Report(report) => insert(
-                "INSERT OR IGNORE INTO report VALUES (?, ?, ?, ?)",
-                params![report.comment, report.id, report.visitor, json(&report)],
-            ),
-            Record::GuestBound(bound) => insert(
-                "INSERT OR IGNORE INTO bound VALUES (?, ?, ?)",
-                params![bound.comment, bound.network, bound.count],
-            ),
-            Record::Tombstone(tombstone) => {
-                insert("INSERT OR IGNORE INTO tombstone VALUES (?, ?)", params![tombstone.source, json(&tombstone)])
-            }
-            Record::Head(_) | Record::Thread(_) | Record::Part(_) | Record::Missing(_) => Ok(()),
-        }
-    }
-
-    /// A comment that keeps its id. A deleted one is a placeholder.
-    fn add_kept(&mut self, mut comment: record::Comment) -> rusqlite::Result<()> {
-        let id = comment.id.unwrap_or_default();
-        let text = id.to_string();
-        let created = text.parse::<CommentId>().ok().map(|id| id.created_at().seconds());
-        let is_placeholder = comment.state == RecordState::Deleted;
-        let state = if is_placeholder { RecordState::Approved } else { comment.state };
-        let body = std::mem::take(&mut comment.body);
-        let refusal = refusal(&comment);
-        let kept = if is_placeholder || refusal.is_some() { "" } else { &body[..body.floor_char_boundary(MAX_BODY)] };
-        let is_cut = !is_placeholder && (kept.len() < body.len() || !rendering::is_shown_whole(kept));
-        let insert =
-            "INSERT INTO comment (file, source_id, has_id, thread, parent_id, created, state, likes, pinned, author,
-                body, refusal, cut, placeholder, id, kept)
-            VALUES (?, ?, 1, ?, ?, ?, ?, ?, ?, '{}', ?, ?, ?, ?, ?, ?)";
-        self.database.prepare_cached(insert)?.execute(params![
-            self.file,
-            if comment.source_id.is_empty() { &text } else { &comment.source_id },
-            comment.thread,
-            comment.parent,
-            created,
-            state,
-            i64::try_from(comment.likes).unwrap_or(i64::MAX),
-            comment.pinned,
-            kept,
-            refusal,
-            is_cut,
-            is_placeholder,
-            i64::try_from(id).unwrap_or(i64::MAX),
-            json(&comment),
-        ])?;
-        self.comments += 1;
-        Ok(())
-    }
-
     /// The reports of a comment, and its counts of guests.
-    pub(in crate::import) fn attached(&self, comment: CommentId) -> rusqlite::Result<Attached> {
-        let mut reports = self.database.prepare_cached("SELECT record FROM report WHERE comment = ? ORDER BY id")?;
-        let reports = reports.query_map([comment.0], |row| {
-            let record: String = row.get(0)?;
-            serde_json::from_str(&record).map(report).map_err(|_| rusqlite::Error::InvalidQuery)
-        })?;
-        let mut bounds = self.database.prepare_cached("SELECT network, count FROM bound WHERE comment = ?")?;
-        let bounds = bounds
-            .query_map([comment.0], |row| Ok(GuestCount { comment, network: row.get(0)?, count: row.get(1)? }))?;
-        Ok(Attached { reports: reports.collect::<Result<_, _>>()?, bounds: bounds.collect::<Result<_, _>>()? })
+    pub(in crate::import) fn attached(&self, comment: CommentId) -> Attached {
+        let reports = self.export.reports.get(&comment.0).into_iter().flat_map(BTreeMap::values);
+        let bounds = self.export.bounds.get(&comment.0).into_iter().flatten();
+        let bound = |(network, count): (&String, &i64)| GuestCount { comment, network: network.clone(), count: *count };
+        Attached { reports: reports.cloned().map(report).collect(), bounds: bounds.map(bound).collect() }
     }
 
-    /// Those who like or reported a comment of an export.
-    pub(super) fn said_of(&self, comment: CommentId) -> rusqlite::Result<Vec<String>> {
-        let mut statement = self.database.prepare_cached(
-            "SELECT 'likes ' || visitor FROM vote WHERE comment = ?1
-             UNION ALL SELECT id || ' by ' || visitor FROM report WHERE comment = ?1 ORDER BY 1",
-        )?;
-        statement.query_map([comment.0], |row| row.get(0))?.collect()
+    pub(super) fn likes(&self, comment: CommentId) -> impl Iterator<Item = &Visitor> {
+        self.export.likes.get(&comment.0).into_iter().flatten()
     }
 
-    /// The next users, in order of their ids.
-    pub(in crate::import) fn accounts_after(&self, last: Option<UserId>) -> rusqlite::Result<Vec<User>> {
-        let query = "SELECT record FROM account WHERE id > ? ORDER BY id LIMIT ?";
-        let mut statement = self.database.prepare_cached(query)?;
-        let users = statement.query_map(params![last.map_or(0, |last| last.0), BATCH], |row| {
-            let record: String = row.get(0)?;
-            serde_json::from_str(&record).map(user).map_err(|_| rusqlite::Error::InvalidQuery)
-        })?;
-        users.collect()
+    /// Those who reported a comment of an export. A reporter who was forgotten has a name that begins with a hyphen.
+    pub(super) fn reporters(&self, comment: CommentId) -> impl Iterator<Item = (u64, &String)> {
+        let reports = self.export.reports.get(&comment.0).into_iter().flat_map(BTreeMap::values);
+        reports.map(|report| (report.id, &report.visitor))
     }
 
-    /// The next tombstones, in order of their sources.
-    pub(in crate::import) fn tombstones_after(&self, last: &str) -> rusqlite::Result<Vec<(SourceId, SourceRow)>> {
-        let query = "SELECT source, record FROM tombstone WHERE source > ? ORDER BY source LIMIT ?";
-        let mut statement = self.database.prepare_cached(query)?;
-        let tombstone = |row: &rusqlite::Row<'_>| {
-            let record: record::Tombstone =
-                serde_json::from_str(&row.get::<_, String>(1)?).map_err(|_| rusqlite::Error::InvalidQuery)?;
-            Ok((SourceId(row.get(0)?), SourceRow::new(CommentId(record.id), true, record.provenance)))
-        };
-        statement.query_map(params![last, BATCH], tombstone)?.collect()
+    /// Users, in order of their ids.
+    pub(in crate::import) fn accounts(&self) -> Vec<User> {
+        self.export.accounts.values().cloned().map(user).collect()
     }
 
-    /// Threads without comments about which the source says something: their names, and the records.
-    pub(in crate::import) fn threads_after(&self, last: &str) -> rusqlite::Result<Vec<(String, record::Thread)>> {
-        let mut statement = self.database.prepare_cached(
-            "SELECT target, record FROM thread WHERE target > ? AND record IS NOT NULL AND NOT deleted
-                AND NOT EXISTS (SELECT 1 FROM comment WHERE comment.target = thread.target)
-             ORDER BY target LIMIT ?",
-        )?;
-        let thread = |row: &rusqlite::Row<'_>| {
-            let record: String = row.get(1)?;
-            Ok((row.get(0)?, serde_json::from_str(&record).unwrap_or_default()))
-        };
-        statement.query_map(params![last, BATCH], thread)?.collect()
+    /// Tombstones, in order of their sources.
+    pub(in crate::import) fn tombstones(&self) -> Vec<(SourceId, SourceRow)> {
+        let row = |record: &record::Tombstone| SourceRow::new(CommentId(record.id), true, record.provenance.clone());
+        let all = self.export.tombstones.values();
+        all.map(|tombstone| (SourceId(tombstone.source.clone()), row(tombstone))).collect()
     }
 
-    /// What the next visitors like and reported in a thread, in order of the visitors.
-    pub(in crate::import) fn entries_after(
-        &self,
-        target: &str,
-        last: &Visitor,
-    ) -> rusqlite::Result<Vec<VisitorEntries>> {
-        let mut statement = self.database.prepare_cached(
-            "SELECT visitor, comment, top, is_report FROM entry WHERE target = ?1 AND visitor > ?2 AND visitor <= (
-                SELECT max(visitor) FROM (
-                    SELECT DISTINCT visitor FROM entry WHERE target = ?1 AND visitor > ?2 ORDER BY visitor LIMIT ?3))
-             ORDER BY visitor, comment, is_report",
-        )?;
-        let mut rows = statement.query(params![target, last.0, BATCH])?;
-        let mut all: Vec<VisitorEntries> = Vec::new();
-        while let Some(row) = rows.next()? {
-            let visitor = Visitor(row.get(0)?);
-            let entry =
-                Entry { comment: CommentId(row.get(1)?), group: CommentId(row.get(2)?), is_report: row.get(3)? };
-            match all.last_mut().filter(|last| last.visitor == visitor) {
-                Some(last) => last.entries.push(entry),
-                None => all.push(VisitorEntries { visitor, entries: vec![entry] }),
+    /// Threads without comments about which the source says something.
+    pub(in crate::import) fn silent_threads(&self) -> impl Iterator<Item = &Target> {
+        let with_comments: BTreeSet<usize> = self.places.iter().filter_map(|place| place.thread).collect();
+        let all = self.threads.all.iter().enumerate();
+        all.filter(move |(number, _)| !with_comments.contains(number)).map(|(_, target)| target)
+    }
+
+    /// What visitors like and reported of the new comments of a thread, in order of the visitors.
+    pub(in crate::import) fn entries(&self, target: &Target) -> Vec<VisitorEntries> {
+        let mut all: BTreeMap<&str, Vec<Entry>> = BTreeMap::new();
+        for index in target.comments.iter().copied() {
+            let (place, decision) = (&self.places[index], &self.decisions[index]);
+            let is_exported = self.comments[index].record.id.is_some() && decision.placeholder.is_none();
+            let Some(comment) = place.id.filter(|_| place.fate == Fate::New && is_exported) else { continue };
+            let group = decision.parent.and_then(|parent| self.places[parent].id).unwrap_or(comment);
+            let likes = self.likes(comment).map(|visitor| (visitor.0.as_str(), false));
+            let reports = self.reporters(comment).map(|(_, visitor)| (visitor.as_str(), true));
+            let said: BTreeSet<_> = likes.chain(reports).filter(|(visitor, _)| !visitor.starts_with('-')).collect();
+            for (visitor, is_report) in said {
+                all.entry(visitor).or_default().push(Entry { comment, group, is_report });
             }
         }
-        Ok(all)
+        let of_visitor = |(visitor, mut entries): (&str, Vec<Entry>)| {
+            entries.sort_unstable_by_key(|entry| (entry.comment, entry.is_report));
+            VisitorEntries { visitor: Visitor(visitor.to_owned()), entries }
+        };
+        all.into_iter().map(of_visitor).collect()
     }
 }
 
-impl Staged {
+impl Placed {
     /// Where the comment comes from. `prefix` is the name of the source's system.
-    pub(in crate::import) fn source(&self, id: CommentId, prefix: &str) -> SourceId {
-        match &self.kept {
-            Some(kept) => kept.source.clone().map_or_else(|| own_source(id), SourceId),
-            None => SourceId(format!("{prefix}:{}", self.tag)),
+    pub(in crate::import) fn source(&self, prefix: &str) -> SourceId {
+        match &self.record {
+            kept if self.is_kept() => kept.source.clone().map_or_else(|| own_source(self.id), SourceId),
+            _ => SourceId(format!("{prefix}:{}", self.tag)),
         }
     }
 
-    /// What distinguishes the comment from one of another site.
-    pub(in crate::import) fn provenance(&self) -> Provenance {
-        self.kept.as_ref().map_or_else(|| self.provenance.clone(), |kept| kept.provenance.clone())
+    /// Whether it is of an export.
+    pub(in crate::import) fn is_kept(&self) -> bool {
+        self.record.id.is_some()
     }
 
     /// When the comment was pinned.
     pub(in crate::import) fn pinned_at(&self) -> Option<Timestamp> {
-        self.kept.as_ref()?.pinned_at.map(timestamp)
+        self.record.pinned_at.filter(|_| self.is_kept()).map(timestamp)
     }
 
     /// The comment with the extra attributes of an export.
     pub(in crate::import) fn restored(&self, comment: Comment) -> Comment {
-        let Some(kept) = &self.kept else { return comment };
+        if !self.is_kept() {
+            return comment;
+        }
+        let kept = &self.record;
         let resolution =
             |known: &record::Resolution| Resolution { until: timestamp(known.until), status: known.status };
         Comment {
@@ -262,7 +182,6 @@ impl Staged {
             resolutions: kept.resolutions.iter().map(resolution).collect(),
             guest: kept.author.visitor.clone().map(Visitor).filter(|_| comment.user.is_none()),
             mentions: kept.mentions.clone(),
-            edited_at: kept.edited_at.map(timestamp),
             in_review: comment.is_approved() && kept.held_for == Some(HeldFor::Edit),
             suspicious: comment.state == State::Pending && kept.held_for == Some(HeldFor::Spam),
             subscribed: kept.subscribed,

@@ -1,39 +1,30 @@
-//! The fate of a comment, and why. In the staging file each value is its name.
+//! The fate of a comment, and why.
 
-use rusqlite::ToSql;
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSqlOutput, ValueRef};
-
-use crate::import::record::RecordState;
-
-/// The fate of a comment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fate {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::import) enum Fate {
+    #[default]
     New,
-    /// Deleted or skipped, but with replies that stay.
-    Placeholder,
     AlreadyThere,
-    Skipped,
-    Refused,
+    Skipped(Reason),
+    Refused(Reason),
 }
 
 impl Fate {
-    const ALL: [Self; 5] = [Self::New, Self::Placeholder, Self::AlreadyThere, Self::Skipped, Self::Refused];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Placeholder => "placeholder",
-            Self::AlreadyThere => "there",
-            Self::Skipped => "skipped",
-            Self::Refused => "refused",
-        }
+    /// Whether the comment is in the table after the import.
+    pub(in crate::import) fn stays(self) -> bool {
+        matches!(self, Self::New | Self::AlreadyThere)
     }
 }
 
-/// Why a comment is skipped or refused, by a decision in Rust. Reports show the name. `resolve` decides for other reasons in SQL.
+/// Why a comment is skipped or refused. Reports show the name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::import) enum Reason {
     Deleted,
+    Spam,
+    Trash,
+    Pingback,
+    /// Not a comment of a reader.
+    Type,
     /// The page has no thread.
     Thread,
     /// The page is on another host.
@@ -41,6 +32,8 @@ pub(in crate::import) enum Reason {
     Size,
     Likes,
     Time,
+    /// The body shows nothing.
+    Empty,
     /// Another site has the id.
     Site,
     /// Another comment has the id.
@@ -48,66 +41,41 @@ pub(in crate::import) enum Reason {
 }
 
 impl Reason {
-    fn name(self) -> &'static str {
+    pub(in crate::import) fn name(self) -> &'static str {
         match self {
             Self::Deleted => "deleted",
+            Self::Spam => "spam",
+            Self::Trash => "trash",
+            Self::Pingback => "pingback",
+            Self::Type => "type",
             Self::Thread => "thread",
             Self::Host => "host",
             Self::Size => "size",
             Self::Likes => "likes",
             Self::Time => "time",
+            Self::Empty => "empty",
             Self::Site => "site",
             Self::Taken => "taken",
         }
     }
 }
 
-impl RecordState {
-    const ALL: [Self; 8] = [
-        Self::Approved,
-        Self::Pending,
-        Self::Rejected,
-        Self::Deleted,
-        Self::Spam,
-        Self::Trash,
-        Self::Pingback,
-        Self::Other,
-    ];
+/// Why a comment is below another parent than in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Move {
+    /// The parent is missing.
+    Parent,
+    /// The parent is in another thread.
+    Thread,
+    Depth,
+}
 
-    fn name(self) -> &'static str {
+impl Move {
+    pub(super) fn name(self) -> &'static str {
         match self {
-            Self::Approved => "approved",
-            Self::Pending => "pending",
-            Self::Rejected => "rejected",
-            Self::Deleted => "deleted",
-            Self::Spam => "spam",
-            Self::Trash => "trash",
-            Self::Pingback => "pingback",
-            Self::Other => "other",
+            Self::Parent => "parent",
+            Self::Thread => "thread",
+            Self::Depth => "depth",
         }
     }
 }
-
-macro_rules! written_by_name {
-    ($($value:ty)*) => {$(
-        impl ToSql for $value {
-            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
-                Ok(self.name().into())
-            }
-        }
-    )*};
-}
-
-macro_rules! read_by_name {
-    ($($value:ty)*) => {$(
-        impl FromSql for $value {
-            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                let name = value.as_str()?;
-                Self::ALL.into_iter().find(|value| value.name() == name).ok_or(FromSqlError::InvalidType)
-            }
-        }
-    )*};
-}
-
-written_by_name!(Fate Reason RecordState);
-read_by_name!(Fate RecordState);

@@ -3,228 +3,321 @@
 //! The order matters: a page is known before the comments of one page are joined, a refused comment is not a parent, and
 //! which skipped comments become placeholders shows only when every comment has its final parent.
 
-use rusqlite::{OptionalExtension, params};
-use shared::domain::comment::MAX_DEPTH;
+use std::collections::{HashMap, HashSet};
+use std::iter;
 
-use super::{Reason, Staging, name_of};
-use crate::import::record::Thread;
-use crate::import::thread_key::{Target, ThreadKeys};
+use shared::domain::comment::MAX_DEPTH;
+use shared::domain::ids::UserId;
+use shared::domain::thread::{imported_address, imported_title};
+
+use super::fate::Move;
+use super::{Fate, Reason, Staged, Staging};
+use crate::import::record::RecordState;
+use crate::import::thread_key::{self, ThreadKeys};
+
+/// What becomes of a comment, as far as the source decides it.
+#[derive(Debug, Default)]
+pub(in crate::import) struct Decision {
+    /// The number of its thread. `None` if it is refused for its page.
+    pub(in crate::import) thread: Option<usize>,
+    pub(in crate::import) fate: Fate,
+    /// Why only a placeholder of it is imported.
+    pub(in crate::import) placeholder: Option<Reason>,
+    pub(in crate::import) parent: Option<usize>,
+    /// In no order.
+    pub(in crate::import) replies: Vec<usize>,
+    pub(in crate::import) level: usize,
+    pub(super) moved: Option<Move>,
+    /// The id in the source; unique.
+    pub(in crate::import) tag: String,
+}
+
+/// The threads in which an id of the source was seen.
+struct Spread {
+    first: Option<usize>,
+    is_several: bool,
+}
+
+impl Spread {
+    fn note<'a>(all: &mut HashMap<&'a str, Self>, id: &'a str, thread: Option<usize>) {
+        let spread = all.entry(id).or_insert(Self { first: thread, is_several: false });
+        spread.is_several |= spread.first != thread;
+    }
+
+    fn has_other(&self, thread: Option<usize>) -> bool {
+        self.is_several || self.first != thread
+    }
+}
 
 impl Staging {
     /// Decides the fate of each record. `keep_spam` makes spam, trash and pingbacks rejected comments instead of skipping
     /// them.
-    pub fn resolve(&mut self, keys: &ThreadKeys, keep_spam: bool) -> rusqlite::Result<()> {
-        self.name_threads(keys)?;
-        self.skip_and_refuse(keep_spam)?;
-        self.refuse_other_sites()?;
-        self.find_parents()?;
-        self.measure_depth()?;
-        self.keep_placeholders()?;
-        self.tag()
-    }
-
-    fn name_threads(&self, keys: &ThreadKeys) -> rusqlite::Result<()> {
-        self.database.execute_batch("INSERT OR IGNORE INTO thread (key) SELECT DISTINCT thread FROM comment")?;
-        let mut after = None;
-        while let Some((key, record)) = self.thread_after(after.as_deref())? {
-            let thread = record.and_then(|json| serde_json::from_str(&json).ok());
-            let thread = thread.unwrap_or_else(|| Thread { key: key.clone(), ..Thread::default() });
-            let (target, refused) = match keys.target(&thread) {
-                Target::Thread(id) => (Some(name_of(&id)), None),
-                Target::Unmapped => (None, Some(Reason::Thread)),
-                Target::ForeignHost => (None, Some(Reason::Host)),
-            };
-            self.database
-                .prepare_cached("UPDATE thread SET target = ?, refused = ? WHERE key = ?")?
-                .execute(params![target, refused, key])?;
-            after = Some(key);
-        }
-        Ok(())
-    }
-
-    fn thread_after(&self, key: Option<&str>) -> rusqlite::Result<Option<(String, Option<String>)>> {
-        let query = "SELECT key, record FROM thread WHERE ?1 IS NULL OR key > ?1 ORDER BY key LIMIT 1";
-        self.database.prepare_cached(query)?.query_row([key], |row| Ok((row.get(0)?, row.get(1)?))).optional()
-    }
-
-    /// A reason to skip comes before a reason to refuse, because a deleted comment with a bad time isn't missed. Of
-    /// duplicates, the first that is neither counts.
-    fn skip_and_refuse(&self, keep_spam: bool) -> rusqlite::Result<()> {
+    pub fn resolve(&mut self, keys: &ThreadKeys, keep_spam: bool) {
         if keep_spam {
-            self.database
-                .execute_batch("UPDATE comment SET state = 'rejected' WHERE state IN ('spam', 'trash', 'pingback')")?;
+            let unwanted = [RecordState::Spam, RecordState::Trash, RecordState::Pingback];
+            let comments = self.comments.iter_mut().filter(|comment| unwanted.contains(&comment.record.state));
+            comments.for_each(|comment| comment.record.state = RecordState::Rejected);
         }
-        self.database.execute_batch(
-            "
-            UPDATE comment SET target = thread.target, reason = thread.refused,
-                    fate = CASE WHEN thread.refused IS NULL THEN 'new' ELSE 'refused' END
-                FROM thread WHERE thread.key = comment.thread;
-            UPDATE comment SET fate = 'skipped', reason = 'deleted' WHERE fate = 'new'
-                AND thread IN (SELECT key FROM thread WHERE deleted);
-            UPDATE comment SET fate = 'skipped', reason = CASE state
-                    WHEN 'deleted' THEN 'deleted' WHEN 'spam' THEN 'spam' WHEN 'trash' THEN 'trash'
-                    WHEN 'pingback' THEN 'pingback' ELSE 'type' END
-                WHERE fate = 'new' AND state NOT IN ('approved', 'pending', 'rejected');
-            UPDATE comment SET fate = 'refused', reason = refusal WHERE fate IN ('new', 'refused') AND refusal IS NOT NULL;
-            UPDATE comment SET fate = 'refused', reason = 'time' WHERE fate = 'new' AND created IS NULL;
-            UPDATE comment SET fate = 'refused', reason = 'empty' WHERE fate = 'new' AND body = '' AND NOT placeholder;
-            CREATE INDEX by_source_id ON comment (target, source_id, seq);
-            CREATE INDEX by_id ON comment (source_id, seq);
-            UPDATE comment SET fate = 'there' WHERE fate = 'new' AND EXISTS (SELECT 1 FROM comment earlier
-                WHERE earlier.target = comment.target AND earlier.source_id = comment.source_id
-                AND earlier.seq < comment.seq AND earlier.fate IN ('new', 'there')
-                AND coalesce(earlier.writer = comment.writer, 1));
-            ",
-        )
+        let pages = self.name_threads(keys);
+        let mut resolver = Resolver {
+            decisions: self.comments.iter().map(|comment| self.decision(comment, pages[comment.page])).collect(),
+            comments: &self.comments,
+        };
+        resolver.join_doubles();
+        resolver.refuse_other_sites();
+        resolver.find_parents();
+        resolver.break_circles();
+        let order = resolver.measure_depth();
+        resolver.keep_placeholders(&order);
+        let names: Vec<String> = self.threads.all.iter().map(|target| target.name.clone()).collect();
+        resolver.tag(&names);
+        (self.decisions, self.order) = (resolver.decisions, order);
+        self.forget_places();
+    }
+
+    /// The threads of the pages. What these say about a thread comes together, in the order of their keys.
+    fn name_threads(&mut self, keys: &ThreadKeys) -> Vec<Result<usize, Reason>> {
+        let mut all = vec![Err(Reason::Thread); self.pages.len()];
+        let mut pages: Vec<_> = self.pages.iter().enumerate().collect();
+        pages.sort_unstable_by_key(|(_, page)| &page.key);
+        for (number, page) in pages {
+            all[number] = match keys.target(page) {
+                thread_key::Target::Thread(id) => Ok(self.threads.number(&id)),
+                thread_key::Target::Unmapped => Err(Reason::Thread),
+                thread_key::Target::ForeignHost => Err(Reason::Host),
+            };
+            if let Ok(thread) = all[number]
+                && !page.deleted
+            {
+                let about = &mut self.threads.all[thread].about;
+                about.title = about.title.take().or(page.title.as_deref().and_then(imported_title));
+                about.url = about.url.take().or(page.url.as_deref().and_then(imported_address));
+                about.author = about.author.or(page.author_id.map(UserId));
+                about.closed = about.closed.or(page.closed);
+            }
+        }
+        let unmapped = self.comments.iter().filter(|comment| all[comment.page] == Err(Reason::Thread));
+        self.unmapped = unmapped.map(|comment| self.pages[comment.page].key.clone()).collect();
+        all
+    }
+
+    /// A reason to skip comes before a reason to refuse, because a deleted comment with a bad time isn't missed.
+    fn decision(&self, comment: &Staged, page: Result<usize, Reason>) -> Decision {
+        let is_placeholder = comment.is_placeholder();
+        let skipped = match comment.record.state {
+            _ if page.is_ok() && self.pages[comment.page].deleted => Some(Reason::Deleted),
+            _ if is_placeholder => None,
+            RecordState::Approved | RecordState::Pending | RecordState::Rejected => None,
+            RecordState::Deleted => Some(Reason::Deleted),
+            RecordState::Spam => Some(Reason::Spam),
+            RecordState::Trash => Some(Reason::Trash),
+            RecordState::Pingback => Some(Reason::Pingback),
+            RecordState::Other => Some(Reason::Type),
+        };
+        let fate = match (page, skipped, comment.refusal) {
+            (Ok(_), Some(reason), _) => Fate::Skipped(reason),
+            (_, _, Some(reason)) | (Err(reason), ..) => Fate::Refused(reason),
+            _ if comment.created.is_none() => Fate::Refused(Reason::Time),
+            _ if comment.record.body.is_empty() && !is_placeholder => Fate::Refused(Reason::Empty),
+            _ => Fate::New,
+        };
+        let placeholder = is_placeholder.then_some(Reason::Deleted);
+        Decision { thread: page.ok(), fate, placeholder, ..Decision::default() }
+    }
+}
+
+struct Resolver<'a> {
+    comments: &'a [Staged],
+    decisions: Vec<Decision>,
+}
+
+impl<'a> Resolver<'a> {
+    /// The comments, with their decisions so far.
+    fn all(&self) -> impl Iterator<Item = (usize, &'a Staged, &Decision)> {
+        iter::zip(self.comments, &self.decisions)
+            .enumerate()
+            .map(|(index, (comment, decision))| (index, comment, decision))
+    }
+
+    fn set(&mut self, chosen: Vec<usize>, fate: Fate) {
+        for index in chosen {
+            self.decisions[index].fate = fate;
+        }
+    }
+
+    /// Of duplicates, the first that is neither skipped nor refused counts.
+    fn join_doubles(&mut self) {
+        let mut writers: HashMap<_, HashSet<Option<&str>>> = HashMap::new();
+        let mut doubles = Vec::new();
+        for (index, comment, decision) in self.all().filter(|(.., decision)| decision.fate == Fate::New) {
+            let writer = comment.writer.as_deref();
+            let earlier = writers.entry((decision.thread, comment.id())).or_default();
+            let is_double = match writer {
+                Some(_) => earlier.contains(&writer) || earlier.contains(&None),
+                None => !earlier.is_empty(),
+            };
+            if is_double {
+                doubles.push(index);
+            }
+            earlier.insert(writer);
+        }
+        self.set(doubles, Fate::AlreadyThere);
     }
 
     /// Files of one command are parts of one site, where an id names one comment. Within a file some systems write an id
     /// twice, on two pages ([`tag`](Self::tag)). Replies to a refused comment are refused with it,
     /// unless the file has another comment with its id.
-    fn refuse_other_sites(&self) -> rusqlite::Result<()> {
-        self.database.execute_batch(
-            "UPDATE comment SET fate = 'refused', reason = 'site' WHERE fate = 'new' AND id IS NULL
-                AND EXISTS (SELECT 1 FROM comment earlier WHERE earlier.source_id = comment.source_id
-                    AND earlier.seq < comment.seq AND earlier.fate IN ('new', 'there')
-                    AND CASE WHEN earlier.target = comment.target THEN earlier.writer <> comment.writer
-                        ELSE earlier.file <> comment.file END)",
-        )?;
-        let below = "UPDATE comment SET fate = 'refused', reason = 'site' WHERE fate = 'new' AND parent_id IS NOT NULL
-            AND EXISTS (SELECT 1 FROM comment parent WHERE parent.target = comment.target AND parent.source_id = comment.parent_id
-                AND parent.file = comment.file AND parent.reason = 'site')
-            AND NOT EXISTS (SELECT 1 FROM comment parent WHERE parent.target = comment.target
-                AND parent.source_id = comment.parent_id AND parent.file = comment.file AND parent.fate = 'new')";
-        while self.database.execute(below, [])? > 0 {}
-        Ok(())
+    fn refuse_other_sites(&mut self) {
+        let mut earlier: HashMap<&str, Vec<(&Staged, Option<usize>)>> = HashMap::new();
+        let mut others = Vec::new();
+        for (index, comment, decision) in self.all().filter(|(.., decision)| decision.fate.stays()) {
+            let earlier = earlier.entry(comment.id()).or_default();
+            let is_other = |(earlier, thread): &(&Staged, Option<usize>)| {
+                if *thread == decision.thread {
+                    earlier.writer.as_ref().zip(comment.writer.as_ref()).is_some_and(|(one, other)| one != other)
+                } else {
+                    earlier.file != comment.file
+                }
+            };
+            if decision.fate == Fate::New && comment.record.id.is_none() && earlier.iter().any(is_other) {
+                others.push(index);
+            }
+            earlier.push((comment, decision.thread));
+        }
+        while !others.is_empty() {
+            self.set(others, Fate::Refused(Reason::Site));
+            others = self.replies_to_other_sites();
+        }
+    }
+
+    fn replies_to_other_sites(&self) -> Vec<usize> {
+        let named = |fate| {
+            let chosen = self.all().filter(move |(.., decision)| decision.fate == fate);
+            chosen.map(|(_, comment, decision)| (comment.file, decision.thread, comment.id())).collect::<HashSet<_>>()
+        };
+        let (refused, new) = (named(Fate::Refused(Reason::Site)), named(Fate::New));
+        let is_below = |(_, comment, decision): &(usize, &Staged, &Decision)| {
+            let parent = comment.record.parent.as_deref().map(|id| (comment.file, decision.thread, id));
+            decision.fate == Fate::New
+                && parent.is_some_and(|parent| refused.contains(&parent) && !new.contains(&parent))
+        };
+        self.all().filter(is_below).map(|(index, ..)| index).collect()
     }
 
     /// Finds parents in the same thread of the host application, whichever page of the source it was on. A skipped comment
     /// can be a parent if it can become a placeholder, which needs a time and a thread that is not deleted.
-    fn find_parents(&self) -> rusqlite::Result<()> {
-        self.database.execute_batch(
-            "
-            UPDATE comment SET parent = (SELECT parent.seq FROM comment parent
-                    WHERE parent.target = comment.target AND parent.source_id = comment.parent_id
-                    AND (parent.fate = 'new' OR parent.fate = 'skipped' AND parent.created IS NOT NULL)
-                    ORDER BY parent.fate = 'skipped', parent.seq LIMIT 1)
-                WHERE parent_id IS NOT NULL AND fate IN ('new', 'skipped');
-            UPDATE comment SET moved = CASE WHEN EXISTS (SELECT 1 FROM comment other
-                    WHERE other.source_id = comment.parent_id AND other.target IS NOT comment.target)
-                    THEN 'thread' ELSE 'parent' END
-                WHERE parent_id IS NOT NULL AND parent IS NULL AND fate IN ('new', 'skipped');
-            CREATE INDEX by_parent ON comment (parent);
-            CREATE INDEX by_level ON comment (level);
-            UPDATE comment SET level = 0 WHERE parent IS NULL AND fate IN ('new', 'skipped');
-            ",
-        )
-    }
-
-    /// Level by level from the top. A reply to a comment at the greatest depth is attached to that comment's parent.
-    fn measure_depth(&self) -> rusqlite::Result<()> {
-        // The levels of the source. The deepest become the greatest depth at the end. The plus makes SQLite begin with the
-        // parents: most levels are null.
-        let mut next = self.database.prepare(
-            "UPDATE comment SET level = ?1 WHERE +level IS NULL AND parent IN (SELECT seq FROM comment WHERE level = ?1 - 1)",
-        )?;
-        let mut attach = self.database.prepare(
-            "UPDATE comment SET moved = 'depth', parent = (SELECT above.parent FROM comment above WHERE above.seq = comment.parent)
-             WHERE level = ?",
-        )?;
-        let mut levels = 1_usize;
-        loop {
-            let mut level = 1_usize;
-            while next.execute([level])? > 0 {
-                level += 1;
-            }
-            levels = levels.max(level);
-            if !self.break_circles()? {
-                break;
+    fn find_parents(&mut self) {
+        let mut parents: HashMap<_, usize> = HashMap::new();
+        let mut spreads = HashMap::new();
+        for (index, comment, decision) in self.all() {
+            Spread::note(&mut spreads, comment.id(), decision.thread);
+            let name = (decision.thread, comment.id());
+            match decision.fate {
+                Fate::New => {
+                    let known = parents.entry(name).or_insert(index);
+                    if self.decisions[*known].fate != Fate::New {
+                        *known = index;
+                    }
+                }
+                Fate::Skipped(_) if comment.created.is_some() => _ = parents.entry(name).or_insert(index),
+                _ => {}
             }
         }
-        for deep in MAX_DEPTH + 1..levels {
-            attach.execute([deep])?;
-        }
-        self.database.execute("UPDATE comment SET level = ?1 WHERE level > ?1", [MAX_DEPTH])?;
-        Ok(())
-    }
-
-    /// Comments that weren't reached from the top are in a circle of parents, or below one. The oldest comment of each
-    /// circle moves to the top. False if there is no circle.
-    fn break_circles(&self) -> rusqlite::Result<bool> {
-        self.database
-            .execute_batch("CREATE TEMP TABLE IF NOT EXISTS walked (seq INTEGER PRIMARY KEY, walk INTEGER NOT NULL)")?;
-        let mut starts = self.database.prepare(
-            "SELECT seq FROM comment WHERE level IS NULL AND fate IN ('new', 'skipped') AND seq > ? ORDER BY seq LIMIT 1",
-        )?;
-        let mut walk_of = self.database.prepare("SELECT walk FROM walked WHERE seq = ?")?;
-        let mut walked = self.database.prepare("INSERT INTO walked VALUES (?, ?)")?;
-        let mut above = self.database.prepare("SELECT parent, created FROM comment WHERE seq = ?")?;
-        let mut up =
-            |seq: i64| above.query_row([seq], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, Option<i64>>(1)?)));
-        let (mut start, mut found) = (0, false);
-        while let Some(next) = starts.query_row([start], |row| row.get::<_, i64>(0)).optional()? {
-            start = next;
-            let mut at = start;
-            let met = loop {
-                match walk_of.query_row([at], |row| row.get::<_, i64>(0)).optional()? {
-                    None => walked.execute([at, start])?,
-                    Some(walk) => break (walk == start).then_some(at),
-                };
-                at = up(at)?.0;
-            };
-            let Some(first) = met else { continue };
-            let (mut oldest, mut at) = (None, first);
-            loop {
-                let (parent, created) = up(at)?;
-                oldest = oldest.max(Some(std::cmp::Reverse((created, at))));
-                at = parent;
-                if at == first {
-                    break;
+        for (comment, decision) in iter::zip(self.comments, &mut self.decisions) {
+            let Some(id) = comment.record.parent.as_deref() else { continue };
+            if matches!(decision.fate, Fate::New | Fate::Skipped(_)) {
+                decision.parent = parents.get(&(decision.thread, id)).copied();
+                let is_elsewhere = || spreads.get(id).is_some_and(|spread| spread.has_other(decision.thread));
+                if decision.parent.is_none() {
+                    decision.moved = Some(if is_elsewhere() { Move::Thread } else { Move::Parent });
                 }
             }
-            if let Some(std::cmp::Reverse((_, oldest))) = oldest {
-                let top = "UPDATE comment SET level = 0, parent = NULL, moved = 'parent' WHERE seq = ?";
-                self.database.prepare_cached(top)?.execute([oldest])?;
-                found = true;
-            }
         }
-        Ok(found)
     }
 
-    /// Goes from the deepest level up: a skipped comment with a live reply that stays becomes a placeholder, which stays as well.
-    /// Rejected replies to one without any go with it.
-    fn keep_placeholders(&self) -> rusqlite::Result<()> {
-        let mut keep = self.database.prepare(
-            "UPDATE comment SET fate = 'placeholder', placeholder = 1, state = 'approved', edited = NULL, body = '', author = '{}', writer = NULL,
-                likes = 0, pinned = 0
-             WHERE level = ? AND fate = 'skipped'
-             AND EXISTS (SELECT 1 FROM comment reply WHERE reply.parent = comment.seq
-                AND reply.fate IN ('new', 'placeholder') AND reply.state <> 'rejected')",
-        )?;
-        for level in (0..MAX_DEPTH).rev() {
-            keep.execute([level])?;
+    /// The oldest comment of each circle of parents moves to the top.
+    fn break_circles(&mut self) {
+        // The walk that came to a comment first, by its start.
+        let mut walks: Vec<Option<usize>> = vec![None; self.comments.len()];
+        for start in 0..walks.len() {
+            let mut next = Some(start);
+            while let Some(at) = next.filter(|at| walks[*at].is_none()) {
+                walks[at] = Some(start);
+                next = self.decisions[at].parent;
+            }
+            let Some(first) = next.filter(|met| walks[*met] == Some(start)) else { continue };
+            let above = |at: &usize| self.decisions[*at].parent.filter(|parent| *parent != first);
+            let circle = iter::successors(Some(first), above);
+            if let Some(oldest) = circle.min_by_key(|at| (self.comments[*at].created, *at)) {
+                let oldest = &mut self.decisions[oldest];
+                (oldest.parent, oldest.moved) = (None, Some(Move::Parent));
+            }
         }
-        let mut skip = self.database.prepare(
-            "UPDATE comment SET fate = 'skipped', reason = 'deleted' WHERE level = ? AND fate = 'new'
-             AND EXISTS (SELECT 1 FROM comment parent WHERE parent.seq = comment.parent AND parent.fate = 'skipped')",
-        )?;
-        for level in 1..=MAX_DEPTH {
-            skip.execute([level])?;
+    }
+
+    /// A reply to a comment at the greatest depth is attached to that comment's parent. Returns the comments, parents before
+    /// their replies.
+    fn measure_depth(&mut self) -> Vec<usize> {
+        let mut replies = vec![Vec::new(); self.comments.len()];
+        let mut order = Vec::with_capacity(self.comments.len());
+        for (index, _, decision) in self.all() {
+            decision.parent.map_or(&mut order, |parent| &mut replies[parent]).push(index);
         }
-        Ok(())
+        let mut done = 0;
+        while let Some(above) = order.get(done).copied() {
+            order.extend(&replies[above]);
+            done += 1;
+        }
+        for index in order.iter().copied() {
+            let Some(parent) = self.decisions[index].parent else { continue };
+            let Decision { level, parent: above, .. } = self.decisions[parent];
+            let decision = &mut self.decisions[index];
+            decision.level = level + 1;
+            if level == MAX_DEPTH {
+                (decision.level, decision.parent, decision.moved) = (MAX_DEPTH, above, Some(Move::Depth));
+            }
+            if let Some(parent) = self.decisions[index].parent {
+                self.decisions[parent].replies.push(index);
+            }
+        }
+        order
+    }
+
+    /// A skipped comment with a live reply that stays becomes a placeholder, which stays as well. Rejected replies to one
+    /// without any go with it.
+    fn keep_placeholders(&mut self, order: &[usize]) {
+        let mut has_live_reply = vec![false; order.len()];
+        for index in order.iter().rev().copied() {
+            let decision = &mut self.decisions[index];
+            if let Fate::Skipped(reason) = decision.fate
+                && has_live_reply[index]
+            {
+                (decision.fate, decision.placeholder) = (Fate::New, Some(reason));
+            }
+            let is_live = decision.placeholder.is_some() || self.comments[index].record.state != RecordState::Rejected;
+            if let Some(parent) = decision.parent {
+                has_live_reply[parent] |= decision.fate == Fate::New && is_live;
+            }
+        }
+        for index in order.iter().copied() {
+            let is_gone = |parent: usize| matches!(self.decisions[parent].fate, Fate::Skipped(_));
+            if self.decisions[index].fate == Fate::New && self.decisions[index].parent.is_some_and(is_gone) {
+                self.decisions[index].fate = Fate::Skipped(Reason::Deleted);
+            }
+        }
     }
 
     /// An id that two pages share names the comment of the first; the other gets the thread's name as well.
-    fn tag(&self) -> rusqlite::Result<()> {
-        self.database.execute_batch(
-            "
-            UPDATE comment SET tag = CASE WHEN EXISTS (SELECT 1 FROM comment earlier
-                    WHERE earlier.source_id = comment.source_id AND earlier.seq < comment.seq
-                    AND earlier.target IS NOT NULL AND earlier.target <> comment.target)
-                    THEN source_id || '@' || target ELSE source_id END
-                WHERE fate IN ('new', 'placeholder');
-            DROP INDEX by_id;
-            ",
-        )
+    fn tag(&mut self, threads: &[String]) {
+        let mut spreads = HashMap::new();
+        for (comment, decision) in iter::zip(self.comments, &mut self.decisions) {
+            let Some(thread) = decision.thread else { continue };
+            Spread::note(&mut spreads, comment.id(), Some(thread));
+            let is_shared = spreads.get(comment.id()).is_some_and(|spread| spread.has_other(Some(thread)));
+            if decision.fate == Fate::New {
+                let id = comment.id();
+                decision.tag = if is_shared { format!("{id}@{}", threads[thread]) } else { id.to_owned() };
+            }
+        }
     }
 }

@@ -1,5 +1,8 @@
 //! What happens to comments, and where they are placed.
 
+use futures_util::FutureExt;
+
+use super::super::author::Users;
 use super::super::record::{Author, Comment, Record, RecordState, Thread};
 use super::super::tests::{comment, reply};
 use super::super::thread_key::ThreadKeys;
@@ -13,34 +16,19 @@ fn keys() -> ThreadKeys {
     ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }
 }
 
-/// A comment that stays, with its place.
-struct Kept {
-    staged: Staged,
-    parent: Option<i64>,
-    depth: usize,
-}
-
-impl std::ops::Deref for Kept {
-    type Target = Staged;
-
-    fn deref(&self) -> &Staged {
-        &self.staged
-    }
-}
-
 struct Outcome {
     report: Report,
-    staged: Vec<Kept>,
+    staged: Vec<Placed>,
 }
 
 impl Outcome {
-    fn find(&self, tag: &str) -> Option<&Kept> {
+    fn find(&self, tag: &str) -> Option<&Placed> {
         self.staged.iter().find(|staged| staged.tag == tag)
     }
 
     fn parent(&self, tag: &str) -> Option<&str> {
-        let parent = self.find(tag).unwrap_or_else(|| panic!("no {tag}")).parent?;
-        self.staged.iter().find(|staged| staged.seq == parent).map(|staged| staged.tag.as_str())
+        let parent = self.find(tag).unwrap_or_else(|| panic!("no {tag}")).ancestors.last()?;
+        self.staged.iter().find(|staged| staged.id == *parent).map(|staged| staged.tag.as_str())
     }
 
     fn refused(&self) -> Vec<(&str, &str)> {
@@ -57,33 +45,29 @@ fn entries(entries: &[Entry]) -> Vec<(&str, &str)> {
 }
 
 fn resolved(threads: &[Thread], comments: &[Comment], keep_spam: bool) -> Outcome {
-    let directory = tempfile::tempdir().unwrap();
-    let mut staging = Staging::create(directory.path()).unwrap();
+    let mut staging = Staging::default();
     for comment in comments {
-        staging.add(Record::Comment(Box::new(comment.clone()))).unwrap();
+        staging.add(Record::Comment(Box::new(comment.clone())));
     }
     for thread in threads {
-        staging.add(Record::Thread(thread.clone())).unwrap();
+        staging.add(Record::Thread(thread.clone()));
     }
-    staging.resolve(&keys(), keep_spam).unwrap();
-    let staged = kept(&staging);
-    let report = staging.report().unwrap();
+    staging.resolve(&keys(), keep_spam);
+    let staged = kept(&mut staging);
+    let report = staging.report();
     let skipped: u64 = report.skipped.values().sum();
     assert_eq!(report.read, report.new + report.already_there + skipped + report.refused.len() as u64);
     assert_eq!(report.new, staged.len() as u64);
     Outcome { report, staged }
 }
 
-fn kept(staging: &Staging) -> Vec<Kept> {
-    let query = format!(
-        "{} LEFT JOIN comment p ON p.seq = c.parent WHERE c.fate IN ('new', 'placeholder') ORDER BY c.level, c.seq",
-        Staging::SELECT_STAGED
-    );
-    let kept = |row: &Row<'_>| {
-        let staged = Staging::staged(row, &Users::default())?;
-        Ok(Kept { staged, parent: row.get("parent")?, depth: row.get("level")? })
-    };
-    staging.database.prepare(&query).unwrap().query_map([], kept).unwrap().map(Result::unwrap).collect()
+/// The comments that stay, parents first.
+fn kept(staging: &mut Staging) -> Vec<Placed> {
+    staging.locate(None, "test").now_or_never().unwrap().unwrap();
+    let placed = |index| staging.placed(index, &Users::default());
+    let mut all: Vec<Placed> = (0..staging.comments.len()).filter_map(placed).collect();
+    all.sort_by_key(|placed| placed.ancestors.len());
+    all
 }
 
 fn outcome(comments: &[Comment]) -> Outcome {
@@ -92,25 +76,24 @@ fn outcome(comments: &[Comment]) -> Outcome {
 
 #[test]
 fn an_edit_before_its_comment_or_ahead_of_now_is_none() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut staging = Staging::create(directory.path()).unwrap();
+    let mut staging = Staging::default();
     let created = comment("1").created_at.unwrap().as_second();
-    staging.latest = created + 100;
+    staging.latest = Some(created + 100);
     for (id, seconds) in [("before", -1), ("same", 0), ("after", 100), ("ahead", 101)] {
         let edited = Timestamp::from_second(created + seconds).ok();
-        staging.add(Record::Comment(Box::new(Comment { edited_at: edited, ..comment(id) }))).unwrap();
+        staging.add(Record::Comment(Box::new(Comment { edited_at: edited, ..comment(id) })));
     }
-    staging.add(Record::Thread(page("/a"))).unwrap();
-    staging.resolve(&keys(), false).unwrap();
-    let kept = kept(&staging);
-    let edited = |id: &str| kept.iter().any(|staged| staged.tag == id && staged.edited_at.is_some());
+    staging.add(Record::Thread(page("/a")));
+    staging.resolve(&keys(), false);
+    let kept = kept(&mut staging);
+    let edited = |id: &str| kept.iter().any(|staged| staged.tag == id && staged.record.edited_at.is_some());
     assert_eq!(["before", "same", "after", "ahead"].map(edited), [false, true, true, false]);
 }
 
 #[test]
 fn comments_stand_below_their_parents() {
     let outcome = outcome(&[comment("1"), reply("2", "1"), reply("3", "2"), comment("4")]);
-    let tags: Vec<_> = outcome.staged.iter().map(|staged| (staged.tag.as_str(), staged.depth)).collect();
+    let tags: Vec<_> = outcome.staged.iter().map(|staged| (staged.tag.as_str(), staged.ancestors.len())).collect();
     assert_eq!(tags, [("1", 0), ("4", 0), ("2", 1), ("3", 2)]);
     assert_eq!((outcome.parent("3"), outcome.parent("2"), outcome.parent("1")), (Some("2"), Some("1"), None));
     assert_eq!(outcome.report.threads, [("posts/a".to_owned(), 4)].into());
@@ -131,7 +114,7 @@ fn a_bad_record_is_refused_with_its_id_and_the_next_ones_stay_as_they_are() {
     let nameless = Comment { created_at: None, ..comment("") };
     let outcome = outcome(&[timeless, empty, nowhere, nameless, comment("4")]);
     assert_eq!(outcome.refused(), [("1", "time"), ("2", "empty"), ("3", "thread"), ("#4", "time")]);
-    assert_eq!(outcome.find("4").unwrap().body, "body of 4");
+    assert_eq!(outcome.find("4").unwrap().record.body, "body of 4");
     assert_eq!(outcome.report.unmapped, ["1337"]);
 }
 
@@ -171,8 +154,7 @@ fn a_skipped_comment_with_replies_that_stay_becomes_a_placeholder() {
     assert_eq!(outcome.report.new, 3);
     for tag in ["1", "2"] {
         let placeholder = outcome.find(tag).unwrap();
-        assert!(placeholder.is_placeholder && !placeholder.pinned, "{tag}");
-        assert_eq!((placeholder.body.as_str(), placeholder.likes), ("", 0));
+        assert!(placeholder.is_placeholder, "{tag}");
     }
     assert!(!outcome.find("3").unwrap().is_placeholder);
     assert_eq!((outcome.parent("3"), outcome.parent("2")), (Some("2"), Some("1")));
@@ -198,7 +180,7 @@ fn a_missing_parent_and_one_of_another_thread_move_a_reply_to_the_top() {
     let outcome = outcome(&[reply("1", "77"), elsewhere, reply("2", "9"), timeless, reply("3", "8"), reply("4", "2")]);
     assert_eq!(outcome.moved(), [("1", "parent"), ("2", "thread"), ("3", "parent")]);
     for tag in ["1", "2", "3"] {
-        assert_eq!((outcome.find(tag).unwrap().depth, outcome.parent(tag)), (0, None));
+        assert_eq!((outcome.find(tag).unwrap().ancestors.len(), outcome.parent(tag)), (0, None));
     }
     assert_eq!(outcome.parent("4"), Some("2"));
 }
@@ -221,9 +203,9 @@ fn deeper_than_ten_is_attached_at_ten() {
     let mut comments = vec![comment("0")];
     comments.extend((1..=14).map(|n| reply(&n.to_string(), &(n - 1).to_string())));
     let outcome = outcome(&comments);
-    assert_eq!((outcome.find("10").unwrap().depth, outcome.parent("10")), (10, Some("9")));
+    assert_eq!((outcome.find("10").unwrap().ancestors.len(), outcome.parent("10")), (10, Some("9")));
     for tag in ["11", "12", "13", "14"] {
-        assert_eq!((outcome.find(tag).unwrap().depth, outcome.parent(tag)), (10, Some("9")), "{tag}");
+        assert_eq!((outcome.find(tag).unwrap().ancestors.len(), outcome.parent(tag)), (10, Some("9")), "{tag}");
     }
     assert_eq!(outcome.moved().len(), 4);
     assert!(outcome.moved().iter().all(|(_, reason)| *reason == "depth"));
@@ -249,20 +231,13 @@ fn comments_of_a_deleted_thread_are_skipped() {
 
 #[test]
 fn threads_of_other_hosts_are_refused() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut staging = Staging::create(directory.path()).unwrap();
-    staging.add(Record::Thread(Thread { url: Some("https://other.example/a".to_owned()), ..page("/a") })).unwrap();
-    staging.add(Record::Comment(Box::new(comment("1")))).unwrap();
+    let mut staging = Staging::default();
+    staging.add(Record::Thread(Thread { url: Some("https://other.example/a".to_owned()), ..page("/a") }));
+    staging.add(Record::Comment(Box::new(comment("1"))));
     let keys = ThreadKeys { hosts: vec!["blog.example".to_owned()], ..keys() };
-    staging.resolve(&keys, false).unwrap();
-    assert_eq!(entries(&staging.report().unwrap().refused), [("1", "host")]);
-    assert!(staging.report().unwrap().unmapped.is_empty());
-}
-
-#[test]
-fn a_comment_that_is_read_twice_is_there_once() {
-    let outcome = outcome(&[comment("1"), comment("1")]);
-    assert_eq!((outcome.report.new, outcome.report.already_there), (1, 1));
+    staging.resolve(&keys, false);
+    assert_eq!(entries(&staging.report().refused), [("1", "host")]);
+    assert!(staging.report().unmapped.is_empty());
 }
 
 #[test]
@@ -312,14 +287,13 @@ fn later_records_of_a_thread_add_what_is_missing() {
 
 #[test]
 fn authors_come_from_their_accounts_wherever_these_are_in_the_file() {
-    let directory = tempfile::tempdir().unwrap();
-    let mut staging = Staging::create(directory.path()).unwrap();
+    let mut staging = Staging::default();
     let author = Author { key: "u1".to_owned(), ..Author::default() };
-    staging.add(Record::Thread(page("/a"))).unwrap();
-    staging.add(Record::Comment(Box::new(Comment { author, ..comment("1") }))).unwrap();
-    staging.add(Record::User(User { id: "u1".to_owned(), name: "Grace".to_owned(), ..User::default() })).unwrap();
-    staging.resolve(&keys(), false).unwrap();
-    assert_eq!(kept(&staging)[0].writer.name, "Grace");
+    staging.add(Record::Thread(page("/a")));
+    staging.add(Record::Comment(Box::new(Comment { author, ..comment("1") })));
+    staging.add(Record::User(User { id: "u1".to_owned(), name: "Grace".to_owned(), ..User::default() }));
+    staging.resolve(&keys(), false);
+    assert_eq!(kept(&mut staging)[0].writer.name, "Grace");
 }
 
 #[test]
@@ -327,12 +301,12 @@ fn long_bodies_are_kept_up_to_64_kilobytes() {
     let long = Comment { body: "é".repeat(20_000), ..comment("1") };
     let longer = Comment { body: "é".repeat(40_000), ..comment("2") };
     let outcome = outcome(&[long, longer]);
-    assert_eq!(outcome.find("1").unwrap().body.chars().count(), 20_000);
-    assert_eq!(outcome.find("2").unwrap().body.len(), MAX_BODY);
+    assert_eq!(outcome.find("1").unwrap().record.body.chars().count(), 20_000);
+    assert_eq!(outcome.find("2").unwrap().record.body.len(), MAX_BODY);
 }
 
 #[test]
 fn bodies_in_html_become_markdown() {
     let html = Comment { body: "<p>a &amp;amp; <b>b</b></p>".to_owned(), format: BodyFormat::Html, ..comment("1") };
-    assert_eq!(outcome(&[html]).find("1").unwrap().body, "a \\&amp; **b**");
+    assert_eq!(outcome(&[html]).find("1").unwrap().record.body, "a \\&amp; **b**");
 }

@@ -1,8 +1,7 @@
 //! Imports of exports, which a recount finds in order afterwards.
 
 use serde_json::{Value, json};
-use shared::domain::comment::Comment;
-use shared::domain::ids::{CommentId, Provenance, ThreadId, UserId, Visitor};
+use shared::domain::ids::{CommentId, ThreadId, UserId};
 use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::Ban;
 use shared::store::{Reading, Store};
@@ -10,12 +9,11 @@ use shared::store::{Reading, Store};
 use crate::import::author::Users;
 use crate::import::record::Record;
 use crate::import::report::Report;
-use crate::import::staging::{Direction, Staging};
+use crate::import::staging::{Staging, Target};
 use crate::import::tests::{findings, importer, store};
 use crate::import::thread_key::ThreadKeys;
 use crate::import::write::add;
-use crate::store::import::{Attached, ImportedOne, ThreadTotals, begin_import, import_batch, import_one};
-use crate::store::recount;
+use crate::store::import::{ThreadTotals, begin_import, import_batch};
 use crate::store::restore::restore_entries;
 
 /// The id of the comment with this number.
@@ -73,24 +71,24 @@ fn dump() -> Vec<Value> {
 }
 
 fn read(records: &[Value]) -> Staging {
-    let mut staging = Staging::create(&std::env::temp_dir()).unwrap();
+    let mut staging = Staging::default();
     for record in records {
-        staging.add(serde_json::from_value(record.clone()).unwrap()).unwrap();
+        staging.add(serde_json::from_value(record.clone()).unwrap());
     }
-    staging.resolve(&ThreadKeys::default(), false).unwrap();
+    staging.resolve(&ThreadKeys::default(), false);
     staging
 }
 
 async fn placed(store: &Store, records: &[Value]) -> Staging {
-    let staging = read(records);
+    let mut staging = read(records);
     staging.locate(Some(store), "native").await.unwrap();
     staging
 }
 
 async fn import(store: &Store, records: &[Value]) -> Report {
-    let staging = placed(store, records).await;
-    importer(store, &staging, &Users::default()).run(&mut |_| ()).await.unwrap();
-    staging.report().unwrap()
+    let mut staging = placed(store, records).await;
+    importer(store, &mut staging, &Users::default()).run(&mut |_| ()).await.unwrap();
+    staging.report()
 }
 
 fn refused(report: &Report) -> Vec<(String, &str)> {
@@ -103,6 +101,11 @@ async fn find(store: &Store, number: u64) -> shared::domain::comment::Comment {
 
 fn thread() -> ThreadId {
     ThreadId::new("posts", "1").unwrap()
+}
+
+/// The thread as the file has it.
+fn target(staging: &Staging) -> &Target {
+    staging.threads.all.iter().find(|target| target.thread == thread()).unwrap()
 }
 
 #[tokio::test]
@@ -130,14 +133,14 @@ async fn a_native_file_is_finished_among_new_comments_and_refused_among_those_of
         staging.native = Some(file.to_owned());
         staging
     };
-    let run = async |staging: &Staging| importer(&store, staging, &Users::default()).run(&mut |_| ()).await;
+    let run = async |mut staging: Staging| importer(&store, &mut staging, &Users::default()).run(&mut |_| ()).await;
     let first = native(&dump(), "first");
-    run(&first).await.unwrap();
-    let refused = run(&native(&export(&[comment(9)], &[]), "second")).await;
+    run(first).await.unwrap();
+    let refused = run(native(&export(&[comment(9)], &[]), "second")).await;
     assert!(refused.unwrap_err().to_string().contains("an empty table"));
     import(&store, &export(&[comment(9)], &[])).await;
-    run(&native(&dump(), "first")).await.unwrap();
-    assert!(run(&native(&dump(), "third")).await.is_err(), "another comment is there");
+    run(native(&dump(), "first")).await.unwrap();
+    assert!(run(native(&dump(), "third")).await.is_err(), "another comment is there");
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
@@ -194,17 +197,17 @@ async fn a_visitor_who_likes_more_than_an_item_takes_has_overflow_items() {
 
 /// An import that ends early after this many batches. Likes are entered before the comments are written.
 async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
-    let staging = placed(store, records).await;
+    let mut staging = placed(store, records).await;
     let users = Users::default();
-    let importer = importer(store, &staging, &users);
-    begin_import(store, &thread(), &importer.plan("posts/1").unwrap()).await.unwrap();
-    let entries = staging.entries_after("posts/1", &Visitor(String::new())).unwrap();
-    restore_entries(store, &thread(), &entries).await.unwrap();
-    let mut page = staging.first_page(Direction::RepliesFirst);
+    let importer = importer(store, &mut staging, &users);
+    let staging = &importer.staging;
+    let target = target(staging);
+    begin_import(store, &thread(), &importer.plan(target)).await.unwrap();
+    restore_entries(store, &thread(), &staging.entries(target)).await.unwrap();
     let mut totals = ThreadTotals::default();
-    for _ in 0..batches {
-        let placed = staging.page("posts/1", &mut page, &users).unwrap();
-        let batch = placed.iter().map(|placed| add(&mut totals, importer.imported(placed).unwrap(), placed));
+    for batch in staging.batches(target).into_iter().rev().take(batches) {
+        let placed = batch.into_iter().filter_map(|index| staging.placed(index, &users));
+        let batch = placed.map(|placed| add(&mut totals, importer.imported(&placed), &placed));
         import_batch(store, &batch.collect::<Vec<_>>(), Clock::system().now()).await.unwrap();
     }
 }
@@ -235,45 +238,15 @@ async fn likes_of_an_export_whose_import_ended_early_are_not_added_to_another_on
     }
 }
 
-/// Their visitors' states have likes that the comment does not count. The check reports it, and a repair counts them.
 #[tokio::test]
-async fn likes_whose_import_ended_early_beside_other_comments_are_counted_by_the_same_file_or_by_a_repair() {
-    for is_same in [true, false] {
-        let store = store();
-        import(&store, &export(&[comment(9)], &[])).await;
-        let staging = placed(&store, &dump()).await;
-        let entries = staging.entries_after("posts/1", &Visitor(String::new())).unwrap();
-        restore_entries(&store, &thread(), &entries).await.unwrap();
-        let without_likes = |record: &Value| is_same || record.get("like").is_none();
-        import(&store, &dump().into_iter().filter(without_likes).collect::<Vec<_>>()).await;
-        let found = recount::check(&store, Clock::system().now()).await.unwrap();
-        assert_eq!(found.is_empty(), is_same, "{found:?}");
-        for finding in &found {
-            assert!(recount::repair(&store, finding).await.unwrap());
-        }
-        assert_eq!(findings(&store).await, [""; 0]);
-        assert_eq!((find(&store, 1).await.likes, find(&store, 3).await.likes), (2, 1));
-    }
-}
-
-/// Another comment is given the id between the search and the writing.
-#[tokio::test]
-async fn an_id_that_is_taken_meanwhile_is_refused_with_what_is_below_it() {
+async fn likes_whose_import_ended_early_beside_other_comments_are_counted_by_the_same_file() {
     let store = store();
     import(&store, &export(&[comment(9)], &[])).await;
-    let comments = [comment(1), reply(2, 1), reply(3, 2), comment(4)];
-    let staging = placed(&store, &export(&comments, &[])).await;
-    let stranger = Comment { body: "a stranger's".to_owned(), ..Comment::blank(thread()) };
-    let stranger = Comment { id: CommentId(id(1)), ..stranger };
-    let (attached, provenance, now) = (Attached::default(), Provenance::default(), Clock::system().now());
-    let written = import_one(&store, &stranger, &attached, &provenance, now).await.unwrap();
-    assert_eq!(written, ImportedOne::Done);
-    importer(&store, &staging, &Users::default()).write(&mut |_| ()).await.unwrap();
-    let report = staging.report().unwrap();
-    assert_eq!(refused(&report), [1, 2, 3].map(|number| (id(number).to_string(), "taken")));
-    let stored = find(&store, 1).await;
-    assert_eq!((stored.body.as_str(), stored.replies), ("a stranger's", 0));
-    assert_eq!(find(&store, 4).await.body, "body of 4");
+    let staging = placed(&store, &dump()).await;
+    restore_entries(&store, &thread(), &staging.entries(target(&staging))).await.unwrap();
+    import(&store, &dump()).await;
+    assert_eq!(findings(&store).await, [""; 0]);
+    assert_eq!((find(&store, 1).await.likes, find(&store, 3).await.likes), (2, 1));
 }
 
 #[tokio::test]
@@ -309,9 +282,9 @@ async fn a_comment_costs_four_to_seven_write_units_and_a_like_at_most_one() {
     let friend: Vec<Value> = (0..90).map(|number| like(number + 1, "u7")).collect();
     let units = async |likes: &[Value]| {
         let store = store();
-        let staging = placed(&store, &export(&comments, likes)).await;
+        let mut staging = placed(&store, &export(&comments, likes)).await;
         let users = Users::default();
-        importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap()
+        importer(&store, &mut staging, &users).run(&mut |_| ()).await.unwrap()
     };
     let plain = units(&[]).await;
     assert!(plain / 300.0 > 4.0 && plain / 300.0 <= 7.0, "{}", plain / 300.0);

@@ -16,10 +16,10 @@ fn import_of(format: Format, path: &Path) -> Import {
 /// Imports as the command does.
 async fn run(store: &Store, import: &Import) -> Report {
     let directory = tempfile::tempdir().unwrap();
-    let staging = import.read(directory.path(), |_| ()).unwrap();
-    let importer = Importer { prefix: import.format.name(), ..importer(store, &staging, &import.users) };
+    let mut staging = import.read(directory.path(), |_| ()).unwrap();
+    let mut importer = Importer { prefix: import.format.name(), ..importer(store, &mut staging, &import.users) };
     importer.run(&mut |_| ()).await.unwrap();
-    let report = staging.report().unwrap();
+    let report = staging.report();
     let (skipped, refused) = (report.skipped.values().sum::<u64>(), report.refused.len() as u64);
     assert_eq!(report.read, report.new + report.already_there + skipped + refused);
     assert_eq!(report.threads.values().sum::<u64>(), report.new + report.already_there);
@@ -112,8 +112,8 @@ async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
     let users = Users::parse("ada@blog.example 7").unwrap();
     // The second time the thread has comments.
     for dump in [&dump[..4], &dump[..]] {
-        let staging = staging(&store, dump).await;
-        importer(&store, &staging, &users).run(&mut |_| ()).await.unwrap();
+        let mut staging = staging(&store, dump).await;
+        importer(&store, &mut staging, &users).run(&mut |_| ()).await.unwrap();
     }
     let ada = (Some(UserId(7)), "Ada Lovelace", Avatar::Picture("https://pictures.example/ada.png".into()));
     for (id, expected) in [
@@ -201,7 +201,7 @@ fn a_time_more_than_five_minutes_ahead_is_refused() {
     std::fs::write(&path, lines.join("\n")).unwrap();
     let now = shared::domain::time::Timestamp::parse("2026-03-01T00:00:00Z").unwrap();
     let import = Import { clock: Clock::new(move || now), ..import_of(Format::Native, &path) };
-    let report = import.read(directory.path(), |_| ()).unwrap().report().unwrap();
+    let report = import.read(directory.path(), |_| ()).unwrap().report();
     let refused: Vec<_> = report.refused.iter().map(|entry| (entry.id.as_str(), entry.reason.as_str())).collect();
     assert_eq!((refused, report.new), (vec![("2", "time"), ("3", "time")], 1));
 }

@@ -76,9 +76,9 @@ fn larger_dump() -> Vec<Comment> {
 /// Imports into a table until it is killed. False when it ended before.
 async fn is_killed(engine: &Engine, kill: &Kill, comments: &[Comment]) -> bool {
     let healthy = store_of(engine.client_builder());
-    let staging = staging(&healthy, comments).await;
+    let mut staging = staging(&healthy, comments).await;
     let store = store_of(engine.client_builder().interceptor(kill.clone()));
-    importer(&store, &staging, &Users::default()).run(&mut |_| ()).await.is_err()
+    importer(&store, &mut staging, &Users::default()).run(&mut |_| ()).await.is_err()
 }
 
 /// Runs a check after each call at which an import of `comments` may be killed, on a table that `prepare` has filled.
@@ -264,13 +264,13 @@ async fn a_missing_table_is_reported_at_once() {
 #[tokio::test(start_paused = true)]
 async fn the_lease_is_kept_while_an_import_waits_for_its_rate() {
     let store = store();
-    let staging = staging(&store, &dump()).await;
+    let mut staging = staging(&store, &dump()).await;
     let users = Users::default();
     let start = tokio::time::Instant::now();
     let now = move || Millis(i64::try_from(start.elapsed().as_millis()).unwrap());
     let lease = Lease { clock: Clock::new(now), ..lease(&store, "one") };
     let table = WriteLimits { rate: Some(1), ..WriteLimits::default() };
-    let slow = Importer { table, ..importer(&store, &staging, &users) };
+    let mut slow = Importer { table, ..importer(&store, &mut staging, &users) };
     let other = async {
         let mut refused = 0;
         while !lease_import(&store, "other", now()).await.unwrap() {
