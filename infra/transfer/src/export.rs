@@ -1,17 +1,16 @@
 //! Writes a table as JSON Lines in the native format, which `docs/native-format.md` documents.
 //!
 //! ```text
-//! table → records → sorted → lines
+//! table → sorted → records → lines
 //! ```
 //!
-//! A table is read in no order, so `records` go to a temporary `SQLite` file, `sorted`, first. Two tables with the same
+//! A table is read in no order, so everything goes to `sorted` first. Two tables with the same
 //! content give the same bytes.
 
 pub mod records;
 mod sorted;
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use shared::domain::ids::ThreadId;
 use shared::error::Fault;
@@ -25,20 +24,15 @@ use crate::store::export::{imported_salt, scan_page};
 pub enum ExportError {
     #[error("{}", .0.chain())]
     Table(#[from] Fault),
-    #[error("the temporary file: {0}")]
-    Scratch(#[from] rusqlite::Error),
-    #[error("the temporary file: {0}")]
-    ScratchFile(io::Error),
     #[error("{0}")]
     Output(#[from] io::Error),
     #[error("an import into {} is not finished; the same command finishes it", thread_key(.0))]
     Importing(ThreadId),
 }
 
-/// Writes the whole table. `salt` is the fingerprint of its salt, and `temp_dir` a directory for a temporary file. Returns the
-/// number of comments.
-pub async fn export(store: &Store, salt: String, temp_dir: &Path, out: &mut impl Write) -> Result<u64, ExportError> {
-    let mut sorted = Sorted::create(temp_dir)?;
+/// Writes the whole table. `salt` is the fingerprint of its salt. Returns the number of comments.
+pub async fn export(store: &Store, salt: String, out: &mut impl Write) -> Result<u64, ExportError> {
+    let mut sorted = Sorted::default();
     let mut position = None;
     loop {
         let (items, next) = scan_page(store, position).await?;
@@ -49,7 +43,6 @@ pub async fn export(store: &Store, salt: String, temp_dir: &Path, out: &mut impl
         position = next;
     }
     // Hashed ids of users cannot have come from elsewhere.
-    let imported = if sorted.has_hashed_users() { None } else { imported_salt(store).await? };
-    sorted.drop_orphans()?;
+    let imported = if sorted.has_hashed_users { None } else { imported_salt(store).await? };
     sorted.write(imported.unwrap_or(salt), out)
 }

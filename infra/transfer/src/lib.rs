@@ -7,4 +7,3 @@ pub mod import;
 pub mod lease;
 pub mod person;
 pub mod store;
-mod temporary;

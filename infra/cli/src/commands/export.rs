@@ -37,7 +37,7 @@ impl Options {
     pub(super) async fn run(self) -> Result<(), Failure> {
         let comments = write_to(self.out.as_deref(), async |mut out| {
             let table = Table::open_to_read(&self.data_dir, self.table.as_deref()).await?;
-            Ok(export(&table.store, salt_fingerprint(table.salt()?), &table.temp_dir, &mut out).await?)
+            Ok(export(&table.store, salt_fingerprint(table.salt()?), &mut out).await?)
         });
         let comments = comments.await?;
         if self.out.is_some() {

@@ -10,10 +10,10 @@ use std::rc::Rc;
 use flate2::bufread::MultiGzDecoder;
 use rusqlite::{Connection, OpenFlags};
 use shared::domain::visible::plain_line;
+use tempfile::{NamedTempFile, TempPath};
 use zip::ZipArchive;
 
 use super::bounded::{Scan, Syntax, Watch};
-use crate::temporary::{self, TemporaryFile};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 /// The first bytes of a zip with files, and of an empty one.
@@ -52,8 +52,6 @@ impl fmt::Display for SourcePosition {
 pub enum ReadError {
     #[error("{position}{why}")]
     Source { position: SourcePosition, why: String },
-    #[error("the temporary file: {0}")]
-    Scratch(#[from] rusqlite::Error),
 }
 
 impl ReadError {
@@ -177,7 +175,7 @@ impl Source {
     }
 
     /// Opens the source as a `SQLite` database. A temporary file must live as long.
-    pub fn database(self, temp_dir: &Path) -> io::Result<(Option<TemporaryFile>, Connection)> {
+    pub fn database(self, temp_dir: &Path) -> io::Result<(Option<TempPath>, Connection)> {
         let mut content: Box<dyn Read> = match self.content {
             Content::Plain(path) => {
                 check_length(&mut File::open(&path)?)?;
@@ -187,11 +185,17 @@ impl Source {
             Content::Unpacked(file) => Box::new(file),
             Content::Stream(stream) => stream,
         };
-        let (database, mut temporary) = temporary::database(temp_dir)?;
-        io::copy(&mut content, &mut temporary.file)?;
-        check_length(&mut temporary.file)?;
-        leave_wal_mode(&mut temporary.file)?;
-        Ok((Some(temporary), database))
+        let (mut file, path) = NamedTempFile::new_in(temp_dir)?.into_parts();
+        io::copy(&mut content, &mut file)?;
+        check_length(&mut file)?;
+        leave_wal_mode(&mut file)?;
+        let database = Connection::open(&path).map_err(io::Error::other)?;
+        if cfg!(unix) {
+            // Nothing remains of a file without a name if the process is killed.
+            path.close()?;
+            return Ok((None, database));
+        }
+        Ok((Some(path), database))
     }
 }
 
