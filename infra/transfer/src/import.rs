@@ -58,7 +58,7 @@ pub enum ImportError {
     Read { file: String, cause: ReadError },
 }
 
-/// What to read, and how.
+/// The options of an import.
 pub struct Import {
     pub format: Format,
     pub files: Vec<PathBuf>,

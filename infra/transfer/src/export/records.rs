@@ -156,7 +156,7 @@ pub fn tombstone(source: &SourceId, id: CommentId, provenance: Provenance) -> Re
     Record::Tombstone(record::Tombstone { source: source.0.clone(), id: id.0, provenance })
 }
 
-/// Times beyond the year 9999, which no text can tell, become its end.
+/// Times beyond the year 9999, which text can't represent, become its end.
 fn instant(time: time::Timestamp) -> Timestamp {
     let bound = if time.0 < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(time.0)

@@ -40,7 +40,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// A record begins, whose size counts. What is cut next belongs to it: a value is far longer than what is read ahead.
+    /// A record begins, whose size counts. The next cut belongs to it: a value is far longer than what is read ahead.
     pub fn begin(&self) {
         self.cut.set(false);
         self.room.set(MAX_RECORD);
@@ -126,7 +126,7 @@ pub struct Json {
     is_cut: bool,
 }
 
-/// What was read of a character in a string.
+/// The part of a character in a string that was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Unit {
     #[default]

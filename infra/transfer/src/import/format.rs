@@ -48,7 +48,7 @@ pub enum Format {
     Artalk,
     /// JSON, or JSON lines of `LeanCloud`
     Waline,
-    /// Discussions as GitHub's GraphQL API answers them, in JSON
+    /// Discussions as GitHub's GraphQL API returns them, in JSON
     Giscus,
 }
 
@@ -110,7 +110,7 @@ impl Format {
     }
 }
 
-/// The characters of a record of which some were replaced while its file was read.
+/// The characters of a record, some of which were replaced while its file was read.
 fn replaced(record: &Record) -> Option<Missing> {
     let (id, texts) = match record {
         Record::Comment(comment) => (&comment.source_id, [comment.body.as_str(), &comment.author.name]),

@@ -98,7 +98,7 @@ pub struct Thread {
     pub key: String,
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The record's id in the host application, if the source knows it.
+    /// The record's id in the host application, if the source has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -193,7 +193,7 @@ pub struct Comment {
     pub likes: u64,
     #[serde(default, skip_serializing_if = "is_default")]
     pub pinned: bool,
-    /// What it was imported from, such as `disqus:558` or `disqus@blog:558`.
+    /// The source it was imported from, such as `disqus:558` or `disqus@blog:558`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Provenance, which the source says.

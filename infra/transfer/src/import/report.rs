@@ -77,7 +77,7 @@ impl fmt::Display for Report {
             let unmapped: Vec<&str> = self.unmapped.iter().map(String::as_str).collect();
             let help = match reason {
                 "thread" => {
-                    format!("no address says what their pages are; name each with --map: {}", first(&unmapped))
+                    format!("their pages have no address; map each with --map: {}", first(&unmapped))
                 }
                 "site" => {
                     "other comments were imported with these ids; if these are of another site, name it with --site"
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_comes_last_and_says_what_to_do() {
+    fn incomplete_lists_come_last_with_advice() {
         let missing = |id: u32, total| Missing { id: id.to_string(), read: 100, total };
         let missing = (1..=6).map(|id| missing(id, (id > 1).then_some(120))).collect();
         let text = Report { missing, ..report() }.to_string();

@@ -261,7 +261,7 @@ fn check_length(file: &mut File) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let read = read_head(file, &mut header)?;
     if read < header.len() || !header.starts_with(b"SQLite format 3\0") {
-        return Err(io::Error::other("is no SQLite database, or is cut off"));
+        return Err(io::Error::other("isn't an SQLite database, or is cut off"));
     }
     let word = |at: usize| u64::from(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
     // A page of 65,536 bytes is written as 1.
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_off_is_an_error() {
+    fn a_truncated_archive_is_an_error() {
         let whole = gzip(&"comment ".repeat(1000));
         assert!(contents(&whole[..whole.len() / 2]).is_err());
         let whole = zip(&[("a.xml", b"<a/>")]);
@@ -496,7 +496,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_packed_file_holds_is_bounded_through_all_layers() {
+    fn the_content_of_a_packed_file_is_bounded_through_all_layers() {
         let mut endless = GzEncoder::new(Vec::new(), Compression::default());
         io::copy(&mut io::repeat(b'a').take(UNPACKED / 2 * 3), &mut endless).unwrap();
         let endless = endless.finish().unwrap();

@@ -48,7 +48,7 @@ pub(super) fn store() -> Store {
     store_of(engine().client_builder())
 }
 
-/// Deletes a comment, and does what follows from that.
+/// Deletes a comment, and does the work that follows.
 async fn delete(store: &Store, comment: &Stored) {
     let found = store.comment_with_ancestors(comment.id, Reading::Consistent).await.unwrap().unwrap();
     let path: Vec<CommentId> = found.ancestors.iter().map(|above| above.id).chain([comment.id]).collect();
@@ -296,7 +296,7 @@ async fn a_comment_of_a_kilobyte_costs_four_to_seven_write_units() {
 }
 
 #[tokio::test]
-async fn a_thread_that_only_the_host_has_told_about_is_empty_and_keeps_its_title() {
+async fn a_thread_that_only_the_host_has_described_is_empty_and_keeps_its_title() {
     let store = store();
     let described = shared::domain::thread::Thread { title: Some("Told".to_owned()), ..Default::default() };
     describe_thread(&store, &thread("a"), &described).await.unwrap();
@@ -309,7 +309,7 @@ async fn a_thread_that_only_the_host_has_told_about_is_empty_and_keeps_its_title
 }
 
 #[tokio::test]
-async fn comments_of_one_second_all_have_ids_of_their_own() {
+async fn comments_of_one_second_all_have_different_ids() {
     let store = store();
     // Numeric ids that are the same in their low bits, and texts.
     let ids = ["1", "65537", "131073", "a", "b", "c"];
@@ -368,7 +368,7 @@ async fn replies_follow_a_comment_that_was_imported_into_another_thread() {
 }
 
 #[tokio::test]
-async fn authors_whom_the_host_knows_become_users() {
+async fn authors_with_an_account_at_the_host_become_users() {
     let store = store();
     let author = |email: &str| Author { name: "A".to_owned(), email: email.to_owned(), ..Author::default() };
     let comments = [

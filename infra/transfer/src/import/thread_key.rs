@@ -63,7 +63,7 @@ impl ThreadKeys {
         id.and_then(|id| ThreadId::new(kind, &id)).map_or(Target::Unmapped, Target::Thread)
     }
 
-    /// The rule, but for the bound.
+    /// The rule without the bound.
     fn path_id(&self, path: &str) -> String {
         let path = path.split('#').next().unwrap_or_default();
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -123,7 +123,7 @@ fn without_host(address: &str) -> &str {
     }
 }
 
-/// What follows `//` of an absolute address.
+/// The part of an absolute address after `//`.
 fn after_scheme(address: &str) -> Option<&str> {
     if let Some(rest) = address.strip_prefix("//") {
         return Some(rest);
@@ -229,7 +229,7 @@ struct Line {
 }
 
 impl Map {
-    /// Empty lines and lines that begin with `#` are skipped. Fails with the number of a line and what is wrong with it.
+    /// Empty lines and lines that begin with `#` are skipped. Fails with the number of a line and its problem.
     pub fn parse(text: &str) -> Result<Self, String> {
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).enumerate();
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -343,7 +343,7 @@ mod tests {
         }
         // As `printf 'x%.0s' {1..129} | sha256sum` says.
         assert!(target(&keys(), &page(&"x".repeat(129))).ends_with("~0ec9eb33e74510bcdd1f2ea55206e82f"));
-        // The cut counts what the rule has made of the address, where one character is three of the id.
+        // The cut counts characters of the id. A character of the address may take three.
         let words = target(&keys(), &page(&"/a b".repeat(50)));
         assert!(words.starts_with("posts/a~20b:a~20b:") && words.len() == "posts/".len() + MAX_ID, "{words}");
     }

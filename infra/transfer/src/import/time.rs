@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_none_and_never_now() {
+    fn an_invalid_time_is_none_and_never_now() {
         for text in [
             "",
             "tomorrow",

@@ -73,7 +73,7 @@ pub trait Machine {
     ///
     /// # Errors
     ///
-    /// When it can't be told.
+    /// When that can't be determined.
     fn is_unfinished(&self) -> io::Result<bool>;
 }
 
@@ -121,8 +121,8 @@ impl Eraser<'_> {
         Ok(Receipt { at: self.clock.now().to_string(), who: name, gone, stays: remains.stays, left: remains.left })
     }
 
-    /// Removes emails to the person, and those that quote the person to others, with messages and changes. Whether the service
-    /// had not followed up on everything.
+    /// Removes emails to the person, and those that quote the person to others, with messages and changes. Returns
+    /// whether the service had not followed up on everything.
     async fn erase_leftovers(
         &self,
         person: &Person,
@@ -148,7 +148,7 @@ impl Eraser<'_> {
         Ok(machine.is_unfinished()? || messages + changes > 0)
     }
 
-    /// Erases what there is. Whether there was anything.
+    /// Erases everything that is found. Returns whether there was anything.
     async fn erase_all(&self, person: &Person, hashes: &PersonHashes, gone: &mut Gone) -> Result<bool, PersonError> {
         let mut links = Links::default();
         let see = |comment: &Comment, is_own| {

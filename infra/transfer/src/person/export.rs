@@ -1,5 +1,5 @@
-//! Exports a person's data as records of the native format: the profile, comments, likes, reports, and the records whose
-//! author is the person. What others wrote about the person is left out.
+//! Exports a person's data as records of the native format: the profile, comments, likes, reports, and the records
+//! whose author is the person. Text by others about the person is left out.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};

@@ -23,7 +23,7 @@ pub enum StoredItem {
     VisitorThreadState(Visitor, ThreadId, VisitorThreadState),
     User(User),
     Source(SourceId, SourceRow),
-    /// An import into this thread is not finished, and what is there has not been counted.
+    /// An import into this thread is not finished, and its comments have not been counted.
     Importing(ThreadId),
 }
 

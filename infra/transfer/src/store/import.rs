@@ -100,7 +100,7 @@ impl Attached {
         reports.chain(bounds).collect()
     }
 
-    /// The comment with what follows from its reports.
+    /// The comment with the attributes that follow from its reports.
     #[must_use]
     pub fn counted_in(&self, comment: Comment) -> Comment {
         let reported = self.reports.iter().any(|report| report.status(&comment.resolutions) == ReportStatus::Pending);
@@ -273,7 +273,7 @@ pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Resul
     }
 }
 
-/// Gives up imports in batches of these threads, when a recount has put in order what they have left.
+/// Gives up imports in batches of these threads, when a recount has put their leftovers in order.
 pub async fn forget_imports(store: &Store, threads: &[ThreadId]) -> Result<(), Fault> {
     for thread in threads {
         store.transact(vec![Write::delete(keys::import_journal(thread))]).await?;

@@ -33,14 +33,14 @@ pub struct Entry {
     pub is_report: bool,
 }
 
-/// What a visitor likes and reported in a thread.
+/// A visitor's likes and reports in a thread.
 #[derive(Clone, Debug)]
 pub struct VisitorEntries {
     pub visitor: Visitor,
     pub entries: Vec<Entry>,
 }
 
-/// Enters likes and reports of comments that are not there yet.
+/// Enters likes and reports of comments that don't exist yet.
 pub async fn restore_entries(store: &Store, thread: &ThreadId, all: &[VisitorEntries]) -> Result<(), Fault> {
     for some in all.chunks(AT_ONCE) {
         try_join_all(some.iter().map(|of_visitor| restore_entries_of(store, thread, of_visitor))).await?;
@@ -72,7 +72,7 @@ async fn restore_entries_of(store: &Store, thread: &ThreadId, of: &VisitorEntrie
     }
 }
 
-/// Adds users who are not there. Those who are keep their names; a ban is added to those without one, once.
+/// Adds missing users. Existing ones keep their names; a ban is added to those without one, once.
 pub async fn restore_users(store: &Store, users: &[User]) -> Result<(), Fault> {
     for some in users.chunks(AT_ONCE) {
         let keys = some.iter().map(|user| keys::user(user.id)).collect();
@@ -103,7 +103,7 @@ async fn restore_user(store: &Store, user: &User, mut stored: Option<Item>) -> R
     }
 }
 
-/// Adds tombstones, except of comments that are there.
+/// Adds tombstones, except of existing comments.
 pub async fn restore_tombstones(store: &Store, tombstones: &[(SourceId, SourceRow)]) -> Result<(), Fault> {
     let sources: Vec<SourceId> = tombstones.iter().map(|(source, _)| source.clone()).collect();
     let rows = rows_of(store, &sources).await?;
@@ -179,7 +179,7 @@ fn enter(update: Write, entries: &[Entry]) -> Write {
     add(add(update, visitor_state::LIKED, set(false)), visitor_state::REPORTED, set(true))
 }
 
-/// What an import adds to a user.
+/// The change of a user by an import.
 struct Restoration {
     after: User,
     writes: Vec<Write>,

@@ -28,7 +28,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         let discussion = match path {
             ERRORS => {
                 let message = value.text("message");
-                return Err(ReadError::whole(format_args!("an answer has an error, and so is not whole: {message}")));
+                return Err(ReadError::whole(format_args!("a response has an error, so it is incomplete: {message}")));
             }
             [.., "totalCount" | "discussionCount"] => return sink(total(ALL, &value)),
             [.., "pageInfo"] => return sink(page_info(ALL, &value)),

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn values_may_follow_each_other_or_stand_in_an_array() {
+    fn values_may_follow_each_other_or_be_in_an_array() {
         let expected = [(String::new(), json!({ "a": 1 })), (String::new(), json!({ "b": 2 }))];
         for text in ["{\"a\":1}\n{\"b\":2}\n", "{\"a\":1} {\"b\"\n:2}", "[{\"a\":1},{\"b\":2}]"] {
             assert_eq!(elements(text, &[&[]]).unwrap(), expected, "{text}");

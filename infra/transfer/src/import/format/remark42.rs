@@ -15,7 +15,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         let is_about_users = is_about_users(&value);
         is_backup |= is_about_users || value.get("locator").is_some();
         if !is_backup {
-            return Err(ReadError::whole("begins with no comment of remark42; is it of this format?"));
+            return Err(ReadError::whole("doesn't begin with a comment of remark42; is it of this format?"));
         }
         if is_about_users {
             return Ok(());
@@ -36,7 +36,7 @@ fn is_about_users(value: &Value) -> bool {
 
 fn comment(value: &Value, zone: &TimeZone) -> Comment {
     let user = value.attribute("user");
-    // `orig` is what was typed. Comments that came from another system have only HTML.
+    // `orig` is the typed text. Comments that came from another system have only HTML.
     let (body, format) = match value.body("orig") {
         typed if typed.trim().is_empty() => (value.body("text"), BodyFormat::Html),
         typed => (markdown::from_dialect(&typed, Dialect::REMARK42), BodyFormat::Markdown),

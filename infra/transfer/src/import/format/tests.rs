@@ -179,7 +179,7 @@ fn halves_of_characters_in_json_are_replaced_and_reported() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_replaced_and_reported() {
+fn bytes_that_are_not_text_are_replaced_and_reported() {
     let posts = b"<disqus><post dsq:id='7'><message>caf\xe9 noir</message></post><post dsq:id='8'><message>fine</message></post></disqus>";
     let parsed = parse_in(Format::Disqus, posts, "UTC").unwrap();
     assert_eq!(parsed.comment("7").body, "caf\u{fffd} noir");
@@ -302,7 +302,7 @@ fn a_record_of_many_values_is_bounded_as_well() {
     assert!(error.contains("a record has more than 16 MB"), "{error}");
 }
 
-/// Where it cannot be told, nothing of it can be imported, and every comment is refused.
+/// Either the format is detected as wrong, or every comment is refused.
 #[test]
 fn a_file_of_another_format_brings_no_comment() {
     let is_good = |comment: &Comment| !comment.thread.is_empty() && comment.created_at.is_some();
@@ -377,7 +377,7 @@ mod disqus {
 
     /// Everything that its exports were seen with, in one file.
     #[test]
-    fn what_is_no_xml_is_read_as_it_is_meant() {
+    fn malformed_xml_is_read_as_it_is_meant() {
         let text = "\u{feff}\u{1}`\n<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<disqus>\n\
             <thread dsq:id= ' 7 ' ><id>\u{b}</id><link>\n http://blog.example/a?x=1&y=2 \n</link><title>A\u{8} &amp;amp; B</title></thread>\n\
             <thread dsq:id=8><id /><link/></thread>\n\
@@ -582,7 +582,7 @@ pub(in crate::import) mod isso {
         }
     }
 
-    /// Whose pages are those of a site: most of them text.
+    /// A database with the pages of a site, most of them text.
     fn larger() -> Vec<u8> {
         database(&format!(
             "{TABLES} WITH RECURSIVE n(x) AS (SELECT 5 UNION ALL SELECT x + 1 FROM n WHERE x < 400)
@@ -695,7 +695,7 @@ mod remark42 {
     }
 
     #[test]
-    fn values_may_stand_on_one_line_and_backups_may_follow_each_other() {
+    fn values_may_share_a_line_and_backups_may_follow_each_other() {
         let comment =
             |id: &str| format!(r#"{{"id":"{id}","orig":"x","locator":{{"url":"/a"}},"time":"2019-09-14T07:16:18Z"}}"#);
         let meta = r#"{"version":1,"users":null,"posts":null}"#;
@@ -732,7 +732,7 @@ mod commento {
     }
 
     #[test]
-    fn root_and_anonymous_are_nobody() {
+    fn root_is_not_a_parent_and_anonymous_is_not_a_user() {
         let parsed = parse(Format::Commento, include_str!("../samples/commento.json"));
         assert_eq!(parsed.ids(), ["c2", "c1", "c3", "c4"], "replies may come before their parents");
         let (reply, parent) = (parsed.comment("c2"), parsed.comment("c1"));
@@ -749,7 +749,7 @@ mod commento {
     }
 
     #[test]
-    fn the_zero_time_is_no_time_and_every_other_state_waits() {
+    fn the_zero_time_is_none_and_every_other_state_waits() {
         let comment = |id: usize, state: &str, time: &str| {
             format!(r#"{{"commentHex":"{id}","url":"/a","markdown":"x","state":"{state}","creationDate":"{time}"}}"#)
         };
@@ -775,7 +775,7 @@ mod comentario {
     use super::*;
 
     #[test]
-    fn year_one_is_no_time_and_flags_are_states() {
+    fn year_one_is_none_and_flags_are_states() {
         let parsed = parse(Format::Comentario, include_str!("../samples/comentario.json"));
         let states = [
             ("k1", RecordState::Approved),
@@ -848,7 +848,7 @@ mod waline {
     }
 
     #[test]
-    fn the_answer_of_the_api_is_read_as_the_file_that_is_in_it() {
+    fn the_response_of_the_api_is_read_as_the_file_that_is_in_it() {
         let file = include_str!("../samples/waline.json");
         let parsed = parse(Format::Waline, &format!("{{\"errno\":0,\"errmsg\":\"\",\"data\":{file}}}"));
         assert_eq!((parsed.comments.len(), parsed.users.len()), (5, 1));
@@ -923,16 +923,16 @@ mod giscus {
     }
 
     #[test]
-    fn an_answer_with_an_error_is_an_error() {
+    fn a_response_with_an_error_is_an_error() {
         let one = include_str!("../samples/giscus.json");
         let limited =
             r#"{"data":{"repository":null},"errors":[{"type":"RATE_LIMITED","message":"API rate limit exceeded"}]}"#;
         let error = parse_in(Format::Giscus, format!("{one}{limited}").as_bytes(), "UTC").unwrap_err();
-        assert_eq!(error, "an answer has an error, and so is not whole: API rate limit exceeded");
+        assert_eq!(error, "a response has an error, so it is incomplete: API rate limit exceeded");
     }
 
     #[test]
-    fn a_list_of_which_github_says_that_there_is_more_is_reported() {
+    fn a_list_that_github_calls_incomplete_is_reported() {
         let page = |info: &str, nodes: &str| {
             format!(r#"{{"data":{{"repository":{{"discussions":{{{info}"nodes":[{nodes}]}}}}}}}}"#)
         };
@@ -962,7 +962,7 @@ mod giscus {
     }
 
     #[test]
-    fn several_answers_may_follow_each_other() {
+    fn several_responses_may_follow_each_other() {
         let one = include_str!("../samples/giscus.json");
         assert_eq!(parse(Format::Giscus, &format!("{one}{one}")).comments.len(), 8);
         assert_eq!(parse(Format::Giscus, &format!("[{one},{one}]")).comments.len(), 8);

@@ -181,7 +181,7 @@ impl Xml {
         }
     }
 
-    /// Reads what follows the root, so that a compressed file is checked to its end.
+    /// Reads the part after the root, so that a compressed file is checked to its end.
     pub(super) fn end(mut self) -> Result<(), ReadError> {
         let rest = std::io::copy(self.events.get_mut(), &mut std::io::sink());
         rest.map(drop).map_err(|error| ReadError::at(self.position(self.events.buffer_position()), error))
@@ -201,7 +201,7 @@ impl Xml {
 
     fn start(&mut self, start: &BytesStart<'_>, is_empty: bool) -> Result<XmlEvent, ReadError> {
         if self.open.len() == MAX_DEPTH {
-            return Err(self.broken("elements are nested too deep"));
+            return Err(self.broken("elements are nested too deeply"));
         }
         let tag = self.tag(start);
         self.open.push(tag.name.clone());
@@ -220,7 +220,7 @@ impl Xml {
         Tag { attributes: attributes.collect(), name: self.decode(start.local_name().as_ref()).into_owned() }
     }
 
-    /// What is UTF-8 is taken as such, whatever the file says.
+    /// Text in UTF-8 is accepted as such, whatever the file declares.
     fn decode<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
         match str::from_utf8(bytes) {
             Ok(text) => text.into(),

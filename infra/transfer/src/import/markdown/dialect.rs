@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Text in which the shortcodes that GitHub knows are emoji. Others stay.
+/// Text with GitHub's shortcodes replaced by emoji. Others stay.
 fn with_emoji(text: &str) -> Cow<'_, str> {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once(':') {

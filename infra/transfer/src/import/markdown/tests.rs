@@ -117,7 +117,7 @@ fn no_lines_of_text_become_a_table_and_no_item_a_task() {
 }
 
 #[test]
-fn what_only_our_markdown_has_stays_text_as_in_the_source() {
+fn markup_that_only_our_markdown_has_stays_text_as_in_the_source() {
     let (table, task, struck) = ("|a|\n|-|\n|b|", "- [x] a", "~~a~~");
     for (typed, same, expected) in [
         (table, vec![Dialect::GITHUB, Dialect::ARTALK, Dialect::REMARK42], "<p>|a|<br />\n|-|<br />\n|b|</p>\n"),
@@ -294,7 +294,7 @@ fn code_of_several_lines_keeps_its_lines() {
 }
 
 #[test]
-fn a_line_feed_after_a_break_is_no_second_break() {
+fn a_line_feed_after_a_break_is_not_a_second_break() {
     for (html, expected) in [
         ("one<br />\ntwo", "one\\\ntwo"),
         ("one<br> \r\ntwo<BR/>\nthree", "one\\\ntwo\\\nthree"),
@@ -322,7 +322,7 @@ fn a_link_that_disqus_counts_leads_where_it_is_meant_to() {
     );
 }
 
-/// What a browser shows of HTML that ammonia has cleaned: the text without white space, and the addresses.
+/// The visible part of HTML that ammonia has cleaned: the text without white space, and the addresses.
 fn oracle(source: &str) -> (String, Vec<String>) {
     let mut cleaner = ammonia::Builder::default();
     cleaner.url_schemes(["http", "https", "mailto"].into()).link_rel(None);

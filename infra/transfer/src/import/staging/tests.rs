@@ -1,4 +1,4 @@
-//! What happens to comments, and where they are placed.
+//! The fates of comments, and their places.
 
 use futures_util::FutureExt;
 
@@ -91,7 +91,7 @@ fn an_edit_before_its_comment_or_ahead_of_now_is_none() {
 }
 
 #[test]
-fn comments_stand_below_their_parents() {
+fn comments_are_placed_below_their_parents() {
     let outcome = outcome(&[comment("1"), reply("2", "1"), reply("3", "2"), comment("4")]);
     let tags: Vec<_> = outcome.staged.iter().map(|staged| (staged.tag.as_str(), staged.ancestors.len())).collect();
     assert_eq!(tags, [("1", 0), ("4", 0), ("2", 1), ("3", 2)]);
@@ -119,7 +119,7 @@ fn a_bad_record_is_refused_with_its_id_and_the_next_ones_stay_as_they_are() {
 }
 
 #[test]
-fn what_is_deleted_or_unwanted_is_skipped_by_reason() {
+fn deleted_or_unwanted_comments_are_skipped_by_reason() {
     let states = [
         RecordState::Deleted,
         RecordState::Spam,
@@ -186,7 +186,7 @@ fn a_missing_parent_and_one_of_another_thread_move_a_reply_to_the_top() {
 }
 
 #[test]
-fn of_a_circle_of_parents_the_oldest_moves_to_the_top_and_the_others_stay_below_it() {
+fn the_oldest_of_a_circle_of_parents_moves_to_the_top_and_the_others_stay_below_it() {
     let at = |second, comment: Comment| Comment { created_at: Timestamp::from_second(second).ok(), ..comment };
     let circle = [at(30, reply("1", "3")), at(10, reply("2", "1")), at(20, reply("3", "2"))];
     let others = [reply("4", "1"), reply("5", "4"), reply("6", "6"), reply("7", "6"), comment("8"), reply("9", "8")];
@@ -241,7 +241,7 @@ fn threads_of_other_hosts_are_refused() {
 }
 
 #[test]
-fn of_doubles_the_first_counts_that_can_be_imported() {
+fn the_first_duplicate_that_can_be_imported_counts() {
     let gone = Comment { state: RecordState::Deleted, ..comment("1") };
     let timeless = Comment { created_at: None, ..comment("2") };
     let outcome = outcome(&[gone.clone(), timeless, reply("3", "1"), comment("1"), comment("2"), comment("2"), gone]);

@@ -145,7 +145,7 @@ async fn a_native_file_is_finished_among_new_comments_and_refused_among_those_of
 }
 
 #[tokio::test]
-async fn of_comments_with_one_source_the_first_counts() {
+async fn the_first_of_comments_with_one_source_counts() {
     let store = store();
     let of_source = |number: u64| with(comment(number), &json!({ "source": "disqus:1" }));
     let more_than_one_batch = (3..120).map(comment);

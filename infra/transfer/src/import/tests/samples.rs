@@ -48,7 +48,7 @@ fn expected(format: Format) -> &'static str {
             "refused 1 as time: k5; posts/post: 3; 5 read: 3 new, 0 already there, 1 skipped (deleted 1), 1 refused"
         }
         Format::Artalk => {
-            "refused 1 as thread: #3;   no address says what their pages are; name each with --map: (empty); posts/test:1000.html: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused"
+            "refused 1 as thread: #3;   their pages have no address; map each with --map: (empty); posts/test:1000.html: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused"
         }
         Format::Waline => "posts/a: 4; 5 read: 4 new, 0 already there, 1 skipped (spam 1), 0 refused",
         Format::Giscus => {
@@ -58,7 +58,7 @@ fn expected(format: Format) -> &'static str {
 }
 
 #[tokio::test]
-async fn every_format_is_imported_once_with_everything_told() {
+async fn every_format_is_imported_once_with_everything_reported() {
     let directory = tempfile::tempdir().unwrap();
     for (format, content) in samples() {
         let path = directory.path().join(format.name());
@@ -146,7 +146,7 @@ async fn a_thread_with_comments_gains_the_pin_unless_it_has_one() {
     import(&store, &[&first[..], &[pinned("4")]].concat()).await;
     assert_eq!(pin().await, Some(kept));
     assert_eq!(findings(&store).await, [""; 0]);
-    // What moderators have unpinned is not pinned again.
+    // Comments that moderators have unpinned are not pinned again.
     let clock = Clock::system();
     let ids = IdSource::new(clock.clone(), Random::system());
     let by = shared::store::log::By { id: UserId(1), name: "Mod", ids: &ids, clock: &clock };

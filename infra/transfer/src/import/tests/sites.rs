@@ -1,4 +1,4 @@
-//! What identifies a comment: its format, its site and its id there.
+//! The identity of a comment: its format, its site and its id there.
 
 use shared::domain::ids::{SourceId, UserId};
 use shared::domain::person::{Person, PersonHashes, Who};
@@ -86,7 +86,7 @@ async fn a_comment_that_is_deleted_on_one_site_stays_on_the_other() {
 }
 
 #[tokio::test]
-async fn what_may_be_of_another_site_is_refused_and_not_taken_for_what_is_there_or_was_deleted() {
+async fn comments_that_may_be_of_another_site_are_refused_and_not_taken_for_existing_or_deleted_ones() {
     let store = store();
     import(&store, &this_site()).await;
     delete(&store, &find(&store, &this_site(), "3").await.unwrap()).await;
@@ -127,7 +127,7 @@ async fn the_writer_alone_tells_two_sites_apart_and_what_the_source_has_deleted_
 }
 
 #[test]
-fn the_hash_of_a_writer_says_nothing_of_the_address() {
+fn the_hash_of_a_writer_reveals_nothing_about_the_address() {
     let hash = |key: &str, name: &str, email: &str| {
         let author =
             Author { key: key.to_owned(), name: name.to_owned(), email: email.to_owned(), ..Author::default() };
@@ -141,7 +141,7 @@ fn the_hash_of_a_writer_says_nothing_of_the_address() {
 }
 
 #[tokio::test]
-async fn another_map_and_another_scheme_are_no_other_site() {
+async fn another_map_or_scheme_is_not_another_site() {
     let store = store();
     let on = |key: &str, comment: Comment| Comment { thread: key.to_owned(), ..comment };
     for key in ["http://blog.example/c/", "https://blog.example/c", "//blog.example/c/"] {
@@ -183,7 +183,7 @@ async fn files_of_one_command_are_parts_of_one_site() {
 }
 
 #[tokio::test]
-async fn a_comment_that_was_erased_on_one_site_is_none_of_the_other() {
+async fn an_erasure_on_one_site_drops_no_comment_of_the_other() {
     let store = store();
     let hashes = PersonHashes::new(&Secret::from("a salt".to_owned()));
     let by_user =

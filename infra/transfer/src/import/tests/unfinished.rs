@@ -150,7 +150,7 @@ async fn an_import_that_was_killed_at_any_call_is_finished_by_the_same_one() {
 }
 
 #[tokio::test]
-async fn an_import_whose_last_answer_was_lost_is_finished_by_the_same_one() {
+async fn an_import_whose_last_response_was_lost_is_finished_by_the_same_one() {
     let check = |store, calls| finishes(store, small_dump(), calls);
     killed_at_each_call(unanswered, &small_dump(), |_| async {}, check).await;
 }
@@ -187,7 +187,7 @@ async fn comments_that_are_rejected_before_the_import_continues_stay_so_and_coun
         let reached = reachable(&store).await;
         let Some(comment) = reached.iter().find(top) else { return };
         reject(&store, comment.clone()).await;
-        // What is below it is counted again by a job.
+        // A job counts its replies again.
         for comment in reached.iter().filter(|comment| comment.thread == thread("a")) {
             store.recount_comment(&comment.thread, comment.id, RecountTrigger::Walk).await.unwrap();
         }
@@ -202,7 +202,7 @@ async fn comments_that_are_rejected_before_the_import_continues_stay_so_and_coun
 
 #[tokio::test]
 async fn another_file_after_one_that_was_killed_leaves_the_table_in_order() {
-    // The second file lacks some parents and replies of the first, and has some of its own.
+    // The second file lacks some parents and replies of the first, and has other ones.
     let is_in_both = |comment: &Comment| !["1", "8"].contains(&comment.source_id.as_str());
     let mut other: Vec<Comment> = small_dump().into_iter().filter(is_in_both).collect();
     other.extend([comment("100"), reply("101", "2"), Comment { state: RecordState::Pending, ..reply("102", "100") }]);

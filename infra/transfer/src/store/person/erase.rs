@@ -160,9 +160,9 @@ impl Erasure<'_> {
         }
     }
 
-    /// Counts what a new placeholder changes, and removes the placeholder if nothing is below it. With `shown`, everyone may
-    /// now see what is below it. The consequences of its removal are handled here too, because no running service may follow
-    /// the events.
+    /// Applies the changes of counts by a new placeholder, and removes the placeholder if nothing is below it. With
+    /// `shown`, everyone may now see what is below it. The consequences of its removal are handled here too, because no
+    /// running service may follow the events.
     async fn finish_comment(&self, id: CommentId, shown: bool) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let comment = store.comment(id, Reading::Consistent).await?;
@@ -326,7 +326,7 @@ impl Erasure<'_> {
         if item.get(log::USER) == Some(&user) {
             update = update.remove(log::USER).remove(log::REJECTS);
         }
-        Ok(self.store.update("erasing somebody from the log", update).await?.is_some())
+        Ok(self.store.update("erasing a person from the log", update).await?.is_some())
     }
 
     /// The rejection stays, without its moderator.

@@ -1,5 +1,5 @@
-//! Reads the whole table for one person: what identifies the person, what to erase, and what still names the person
-//! afterwards.
+//! Reads the whole table for one person: data that identifies the person, items to erase, and items that still name the
+//! person afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -127,8 +127,8 @@ pub fn wrote(person: &Person, comment: &Comment) -> bool {
     }
 }
 
-/// Collects what the table knows a person by. `earlier` is what an erasure knew that did not end. `None` while a thread
-/// lacks its counts, because an import has not finished it.
+/// Collects everything that identifies a person in the table. `earlier` is what an unfinished erasure had collected.
+/// `None` while a thread lacks its counts, because an import has not finished it.
 pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
     let mut person = Person::new(who);
     person.known.extend(earlier.unwrap_or_default());
@@ -173,7 +173,7 @@ pub async fn matches(
 pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) -> Result<Remains, Fault> {
     let mut search = Search::new(person, now);
     let journal = keys::erasure(who).pk;
-    // What keeps imports from bringing the person back stays.
+    // Items that keep imports from bringing the person back stay.
     let is_searched = |key: &Key| key.pk != journal && !matches!(ItemKind::of(key), ItemKind::Forgotten);
     for_each_item(store, |item| {
         if let Some(key) = Key::of(&item).filter(is_searched) {
@@ -256,7 +256,7 @@ impl Identification {
     }
 }
 
-/// What the person left in an item.
+/// The person's data in an item.
 pub(super) fn match_of(
     person: &Person,
     handles: &BTreeSet<String>,
@@ -402,8 +402,8 @@ impl<'a> Search<'a> {
             (Naming::Directly, ItemKind::NotificationState(recipient))
                 if is_refusal_alone(&recipient, item.clone()).unwrap_or_default() =>
             {
-                let why = "a keyed hash of the address stays, so that nobody can enrol it again";
-                self.stays.insert(Retained::new("a refusal of mails", why));
+                let why = "a keyed hash of the address stays, so that no one can enroll it again";
+                self.stays.insert(Retained::new("a refusal of emails", why));
             }
             (Naming::Directly, _) => self.left += 1,
             (Naming::ByAddress, kind) => match user_of(&kind, item) {
@@ -541,7 +541,7 @@ fn texts_of(value: &AttributeValue) -> Vec<&str> {
     }
 }
 
-/// What an operator calls the item.
+/// The operator's name for the item.
 fn describe(kind: &ItemKind, item: &Item) -> String {
     let in_thread = || {
         let thread = item.get(comment::THREAD).and_then(|thread| ThreadId::try_from(thread.as_s().ok()?.clone()).ok());

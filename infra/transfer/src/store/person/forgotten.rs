@@ -12,7 +12,7 @@ use shared::store::schema::{SK, forgotten};
 use shared::store::transaction::Write;
 use shared::store::{Index, Query, Reading, Store, keys, number, text, write};
 
-/// Everybody who was forgotten.
+/// Everyone who was erased.
 #[derive(Clone, Debug)]
 pub struct Forgotten {
     people: BTreeSet<String>,
@@ -73,12 +73,12 @@ pub async fn forgotten(store: &Store, hashes: PersonHashes) -> Result<Option<For
     Ok(Some(Forgotten { people: people.collect(), hashes }))
 }
 
-/// What an earlier erasure of the same person knew, if it did not end.
+/// The data that an unfinished erasure of the same person had collected.
 pub async fn unfinished_erasure(store: &Store, who: &str) -> Result<Option<KnownBy>, Fault> {
     store.get(&keys::erasure(who), Reading::Consistent).await
 }
 
-/// Remembers the person, for imports and for the next erasure should this one not end.
+/// Remembers the person, for imports, and for the next erasure in case this one doesn't finish.
 pub async fn begin_erasure(store: &Store, person: &Person, hashes: &PersonHashes, now: Timestamp) -> Result<(), Fault> {
     let who = keys::erasure(&hashes.who(&person.who));
     store.put("beginning an erasure", Write::put(write(&who, &person.known)?)).await?;

@@ -69,7 +69,7 @@ pub(super) fn check(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     findings.collect()
 }
 
-/// What is counted once for all comments.
+/// Counts that are made once for all comments.
 struct Recount<'a> {
     snapshot: &'a Snapshot,
     likes: BTreeMap<u64, u64>,

@@ -1,5 +1,5 @@
-//! What moderation queues should hold: every comment that is in a state of theirs, and nothing else. Entries of new comments are
-//! not checked: they expire, and one that names nothing shows nothing.
+//! The expected moderation queues: every comment that is in a state of theirs, and nothing else. Entries of new
+//! comments are not checked: they expire, and one that names nothing shows nothing.
 
 use std::collections::BTreeSet;
 

@@ -67,7 +67,7 @@ fn present(snapshot: &Snapshot, id: CommentId) -> Option<&Comment> {
     snapshot.comments.get(&id).map(|stored| &stored.comment).filter(|comment| !comment.is_placeholder)
 }
 
-/// Entries of comments that are not there.
+/// Entries of missing comments.
 fn of_unwritten(snapshot: &Snapshot, key: &Key, set: &'static str, ids: &BTreeSet<u64>) -> Vec<Finding> {
     let ids = ids.iter().map(|id| CommentId(*id)).filter(|id| !snapshot.comments.contains_key(id));
     let finding = |id| {
