@@ -486,6 +486,43 @@ test('an image goes where the caret was when it was chosen, whatever is typed ar
   assert.match(body, /^!\[first \\\[\]\(\S+\)\n\nOh\. Before\.\n\n!\[second\]\(\S+\)\n\n After\. The end\.$/)
 })
 
+test('an image splits no word and no mark that is typed or put around it', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const text = page.getByPlaceholder('Write a comment…')
+  const select = async (/** @type {string} */ words) => {
+    await text.focus()
+    await text.evaluate((text, words) => {
+      const { value } = /** @type {HTMLTextAreaElement} */ (text)
+      const start = value.lastIndexOf(words)
+      ;/** @type {HTMLTextAreaElement} */ (text).setSelectionRange(start, start + words.length)
+    }, words)
+  }
+  const press = async (/** @type {string[]} */ ...keys) => {
+    for (const key of keys) await page.keyboard.press(key)
+  }
+  for (const [written, change, expected] of /** @type {[string, () => Promise<void>, string][]} */ ([
+    ['I like this pictrue', async () => (await press('Backspace', 'Backspace', 'Backspace'), page.keyboard.type('ure')), 'I like this picture\n\nIMAGE'],
+    ['Look at teh', async () => (await select('teh'), page.keyboard.type('the cat')), 'Look at the cat\n\nIMAGE'],
+    ['one', async () => (await press('Control+a'), page.keyboard.type('new text')), 'new text\n\nIMAGE'],
+    ['one two', async () => (await select('two'), press('Control+b')), 'one **two**\n\nIMAGE'],
+    ['one two', async () => press('Control+a', 'x', 'Control+z'), 'one two\n\nIMAGE'],
+    ['one two', async () => press('Control+a', 'Delete', 'Control+z'), 'one two\n\nIMAGE'],
+    ['one', async () => page.keyboard.type(' and two'), 'one\n\nIMAGE\n\n and two'],
+  ])) {
+    await text.fill(written)
+    await text.focus()
+    await press('Control+End')
+    await chooseImage(page)
+    await text.focus()
+    await change()
+    const request = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/comments'))
+    await page.getByRole('button', { name: 'Post comment' }).click()
+    const { body } = (await request).postDataJSON()
+    assert.equal(body.replace(/!\[\]\(\S+\)/, 'IMAGE'), expected)
+    await page.locator('.chip').waitFor({ state: 'detached' })
+  }
+})
+
 test('an image that is chosen offline stays with the text, and is uploaded when that is sent', async (t) => {
   const { page, context } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.getByPlaceholder('Write a comment…').fill('Look:')

@@ -7,8 +7,8 @@ import { button, h } from '../kit/dom.js'
 import { moveByArrows } from './arrows.js'
 import { toggler } from './popover.js'
 
-const EMOJI = `😀 😃 😄 😁 😅 😂 🤣 😊 🙂 😉 😍 🥰 😘 😜 🤗 🤔 😐 😒 🙄 😴 🤯 🥳 😎 🙁 😮 😳 😢 😭 😱 😡 💀 💩 🤖 👍 👎 👌 ✌️ 🤞 👋 👏 🙌 🤝 🙏
-💪 👀 🤷 🤦 ❤️ 💙 💔 💯 💥 🔥 ⭐ ✨ 🎉 🎁 🏆 💡 📚 ✅ ❌ ❓ 🐶 🐱 🦊 🐻 🐸 🐝 🦋 🌱 🌻 🌹 🍀 🍎 🍓 🍕 🍔 🍪 ☕ 🍺 ✈️ 🚀 🌍 ☀️ 🌈`.split(/\s/)
+const EMOJI = `😀 😃 😄 😁 😅 😂 🤣 😊 🙂 😉 😍 🥰 🤗 🤔 🙄 🥳 😎 😮 😢 😭 💩 👍 👎 ✌️ 👋 👏 🙌 🤝
+🙏 💪 👀 ❤️ 💔 💥 🔥 ⭐ ✨ 🎉 🎁 🏆 💡 📚 ✅ ❌ ❓ 🐶 🐱 🦊 🐻 🍎 🍕 🍔 ☕ 🚀 🌍 🌈`.split(/\s/)
 
 /** @param {Editor} editor */
 export function emojis({ thread, insert }) {

@@ -49,15 +49,19 @@ export function images({ thread, text, fallible }) {
   const file = h('input', { type: 'file', accept: 'image/*', multiple: true, change: choose })
   /** @returns {any[]} */
   const chips = () => [...element.children]
-  let length = text.textLength
+  let before = text.value
   text.addEventListener('input', follow)
 
-  /** Moves places with the text that was typed or removed before them. */
+  /** Moves places with the text around them. Where text is replaced up to a place, the image goes to the end of that line. */
   function follow() {
-    const change = text.textLength - length
-    const end = text.selectionEnd
-    for (const chip of chips()) chip.place = chip.place > end - change ? chip.place + change : Math.min(chip.place, end)
-    length += change
+    const { value, selectionEnd } = text
+    for (const chip of chips()) {
+      if (value.startsWith(before.slice(0, chip.place))) continue
+      const after = before.slice(chip.place)
+      chip.place = value.endsWith(after) ? value.length - after.length : selectionEnd
+      chip.isLoose ||= chip.place === selectionEnd
+    }
+    before = value
   }
 
   function take(event, source) {
@@ -115,8 +119,15 @@ export function images({ thread, text, fallible }) {
 
   /** The text with the images, once all have arrived. */
   async function insertInto(body) {
-    const images = chips().sort((a, b) => a.place - b.place)
-    const arrived = await Promise.all(images.map((chip) => chip.arrive()))
+    const images = chips()
+    // An image never splits a word.
+    for (const chip of images) {
+      const rest = chip.isLoose ? /.*/y : /(?<=\S)\S*|/y
+      rest.lastIndex = chip.place
+      rest.test(body)
+      chip.place = rest.lastIndex
+    }
+    const arrived = await Promise.all(images.sort((a, b) => a.place - b.place).map((chip) => chip.arrive()))
     let from = 0
     const parts = arrived.flatMap((markdownOf, at) => [body.slice(from, (from = images[at].place)), markdownOf()])
     return [...parts, body.slice(from)].map((part) => part.replace(/^\s*\n|\s+$/g, '')).filter(Boolean).join('\n\n')
