@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
 use http::uri::Authority;
+use url::Url;
 
 /// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme. On this machine `*`
 /// may represent any port.
@@ -25,7 +26,9 @@ impl Origins {
         let origins: Vec<String> = origins.filter(|origin| !origin.is_empty()).collect();
         let valid = |origin: &String| {
             let is_pattern = matches!(origin.as_str(), "*" | "https://*" | "http://*");
-            is_pattern || LOOPBACK.contains(&origin.as_str()) || of(origin).as_ref() == Some(origin)
+            is_pattern
+                || LOOPBACK.contains(&origin.as_str())
+                || (of(origin).as_ref() == Some(origin) && is_sent(origin))
         };
         (!origins.is_empty() && origins.iter().all(valid)).then_some(Self(origins))
     }
@@ -74,6 +77,21 @@ impl Origins {
     pub fn has_any_host(&self) -> bool {
         self.0.iter().any(|listed| is_any_host(listed))
     }
+}
+
+/// Whether `host` can be a name in DNS. A dot may end it.
+pub(crate) fn is_host_name(host: &str) -> bool {
+    let is_label = |label: &str| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
+    host.strip_suffix('.').unwrap_or(host).split('.').all(|label| !label.is_empty() && is_label(label))
+}
+
+/// Whether browsers write a web origin like this. They send `127.0.0.1` for `127.1`.
+fn is_sent(origin: &str) -> bool {
+    Url::parse(origin).is_ok_and(|url| {
+        let is_web = matches!(url.scheme(), "http" | "https");
+        let is_host = |host: &str| host.starts_with('[') || is_host_name(host);
+        !is_web || (url.origin().ascii_serialization() == origin && url.host_str().is_some_and(is_host))
+    })
 }
 
 fn is_any_host(listed: &str) -> bool {
@@ -142,6 +160,11 @@ mod tests {
     #[test]
     fn an_origin_that_no_browser_sends_is_refused() {
         for bad in ["https://a.example:443", "http://a.example:80", "https://a.example:", "https://a.example:99999"] {
+            assert!(Origins::parse(bad).is_none(), "{bad}");
+        }
+        for bad in
+            ["https://127.1", "https://0x7f000001", "http://[0:0::1]", "https://a.example:0444", "https://10.0.0.256"]
+        {
             assert!(Origins::parse(bad).is_none(), "{bad}");
         }
         assert!(Origins::parse("https://a.example:80, http://a.example:443").is_some());

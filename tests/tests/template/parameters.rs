@@ -17,7 +17,9 @@ const SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comme
 /// Secrets Manager has it, and no permission names it.
 const PARTIAL_SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt";
 const ADDRESSES: [&str; 3] = ["https://example.org", "http://127.0.0.1:3000/", "https://a.example.org:8443/b/c_(d)~e"];
-const NO_ADDRESSES: [&str; 10] = [
+const NO_ADDRESSES: [&str; 12] = [
+    "https://example..org",
+    "https://example.org/%zz",
     "example.org",
     "ftp://example.org",
     "https://",
@@ -31,7 +33,8 @@ const NO_ADDRESSES: [&str; 10] = [
 ];
 
 const HTTPS: [&str; 3] = ["https://id.example.org", "https://id.example.org:8443/a/b/", "https://localhost"];
-const NO_HTTPS: [&str; 5] = [
+const NO_HTTPS: [&str; 6] = [
+    "https://id..example.org",
     "http://id.example.org",
     "id.example.org",
     "https://",
@@ -58,6 +61,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
             "https://example.org:443",
             "http://example.org:80",
             "https://example.org:70000",
+            "https://example..org",
         ],
     ),
     ("DefaultSort", &["newest", "oldest", "most_liked", "most_replied"], &["best", "Newest", "newest,oldest"]),
@@ -117,6 +121,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
             "github:0",
             "oidc: ",
             "google:,7",
+            "7;12",
         ],
     ),
     ("OidcIssuer", &HTTPS, &NO_HTTPS),
@@ -147,7 +152,11 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("SpamDenyLinks", &["0", "50", "9999", "10000"], &["10001", "-1", "few"]),
     ("SpamReviewLinks", &["0", "10", "9999", "10000"], &["10001", "-1", "few"]),
     ("Theme", &["auto", "light", "dark"], &["purple", "Dark"]),
-    ("Types", &["posts", "posts,videos", "posts, a.b_c~d-e"], &["a/b", ",", "posts;videos", "bücher", "posts,users"]),
+    (
+        "Types",
+        &["posts", "posts,videos", "posts, a.b_c~d-e"],
+        &["a/b", ",", "posts;videos", "bücher", "posts,users", "posts,.."],
+    ),
     ("UploadLimit", &["1", "10", "1000000"], &["0", "1000001", "-5"]),
     ("UsersRoutePrefix", &["users", "community/people"], &["a//b", "..", "a b"]),
     ("WriteLimit", &["1", "60", "1000000"], &["0", "1000001", "-5"]),

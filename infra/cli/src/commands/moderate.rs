@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use jiff::SignedDuration;
 use server::token::Token;
 use shared::domain::time::Clock;
@@ -33,10 +34,10 @@ pub(super) struct Options {
     #[arg(long, default_value_t = DEFAULT_PORT, allow_hyphen_values = true, value_parser = parse_port)]
     pub(super) port: u16,
     /// Id of the moderator
-    #[arg(long, default_value = DEFAULT_ID)]
+    #[arg(long, default_value = DEFAULT_ID, value_parser = NonEmptyStringValueParser::new())]
     pub(super) id: String,
     /// Name of the moderator
-    #[arg(long, default_value = "Moderator", allow_hyphen_values = true)]
+    #[arg(long, default_value = "Moderator", allow_hyphen_values = true, value_parser = NonEmptyStringValueParser::new())]
     pub(super) name: String,
 }
 

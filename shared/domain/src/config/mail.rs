@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::vars::{BASE_URL, Vars, distinct, is_host_name, web_address};
+use super::vars::{BASE_URL, Vars, distinct, web_address};
 use super::{API_PREFIX, ConfigError, without_prefix};
 use crate::email::{self, is_mailable};
+use crate::origin;
 use crate::secret::{self, Secret};
 use crate::sign_in::providers::Method;
 use crate::visible;
@@ -46,8 +47,9 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let is_secure = |query: &str| query.split('&').all(|pair| pair == "tls=required" || !pair.starts_with("tls="));
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
-        let is_host = url.host_str().is_some_and(|host| host.starts_with('[') || is_host_name(host));
-        is_smtp && is_host && url.port() != Some(0) && url.query().is_none_or(is_secure)
+        let is_host = url.host_str().is_some_and(|host| host.starts_with('[') || origin::is_host_name(host));
+        let is_login = url.username().is_empty() == url.password().is_none();
+        is_smtp && is_host && is_login && url.port() != Some(0) && url.query().is_none_or(is_secure)
     };
     // A fragment means that a password holds a #, and ends there.
     if read.as_ref().is_some_and(fits) && !url.expose().contains('#') {

@@ -119,7 +119,7 @@ impl Vars<'_> {
         let is_safe = |url: &http::Uri| {
             let is_private = url.scheme_str() == Some("https") || url.host().is_some_and(is_loopback);
             // The address of the discovery document isn't the issuer's.
-            is_private && !text.contains('?') && !text.contains("/.well-known/")
+            is_private && !text.contains('?') && !text.ends_with("/.well-known/openid-configuration")
         };
         match web_address(&text).filter(is_safe) {
             Some(_) => Ok(Some(text)),

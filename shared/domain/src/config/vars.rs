@@ -122,17 +122,12 @@ pub(super) fn is_segment(part: &str) -> bool {
 pub(super) fn web_address(text: &str) -> Option<http::Uri> {
     let uri: http::Uri = text.parse().ok()?;
     let authority = origin::authority(uri.authority()?.as_str())?;
-    let is_host = Url::parse(text).is_ok() && (authority.host().starts_with('[') || is_host_name(authority.host()));
+    let is_host =
+        Url::parse(text).is_ok() && (authority.host().starts_with('[') || origin::is_host_name(authority.host()));
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
     let is_decodable =
         text.split('%').skip(1).all(|rest| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2);
     (is_web && is_host && is_decodable && !text.contains('#')).then_some(uri)
-}
-
-/// Whether `host` can be a name in DNS. A dot may end it.
-pub(super) fn is_host_name(host: &str) -> bool {
-    let is_label = |label: &str| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
-    host.strip_suffix('.').unwrap_or(host).split('.').all(|label| !label.is_empty() && is_label(label))
 }
 
 /// The first of all entries that have the same key.
