@@ -102,6 +102,7 @@ test('an address that is pasted over words makes them a link, and any other text
     ['closed ] [', 'closed \\] \\['],
     ['C:\\', 'C:\\\\'],
     ['a [b] c', 'a [b] c'],
+    ['`a] \\`', '`a] \\`'],
     ['![cat](/cat.png)', '![cat](/cat.png)'],
     ['\\[sic\\]', '\\[sic\\]'],
   ]) assert.equal(await paste('https://example.org/', words), `[${linked}](https://example.org/)`)

@@ -44,6 +44,6 @@ export function pastedLink({ value, selectionStart, selectionEnd }, source) {
   const isAddress = (text) => /^https?:\/\/[^\s<>]+$/i.test(text)
   if (!isAddress(address) || !words.trim() || /\n/.test(words) || isAddress(words.trim())) return
   // Unmatched brackets and a trailing backslash would break the link.
-  const literal = words.replace(/\\.|\[[^[\]]*\]|[[\]\\]/g, (part) => (part[1] ? part : `\\${part}`))
+  const literal = words.replace(/\\.|`[^`]+`|\[[^[\]]*\]|[[\]\\]/g, (part) => (part[1] ? part : `\\${part}`))
   return `[${literal}](${/[()]/.test(address) ? `<${address}>` : address})`
 }
