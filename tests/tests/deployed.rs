@@ -6,14 +6,17 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use aws_lambda_events::event::s3::{S3Event, S3EventRecord};
 use http::Method;
 use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, IF_NONE_MATCH, ORIGIN};
 use serde_json::{Value, json};
 use server::access::Access;
+use server::settings::MEDIA;
 use shared::domain::ids::CommentId;
 use shared::domain::job::{CleanUp, Job};
 use shared::routes::{self, ROUTES};
 use tests::{Actor, MAIL, Remote, SECRET, SIGN_IN, TestResponse, WEBHOOKS, World, code, ids, seen, wants};
+use thumbnails::Thumbnails;
 use tokio::net::TcpListener;
 
 const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
@@ -609,6 +612,13 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let to: BTreeSet<String> = world.mails().into_iter().map(|mail| mail.to).filter(|to| to != NOBODY).collect();
     assert_eq!(to.into_iter().collect::<Vec<_>>(), ["hal@example.org", "ivy@example.org"]);
     own_account(&world, &service).await;
+    // An image may be gone before its thumbnail is made.
+    let role = world.roles().iter().find(|role| role.function == "thumbnails").unwrap();
+    let (mut event, mut gone) = (S3Event::default(), S3EventRecord::default());
+    gone.s3.bucket.name = Some(MEDIA.to_owned());
+    gone.s3.object.key = Some("uploads/gone.png".to_owned());
+    event.records.push(gone);
+    Arc::clone(role).scope(Thumbnails::new(world.bucket().client()).handle(event)).await.unwrap();
 
     assert_eq!(world.roles().len(), 12);
     let of_role = |role: &Arc<Access>| {

@@ -96,7 +96,8 @@ impl Name {
         &self.0
     }
 
-    /// The keys that an upload of this name may have, and that of its thumbnail.
+    /// The keys that an upload of this name may have, and then that of its thumbnail, in the order of removal (see
+    /// [`Bucket::remove`]).
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let uploads = Format::ALL.into_iter().map(|format| self.upload(format));
@@ -157,6 +158,13 @@ impl<'a> Bucket<'a> {
         let request = self.client.delete_object().bucket(self.name).key(key);
         request.send().await.map_err(|error| Fault::new("remove an image", DisplayErrorContext(error).to_string()))?;
         Ok(())
+    }
+
+    /// Removes an image, and only then its thumbnail. `thumbnails` looks for the image after it put a thumbnail, so that a
+    /// thumbnail that it makes meanwhile is removed by one of the two.
+    pub async fn remove(self, name: &Name, format: Format) -> Result<(), Fault> {
+        self.delete(&name.upload(format)).await?;
+        self.delete(&name.thumbnail()).await
     }
 
     /// `None` when the object is gone. Fails for objects larger than any that [`Self::put`] stored.

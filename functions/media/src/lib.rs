@@ -77,12 +77,12 @@ impl Media {
         let file = Name::of_file(file).ok_or(Refusal::NotFound);
         let moderator = app.admit_moderator(call, RateClass::Write, exists(&file)).await?;
         let (name, format) = file?;
-        let (bucket, image, thumbnail) = (self.bucket(&app.config), name.upload(format), name.thumbnail());
+        let bucket = self.bucket(&app.config);
         // Logged first, so that no image is removed without an entry.
-        if bucket.has(&image).await? {
+        if bucket.has(&name.upload(format)).await? {
             app.store.log_removal_of_image(app.by(&moderator)?).await?;
         }
-        tokio::try_join!(bucket.delete(&image), bucket.delete(&thumbnail))?;
+        bucket.remove(&name, format).await?;
         Ok(Answer::no_content())
     }
 

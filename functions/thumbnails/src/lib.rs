@@ -1,9 +1,9 @@
 //! Makes the thumbnail of every uploaded image when the bucket announces it. Safe to repeat and to run out of order,
-//! because an upload never changes and its thumbnail depends on nothing else.
+//! because an upload never changes and its thumbnail depends on nothing else. An image may be removed at any time, and its
+//! thumbnail goes with it.
 
 use aws_lambda_events::event::s3::{S3Event, S3EventRecord};
 use aws_sdk_s3::Client;
-use imaging::thumbnail;
 use media::bucket::{self, Bucket, Name};
 use media::worker::Worker;
 use shared::error::Fault;
@@ -29,6 +29,7 @@ impl Thumbnails {
         outcome
     }
 
+    /// Leaves a thumbnail of an image that exists, and none of one that is gone.
     async fn make(&self, record: S3EventRecord) -> Result<(), Fault> {
         let (bucket, key) = bucket::announced(record);
         let Some(name) = Name::of_upload(&key) else {
@@ -36,14 +37,26 @@ impl Thumbnails {
             return Ok(());
         };
         let bucket = Bucket::new(&self.objects, &bucket);
-        let Some(upload) = bucket.get(&key).await? else {
-            tracing::info!(key, "object is gone");
-            return Ok(());
-        };
-        let made = self.worker.run(move || thumbnail(&upload)).await?;
-        let made = made.map_err(|refused| Fault::new("make a thumbnail", format!("{key}: {refused:?}")))?;
         let thumbnail = name.thumbnail();
-        tracing::info!(thumbnail, bytes = made.bytes.len(), "thumbnail made");
-        bucket.put(&thumbnail, made).await
+        // Again if the image was removed meanwhile, or stored again.
+        loop {
+            let upload = bucket.get(&key).await?;
+            let exists = upload.is_some();
+            match upload {
+                Some(upload) => {
+                    let made = self.worker.run(move || imaging::thumbnail(&upload)).await?;
+                    let made = made.map_err(|why| Fault::new("make a thumbnail", format!("{key}: {why:?}")))?;
+                    tracing::info!(thumbnail, bytes = made.bytes.len(), "thumbnail made");
+                    bucket.put(&thumbnail, made).await?;
+                }
+                None => {
+                    tracing::info!(key, "object is gone");
+                    bucket.delete(&thumbnail).await?;
+                }
+            }
+            if bucket.has(&key).await? == exists {
+                return Ok(());
+            }
+        }
     }
 }

@@ -3,14 +3,23 @@
 #[path = "../../../functions/media/imaging/tests/samples/mod.rs"]
 mod samples;
 
+use std::fmt;
+use std::sync::Arc;
+
+use aws_sdk_s3::Client;
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use gif::Repeat;
 use http::Method;
 use http::header::CONTENT_TYPE;
 use image::DynamicImage;
 use imaging::{Format, THUMBNAIL_SIDE, clean};
+use media::bucket::{self, Name};
 use samples::*;
 use serde_json::{Value, json};
+use server::bucket::Bucket;
 use server::settings::MEDIA;
 use tests::{Actor, MEDIA_BASE, TestResponse, World};
 use thumbnails::Thumbnails;
@@ -363,4 +372,100 @@ async fn a_thumbnail_that_cannot_be_made_is_an_error_and_holds_up_no_other() {
     assert!(fault.chain().contains("uploads/bad.png"), "{}", fault.chain());
     world.fetch(&format!("{MEDIA_BASE}/thumbnails/good")).await.ok(200);
     world.fetch(&format!("{MEDIA_BASE}/thumbnails/bad")).await.ok(404);
+}
+
+/// Does something else before each request of this method for an object of this folder.
+#[derive(Clone)]
+struct Interrupted {
+    bucket: Bucket,
+    method: &'static str,
+    folder: &'static str,
+    meanwhile: Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+}
+
+impl fmt::Debug for Interrupted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Interrupted").field("bucket", &self.bucket).finish_non_exhaustive()
+    }
+}
+
+impl HttpConnector for Interrupted {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let Self { bucket, method, folder, meanwhile } = self.clone();
+        HttpConnectorFuture::new(async move {
+            if request.method() == method && request.uri().contains(folder) {
+                meanwhile().await;
+            }
+            bucket.call(request).await
+        })
+    }
+}
+
+/// A client of the bucket that does something else before each request of this method for an object of this folder.
+fn interrupted(
+    bucket: &Bucket,
+    [method, folder]: [&'static str; 2],
+    meanwhile: impl Fn() -> BoxFuture<'static, ()> + Send + Sync + 'static,
+) -> Client {
+    let connector = Interrupted { bucket: bucket.clone(), method, folder, meanwhile: Arc::new(meanwhile) };
+    let connector = SharedHttpConnector::new(connector);
+    let config = bucket.client().config().to_builder().http_client(http_client_fn(move |_, _| connector.clone()));
+    Client::from_conf(config.build())
+}
+
+/// A bucket with one image and no thumbnail, which no function follows. The image's key, name and format.
+async fn bucket_of_one() -> (Bucket, String, Name, Format) {
+    let bucket = Bucket::temporary(MEDIA).unwrap();
+    let image = clean(&png(&quarters(9, 9).into())).unwrap();
+    let (name, format) = (Name::parse("abc-9x9").unwrap(), image.format);
+    let key = name.upload(format);
+    bucket::Bucket::new(&bucket.client(), MEDIA).put(&key, image).await.unwrap();
+    (bucket, key, name, format)
+}
+
+async fn make_thumbnail(objects: Client, key: &str) {
+    Thumbnails::new(objects).handle(serde_json::from_value(put(key)).unwrap()).await.unwrap();
+}
+
+async fn has(bucket: &Bucket, key: &str) -> bool {
+    bucket::Bucket::new(&bucket.client(), MEDIA).has(key).await.unwrap()
+}
+
+#[tokio::test]
+async fn no_thumbnail_stays_of_an_image_that_is_removed_while_it_is_made() {
+    let (bucket, key, name, format) = bucket_of_one().await;
+    let objects = bucket.client();
+    let remover = interrupted(&bucket, ["PUT", "/thumbnails/"], move || {
+        let objects = objects.clone();
+        Box::pin(async move {
+            let name = Name::parse("abc-9x9").unwrap();
+            bucket::Bucket::new(&objects, MEDIA).remove(&name, format).await.unwrap();
+        })
+    });
+    make_thumbnail(remover, &key).await;
+    assert_eq!(bucket.reported(), 2, "the image and its thumbnail were put");
+    assert!(!has(&bucket, &key).await && !has(&bucket, &name.thumbnail()).await);
+}
+
+#[tokio::test]
+async fn no_thumbnail_stays_that_is_made_while_its_image_is_removed() {
+    let (bucket, key, name, format) = bucket_of_one().await;
+    let (objects, made_of) = (bucket.client(), key.clone());
+    let maker = interrupted(&bucket, ["DELETE", "/uploads/"], move || {
+        let (objects, key) = (objects.clone(), made_of.clone());
+        Box::pin(async move { make_thumbnail(objects, &key).await })
+    });
+    bucket::Bucket::new(&maker, MEDIA).remove(&name, format).await.unwrap();
+    assert_eq!(bucket.reported(), 2, "the image and its thumbnail were put");
+    assert!(!has(&bucket, &key).await && !has(&bucket, &name.thumbnail()).await);
+}
+
+#[tokio::test]
+async fn a_thumbnail_of_an_image_that_is_gone_is_removed() {
+    let (bucket, key, name, format) = bucket_of_one().await;
+    make_thumbnail(bucket.client(), &key).await;
+    assert!(has(&bucket, &name.thumbnail()).await);
+    bucket::Bucket::new(&bucket.client(), MEDIA).delete(&name.upload(format)).await.unwrap();
+    make_thumbnail(bucket.client(), &key).await;
+    assert!(!has(&bucket, &name.thumbnail()).await);
 }
