@@ -22,7 +22,7 @@ use s3s::service::{S3Service, S3ServiceBuilder};
 use s3s_fs::FileSystem;
 use tempfile::TempDir;
 
-use self::files::{Files, put_event};
+use self::files::{Files, put_event, remove_orphans};
 use crate::account::ACCESS_KEY;
 use crate::publisher::{Publisher, Subscription};
 
@@ -74,6 +74,7 @@ impl Bucket {
         // A bucket is a directory of s3s-fs.
         let objects = directory.join(name);
         crate::files::make_folder(&objects)?;
+        remove_orphans(directory, name)?;
         let system = FileSystem::new(directory).map_err(|error| BucketError(format!("{error:?}")))?;
         let puts = Arc::default();
         let mut service = S3ServiceBuilder::new(Files { system, root: directory.to_owned(), puts: Arc::clone(&puts) });
@@ -177,6 +178,34 @@ mod tests {
         }
         let get = bucket.client().get_object().bucket("things").key("in/a.png").send().await;
         assert!(get.unwrap_err().as_service_error().unwrap().is_no_such_key());
+    }
+
+    #[tokio::test]
+    async fn a_deleted_object_leaves_no_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let files = || {
+            let entries = fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap());
+            let names = entries.map(|entry| entry.file_name().into_string().unwrap());
+            names.filter(|name| name.starts_with(".bucket-")).count()
+        };
+        let bucket = Bucket::open(directory.path(), "things").unwrap();
+        let put = |key: &str| {
+            let put = bucket.client().put_object().bucket("things").key(key).content_type("image/png");
+            put.body(ByteStream::from_static(b"pixels")).send()
+        };
+        put("in/a.png").await.unwrap();
+        put("in/b.png").await.unwrap();
+        put("in/c.png").await.unwrap();
+        assert_eq!(files(), 6);
+        bucket.client().delete_object().bucket("things").key("in/a.png").send().await.unwrap();
+        assert_eq!(files(), 4);
+
+        // Left by a process that was killed.
+        fs::remove_file(directory.path().join("things/in/b.png")).unwrap();
+        let opened_again = Bucket::open(directory.path(), "things").unwrap();
+        assert_eq!(files(), 2);
+        let object = opened_again.client().head_object().bucket("things").key("in/c.png").send().await.unwrap();
+        assert_eq!(object.content_type.as_deref(), Some("image/png"));
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! The part of S3 that the service uses, over files. Each put is published.
 
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -21,6 +21,9 @@ use super::lock;
 use crate::account::REGION;
 use crate::files::sync_folder;
 use crate::publisher::Publisher;
+
+/// The endings of an object's companions.
+const COMPANIONS: [&str; 2] = [".metadata.json", ".internal.json"];
 
 /// Other operations fail as not implemented.
 pub(super) struct Files {
@@ -58,6 +61,9 @@ impl S3 for Files {
     async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
         let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
         let answer = self.system.delete_object(request).await?;
+        let companions = companions(&self.root, &bucket, &key);
+        let removed = tokio::task::spawn_blocking(move || companions.iter().try_for_each(|file| remove(file))).await;
+        removed.map_err(io::Error::other).flatten().map_err(S3Error::internal_error)?;
         self.sync(bucket, key).await?;
         Ok(answer)
     }
@@ -74,9 +80,7 @@ impl Files {
 
 fn sync(root: &Path, bucket: &str, key: &str) -> io::Result<()> {
     let object = root.join(bucket).join(key);
-    let about = format!(".bucket-{}.object-{}", URL_SAFE_NO_PAD.encode(bucket), URL_SAFE_NO_PAD.encode(key));
-    let about = ["metadata", "internal"].map(|kind| root.join(format!("{about}.{kind}.json")));
-    for file in [&object].into_iter().chain(&about) {
+    for file in [&object].into_iter().chain(&companions(root, bucket, key)) {
         match File::open(file) {
             Ok(file) => file.sync_all()?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -88,6 +92,43 @@ fn sync(root: &Path, bucket: &str, key: &str) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         synced => synced,
     })
+}
+
+/// The files that s3s-fs keeps about an object: its headers and its checksums. They are in the root, and s3s-fs does not
+/// delete them.
+fn companions(root: &Path, bucket: &str, key: &str) -> [PathBuf; 2] {
+    let stem = format!("{}{}", companion_prefix(bucket), URL_SAFE_NO_PAD.encode(key));
+    COMPANIONS.map(|ending| root.join(format!("{stem}{ending}")))
+}
+
+fn companion_prefix(bucket: &str) -> String {
+    format!(".bucket-{}.object-", URL_SAFE_NO_PAD.encode(bucket))
+}
+
+/// Removes companions without an object. A process that was killed while it deleted the object leaves them.
+pub(super) fn remove_orphans(root: &Path, bucket: &str) -> io::Result<()> {
+    let (objects, prefix) = (root.join(bucket), companion_prefix(bucket));
+    for entry in fs::read_dir(root)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let key = name.to_str().and_then(|name| name.strip_prefix(&prefix));
+        let key = key.and_then(|name| COMPANIONS.iter().find_map(|ending| name.strip_suffix(ending)));
+        let key = key.and_then(|key| String::from_utf8(URL_SAFE_NO_PAD.decode(key).ok()?).ok());
+        if let Some(key) = key
+            && !objects.join(key).try_exists()?
+        {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes a file if it exists.
+fn remove(file: &Path) -> io::Result<()> {
+    match fs::remove_file(file) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// The record of a put, in version 2.1 of S3's format.
