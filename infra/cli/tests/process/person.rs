@@ -11,6 +11,7 @@ use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tests::{Actor, MAIL, SECRET, Service, WEBHOOKS, sign};
+use tokio::task::JoinSet;
 
 use crate::{local, on_data, serve, stderr};
 
@@ -239,6 +240,42 @@ async fn data_of_a_member_in_a_killed_service_is_erased_and_never_restored() {
     is_gone();
     assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
     assert_in_order(&data);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mentions_that_others_deleted_before_the_service_was_killed_are_erased() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let mut service = serve_all(&data);
+    septima(&service).comment("posts/1", "by the member").await;
+    let mut mentions = Vec::new();
+    for _ in 0..24 {
+        mentions.push(service.member().comment("posts/1", "Hello @septima_severus, call me").await);
+    }
+    let mut changes = JoinSet::new();
+    for (n, mention) in mentions.into_iter().enumerate() {
+        let bob = service.member();
+        changes.spawn(async move {
+            let changed = if n % 2 == 0 { bob.remove(mention).await } else { bob.edit(mention, "no names").await };
+            assert!((200..300).contains(&changed.status), "{:#}", changed.json);
+        });
+    }
+    changes.join_all().await;
+    service.kill();
+
+    assert!(contains(&data, "septima_severus"));
+    let erased = receipt(&erase(&["--user", "7"], &data));
+    assert_eq!(erased["left"], 0, "{erased}");
+    assert!(erased["gone"]["changes"].as_u64() > Some(0), "the service had followed up on everything: {erased}");
+    assert!(!contains(&data, "septima_severus"));
+    assert_in_order(&data);
+
+    let service = serve_all(&data);
+    let list = service.guest().list("posts/1", "").await;
+    assert!(list.rows().iter().all(|row| row["body"] == "no names"), "{:#}", list.json);
+    assert!(service.stop().success());
+    assert!(!contains(&data, "septima_severus"));
+    assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
 }
 
 #[tokio::test]

@@ -385,9 +385,10 @@ impl<'a> Search<'a> {
         Self { person, now, left: 0, stays: BTreeSet::new(), members: BTreeSet::new(), guests: 0 }
     }
 
-    /// Whether an item names the person other than in words, or by an address that others have too.
-    pub(super) fn names_directly(&self, key: &Key, item: &Item) -> bool {
-        self.naming(&ItemKind::of(key), item) == Naming::Directly
+    /// Whether an item names the person, in words too, but other than by an address that others have.
+    pub(super) fn is_named_anywhere(&self, key: &Key, item: &Item) -> bool {
+        let kind = ItemKind::of(key);
+        self.naming(&kind, item) == Naming::Directly || self.in_words(&kind, item) == Naming::InWords
     }
 
     fn look(&mut self, key: &Key, item: &Item) {
@@ -419,7 +420,7 @@ impl<'a> Search<'a> {
 
     fn naming(&self, kind: &ItemKind, item: &Item) -> Naming {
         let Some(schema) = kind.schema() else {
-            return if self.is_traced(item) { Naming::Directly } else { self.in_words(texts(item)) };
+            return if self.is_traced(item) { Naming::Directly } else { self.in_words(kind, item) };
         };
         let known = &self.person.known;
         let attributes = || schema.attributes.iter().chain(schema.index_keys);
@@ -434,8 +435,7 @@ impl<'a> Search<'a> {
             let is_other = matches!(self.person.who, Who::User(_)) || user_of(kind, item).is_some();
             return if is_other { Naming::ByAddress } else { Naming::Directly };
         }
-        let words = attributes().filter(|attribute| attribute.names == Some(Names::Words));
-        self.in_words(words.filter_map(|attribute| item.get(attribute.name)).flat_map(texts_of).collect())
+        self.in_words(kind, item)
     }
 
     fn is_in_key(&self, kind: &ItemKind) -> bool {
@@ -468,7 +468,15 @@ impl<'a> Search<'a> {
         inside || attribute.names.is_some_and(|names| self.is_in(value, names))
     }
 
-    fn in_words(&self, texts: Vec<&str>) -> Naming {
+    fn in_words(&self, kind: &ItemKind, item: &Item) -> Naming {
+        let texts = match kind.schema() {
+            Some(schema) => {
+                let attributes = schema.attributes.iter().chain(schema.index_keys);
+                let words = attributes.filter(|attribute| attribute.names == Some(Names::Words));
+                words.filter_map(|attribute| item.get(attribute.name)).flat_map(texts_of).collect()
+            }
+            None => texts(item),
+        };
         let named = texts.into_iter().any(|text| self.person.is_named_in(text));
         if named { Naming::InWords } else { Naming::No }
     }

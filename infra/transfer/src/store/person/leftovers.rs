@@ -22,6 +22,7 @@ use crate::store::person::find;
 /// Finds a person in changes and messages. A change has images, which are items in `DynamoDB`'s JSON.
 pub struct Leftovers<'a> {
     person: &'a Person,
+    handles: BTreeSet<String>,
     who: String,
     now: Timestamp,
     /// The person's reports. Comments keep excerpts of them.
@@ -44,7 +45,7 @@ impl<'a> Leftovers<'a> {
         let reports = matches.into_iter().filter_map(|found| report_of(&found.0)).collect();
         let addresses = person.known.sealed.iter().filter_map(|sealed| keys.open(sealed));
         let addresses = addresses.map(|address| address.to_lowercase()).collect();
-        Ok(Self { person, who, now, reports, addresses })
+        Ok(Self { person, handles: person.handles(), who, now, reports, addresses })
     }
 
     /// Learns of reports. Called with every image before [`Self::amend`].
@@ -53,15 +54,15 @@ impl<'a> Leftovers<'a> {
         self.reports.extend(found.as_ref().and_then(report_of));
     }
 
-    /// An image without the person; `None` when it is of the person.
+    /// An image without the person. `None` when it is of the person, or mentions or names the person in others' words:
+    /// the words may be deleted already, and an email that quotes them is removed too.
     #[must_use]
     pub fn amend(&self, image: Value) -> Option<Value> {
         let Some(mut item) = item_of(&image) else { return Some(image) };
         let is_changed = self.redact(&mut item).unwrap_or_default();
         let key = Key::of(&item)?;
-        let is_named = Search::new(self.person, self.now).names_directly(&key, &item);
-        let is_own = self.match_of(item.clone()).is_some_and(|found| !matches!(found, MatchKind::Named(_)));
-        if is_own || is_named {
+        let is_named = Search::new(self.person, self.now).is_named_anywhere(&key, &item);
+        if is_named || self.match_of(item.clone()).is_some() {
             return None;
         }
         if is_changed { serde_json::to_value(serde_dynamo::Item::from(item)).ok() } else { Some(image) }
@@ -88,7 +89,7 @@ impl<'a> Leftovers<'a> {
     }
 
     fn match_of(&self, item: Item) -> Option<MatchKind> {
-        match_of(self.person, &BTreeSet::new(), &self.who, self.now, item, &mut |_, _| {}).ok().flatten()
+        match_of(self.person, &self.handles, &self.who, self.now, item, &mut |_, _| {}).ok().flatten()
     }
 
     /// Whether a message is about the person. Messages about comments name nothing but their ids.
