@@ -78,16 +78,21 @@ test('Enter continues a list, and a second Enter ends it', async (t) => {
   assert.equal(await value(), '- one\nmore')
 })
 
+/** Pastes as a browser does. @param {import('playwright-core').Locator} text @param {string} clip */
+async function pasteText(text, clip) {
+  await text.evaluate((text, clip) => {
+    const clipboardData = new DataTransfer()
+    clipboardData.setData('text/plain', clip)
+    if (text.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))) document.execCommand('insertText', false, clip)
+  }, clip)
+}
+
 test('an address that is pasted over words makes them a link, and any other text replaces them', async (t) => {
   const { page, text, value } = await write(t)
   const paste = async (/** @type {string} */ clip, before = 'the words') => {
     await text.fill(before)
     await text.selectText()
-    await text.evaluate((text, clip) => {
-      const clipboardData = new DataTransfer()
-      clipboardData.setData('text/plain', clip)
-      if (text.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))) document.execCommand('insertText', false, clip)
-    }, clip)
+    await pasteText(text, clip)
     return value()
   }
   assert.equal(await paste('https://example.org/a?b=c#d'), '[the words](https://example.org/a?b=c#d)')
@@ -116,6 +121,12 @@ test('Ctrl+K selects the address that it inserts', async (t) => {
   assert.equal(await value(), 'see [this](https://)')
   await page.keyboard.type('https://example.org')
   assert.equal(await value(), 'see [this](https://example.org)')
+  await text.selectText()
+  await page.keyboard.type('this')
+  await text.selectText()
+  await page.keyboard.press('Control+k')
+  await pasteText(text, 'https://example.org/a')
+  assert.equal(await value(), '[this](https://example.org/a)')
 })
 
 test('a counter shows the characters that are left from nine tenths of the limit on', async (t) => {

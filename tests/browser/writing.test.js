@@ -500,7 +500,7 @@ test('an image splits no word and no mark that is typed or put around it', async
   const press = async (/** @type {string[]} */ ...keys) => {
     for (const key of keys) await page.keyboard.press(key)
   }
-  for (const [written, change, expected] of /** @type {[string, () => Promise<void>, string][]} */ ([
+  for (const [written, change, expected, at = written.length] of /** @type {[string, () => Promise<void>, string, number?][]} */ ([
     ['I like this pictrue', async () => (await press('Backspace', 'Backspace', 'Backspace'), page.keyboard.type('ure')), 'I like this picture\n\nIMAGE'],
     ['Look at teh', async () => (await select('teh'), page.keyboard.type('the cat')), 'Look at the cat\n\nIMAGE'],
     ['one', async () => (await press('Control+a'), page.keyboard.type('new text')), 'new text\n\nIMAGE'],
@@ -508,10 +508,16 @@ test('an image splits no word and no mark that is typed or put around it', async
     ['one two', async () => press('Control+a', 'x', 'Control+z'), 'one two\n\nIMAGE'],
     ['one two', async () => press('Control+a', 'Delete', 'Control+z'), 'one two\n\nIMAGE'],
     ['one', async () => page.keyboard.type(' and two'), 'one\n\nIMAGE\n\n and two'],
+    ['**bold text** end', async () => {}, '**bold text** end\n\nIMAGE', 6],
+    ['see [two words](https://x.example/)\nend', async () => {}, 'see [two words](https://x.example/)\n\nIMAGE\n\nend', 8],
+    ['| a | b |\n|---|---|\n| 1 | 2 |', async () => {}, '| a | b |\n|---|---|\n| 1 | 2 |\n\nIMAGE', 23],
+    ['> one two', async () => {}, '> one two\n\nIMAGE', 5],
+    ['你好世界。再见', async () => {}, '你好世界。\n\nIMAGE\n\n再见', 5],
+    ['你好世界。再见', async () => {}, '你好世界\n\nIMAGE\n\n。再见', 2],
+    ['👍👎', async () => {}, '👍\n\nIMAGE\n\n👎', 2],
   ])) {
     await text.fill(written)
-    await text.focus()
-    await press('Control+End')
+    await text.evaluate((text, at) => /** @type {HTMLTextAreaElement} */ (text).setSelectionRange(at, at), at)
     await chooseImage(page)
     await text.focus()
     await change()
@@ -521,6 +527,18 @@ test('an image splits no word and no mark that is typed or put around it', async
     assert.equal(body.replace(/!\[\]\(\S+\)/, 'IMAGE'), expected)
     await page.locator('.chip').waitFor({ state: 'detached' })
   }
+})
+
+test('an image that is removed while its comment is sent is not in it', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const release = await hold(page, /\/media$/)
+  await page.getByPlaceholder('Write a comment…').fill('No image.')
+  await chooseImage(page, 'first.png')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByRole('button', { name: 'Delete: first.png' }).click()
+  release()
+  await page.locator('article').waitFor()
+  assert.equal(await page.locator('article img:not(.avatar)').count(), 0)
 })
 
 test('an image that is chosen offline stays with the text, and is uploaded when that is sent', async (t) => {

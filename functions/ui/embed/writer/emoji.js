@@ -7,8 +7,7 @@ import { button, h } from '../kit/dom.js'
 import { moveByArrows } from './arrows.js'
 import { toggler } from './popover.js'
 
-const EMOJI = `😀 😃 😄 😁 😅 😂 🤣 😊 🙂 😉 😍 🥰 🤗 🤔 🙄 🥳 😎 😮 😢 😭 💩 👍 👎 ✌️ 👋 👏 🙌 🤝
-🙏 💪 👀 ❤️ 💔 💥 🔥 ⭐ ✨ 🎉 🎁 🏆 💡 📚 ✅ ❌ ❓ 🐶 🐱 🦊 🐻 🍎 🍕 🍔 ☕ 🚀 🌍 🌈`.split(/\s/)
+const EMOJI = `😀 😃 😄 😁 😅 😂 🤣 😊 🙂 😉 😍 🥰 🤔 😎 😢 😭 👍 👎 👋 👏 🙌 🙏 💪 👀 ❤️ 🔥 ✨ 🎉 💡 ✅ ❓ 🚀`.split(' ')
 
 /** @param {Editor} editor */
 export function emojis({ thread, insert }) {

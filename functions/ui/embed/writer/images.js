@@ -14,11 +14,12 @@ const CROSS = 'M4 4l8 8M12 4l-8 8'
 
 /** A drawing of a file. A picture would have an address, which the policy of a page may forbid. @param {File} file */
 function thumbnail(file) {
-  const canvas = h('canvas', { height: 88 })
-  createImageBitmap(file, { resizeHeight: 88 }).then(
+  const canvas = h('canvas', { width: 88, height: 88 })
+  createImageBitmap(file).then(
     (bitmap) => {
-      canvas.width = bitmap.width
-      canvas.getContext('2d')?.drawImage(bitmap, 0, 0)
+      const { width, height } = bitmap
+      const size = Math.min(width, height)
+      canvas.getContext('2d')?.drawImage(bitmap, (width - size) / 2, (height - size) / 2, size, size, 0, 0, 88, 88)
     },
     () => {},
   )
@@ -108,7 +109,7 @@ export function images({ thread, text, fallible }) {
     })
     let sent = start()
     chip.place = text.selectionEnd
-    chip.arrive = () => (sent = sent.catch(start))
+    chip.arrive = () => (sent = sent.catch(() => chip.isConnected && start()))
     element.append(chip)
     await sent.catch((error) => {
       // It stays with the text until there is a connection again.
@@ -120,16 +121,16 @@ export function images({ thread, text, fallible }) {
   /** The text with the images, once all have arrived. */
   async function insertInto(body) {
     const images = chips()
-    // An image never splits a word.
+    // An image splits no word, and no line that has a mark before it.
     for (const chip of images) {
-      const rest = chip.isLoose ? /.*/y : /(?<=\S)\S*|/y
+      const rest = chip.isLoose ? /.*/y : /(?<=^(.*[*_`~[|]|\s*[>#+\d-]).*).*|(?<=[\p{L}\p{N}])[\p{L}\p{M}\p{N}]+|/muy
       rest.lastIndex = chip.place
       rest.test(body)
       chip.place = rest.lastIndex
     }
     const arrived = await Promise.all(images.sort((a, b) => a.place - b.place).map((chip) => chip.arrive()))
     let from = 0
-    const parts = arrived.flatMap((markdownOf, at) => [body.slice(from, (from = images[at].place)), markdownOf()])
+    const parts = arrived.flatMap((markdownOf, at) => [body.slice(from, (from = images[at].place)), images[at].isConnected ? markdownOf() : ''])
     return [...parts, body.slice(from)].map((part) => part.replace(/^\s*\n|\s+$/g, '')).filter(Boolean).join('\n\n')
   }
 

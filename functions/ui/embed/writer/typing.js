@@ -41,7 +41,7 @@ export function continueList(text) {
 export function pastedLink({ value, selectionStart, selectionEnd }, source) {
   const address = source.getData('text/plain').trim()
   const words = value.slice(selectionStart, selectionEnd)
-  const isAddress = (text) => /^https?:\/\/[^\s<>]+$/i.test(text)
+  const isAddress = (text) => /^https?:\/\/[^\s<>]*$/i.test(text)
   if (!isAddress(address) || !words.trim() || /\n/.test(words) || isAddress(words.trim())) return
   // Unmatched brackets and a trailing backslash would break the link.
   const literal = words.replace(/\\.|`[^`]+`|\[[^[\]]*\]|[[\]\\]/g, (part) => (part[1] ? part : `\\${part}`))
