@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 use super::vars::{BASE_URL, Vars, distinct, web_address};
@@ -48,7 +49,11 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
         let is_host = url.host_str().is_some_and(|host| host.starts_with('[') || origin::is_host_name(host));
-        let is_login = url.username().is_empty() == url.password().is_none();
+        let is_text =
+            |text: &str| percent_decode_str(text).decode_utf8().is_ok_and(|text| !text.contains(char::is_control));
+        let is_login = url.username().is_empty() == url.password().is_none()
+            && is_text(url.username())
+            && url.password().is_none_or(is_text);
         is_smtp && is_host && is_login && url.port() != Some(0) && url.query().is_none_or(is_secure)
     };
     // A fragment means that a password holds a #, and ends there.

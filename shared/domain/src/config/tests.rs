@@ -384,6 +384,8 @@ fn invalid_settings_of_email_stop_the_start() {
         ("SVC_SMTP_URL", "smtp://user:hush@example.org:99999"),
         ("SVC_SMTP_URL", "smtp://user:hush@example.org:0"),
         ("SVC_SMTP_URL", "smtp://hush@example.org"),
+        ("SVC_SMTP_URL", "smtp://user:hush%ff@example.org"),
+        ("SVC_SMTP_URL", "smtp://user%00:hush@example.org"),
         ("SVC_SMTP_URL", "smtp://user:hush@mail..example.org"),
         ("SVC_SMTP_URL", "smtp://user:hush@"),
     ] {
