@@ -1,7 +1,7 @@
 //! Everything that was read, in memory: a comment takes about a kilobyte and its text.
 //!
-//! [`Staging::add`] takes records in any order, [`Staging::resolve`] makes a [`Decision`] about each comment,
-//! [`Staging::locate`] finds a [`Place`] for each, and [`Staging::report`] reports them.
+//! [`Staging::add`] takes records in any order, [`Staging::resolve`] makes a decision about each comment,
+//! [`Staging::locate`] finds a place for each, and [`Staging::report`] reports them.
 
 mod exported;
 mod fate;
