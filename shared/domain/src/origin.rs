@@ -79,17 +79,17 @@ impl Origins {
     }
 }
 
-/// Whether `host` can be a name in DNS. A dot may end it.
-pub(crate) fn is_host_name(host: &str) -> bool {
+/// Whether `host` can be a name in DNS, which may end in a dot, or begins as an IPv6 address does.
+pub(crate) fn is_host(host: &str) -> bool {
     let is_label = |label: &str| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
-    host.strip_suffix('.').unwrap_or(host).split('.').all(|label| !label.is_empty() && is_label(label))
+    let mut labels = host.strip_suffix('.').unwrap_or(host).split('.');
+    host.starts_with('[') || labels.all(|label| !label.is_empty() && is_label(label))
 }
 
 /// Whether browsers write a web origin like this. They send `127.0.0.1` for `127.1`.
 fn is_sent(origin: &str) -> bool {
     Url::parse(origin).is_ok_and(|url| {
         let is_web = matches!(url.scheme(), "http" | "https");
-        let is_host = |host: &str| host.starts_with('[') || is_host_name(host);
         !is_web || (url.origin().ascii_serialization() == origin && url.host_str().is_some_and(is_host))
     })
 }

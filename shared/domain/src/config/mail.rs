@@ -48,7 +48,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let is_secure = |query: &str| query.split('&').all(|pair| pair == "tls=required" || !pair.starts_with("tls="));
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
-        let is_host = url.host_str().is_some_and(|host| host.starts_with('[') || origin::is_host_name(host));
+        let is_host = url.host_str().is_some_and(origin::is_host);
         let is_text =
             |text: &str| percent_decode_str(text).decode_utf8().is_ok_and(|text| !text.contains(char::is_control));
         let is_login = url.username().is_empty() == url.password().is_none()

@@ -122,8 +122,7 @@ pub(super) fn is_segment(part: &str) -> bool {
 pub(super) fn web_address(text: &str) -> Option<http::Uri> {
     let uri: http::Uri = text.parse().ok()?;
     let authority = origin::authority(uri.authority()?.as_str())?;
-    let is_host =
-        Url::parse(text).is_ok() && (authority.host().starts_with('[') || origin::is_host_name(authority.host()));
+    let is_host = Url::parse(text).is_ok() && origin::is_host(authority.host());
     let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
     let is_decodable =
         text.split('%').skip(1).all(|rest| rest.bytes().take(2).filter(u8::is_ascii_hexdigit).count() == 2);
