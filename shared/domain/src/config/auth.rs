@@ -52,7 +52,12 @@ pub(super) fn check_length(variable: &'static str, secret: &Secret, least: usize
     Err(ConfigError { variable, held: None, accepted: format!("a secret of at least {least} bytes") })
 }
 
+/// Anyone who has a provider's public key could sign tokens with it.
 fn check_secret(secret: &Secret) -> Result<(), ConfigError> {
+    if secret.expose().trim_start().starts_with("-----BEGIN") {
+        let accepted = "a secret that both sides share; SVC_JWKS_URL takes the address of public keys".to_owned();
+        return Err(ConfigError { variable: "SVC_JWT_SECRET", held: None, accepted });
+    }
     check_length("SVC_JWT_SECRET", secret, MIN_SECRET)
 }
 

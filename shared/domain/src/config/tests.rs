@@ -265,11 +265,13 @@ fn a_function_without_callers_starts_without_their_secrets() {
 }
 
 #[test]
-fn a_secret_of_fewer_than_32_bytes_stops_the_start() {
+fn a_public_key_or_a_secret_of_fewer_than_32_bytes_stops_the_start() {
     for short in ["x", "thirty-one bytes and not one mo"] {
         let error = with("SVC_JWT_SECRET", short).unwrap_err().to_string();
         assert_eq!(error, "SVC_JWT_SECRET: expected a secret of at least 32 bytes");
     }
+    let error = with("SVC_JWT_SECRET", "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQ").unwrap_err().to_string();
+    assert!(error.contains("SVC_JWKS_URL") && !error.contains("MII"), "{error}");
     assert!(with("SVC_JWT_SECRET", "thirty-two bytes, and not a more").is_ok());
     assert!(with("SVC_JWT_SECRET", "é é é é é é é é é é é").is_ok());
 }
