@@ -144,6 +144,12 @@ impl DataDir {
         if data_dir.has_secret(JWT_SECRET) { data_dir.readable() } else { Err(DataDirError::Unused(data_dir.path)) }
     }
 
+    /// Whether nothing is in it but the lock of a service that didn't start.
+    pub fn is_unused(&self) -> io::Result<bool> {
+        let names = fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name()));
+        Ok(names.collect::<io::Result<Vec<_>>>()?.iter().all(|name| name == LOCK))
+    }
+
     pub fn lock(&self) -> Result<Lock, DataDirError> {
         let path = self.file(LOCK);
         let file = OpenOptions::new().create(true).append(true).open(&path);

@@ -73,7 +73,7 @@ impl Restore {
         let new = target.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
         let new: Vec<&Path> = new.collect();
         let data_dir = DataDir::open(target)?;
-        if fs::read_dir(target)?.next().is_some() {
+        if !data_dir.is_unused()? {
             return Err(format!("{} is not empty; name an empty or a new directory", target.display()).into());
         }
         let staging = data_dir.staging();

@@ -154,6 +154,11 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     evil.finish().unwrap();
     refused(&restore(&evil_file, &path("copy")), "evil.tar");
     assert!(!path("evil").exists() && !path("copy").exists());
+
+    // As a service leaves a new directory when its port is taken.
+    fs::create_dir(path("locked")).unwrap();
+    fs::write(path("locked/lock"), "").unwrap();
+    assert!(is_well(&restore(&out, &path("locked"))));
 }
 
 #[test]
