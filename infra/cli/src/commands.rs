@@ -182,7 +182,7 @@ fn warn_of_unknown_settings(config: &Config) {
     }
 }
 
-/// `hint` says what to do when the port is taken.
+/// `hint` says what to do when it can't.
 async fn listen(port: u16, hint: &str) -> Result<TcpListener, Failure> {
     listen_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), hint).await
 }
@@ -191,7 +191,7 @@ async fn listen_at(address: SocketAddr, hint: &str) -> Result<TcpListener, Failu
     let port = address.port();
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => format!("port {port} is taken; {hint}").into(),
-        _ => format!("port {port}: {error}").into(),
+        _ => format!("can't listen at {address}: {error}; {hint}").into(),
     })
 }
 

@@ -99,8 +99,7 @@ impl Options {
         let proxies = self.proxies()?;
         let data_dir = DataDir::open(&self.data_dir).map_err(unusable)?;
         let lock = data_dir.lock().map_err(unusable)?;
-        let listener =
-            listen_at(self.listen, "stop what uses it, or choose another with --listen").await.map_err(failed)?;
+        let listener = listen_at(self.listen, "choose another with --listen").await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         let service = Service::start(&data_dir, &lock).await?;
         allow_connections();

@@ -165,6 +165,11 @@ fn a_taken_port_exits_with_1_and_unusable_data_with_3() {
     let address = taken.local_addr().unwrap();
     let command = serve_command(folder.path(), &["--listen", &address.to_string()]);
     refused(command, 1, &[&format!("port {}", address.port()), "--listen"]);
+    refused(
+        serve_command(folder.path(), &["--listen", "192.0.2.1:3000", "--trusted-proxies", ""]),
+        1,
+        &["192.0.2.1:3000", "--listen"],
+    );
 
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
