@@ -1,5 +1,4 @@
-//! The addresses of the web in a text, and where each ends. The widget finds the same ones (`kit/addresses.js`);
-//! `tests/addresses.json` holds both to it.
+//! Finds web addresses in a text. The widget finds the same ones (`kit/addresses.js`); `tests/addresses.json` tests both.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,10 +9,10 @@ use url::Url;
 
 use crate::steps;
 
-/// Characters of the longest address. A longer one stays text, since a part of it would lead elsewhere.
+/// Maximum characters of an address. A longer one stays text, because part of it would lead elsewhere.
 pub const MAX_ADDRESS: usize = 2_048;
 
-/// The addresses in `text`, which is read once.
+/// The addresses in `text`, found in one pass.
 #[must_use]
 pub fn find(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
@@ -28,7 +27,7 @@ pub fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Where the next address may begin at or after `from`: at a scheme that begins a word.
+/// Position at or after `from` where the next address may begin: a scheme that begins a word.
 #[must_use]
 pub fn next_start(text: &str, from: usize) -> Option<usize> {
     let mut from = from;
@@ -56,7 +55,7 @@ pub fn joins(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Whether `c` belongs to no address that it ends, unless it closes a bracket.
+/// Whether an address excludes `c` at its end, unless `c` closes a bracket.
 #[must_use]
 pub fn trails(c: char) -> bool {
     matches!(Kind::of(c), Kind::Trailing | Kind::Closing)
@@ -65,11 +64,11 @@ pub fn trails(c: char) -> bool {
 /// The role of a character in an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// No address continues with it.
+    /// Ends an address.
     End,
     Opening,
     Closing,
-    /// Belongs to the address if more of it follows.
+    /// Part of the address only if more of the address follows.
     Trailing,
     Other,
 }
@@ -77,7 +76,7 @@ enum Kind {
 impl Kind {
     fn of(c: char) -> Self {
         match c {
-            // No address has them (RFC 3986), and what follows a closing `"` at once is text: `"https://a.example"です`.
+            // Not allowed in addresses (RFC 3986). Text may follow a closing `"` directly: `"https://a.example"です`.
             '<' | '>' | '"'
             // Ideographic and full-width punctuation of sentences.
             | '。' | '、' | '，' | '．' | '！' | '？' | '：' | '；' | '｡' | '､'
@@ -111,7 +110,7 @@ impl Kind {
     }
 }
 
-/// How far an address goes that may begin where a text does.
+/// The extent of the possible address at the start of a text.
 pub struct Extent {
     /// Bytes of the address.
     pub end: usize,
@@ -121,12 +120,12 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// `text` begins with a scheme. `meant` says which character each of its characters represents.
+    /// `text` begins with a scheme. `meant` maps each of its characters to the one that it represents.
     #[must_use]
     pub fn of(text: &str, meant: impl Fn(char) -> char) -> Self {
         let (mut end, mut read) = (0, text.len());
         let mut open = BTreeMap::<u32, usize>::new();
-        // How many brackets that are not ASCII are open, and where the address ends if one of them is never closed.
+        // The number of open non-ASCII brackets, and the end of the address if one of them is never closed.
         let (mut wide, mut before_wide) = (0_usize, 0);
         let mut before = None;
         for (at, written) in text.char_indices() {
@@ -146,7 +145,7 @@ impl Extent {
                     end = next;
                 }
                 Kind::Closing => {
-                    // The opening one is one or two code points before it.
+                    // Its opening bracket is one or two code points before it.
                     let opening = [1, 2].map(|distance| u32::from(c) - distance);
                     let opened = opening.iter().find(|code| open.get(code).is_some_and(|count| *count > 0));
                     if let Some(count) = opened.and_then(|code| open.get_mut(code)) {

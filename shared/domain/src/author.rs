@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::UserId;
 
-/// A user, or the guests of one network, by its keyed hash. As text `u7` or `n` and the hash.
+/// A user, or the guests of one network, identified by its keyed hash. Written as `u7`, or as `n` and the hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Author {

@@ -11,7 +11,7 @@ pub enum Avatar {
     /// None: people without a picture show initials.
     #[default]
     Neutral,
-    /// The hash of an email address, which everyone who has a list of addresses can find.
+    /// The hash of an email address. Anyone with a list of addresses can reverse it.
     Gravatar(String),
     Picture(String),
 }
@@ -26,7 +26,7 @@ impl Avatar {
         }
     }
 
-    /// The hash of an address, if the picture is one.
+    /// The address's hash, for a Gravatar picture.
     #[must_use]
     pub fn hash(&self) -> Option<&str> {
         match self {
@@ -56,7 +56,7 @@ impl From<Avatar> for String {
     }
 }
 
-/// Whether it is Gravatar's picture for unknown people, which earlier versions stored for those without one.
+/// Whether this is Gravatar's picture for unknown people, which earlier versions stored for people without a picture.
 fn is_generic(url: &str) -> bool {
     let rest = url.split_once("gravatar.com/avatar").map(|(_, rest)| rest.trim_start_matches('/'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))

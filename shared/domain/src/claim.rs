@@ -1,12 +1,11 @@
-//! How one worker at a time owns an item: the notification state of a recipient, or a delivery to a webhook. A worker
-//! claims the item before it sends anything. An expired claim means that the worker died, and that it is unknown whether it
-//! sent anything.
+//! Claims let one worker at a time own an item: the notification state of a recipient, or a delivery to a webhook. A worker
+//! claims the item before it sends anything. An expired claim means that the worker died, perhaps after sending.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Timestamp, stored};
 
-/// A worker is sending.
+/// A worker's claim on an item while it sends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// A new random id for each claim.
@@ -15,7 +14,7 @@ pub struct Claim {
     /// When it expires.
     #[serde(rename = "u", serialize_with = "stored::time")]
     pub until: Timestamp,
-    /// Whether an earlier worker died with the same email.
+    /// Whether an earlier worker died while it sent the same email.
     #[serde(rename = "r", default, skip_serializing_if = "is_default")]
     pub again: bool,
 }
@@ -31,7 +30,7 @@ impl Claim {
         self.owner == owner
     }
 
-    /// When it expires, for any worker but its own. `None` once it has.
+    /// The claim's expiry, for workers other than its owner. `None` once expired.
     #[must_use]
     pub fn blocks(&self, worker: &str, now: Timestamp) -> Option<Timestamp> {
         (self.until > now && !self.is_of(worker)).then_some(self.until)

@@ -1,4 +1,4 @@
-//! A comment as it is stored. Its keys are in `store::keys`, its form in responses in `http::resource`.
+//! A comment as stored. `store::keys` has its keys, and `http::resource` its form in responses.
 
 use std::collections::BTreeSet;
 
@@ -34,15 +34,14 @@ pub struct Comment {
     /// `None` for users, whose visitor follows from the id.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Visitor>,
-    /// The keyed hash of a guest's network. `None` for users, for imported comments, and for those from before it was kept.
+    /// Keyed hash of a guest's network. `None` for users, for imported comments, and for those from before networks were stored.
     #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     #[serde(rename = "av", default, skip_serializing_if = "is_default")]
     pub avatar: Avatar,
-    /// The keyed hash of the address that a guest gave, by which the guest can be found:
-    /// [`crate::person::PersonHashes::address`].
+    /// Keyed hash of the email address that a guest gave, for finding the guest: [`crate::person::PersonHashes::address`].
     #[serde(rename = "ah", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Whether the writer was a moderator at that time.
@@ -60,19 +59,19 @@ pub struct Comment {
     /// Approved, with an edit that waits for a moderator.
     #[serde(rename = "rv", default, skip_serializing_if = "is_default")]
     pub in_review: bool,
-    /// The spam check doubted a text that waited for approval.
+    /// The spam check flagged a text that waited for approval.
     #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
     pub suspicious: bool,
-    /// It was shown without a decision while new writers waited, so that it adds nothing to the trust in its writer.
+    /// Shown without a decision while new writers needed approval, so it doesn't make its writer more trusted.
     #[serde(rename = "bt", default, skip_serializing_if = "is_default")]
     pub by_trust: bool,
-    /// Why the present text is held, until a moderator approves it. Texts that are not held have none.
+    /// Why the current text is held, until a moderator approves it. Empty for texts that aren't held.
     #[serde(rename = "vd", default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
     /// A placeholder for a deleted comment with replies. It is approved, and has no writer, text, likes or reports.
     #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
     pub is_placeholder: bool,
-    /// The comment of another service from which it was imported.
+    /// The comment of another service that this one was imported from.
     #[serde(rename = "so", default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceId>,
     /// All likes, imported ones included.
@@ -88,8 +87,7 @@ pub struct Comment {
     /// only.
     #[serde(rename = "fp", default, skip_serializing_if = "is_default")]
     pub fingerprint: i64,
-    /// The inline replies: those that the index `thread` has in the thread's partition, beside this comment. They are
-    /// the oldest replies.
+    /// The inline replies, which are the oldest: the index `thread` has them in the thread's partition, next to this comment.
     #[serde(rename = "ld", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub inline: BTreeSet<u64>,
     /// Whether any reply is or was separate: in this comment's own partition of the index `thread`. Never unset.
@@ -113,20 +111,20 @@ pub struct Comment {
     /// Whether the writer wants to be notified of replies.
     #[serde(rename = "sb", default, skip_serializing_if = "is_default")]
     pub subscribed: bool,
-    /// Where the notifications go. Members need none once their notification state has the address.
+    /// The address for notifications. Members don't need one once their notification state has it.
     #[serde(rename = "su", default, skip_serializing_if = "Option::is_none")]
     pub subscription: Option<Box<Subscription>>,
     /// Whether everyone could see it before a moderator rejected it.
     #[serde(rename = "ws", default, skip_serializing_if = "is_default")]
     pub was_shown: bool,
-    /// Only of rejected comments. Those that were imported, or rejected before rejections were kept, have none.
+    /// Only rejected comments have one, except those that were imported, or rejected before rejections were stored.
     #[serde(rename = "rj", default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Box<Rejection>>,
-    /// The latest decision of a moderator: the id of the entry in the log. One that changed nothing has no entry, and counts if
-    /// the writer had been banned since the one before. 0: none.
+    /// The id of the log entry of the latest decision of a moderator; 0 for none. A decision that changed nothing isn't logged,
+    /// and counts only if the writer was banned since the previous decision.
     #[serde(rename = "de", default, skip_serializing_if = "is_default")]
     pub decided: u64,
-    /// Changes with everything that a deletion must notice and that no count shows (`store::deletion`). 0: no reply to it has
+    /// Changes with every event that a deletion must notice but that changes no count (`store::deletion`). 0: no reply to it has
     /// ever been unapproved.
     #[serde(rename = "dg", default, skip_serializing_if = "is_default")]
     pub deletion_guard: u64,
@@ -141,7 +139,7 @@ pub struct Subscription {
     /// It moves to the notification state once the comment is approved.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// The network of who gave the address, as long as that is here: [`crate::mail_keys::MailKeys::network`].
+    /// The network of the person who gave the address, stored as long as it is: [`crate::mail_keys::MailKeys::network`].
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
 }
@@ -160,11 +158,11 @@ pub enum State {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldFor {
-    /// Every comment waits, by a setting.
+    /// The settings require approval.
     Approval,
-    /// The spam check doubted it.
+    /// The spam check flagged it.
     Spam,
-    /// An edit of an approved comment: the spam check doubted it, or every text waits, by a setting.
+    /// An edit of an approved comment: the spam check flagged it, or the settings require approval.
     Edit,
 }
 
@@ -228,27 +226,27 @@ impl Comment {
         self.state == State::Approved
     }
 
-    /// Whether it counts in its thread, when nothing above it is hidden.
+    /// Whether its thread counts it, provided that none of its ancestors is hidden.
     #[must_use]
     pub fn may_count(&self) -> bool {
         self.is_approved() && !self.is_placeholder
     }
 
-    /// Whether it speaks for its writer without a decision: everyone sees it, and it was written when no new writers waited, or
-    /// elsewhere.
+    /// Whether it earns its writer trust without a decision: it is public, and was written elsewhere or while new writers needed
+    /// no approval.
     #[must_use]
     pub fn earns_trust(&self) -> bool {
         self.may_count() && !self.by_trust
     }
 
-    /// Whether its creation and its first approval notify anyone. Those of an imported comment notify no one; its later
-    /// changes do what they do for every comment.
+    /// Whether its creation and its first approval notify anyone. For an imported comment they don't, but its later changes do
+    /// as for any comment.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         self.source.is_none()
     }
 
-    /// The place of the comment and its replies, with nothing left of the comment itself.
+    /// A placeholder with the place and the replies of the comment, but none of its content.
     #[must_use]
     pub fn into_placeholder(self) -> Self {
         Self {
@@ -276,7 +274,7 @@ impl Comment {
         }
     }
 
-    /// The author in whose list the comment is. `None` for guests whose network is not known.
+    /// The author whose list contains the comment. `None` for guests whose network is unknown.
     #[must_use]
     pub fn author(&self) -> Option<Author> {
         self.user.map(Author::User).or_else(|| self.network.clone().map(Author::Network))
@@ -308,7 +306,7 @@ impl Comment {
         self.is_queued() || self.reported
     }
 
-    /// Identifies a stay in the moderators' queue, or a new comment. An edit or a report precedes each stay except the first.
+    /// Identifies one stay in the moderators' queue, or a new comment. Each stay after the first follows an edit or a report.
     #[must_use]
     pub fn queue_entry(&self) -> u64 {
         let edited_at = u64::try_from(self.edited_at.unwrap_or_default().0).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Text in a form in which phrases are compared: NFKC, one case, one space for each run of white space, and no invisible
-//! characters. Each character has its place in the source, so that a phrase is shown as written in the text.
+//! Text normalized for comparing phrases: NFKC, one case, one space for each run of white space, and no invisible characters.
+//! Each character records its place in the source, so that a phrase can be shown as it was written.
 
 use std::iter;
 use std::ops::Range;
@@ -19,7 +19,7 @@ const COMPOSITION: CanonicalCompositionBorrowed<'_> = CanonicalCompositionBorrow
 /// A character, and the bytes of the source that it came from.
 type Placed = (char, Range<usize>);
 
-/// A text that phrases are searched in, or a phrase.
+/// A phrase, or a text to search for phrases.
 #[derive(Debug)]
 pub struct Comparable<'a> {
     source: &'a str,
@@ -44,7 +44,7 @@ impl<'a> Comparable<'a> {
         chars.retain(|(c, _)| !visible::is_unseen(*c));
         let words = with_single_spaces(normal(chars));
         let folded = words.into_iter().flat_map(|(c, place)| fold::fold_char(c).zip(iter::repeat(place)));
-        // Once more, because folding takes some letters apart.
+        // Normalized again, because folding decomposes some letters.
         let (text, places) = normal(folded.collect()).into_iter().unzip();
         Self { source, text, places }
     }
@@ -60,7 +60,7 @@ impl<'a> Comparable<'a> {
         let before = &self.text[..self.text.find(&phrase.text)?];
         let first = before.chars().count();
         let found = self.places.get(first..first + phrase.places.len())?;
-        // Marks may be in another order there.
+        // Marks may be in a different order in the source.
         let start = found.iter().map(|place| place.start).min()?;
         let end = found.iter().map(|place| place.end).max()?;
         Some(&self.source[start..end])
@@ -93,7 +93,7 @@ fn with_single_spaces(chars: Vec<Placed>) -> Vec<Placed> {
     words
 }
 
-/// The characters in NFKC. What several of them compose has the place of all of these.
+/// The characters in NFKC. A composed character gets the combined range of its parts.
 fn normal(chars: Vec<Placed>) -> Vec<Placed> {
     let text: String = chars.iter().map(|(c, _)| c).collect();
     if NFKC.is_normalized(&text) {
@@ -102,13 +102,13 @@ fn normal(chars: Vec<Placed>) -> Vec<Placed> {
     composed(decomposed(chars))
 }
 
-/// A character with its class of marks, which is 0 unless it is one.
+/// A character with its combining class, which is 0 unless it is a mark, and its place.
 type Classed = (char, u8, Range<usize>);
 
-/// The characters in NFKD. One of them may become 18.
+/// The characters in NFKD. One character may become up to 18.
 fn decomposed(chars: Vec<Placed>) -> Vec<Classed> {
     let mut out: Vec<Classed> = Vec::with_capacity(chars.len());
-    // Where the marks begin that are not in order yet.
+    // The start of the marks that aren't sorted yet.
     let mut marks = 0;
     for (c, place) in chars {
         for c in NFKD.normalize_iter(iter::once(c)) {
@@ -125,10 +125,10 @@ fn decomposed(chars: Vec<Placed>) -> Vec<Classed> {
     out
 }
 
-/// Composes what has a precomposed character (UAX 15, section 1.3).
+/// Composes characters that have a precomposed form (UAX 15, section 1.3).
 fn composed(chars: Vec<Classed>) -> Vec<Placed> {
     let mut out: Vec<Placed> = Vec::with_capacity(chars.len());
-    // The last character that isn't a mark, and the class of what follows it.
+    // The index of the last character that isn't a mark, and the class of the last mark after it.
     let (mut starter, mut last) = (None, None);
     for (c, class, place) in chars {
         let joined = starter.filter(|_| last.is_none_or(|last| last < class)).and_then(|starter: usize| {

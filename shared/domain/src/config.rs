@@ -44,12 +44,12 @@ pub struct ConfigError {
     accepted: String,
 }
 
-/// The secrets without which a function does not start. It reads those that its environment names.
+/// The secrets that a function needs to start. It reads those that its environment names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Functions that serve callers need the keys that verify tokens, and the salt.
     Callers,
-    /// Functions that hash, sign cursors, or open what is sealed, need the salt.
+    /// Functions that hash, sign cursors or open sealed values need the salt.
     Salt,
     Nothing,
 }
@@ -109,8 +109,8 @@ pub struct Config {
     pub visitor_salt: Secret,
     /// `SVC_EDGE_SECRET`: proves that a request came through CloudFront, whose client address is then trusted
     pub edge_secret: Option<Secret>,
-    /// Whether a cache in front of the functions takes most of the reads that are the same for everyone. It does where
-    /// there is an edge secret.
+    /// Whether a cache in front of the functions serves most reads that are the same for everyone, as it does if there is an
+    /// edge secret.
     pub at_edge: bool,
     /// `SVC_METRICS_NAMESPACE`: CloudWatch's namespace for the metrics; without it there are none
     pub metrics_namespace: Option<String>,
@@ -199,19 +199,19 @@ pub struct Limits {
 pub struct Webhooks {
     /// `SVC_WEBHOOKS`
     pub on: bool,
-    /// `SVC_WEBHOOK_PRIVATE`: they may call private addresses, and use http
+    /// `SVC_WEBHOOK_PRIVATE`: whether webhooks may use http and private addresses
     pub private: bool,
 }
 
 impl ConfigError {
-    /// For a value that isn't possible where the service runs. `held` is `None` for secrets.
+    /// For a value that can't be used where the service runs. `held` is `None` for secrets.
     #[must_use]
     pub fn new(variable: &'static str, held: Option<String>, accepted: &str) -> Self {
         Self { variable, held, accepted: accepted.to_owned() }
     }
 }
 
-/// Whether records may have this type: up to 64 characters of `A-Z a-z 0-9 . _ ~ -`, neither `.` nor `..`, and no name of a
+/// Whether records may have this type: up to 64 characters of `A-Z a-z 0-9 . _ ~ -`, neither `.` nor `..`, and not the name of a
 /// route.
 #[must_use]
 pub fn is_type(alias: &str) -> bool {
@@ -224,28 +224,27 @@ impl Config {
         Self::from_vars_with(needs, environment)
     }
 
-    /// The variables of the process's environment that are named like settings but that nothing reads.
+    /// Environment variables that are named like settings but aren't read.
     #[must_use]
     pub fn unknown_settings(&self) -> Vec<UnknownSetting> {
         let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
         unknown::unknown(names, &self.variables)
     }
 
-    /// The page of a record: where it was `said` to be, else as `SVC_PAGE_URL` makes it.
+    /// The page of a record: `said`, or else the one from `SVC_PAGE_URL`.
     #[must_use]
     pub fn page_of(&self, thread: &ThreadId, said: Option<&str>) -> Option<String> {
-        // Neither part has characters that addresses encode.
+        // Neither part contains characters that addresses encode.
         let made = |url: &String| url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
         said.map(str::to_owned).or_else(|| self.page_url.as_ref().map(made))
     }
 
-    /// Reads the variables from `var`, for functions that serve requests. Missing and empty ones have the defaults of the
-    /// profile.
+    /// Reads the variables from `var`, for functions that serve requests. Missing and empty ones get the profile's defaults.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         Self::from_vars_with(Needs::Callers, var)
     }
 
-    /// The same for functions that may need less.
+    /// Like [`Self::from_vars`], for functions that may need fewer secrets.
     pub fn from_vars_with(needs: Needs, var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars::new(&var)?;
         let config = Self {
@@ -290,15 +289,15 @@ impl Config {
         Ok(Self { variables: vars.asked.into_inner(), ..config })
     }
 
-    /// Whether CORS headers depend on the requesting page: API Gateway repeats its origin if it is in the list. CloudFront
-    /// replaces them.
+    /// Whether CORS headers depend on the requesting page, because API Gateway repeats a listed origin. CloudFront replaces the
+    /// headers.
     #[must_use]
     pub fn varies_by_origin(&self) -> bool {
         self.edge_secret.is_none() && !self.cors_origins.is_any()
     }
 }
 
-/// A variable of the process. A value that isn't UTF-8 has U+FFFD in it, which the configuration refuses.
+/// An environment variable. A value that isn't UTF-8 gets U+FFFD, which the configuration refuses.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
 pub fn environment(name: &str) -> Option<String> {
@@ -428,7 +427,7 @@ impl Vars<'_> {
     }
 }
 
-/// Where the accounts of providers are, for commands that need no other setting.
+/// The issuers of sign-in providers' accounts, for commands that need no other setting.
 ///
 /// # Errors
 ///
@@ -437,7 +436,7 @@ pub fn issuers(var: impl Fn(&str) -> Option<String>) -> Result<Issuers, ConfigEr
     Vars::new(&var)?.issuers()
 }
 
-/// The part before the API prefix in an address of the service. Owners sometimes paste the base of the routes.
+/// An address of the service without the API prefix, which owners sometimes paste as well.
 #[must_use]
 pub fn without_prefix<'a>(url: &'a str, prefix: &str) -> &'a str {
     let url = url.trim_end_matches('/');

@@ -6,7 +6,7 @@ use crate::mail_keys::Recipient;
 use crate::sign_in::keys::FlowId;
 use crate::webhook::{EndpointId, Event, MessageId};
 
-/// `Type` is the name that SNS uses for the kind of a message. Ours use it too, so that it distinguishes all of them.
+/// `Type` is SNS's field for the kind of a message. Our messages use it too, so that one tag distinguishes all kinds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "Type")]
 pub enum Message {
@@ -14,9 +14,9 @@ pub enum Message {
     Mail { recipient: Recipient },
     /// A code for sign-in was requested.
     Code { flow: FlowId },
-    /// A call of a webhook may be due.
+    /// A call to a webhook may be due.
     Webhook(DueWebhook),
-    /// A notification of SNS. Its text is SES's event about a sent email.
+    /// An SNS notification. Its text is an SES event about a sent email.
     #[serde(rename = "Notification")]
     Feedback {
         #[serde(rename = "Message")]

@@ -1,4 +1,4 @@
-//! Email addresses: which are valid, and which are the same mailbox.
+//! Email addresses: their validity, and the spellings of one mailbox.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
@@ -9,7 +9,7 @@ const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nf
 /// Characters of an address (RFC 5321).
 pub const MAX_EMAIL: usize = 254;
 
-/// Characters of a domain, and of what is between two of its dots (RFC 1035).
+/// Maximum characters of a domain and of one label (RFC 1035).
 const MAX_DOMAIN: usize = 253;
 const MAX_LABEL: usize = 63;
 
@@ -21,7 +21,7 @@ pub fn is_email(text: &str) -> bool {
     let plain = |c: char| is_of_word(c) || is_joiner(c) || "!#$%&'*+/=?^_`{|}~-".contains(c);
     let begins = |part: &str| !part.starts_with(|c| is_mark(c) || is_joiner(c));
     let local_ok = local.split('.').all(|part| !part.is_empty() && begins(part) && part.chars().all(plain));
-    // A label that is not ASCII has as many characters at least once it is encoded.
+    // Encoding doesn't shorten a non-ASCII label.
     let label = |part: &str| {
         (1..=MAX_LABEL).contains(&part.chars().count())
             && part.chars().all(|c| is_of_word(c) || is_joiner(c) || c == '-')
@@ -33,20 +33,20 @@ pub fn is_email(text: &str) -> bool {
     local_ok && local.len() <= 64 && domain_ok
 }
 
-/// Words of Persian and of Indian languages have these.
+/// Used in words of Persian and of Indian languages.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Whether mail can be sent there. Many servers take no addresses outside of ASCII, and no domain ends in a number.
+/// Whether email can be sent to the address. Many servers accept only ASCII addresses, and no domain ends in a number.
 #[must_use]
 pub fn is_mailable(text: &str) -> bool {
     let ends_in_number = text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
     text.is_ascii() && text.len() <= MAX_EMAIL && is_email(text) && !ends_in_number
 }
 
-/// The same text for every spelling of one mailbox: in lower case, without the tag after a `+`, and at Gmail, which has two
-/// domains, without dots.
+/// The same text for every spelling of one mailbox: lower case, without the tag after a `+`. Gmail addresses also lose their
+/// dots and use one of Gmail's two domains.
 #[must_use]
 pub fn canonical(address: &str) -> String {
     let address = exact(address);
@@ -58,8 +58,8 @@ pub fn canonical(address: &str) -> String {
     }
 }
 
-/// The address that identifies an account: in NFC and lower case. Nothing else is folded, because where `+` isn't a tag it is
-/// another's mailbox.
+/// The address that identifies an account: in NFC and lower case. Nothing else is folded, because on servers where `+` doesn't
+/// begin a tag, the address is someone else's mailbox.
 #[must_use]
 pub fn exact(address: &str) -> String {
     NFC.normalize(address.trim()).to_lowercase()

@@ -1,6 +1,6 @@
-//! The errors of the API. A [`Refusal`] is the caller's doing and has a status, a code and a message; [`Refusal::row`] is
-//! the table of them, also in `tests/errors.out`. `http::response` turns it into a body. A [`Fault`] is ours: it is logged
-//! and never shown.
+//! The errors of the API. A [`Refusal`] is caused by the caller and has a status, a code and a message; [`Refusal::row`] is
+//! their table, also in `tests/errors.out`. `http::response` turns a refusal into a body. A [`Fault`] is the service's: it is
+//! logged and never shown.
 
 use std::error::Error as StdError;
 
@@ -19,7 +19,7 @@ pub enum Error {
 pub enum Refusal {
     NotFound,
     UnknownType,
-    /// The path has routes for these methods.
+    /// The methods that the path supports.
     MethodNotAllowed(Vec<Method>),
     Unauthenticated,
     Forbidden,
@@ -27,7 +27,7 @@ pub enum Refusal {
     EditClosed,
     ThreadClosed,
     ReadOnly,
-    /// The next try may succeed after this many seconds.
+    /// Seconds after which a retry may succeed.
     RateLimited(u64),
     Unavailable,
     PayloadTooLarge,
@@ -111,7 +111,7 @@ impl From<Refusal> for Error {
     }
 }
 
-/// The fields of a request that are not valid, each with a message. Never empty in a refusal that is sent.
+/// The invalid fields of a request, each with a message. Never empty in a refusal that is sent.
 #[derive(Clone, Debug, Default)]
 pub struct FieldErrors(Vec<(&'static str, String)>);
 
@@ -128,7 +128,7 @@ impl FieldErrors {
         self.0.push((field, message.into()));
     }
 
-    /// Refuses when anything was added.
+    /// Returns a refusal if any error was added.
     pub fn check(self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self)) }
     }
@@ -155,7 +155,7 @@ impl FieldErrors {
     }
 }
 
-/// A failure that is not the caller's, for the log.
+/// A failure that the caller didn't cause, for the log.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}")]
 pub struct Fault {

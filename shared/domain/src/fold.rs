@@ -4,14 +4,14 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 
 const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
 
-/// Turns texts that differ only in case into the same text, in any script. Upper case on the way makes `ß` into `ss`
-/// and `ς` into `σ`. Lower case before that makes `ẞ` into `ß`.
+/// Maps texts that differ only in case to the same text, in any script. Converting to upper case on the way turns `ß` into `ss`
+/// and `ς` into `σ`. Converting to lower case before that turns `ẞ` into `ß`.
 #[must_use]
 pub fn fold(text: &str) -> String {
     text.chars().flat_map(fold_char).collect()
 }
 
-/// Turns texts that differ only in case or normal form into the same text.
+/// Maps texts that differ only in case or normal form to the same text.
 #[must_use]
 pub fn fold_forms(text: &str) -> String {
     if text.is_ascii() {

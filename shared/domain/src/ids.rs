@@ -1,7 +1,7 @@
 //! Ids of comments, users, threads and visitors. `store::keys` makes the keys of the table from them.
 //!
-//! A comment's id holds the time of its creation, and ids are in the order of these times. From `SEAM` on they count
-//! milliseconds. Below it they count seconds, for comments that were written elsewhere before 2026-02-02T16:22:18.368Z.
+//! A comment's id contains its creation time, and ids sort by it. Ids from `SEAM` on count milliseconds. Ids below it count
+//! seconds, for comments that were written elsewhere before 2026-02-02T16:22:18.368Z.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,16 +20,16 @@ use crate::time::{Clock, Timestamp};
 pub const ID_BOUND: u64 = 1 << 53;
 /// User ids from here to [`ID_BOUND`] are hashes of a `sub` that is not an id itself.
 const HASHED_IDS: u64 = 1 << 52;
-/// Where ids from [`SEAM`] on begin to count: 2025-01-01 in Unix milliseconds.
+/// The epoch of ids from [`SEAM`] on: 2025-01-01 in Unix milliseconds.
 const EPOCH: i64 = 1_735_689_600_000;
 /// The low bits of these ids, which are random because several comments may be created in one millisecond.
 const RANDOM_BITS: u32 = 12;
-/// Ids below this are of older times. Their high bits are Unix seconds.
+/// Ids below this are for earlier times. Their high bits are Unix seconds.
 const SEAM: u64 = 1 << 47;
 /// The low bits of ids below [`SEAM`], which distinguish the comments of one second.
 const TIE_BITS: u32 = 16;
-/// How far ids of an instance may be ahead of its clock: a second. Ids that come closer together than their clock grow
-/// nevertheless. When the clock is set back further than that, they follow it.
+/// The ids of an instance may be this far ahead of its clock: a second. Ids increase even if they are created faster than the
+/// clock ticks. If the clock is set back further than that, they follow it.
 const MOST_AHEAD: u64 = 1_000 << RANDOM_BITS;
 
 /// The high bits are the time of creation, so ids are in order of creation.
@@ -57,7 +57,7 @@ impl CommentId {
         }
     }
 
-    /// All ids that are handed out later than this time are above this one.
+    /// The upper bound of the ids created up to this time. All later ids are above it.
     #[must_use]
     pub fn last_of(time: Timestamp) -> Self {
         Self(u64::try_from(time.0 - EPOCH + 1).map_or(0, |next| (next << RANDOM_BITS).saturating_sub(1)))
@@ -86,8 +86,8 @@ pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
 /// Begins the id of a hashed source. Parsers begin their own ids with one tilde.
 pub(super) const HASHED_SOURCE: &str = "~~";
 
-/// The id of an imported comment in the place it came from, after the name of the format, and of the site where it is known:
-/// `disqus:558`, `disqus@blog:558`.
+/// The id of an imported comment at its origin, prefixed by the name of the format and, if known, of the site: `disqus:558`,
+/// `disqus@blog:558`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceId(pub String);
@@ -137,13 +137,13 @@ impl Provenance {
         *self == Self::default()
     }
 
-    /// Whether both have a page, and not the same.
+    /// Whether both have a page, and the pages differ.
     #[must_use]
     pub fn is_on_another_page(&self, other: &Self) -> bool {
         self.thread.as_ref().zip(other.thread.as_ref()).is_some_and(|(own, other)| own != other)
     }
 
-    /// Whether both have a writer, and not the same.
+    /// Whether both have a writer, and the writers differ.
     #[must_use]
     pub fn is_by_another_writer(&self, other: &Self) -> bool {
         self.writer.as_ref().zip(other.writer.as_ref()).is_some_and(|(own, other)| own != other)
@@ -181,7 +181,7 @@ macro_rules! decimal {
 decimal!(CommentId UserId);
 
 impl UserId {
-    /// The id that a token's `sub` spells, if it is a positive integer below 2^52 in plain decimal.
+    /// The id in a token's `sub`, if it is a positive integer below 2^52 in plain decimal.
     #[must_use]
     pub fn of_sub(sub: &str) -> Option<Self> {
         plain_decimal(sub).filter(|id| *id < HASHED_IDS).map(Self)
@@ -193,7 +193,7 @@ impl UserId {
         self.0 >= HASHED_IDS
     }
 
-    /// The id of any other `sub` of this issuer, and a longer hash, which differs between subjects with the same id.
+    /// The id for any other `sub` of this issuer, and a longer hash, which distinguishes subjects with the same id.
     #[must_use]
     pub fn hashed(salt: &Secret, issuer: &str, sub: &str) -> (Self, String) {
         let tag = keyed_tag(salt, &["sub", issuer, sub]);
@@ -218,13 +218,13 @@ pub struct ThreadId {
 }
 
 impl ThreadId {
-    /// `None` when `record` is not valid, or a step of a path. The caller checks the kind against the configuration.
+    /// `None` if `record` is invalid, `.` or `..`. The caller checks the kind against the configuration.
     #[must_use]
     pub fn new(kind: &str, record: &str) -> Option<Self> {
         Self::stored(kind, record).filter(|thread| ![".", ".."].contains(&thread.record.as_str()))
     }
 
-    /// A thread that exists. Its record may be a step of a path, as records once could.
+    /// An existing thread. Its record may be `.` or `..`, which used to be allowed.
     #[must_use]
     pub fn stored(kind: &str, record: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._~:-".contains(&b);
@@ -267,7 +267,7 @@ impl From<UserId> for Visitor {
 }
 
 impl Visitor {
-    /// The user that it is; `None` for guests.
+    /// The user's id; `None` for guests.
     #[must_use]
     pub fn user(&self) -> Option<UserId> {
         self.0.strip_prefix('u')?.parse().ok()
@@ -284,7 +284,7 @@ impl Visitor {
         self.0.is_empty()
     }
 
-    /// Whether it is one person: a user, or a guest with a key. Several people may share a network and a user agent.
+    /// Whether it identifies one person: a user, or a guest with a key. Several people may share a network and a user agent.
     #[must_use]
     pub fn is_one_person(&self) -> bool {
         self.0.starts_with(['u', 'k'])
@@ -375,9 +375,9 @@ impl Random {
     }
 }
 
-/// Hands out ids that hold the time. The ids of one instance grow, so two comments of one millisecond keep their order. An
-/// id may be handed out twice: by two instances, after a clock was set back, or by [`after`](IdSource::after). Then the
-/// conditional put of the second item fails and is tried again with another id.
+/// Generates ids that contain the time. The ids of one instance increase, so two comments of one millisecond keep their order.
+/// An id may be generated twice: by two instances, after a clock was set back, or by [`after`](IdSource::after). The conditional
+/// put of the second item then fails and is retried with another id.
 pub struct IdSource {
     clock: Clock,
     random: Random,
@@ -400,12 +400,12 @@ impl IdSource {
         CommentId(*last)
     }
 
-    /// An id above `floor`. When `floor` is ahead of the clock, it is `steps` milliseconds above it, and says nothing
-    /// about the ids that follow.
+    /// An id above `floor`. If `floor` is ahead of the clock, the id is `steps` milliseconds above `floor`, and later ids may be
+    /// below it.
     #[must_use]
     pub fn after(&self, floor: CommentId, steps: u64) -> CommentId {
         let id = self.next();
-        // The low bits of two ids that are handed out are seldom the same.
+        // Two generated ids seldom have the same low bits.
         let raised = || CommentId(floor.0 + 1 + (steps << RANDOM_BITS) + id.0 % (1 << RANDOM_BITS));
         if id > floor { id } else { raised() }
     }
@@ -534,7 +534,7 @@ mod tests {
         prop_oneof![0..=last, seam().0 - 5_000..seam().0 + 5_000].prop_map(Timestamp)
     }
 
-    /// Ids that comments may have: the highest ones below the seam are of no time.
+    /// Ids that comments may have. The highest ids below the seam represent no time.
     fn ids() -> impl Strategy<Value = CommentId> {
         let is_of_a_time = |id: &CommentId| id.0 >= SEAM || id.created_at() < seam();
         (1..ID_BOUND).prop_map(CommentId).prop_filter("no comment has it", is_of_a_time)

@@ -1,4 +1,4 @@
-//! Work that walks over many items. It is done by the function `jobs`, a bounded part at a time.
+//! Work that walks over many items. The function `jobs` does it in bounded parts.
 
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub enum Job {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CleanUp {
     pub comment: CommentId,
-    /// Replies that the comment counted and that have not been removed yet. The index may not list them yet.
+    /// Counted replies that haven't been removed yet. The index may not list all of them yet.
     pub replies: u64,
     #[serde(serialize_with = "stored::time")]
     pub deleted_at: Timestamp,
@@ -38,19 +38,19 @@ pub struct ForgetReactions {
     pub comment: CommentId,
 }
 
-/// The walk is put off when this many comments are incomplete. A message of the queue may have 256 KB.
+/// The walk is postponed once this many comments are incomplete, because a queue message may have at most 256 KB.
 pub const MAX_INCOMPLETE: usize = 1_000;
 
 /// Counts everything below a comment that was hidden or shown, depth first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountBelow {
     pub thread: ThreadId,
-    /// Comments whose replies are left to count; the last one is next. At most 25 a level, and those that were incomplete.
+    /// Comments whose replies remain to be counted, the next one last. At most 25 per level, plus those that were incomplete.
     pub walks: Vec<CountReplies>,
     /// Comments for which the index listed fewer replies than they count. At most [`MAX_INCOMPLETE`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<CommentId>,
-    /// Whether the comment is shown for the first time, and so everything below it.
+    /// Whether the comment, and so everything below it, is shown for the first time.
     #[serde(default)]
     pub is_first: bool,
     /// When the comment was hidden or shown.
@@ -58,14 +58,14 @@ pub struct CountBelow {
     pub changed_at: Timestamp,
 }
 
-/// How far the replies of one comment have been counted.
+/// The progress of counting the replies to one comment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountReplies {
     pub comment: CommentId,
     /// Replies up to this one are counted, from the oldest to the newest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<CommentId>,
-    /// How many there were.
+    /// The number of replies counted so far.
     #[serde(default)]
     pub seen: u64,
 }
@@ -83,10 +83,10 @@ pub struct Rename {
     /// The change of the user's name or picture. The walk ends once there is a later change, which has its own walk.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub renamed_at: Option<Timestamp>,
-    /// Comments from this one on have been renamed, from the newest to the oldest; `None` at the start.
+    /// The walk, from newest to oldest, has renamed the comments down to this one; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
-    /// Whether this is the second walk, over what was written about the time of the change.
+    /// Whether this is the second walk, over comments written around the time of the change.
     #[serde(default)]
     pub again: bool,
 }
@@ -105,18 +105,18 @@ pub struct RejectRecent {
     /// The moderator who banned the author and rejects the comments.
     pub moderator: UserId,
     pub name: String,
-    /// The id of the ban, and of its entry in the log. A decision of a later entry is kept.
+    /// The id of the ban, and of its entry in the log. Decisions with a later entry are kept.
     pub ban: u64,
-    /// The walk has reached this comment, from the newest to the oldest; `None` at the start.
+    /// The walk, from newest to oldest, has reached this comment; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
-    /// How many there were.
+    /// The number of comments that the walk has seen.
     #[serde(default)]
     pub seen: usize,
-    /// How many of these the ban has rejected.
+    /// The number of these that the ban has rejected.
     #[serde(default)]
     pub rejected: usize,
-    /// Whether this is the second walk, over what was written about the time of the ban.
+    /// Whether this is the second walk, over comments written around the time of the ban.
     #[serde(default)]
     pub again: bool,
 }

@@ -2,7 +2,7 @@
 
 include!(concat!(env!("OUT_DIR"), "/languages.rs"));
 
-/// The place of a language in the tables of texts. English comes first, because it is the default.
+/// A language, as its index in the tables of texts. English comes first, because it is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Language(u8);
 

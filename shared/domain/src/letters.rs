@@ -4,7 +4,7 @@ use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup as Group, Script};
 use icu_properties::script::ScriptWithExtensions;
 
-/// Scripts that are written without spaces, and Hangul last, where particles follow names without one.
+/// Scripts written without spaces, and last Hangul, in which particles follow names without a space.
 const SCRIPTS: [Script; 8] = [
     Script::Han,
     Script::Hiragana,
@@ -16,7 +16,7 @@ const SCRIPTS: [Script; 8] = [
     Script::Hangul,
 ];
 
-/// Those of `SCRIPTS` that a letter belongs to, a bit each: `ー` belongs to Hiragana and to Katakana.
+/// The scripts of `SCRIPTS` that a letter belongs to, one bit each: `ー` belongs to Hiragana and to Katakana.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scripts(u8);
 
@@ -38,13 +38,13 @@ impl Scripts {
         self.0 & !Self::HANGUL != 0
     }
 
-    /// Whether a letter of a word may touch one of another word, or a particle.
+    /// Whether a word in the script may touch another word or a particle.
     #[must_use]
     pub fn touch(self) -> bool {
         self.0 != 0
     }
 
-    /// The scripts of a letter and of all before it since the last change. `None` if the letter is a change.
+    /// The scripts that a letter shares with all letters since the last change of script. `None` if the letter is a change.
     #[must_use]
     pub fn and(self, next: Self) -> Option<Self> {
         let common = self.0 & next.0;
@@ -90,7 +90,7 @@ pub fn is_of_word(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() } else { of_word(category(c)) }
 }
 
-/// Whether it only controls the display, such as a joiner. U+200B doesn't: it separates words.
+/// Whether it only affects display, such as a joiner. U+200B doesn't count: it separates words.
 #[must_use]
 pub fn is_format(c: char) -> bool {
     !c.is_ascii() && c != '\u{200b}' && category(c) == GeneralCategory::Format

@@ -1,7 +1,7 @@
 //! The concepts of the service and their rules, independent of storage and AWS. No I/O.
 //!
 //! [`policy`] decides who may do what, by the settings ([`config`]) and with the refusals of [`error`]; [`routes`] is the table
-//! of routes. `shared` passes these modules on to the functions.
+//! of routes. `shared` re-exports these modules for the functions.
 
 pub mod address;
 pub mod author;

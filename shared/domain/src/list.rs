@@ -91,7 +91,7 @@ pub struct Cursor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathCursor {
     pub direction: Direction,
-    /// The ids from below the comment down to the one after which the page begins, in the direction of the walk.
+    /// The path of ids from below the comment to the reply that precedes the page, in the direction of the walk.
     pub path: Vec<CommentId>,
 }
 

@@ -31,7 +31,7 @@ pub struct LogEntry {
     /// Ids follow the order of time.
     #[serde(rename = "id")]
     pub id: u64,
-    /// `None` for one who was forgotten.
+    /// `None` for a moderator whose data was erased.
     #[serde(rename = "mo", default, skip_serializing_if = "Option::is_none")]
     pub moderator: Option<UserId>,
     /// The moderator's name at that time.

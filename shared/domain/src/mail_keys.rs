@@ -1,5 +1,5 @@
-//! Keys of the emails: addresses are stored sealed, guests are named by a keyed hash, and the links of emails are signed.
-//! All keys are derived from the visitor salt (HKDF-SHA256), so another salt makes all of them void.
+//! Keys for emails: addresses are stored sealed, guests are identified by a keyed hash, and links in emails are signed. All keys
+//! are derived from the visitor salt (HKDF-SHA256), so a new salt invalidates them all.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ const SIGNATURE: usize = 22;
 const THREAD: usize = 11;
 /// Characters that represent an address, a domain or a network: 66 bits.
 const ADDRESS: usize = 11;
-/// Hours that a link of a confirmation is valid.
+/// Hours for which a confirmation link is valid.
 const CONFIRM_HOURS: i64 = 7 * 24;
 
 /// The recipient of an email: `u` and a user's id, `m` and a keyed hash of a guest's address, `c` and the inbox of a code,
@@ -36,7 +36,7 @@ impl Recipient {
         Self("mods".to_owned())
     }
 
-    /// The recipient of codes for sign-in. No email is kept for this one.
+    /// The recipient of sign-in codes, for which no email is stored.
     #[must_use]
     pub fn of_codes(inbox: &str) -> Self {
         Self(format!("c{inbox}"))
@@ -143,13 +143,13 @@ impl MailKeys {
         Some(self.plain_address(&self.open(sealed)?))
     }
 
-    /// Like [`Self::address`], of an address that is not sealed.
+    /// Like [`Self::address`], for an address that isn't sealed.
     #[must_use]
     pub fn plain_address(&self, address: &str) -> String {
         tag(&self.names, &["address", &canonical(address)], ADDRESS)
     }
 
-    /// A keyed hash of a thread, for the set of muted ones.
+    /// A keyed hash of a thread, for the set of muted threads.
     #[must_use]
     pub fn thread(&self, thread: &ThreadId) -> String {
         tag(&self.names, &["thread", &thread.to_string()], THREAD)
@@ -168,19 +168,19 @@ impl MailKeys {
         Some(tag(&self.names, &["domain", address.rsplit_once('@')?.1], ADDRESS))
     }
 
-    /// Hash of a member, for the owner of an address that this member claims. It does not reveal who it is.
+    /// A keyed hash that represents a member to the owner of an address that the member claims, without revealing the member.
     #[must_use]
     pub fn member(&self, member: &Recipient) -> String {
         tag(&self.names, &["member", &member.0], SIGNATURE)
     }
 
-    /// A name for an email that no other one has; `mail` is [`crate::notifications::NotificationState::mail`].
+    /// A unique name for an email; `mail` is [`crate::notifications::NotificationState::mail`].
     #[must_use]
     pub fn mail(&self, recipient: &Recipient, mail: &str) -> String {
         tag(&self.names, &["mail", &recipient.0, mail], SIGNATURE)
     }
 
-    /// Equal addresses are equal when sealed, so that they can be compared.
+    /// Equal addresses have the same sealed form, so that they can be compared.
     #[must_use]
     pub fn seal(&self, address: &str) -> String {
         self.seal.close(address)

@@ -14,21 +14,21 @@ pub use crate::source::MAX_NESTING;
 use crate::source::Source;
 use crate::visible;
 
-/// Most bytes of HTML. A body whose HTML would be longer shows as plain text.
+/// Maximum bytes of HTML. A body whose HTML would be longer is shown as plain text.
 pub const MAX_HTML: usize = 64 * 1024;
 
-/// Mentions of a body that count, each with a different text.
+/// Maximum distinct mentions in a body that count.
 pub const MAX_MENTIONS: usize = 20;
 
 const LINK_SCHEMES: &[&str] = &["http", "https", "mailto"];
 const IMAGE_SCHEMES: &[&str] = &["http", "https"];
 
-/// The mentions of a body: of each the handles that it may mean, the longest first.
+/// The mentions in a body, each as the handles that it may refer to, longest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mentions(Vec<Vec<String>>);
 
 impl Mentions {
-    /// All handles that may be meant, each once.
+    /// All candidate handles, without duplicates.
     #[must_use]
     pub fn tries(&self) -> Vec<String> {
         let mut tries = self.0.concat();
@@ -37,7 +37,7 @@ impl Mentions {
         tries
     }
 
-    /// The handles that the text mentions, each once and in order, given those that exist.
+    /// The handles that the text mentions, in order and without duplicates. `known` are the handles that exist.
     #[must_use]
     pub fn meant(&self, known: &[String]) -> Vec<String> {
         let longest = |tries: &Vec<String>| tries.iter().find(|handle| known.contains(handle)).cloned();
@@ -77,7 +77,7 @@ pub fn is_shown_whole(body: &str) -> bool {
     to_html(&body, "", &[] as &[&str]).is_some() || plain(&body).1
 }
 
-/// Whether [`render`] may show `body` as plain text: it does when all mentions are known and the HTML is too long.
+/// Whether [`render`] may show `body` as plain text, because its HTML is too long if all mentions are known.
 #[must_use]
 pub fn may_be_plain(body: &str, users_route_prefix: &str) -> bool {
     let mentions = mentions(body);
@@ -168,7 +168,7 @@ pub fn shown(body: &str) -> Shown {
     shown
 }
 
-/// Whether the event draws something other than text. An empty address, or a fragment, is the page's own, which isn't an
+/// Whether the event draws something other than text. An empty address or a fragment refers to the page itself, which isn't an
 /// image.
 fn is_picture(event: &Event<'_>) -> bool {
     match event {
@@ -353,7 +353,7 @@ pub fn task_box(is_done: bool) -> &'static str {
     if is_done { "☑ " } else { "☐ " }
 }
 
-/// The underscores with which a handle begins open no emphasis.
+/// Underscores at the start of a handle don't open emphasis.
 fn handle_to_text<'a>(event: Event<'a>, body: &str, range: &Range<usize>) -> Event<'a> {
     let underscores = match event {
         Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => "_",
@@ -420,8 +420,8 @@ fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
     Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id: "".into() })
 }
 
-/// Writes what `push_html` would write otherwise: links with their `rel`, and tables as GitHub does, aligned without a style, which
-/// policies of pages forbid.
+/// Writes HTML that `push_html` would write differently: links with their `rel`, and tables as GitHub writes them, aligned
+/// without a style, which content policies of pages forbid.
 #[derive(Default)]
 struct OwnHtml {
     /// Of the columns of the table.
@@ -485,15 +485,15 @@ fn link_to_html<'a>(address: &str, title: &str) -> Event<'a> {
     Event::InlineHtml(html.into())
 }
 
-/// `body` as it was typed, in paragraphs, and whether that is all of it: an ellipsis represents what [`MAX_HTML`] has no room
-/// for. Bodies of 10,000 characters always fit, since a character takes at most 6 bytes on average: an escape takes at most 5, and
+/// `body` as typed, in paragraphs, and whether it is complete: an ellipsis replaces text that doesn't fit in [`MAX_HTML`].
+/// Bodies of 10,000 characters always fit, since a character takes at most 6 bytes on average: an escape takes at most 5, and
 /// `<br />` with its line feed takes 7 and has at least one character of text before it.
 fn plain(body: &str) -> (String, bool) {
     const END: &str = "</p>\n";
     const ELLIPSIS: &str = "…";
 
     let mut html = String::from("<p>");
-    // An ellipsis fits as well up to here.
+    // The length up to which an ellipsis still fits.
     let mut room = html.len();
     let mut separator = "";
     for line in body.lines().map(str::trim) {

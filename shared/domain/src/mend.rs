@@ -15,7 +15,7 @@ pub fn mended(json: &[u8]) -> Option<Vec<u8>> {
 /// Copies JSON piece by piece.
 #[derive(Debug, Default)]
 pub struct Mend {
-    /// The beginning of an escape or of a character, and the half that an escape may complete.
+    /// An incomplete escape or character, perhaps after the half of a pair that it may complete.
     held: Vec<u8>,
     replaced: u64,
 }
@@ -28,7 +28,7 @@ enum Fate {
 }
 
 impl Mend {
-    /// How often something was replaced so far.
+    /// The number of replacements so far.
     #[must_use]
     pub fn replaced(&self) -> u64 {
         self.replaced
@@ -88,7 +88,7 @@ fn fate(held: &[u8]) -> Fate {
     }
 }
 
-/// The number that four digits are, or 0.
+/// The value of four hexadecimal digits, or 0.
 fn unit(digits: &[u8]) -> u32 {
     let digits = digits.get(..4).and_then(|digits| std::str::from_utf8(digits).ok());
     digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()

@@ -13,7 +13,7 @@ const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nf
 /// Characters of a handle.
 const MAX_HANDLE: usize = 50;
 
-/// Handles that are looked for at one place of a text.
+/// Maximum candidate handles at one place of a text.
 const MAX_TRIES: usize = 4;
 
 /// The character that begins a mention.
@@ -48,9 +48,9 @@ pub struct Try {
 /// A place in a text that mentions a user, if one of its handles is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// The byte of its sign.
+    /// The byte offset of its sign.
     pub start: usize,
-    /// The longest first.
+    /// Longest first.
     pub tries: Vec<Try>,
 }
 
@@ -70,7 +70,7 @@ pub fn find(text: &str, before: Option<char>) -> impl Iterator<Item = Mention> {
     })
 }
 
-/// The last character that readers see in a text, on which marks may follow; else the one before the text.
+/// The last character of a text that readers see, apart from marks; `before` if there is none.
 #[must_use]
 pub fn last_seen(text: &str, before: Option<char>) -> Option<char> {
     text.chars().rev().find(|c| !is_mark(*c) && !is_format(*c)).or(before)
@@ -112,8 +112,8 @@ fn is_of_run(c: char) -> bool {
     c == '_' || is_letter(c) || is_mark(c) || is_digit(c)
 }
 
-/// The handles that `run` may begin with, each with the byte at which it ends: all of it, and it up to each change into or out of a
-/// script of [`Scripts`], the longest first.
+/// The handles that `run` may begin with, longest first, each with the byte at which it ends: all of `run`, and its part before
+/// each change into or out of a script of [`Scripts`].
 fn tries(run: &str) -> impl Iterator<Item = (String, usize)> {
     let mut ends = Vec::new();
     let (mut start, mut length) = (0, 0);
@@ -129,7 +129,7 @@ fn tries(run: &str) -> impl Iterator<Item = (String, usize)> {
     handles.filter(|(handle, _)| names_somebody(handle)).take(MAX_TRIES)
 }
 
-/// The bytes of the letters that change the script. Marks, digits and `_` change nothing.
+/// The byte offsets of letters that change the script. Marks, digits and `_` change nothing.
 fn changes(run: &str) -> impl Iterator<Item = usize> {
     let mut scripts: Option<Scripts> = None;
     run.char_indices().filter_map(move |(at, c)| {
@@ -143,7 +143,7 @@ fn changes(run: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether the sign at `at` is that of an email address: it joins what is on both sides, or these make an address.
+/// Whether the sign at `at` belongs to an email address: it joins the text on both sides, or they form an address with it.
 fn is_in_email(text: &str, at: usize, before: Option<char>) -> bool {
     let is_of_domain = |c: char| is_of_run(c) && c != '_' || matches!(c, '-' | '.');
     let is_of_local = |c: char| is_of_run(c) || "!#$%&'*+/=?^`{|}~-.".contains(c);
@@ -154,7 +154,7 @@ fn is_in_email(text: &str, at: usize, before: Option<char>) -> bool {
     !local.is_empty() && !domain.is_empty() && (joins() || is_email(&format!("{local}@{domain}")))
 }
 
-/// The bytes of the characters up to the first one that is not of a kind.
+/// The length in bytes of the leading characters of a kind.
 fn length(text: impl Iterator<Item = char>, is_of_kind: impl Fn(char) -> bool) -> usize {
     text.take_while(|c| is_of_kind(*c)).map(char::len_utf8).sum()
 }
@@ -177,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// Samples that the widget is tested with, too.
+    /// Samples that also test the widget.
     #[derive(Deserialize)]
     struct Samples {
         handles: Vec<(String, Option<String>)>,

@@ -1,4 +1,4 @@
-//! Names that people choose, and which of them look like another one.
+//! Names that people choose, and the similarity between them.
 
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use icu_properties::props::GeneralCategory;
@@ -15,7 +15,7 @@ const NFD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::ne
 const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
 const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::new_nfkd();
 
-/// Marks that a letter of a name may have. More of them reach into the lines around it.
+/// Maximum marks on a letter of a name. More of them would reach into the lines around it.
 const MAX_MARKS: usize = 2;
 
 /// Whether a letter has more marks than names may have.
@@ -24,7 +24,7 @@ pub fn has_piled_marks(name: &str) -> bool {
     piled_marks(&NFD.normalize(name)).next().is_some()
 }
 
-/// `name` with no more marks on a letter than names may have.
+/// `name` without surplus marks.
 #[must_use]
 pub fn without_piled_marks(name: &str) -> String {
     let apart = NFD.normalize(name);
@@ -36,7 +36,7 @@ pub fn without_piled_marks(name: &str) -> String {
     NFC.normalize(&kept.collect::<String>()).into_owned()
 }
 
-/// The bytes of surplus marks. Marks that take their own space don't count, nor do the lower letters of a Tibetan stack.
+/// The byte offsets of surplus marks. Marks that take their own space don't count, nor do the lower letters of a Tibetan stack.
 fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     let mut marks = 0;
     apart.char_indices().filter_map(move |(at, c)| {
@@ -50,18 +50,18 @@ fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// How a name looks: its skeleton (UTS 39) without marks, white space and invisible characters. There are four, because
-/// folding case first hides that `I` looks like `l`, folding nothing distinguishes `ADA` from `Ada`, and a name may
-/// have both, in capitals of two scripts.
+/// The look of a name: its skeleton (UTS 39) without marks, white space and invisible characters. There are four skeletons:
+/// folding case first hides that `I` looks like `l`, folding nothing distinguishes `ADA` from `Ada`, and a name may have both
+/// problems, in capitals of two scripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     written: Signs,
     folded: Signs,
-    /// The skeleton of what is written, then folded. A gamma may be read as an `r`, as UTS 39 reads the small one.
+    /// The skeleton of the name as written, then folded. A gamma may be read as an `r`, as UTS 39 reads the small one.
     both: Signs,
-    /// The same, but of folded ASCII: a foreign capital is among capitals with other skeletons.
+    /// Like `both`, but ASCII is folded first: a foreign capital is among capitals with other skeletons.
     mixed: Signs,
-    /// Whether invisible characters may show it in another order than it is written.
+    /// Whether invisible characters may show the name in a different order.
     is_turned: bool,
 }
 
@@ -102,8 +102,8 @@ impl Look {
     }
 }
 
-/// What readers see of a name one by one, and which of it they may read as an ornament, if not as the letter that it looks like: the
-/// `ⓥ` of `Ada ⓥ` and of `ⓥera`.
+/// The characters of a name that readers see, each with whether they may take it for an ornament instead of the letter that it
+/// looks like: the `ⓥ` of `Ada ⓥ` and of `ⓥera`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Signs(Vec<(char, bool)>);
 
@@ -122,7 +122,7 @@ impl Signs {
         self == other && !self.0.is_empty() || self.may_read(other) || other.may_read(self)
     }
 
-    /// Whether both have the same letters, in whatever order.
+    /// Whether both have the same letters, in any order.
     fn has_letters_of(&self, other: &Self) -> bool {
         let [mut own, mut others] = [self.bare(), other.bare()];
         own.sort_unstable();
@@ -134,7 +134,7 @@ impl Signs {
         self.0.iter().filter(|(_, is_ornament)| !is_ornament).map(|(c, _)| *c).collect()
     }
 
-    /// Whether it may be read as the other one, with or without the ornaments of that.
+    /// Whether it may be read as `other`, with or without the ornaments of `other`.
     fn may_read(&self, other: &Self) -> bool {
         let bare = other.bare();
         let whole: Vec<char> = other.0.iter().map(|(c, _)| *c).collect();
@@ -142,7 +142,7 @@ impl Signs {
     }
 
     fn may_be(&self, text: &[char]) -> bool {
-        // How much of the text may have been read so far.
+        // The lengths of `text` that may have been read so far.
         let mut read = vec![0];
         for (c, is_ornament) in &self.0 {
             let passed = read.iter().filter(|at| text.get(**at) == Some(c)).map(|at| at + 1);
@@ -181,7 +181,7 @@ fn is_ornament(c: char) -> bool {
     }
 }
 
-/// Letters that look like another one, in pairs, most of them like a capital. NFKD and UTS 39 take them for something else.
+/// Pairs of a letter and its look-alike, usually a capital, that NFKD and UTS 39 don't map to each other.
 const TWINS: &str = "ϲcϹCᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ";
 
 /// The letter that a character looks like, or itself.
@@ -203,7 +203,7 @@ fn letter_of(c: char) -> char {
     found.unwrap_or(c)
 }
 
-/// Moderators whose names are kept, newest last.
+/// Maximum moderators whose names are stored. The oldest name is dropped first.
 const MAX_MODERATORS: usize = 100;
 
 /// The moderators' names. No other user may have a similar name. They are stored as written, so that functions that store
@@ -225,7 +225,7 @@ struct ModeratorName {
 }
 
 impl ModeratorNames {
-    /// Whether it has the present name of this moderator.
+    /// Whether this moderator is stored under this name.
     #[must_use]
     pub fn has(&self, id: UserId, name: &str) -> bool {
         self.names.iter().any(|known| known.id == id && known.name == name)
@@ -245,14 +245,14 @@ impl ModeratorNames {
         self.names.iter().any(|known| known.id == id)
     }
 
-    /// Releases a moderator's name. False if there is none.
+    /// Removes a moderator's name. Returns false if there is none.
     pub fn forget(&mut self, id: UserId) -> bool {
         let is_there = self.has_one_of(id);
         self.names.retain(|known| known.id != id);
         is_there
     }
 
-    /// Whether a name resembles the name of a moderator who is not `own`.
+    /// Whether a name resembles the name of a moderator other than `own`.
     #[must_use]
     pub fn has_like(&self, look: &Look, own: Option<UserId>) -> bool {
         self.like(look).any(|(id, _)| Some(id) != own)

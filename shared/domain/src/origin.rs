@@ -1,5 +1,5 @@
-//! Origins of web pages, as browsers send them, lists of allowed origins, and the hosts that mean this machine. Hosts
-//! are always parsed: the beginning or the end of a text doesn't identify its owner.
+//! Origins of web pages, as browsers send them, lists of allowed origins, and loopback hosts. Hosts are always parsed, because
+//! the beginning or the end of a text doesn't identify its owner.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,15 +7,15 @@ use std::net::{IpAddr, Ipv6Addr};
 use http::uri::Authority;
 use url::Url;
 
-/// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme. On this machine `*`
-/// may represent any port.
+/// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme. In loopback origins, `*` may
+/// represent any port.
 #[derive(Clone, Debug)]
 pub struct Origins(Vec<String>);
 
-/// Represents any port at the end of an origin.
+/// The suffix of an origin that represents any port.
 const ANY_PORT: &str = ":*";
 
-/// Pages of this machine, on any port.
+/// Loopback origins, on any port.
 pub const LOOPBACK: [&str; 3] = ["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"];
 
 impl Origins {
@@ -39,7 +39,7 @@ impl Origins {
         self.has(origin, |_| true)
     }
 
-    /// Whether the list has this origin itself, not only a pattern of any host.
+    /// Whether an entry other than a pattern for any host contains this origin.
     #[must_use]
     pub fn names(&self, origin: &str) -> bool {
         self.has(origin, |listed| !is_any_host(listed))
@@ -72,21 +72,21 @@ impl Origins {
         self.0.iter().any(|listed| listed == "*")
     }
 
-    /// Whether pages of any host are allowed. On this machine they are of one host, whatever their port.
+    /// Whether pages of any host are allowed. Loopback origins have one host, on any port.
     #[must_use]
     pub fn has_any_host(&self) -> bool {
         self.0.iter().any(|listed| is_any_host(listed))
     }
 }
 
-/// Whether `host` can be a name in DNS, which may end in a dot, or begins as an IPv6 address does.
+/// Whether `host` can be a DNS name, which may end in a dot, or begins like an IPv6 address in brackets.
 pub(crate) fn is_host(host: &str) -> bool {
     let is_label = |label: &str| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
     let mut labels = host.strip_suffix('.').unwrap_or(host).split('.');
     host.starts_with('[') || labels.all(|label| !label.is_empty() && is_label(label))
 }
 
-/// Whether browsers write a web origin like this. They send `127.0.0.1` for `127.1`.
+/// Whether browsers would send a web origin in this form. They send `127.0.0.1` for `127.1`.
 fn is_sent(origin: &str) -> bool {
     Url::parse(origin).is_ok_and(|url| {
         let is_web = matches!(url.scheme(), "http" | "https");
@@ -117,7 +117,7 @@ pub fn of(address: &str) -> Option<String> {
     Some(format!("{scheme}://{authority}").to_ascii_lowercase())
 }
 
-/// A host and perhaps a port, as in an origin and in the header `Host`: no user, nothing that is not part of them.
+/// A host with an optional port, as in an origin and in the header `Host`, without a user or anything else.
 #[must_use]
 pub fn authority(text: &str) -> Option<Authority> {
     let authority: Authority = text.parse().ok()?;
@@ -134,7 +134,7 @@ fn ipv6(host: &str) -> Option<Ipv6Addr> {
     host.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
-/// Whether a host, an IPv6 address in brackets, means this machine.
+/// Whether a host is a loopback host. IPv6 addresses are in brackets.
 #[must_use]
 pub fn is_loopback(host: &str) -> bool {
     let ip = ipv6(host).map(IpAddr::V6).or_else(|| host.parse().ok());

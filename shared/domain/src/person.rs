@@ -21,16 +21,16 @@ const MIN_NAME: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     User(UserId),
-    /// A guest, and who signs in by a code, by hashes of one address. Comments from elsewhere may have the MD5 that Gravatar took
-    /// earlier.
+    /// A guest or an account that signs in by a code, found by hashes of one address. Comments from elsewhere may have the MD5
+    /// that Gravatar used earlier.
     Address {
         sha256: String,
         md5: String,
-        /// Keyed hashes of these.
+        /// Keyed hashes of `sha256` and `md5`.
         keyed: [String; 2],
         /// The recipient of emails to a guest.
         recipient: Recipient,
-        /// The address, as it is kept.
+        /// The address, as stored.
         sealed: String,
         /// The account that the address has or would have.
         account: UserId,
@@ -40,7 +40,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// A person who is found by an address. `md5` is its hash as Gravatar took it earlier.
+    /// A person who is found by an address. `md5` is the address's hash as Gravatar used it earlier.
     #[must_use]
     pub fn address(address: &str, md5: String, salt: &Secret) -> Self {
         let (address, keys) = (email::exact(address), MailKeys::new(salt));
@@ -84,7 +84,7 @@ pub struct KnownBy {
     /// Recipients of emails.
     #[serde(rename = "re", default)]
     pub recipients: BTreeSet<Recipient>,
-    /// Addresses, as they are kept.
+    /// Addresses, as stored.
     #[serde(rename = "se", default)]
     pub sealed: BTreeSet<String>,
     /// Inboxes of codes.
@@ -127,7 +127,7 @@ impl Person {
         person
     }
 
-    /// This user may never have signed in.
+    /// The person's user id. The user may never have signed in.
     #[must_use]
     pub fn user(&self) -> UserId {
         match self.who {
@@ -192,7 +192,7 @@ impl PersonHashes {
         }
     }
 
-    /// Everything that identifies the person.
+    /// All hashes that identify the person.
     #[must_use]
     pub fn all(&self, person: &Person) -> BTreeSet<String> {
         let addresses = person.known.addresses.iter().map(|hash| self.address(hash));

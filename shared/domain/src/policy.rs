@@ -39,12 +39,12 @@ pub fn thread(config: &Config, kind: &str, record: &str) -> Result<ThreadId, Ref
     ThreadId::new(kind, record).ok_or(Refusal::NotFound)
 }
 
-/// Every write.
+/// Applies to every write.
 pub fn writable(config: &Config) -> Result<(), Refusal> {
     if config.read_only { Err(Refusal::ReadOnly) } else { Ok(()) }
 }
 
-/// Every write. Banned users read what they read before.
+/// Applies to every write. Banned users can still read.
 pub fn not_banned(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.banned { Err(Refusal::CommentBanned) } else { Ok(()) }
 }
@@ -58,7 +58,7 @@ pub fn comment(config: &Config, viewer: &Viewer) -> Result<(), Refusal> {
     not_banned(viewer)
 }
 
-/// Writing comments under a name: an account of our own has none at first.
+/// Requires a name for writing comments, because accounts of our own start without one.
 pub fn has_name(viewer: &Viewer, language: Language) -> Result<(), Refusal> {
     match &viewer.user {
         Some(user) if user.name.is_empty() => Err(FieldErrors::one("name", Errors::of(language).no_name())),
@@ -77,13 +77,13 @@ pub fn own_account(identity: &Identity) -> Result<&Account, Refusal> {
     identity.claims.account.as_deref().ok_or(Refusal::Forbidden)
 }
 
-/// Whether a thread takes comments only from moderators.
+/// Whether a thread accepts comments only from moderators.
 #[must_use]
 pub fn is_closed(config: &Config, thread: &Thread, now: Timestamp) -> bool {
     thread.is_closed(config.close_after, now)
 }
 
-/// Writing a comment or a reply in a thread. All else continues in a closed one.
+/// Writing a comment or a reply in a thread. Everything else remains possible in a closed thread.
 pub fn may_write_in(config: &Config, viewer: &Viewer, thread: &Thread, now: Timestamp) -> Result<(), Refusal> {
     if is_closed(config, thread, now) && !viewer.is_moderator() { Err(Refusal::ThreadClosed) } else { Ok(()) }
 }
@@ -116,8 +116,8 @@ pub fn reply(
     Ok(())
 }
 
-/// Whether the viewer's comments need approval, and why; `None` when they do not. `writer` is the trust in the viewer, which
-/// matters where [`depends_on_trust`] says so.
+/// Whether the viewer's comments need approval, and why; `None` if they don't. `writer` is the trust in the viewer, which
+/// matters only if [`depends_on_trust`] returns true.
 pub fn needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now: Timestamp) -> Option<Vec<Verdict>> {
     match config.require_approval {
         RequireApproval::Never => None,
@@ -128,7 +128,7 @@ pub fn needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now: Tim
     }
 }
 
-/// The same for edits. Those of moderators never wait.
+/// Like [`needs_approval`], for edits. Moderators' edits never wait.
 pub fn edit_needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now: Timestamp) -> Option<Vec<Verdict>> {
     needs_approval(config, viewer, writer, now).filter(|_| !viewer.is_moderator())
 }
@@ -138,7 +138,7 @@ pub fn shows_by_trust(config: &Config) -> bool {
     config.require_approval == RequireApproval::OfNewWriters
 }
 
-/// Whether it matters how far the viewer is trusted: as a member, or as a guest with a key.
+/// Whether the trust in the viewer matters, as it does for members and for guests with a key.
 pub fn depends_on_trust(config: &Config, viewer: &Viewer) -> bool {
     shows_by_trust(config) && !viewer.is_moderator() && viewer.owners.comments.is_one_person()
 }
@@ -148,7 +148,7 @@ pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
 }
 
-/// How long guests may edit and delete comments that they wrote with their key.
+/// The time in which guests may edit and delete comments that they wrote with their key.
 const GUEST_CHANGES: Duration = Duration::from_mins(15);
 
 /// Editing. The writer only, not moderators.
@@ -192,14 +192,14 @@ fn only_moderators(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.is_moderator() { Ok(()) } else { Err(Refusal::Forbidden) }
 }
 
-/// Whether this user may be banned: never oneself, nor a user named in `SVC_MODERATORS`. `issuers` are those that the
-/// user's token may come from.
+/// Whether the moderator may ban this user: neither themselves nor a user named in `SVC_MODERATORS`. `issuers` are the possible
+/// issuers of the user's tokens.
 pub fn ban(config: &Config, moderator: &Moderator, issuers: &[&str], user: UserId) -> Result<(), Refusal> {
     let is_spared = moderator.user_id() == Some(user) || config.named_moderators(issuers).any(|named| named == user);
     if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
-/// The author that a ban by this comment concerns: the user who wrote it, or the guest's network.
+/// The author to ban for this comment: the user who wrote it, or the guest's network.
 pub fn banned_for(comment: &Comment) -> Result<Author, Refusal> {
     let author = comment.author().filter(|_| comment.is_announced());
     author.ok_or_else(|| FieldErrors::one("comment", "The author of this comment is unknown."))
@@ -214,7 +214,7 @@ pub fn pin(config: &Config, viewer: &Viewer, comment: &Comment) -> Result<(), Re
     if comment.is_top_level() { Ok(()) } else { Err(Refusal::CannotPinReply) }
 }
 
-/// Only an approved comment is pinned. A comment that has lost its approval can still be unpinned.
+/// Only an approved comment can be pinned. A comment that has lost its approval can still be unpinned.
 pub fn pinnable(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_approved() { Ok(()) } else { Err(unapproved_pin()) }
 }
@@ -224,7 +224,7 @@ pub fn unapproved_pin() -> Refusal {
     FieldErrors::one("comment", "Only approved comments can be pinned.")
 }
 
-/// The pin of a comment, while pins are on. A stored one stays while they are off.
+/// The pin of a comment, if pins are on. Turning pins off doesn't remove stored ones.
 pub fn shown_pin(config: &Config, thread: &Thread, comment: &Comment) -> Option<Pin> {
     thread.pin.filter(|pin| config.features.pins && pin.comment == comment.id)
 }
@@ -234,8 +234,8 @@ pub fn is_author(thread: &Thread, comment: &Comment) -> bool {
     comment.user.is_some() && comment.user == thread.author
 }
 
-/// Who may see one comment by its id, to change, like or report it. Moderators see all comments and writers their own.
-/// Everyone else sees an approved comment unless one above it is hidden from them. Placeholders are never seen.
+/// Seeing one comment by its id, to change, like or report it. Moderators see all comments, and writers see their own. Everyone
+/// else sees an approved comment unless one above it is hidden from them. Placeholders are never seen.
 pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
     exists(comment)?;
     let seen = viewer.is_moderator()
@@ -260,7 +260,7 @@ pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
     with_ancestors(comment, ancestors).all(Comment::is_approved)
 }
 
-/// A comment, with what decides who is notified of it.
+/// A comment, with the data that determines who is notified of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Notification<'a> {
     pub comment: &'a Comment,
@@ -271,11 +271,11 @@ pub struct Notification<'a> {
     pub thread: &'a Thread,
 }
 
-/// Members notified of one comment because it mentions them.
+/// Maximum members notified of one comment because it mentions them.
 pub const MAX_MENTIONED: usize = 5;
 
-/// Who is notified of a comment that everyone may see, and why. The writer never is. Mentions by guests notify no one, and
-/// neither do comments that are not announced ([`Comment::is_announced`]). The recipient's own switches apply as well.
+/// The recipients to notify of a public comment, with the reasons. The writer is never notified. Mentions by guests notify no
+/// one, and neither do comments that are not announced ([`Comment::is_announced`]). The recipient's own switches apply as well.
 #[must_use]
 pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Reason>> {
     let Notification { comment, parent, mentioned, thread } = notification;
@@ -299,8 +299,8 @@ pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Rea
     recipients
 }
 
-/// Who is notified of the rejection of a comment, and why: its writer, as of a reply to it. `None` while it is not rejected,
-/// where the moderator called it spam, and where it follows from a ban.
+/// The recipient to notify of a comment's rejection, which is its writer, with the reason as for a reply. `None` if the comment
+/// isn't rejected or was imported, or if the rejection is for spam or follows from a ban.
 #[must_use]
 pub fn rejection_recipient(comment: &Comment) -> Option<(Recipient, Reason)> {
     let is_silent = comment.rejection.as_ref().is_some_and(|rejection| rejection.is_silent);
@@ -373,7 +373,7 @@ mod tests {
         Comment { user: Some(UserId(7)), state, ancestors, ..Comment::blank(in_thread("1")) }
     }
 
-    /// `ok`, or the code of the refusal, or the message where fields are not valid.
+    /// `ok`, the code of the refusal, or its message if fields are invalid.
     fn verdict(result: Result<(), Refusal>) -> String {
         match result {
             Ok(()) => "ok".to_owned(),
@@ -575,7 +575,7 @@ mod tests {
         let (missing, deep) = ("The parent comment does not exist.", "Replies go at most 10 levels deep.");
         let (on, off) = (config(&[]), config(&[("SVC_NESTING", "false")]));
         let everyone = |message| [message; 6];
-        // A moderator sees the parent, but replies to it where everyone would.
+        // A moderator sees the parent, but may reply only where everyone may.
         let hidden = |message| [missing, missing, message, message, missing, missing];
         for (config, record, parent, expected) in [
             (&on, "1", owned(State::Approved, 0), everyone("ok")),
@@ -591,7 +591,7 @@ mod tests {
         }
     }
 
-    /// The recipients of a comment by this user in the thread of user 3, which mentions these.
+    /// The recipients of a comment that mentions these users, in the thread of user 3.
     fn recipients_of(comment: &Comment, parent: Option<&Comment>, mentioned: &[u64]) -> Vec<(String, Vec<Reason>)> {
         let thread = Thread { author: Some(UserId(3)), ..Thread::default() };
         let mentioned: Vec<UserId> = mentioned.iter().copied().map(UserId).collect();
@@ -641,7 +641,7 @@ mod tests {
         assert_eq!(recipients_of(&guest("g2"), Some(&guest("g3")), &[]).len(), 1);
     }
 
-    /// The rules that hold a comment, or an edit; no response shows them to its writer. `None` when it does not wait.
+    /// The rules that hold a comment or an edit, which no response shows to its writer. `None` if it isn't held.
     fn held_by(approval: Option<Vec<Verdict>>) -> Option<Vec<&'static str>> {
         approval.map(|verdicts| verdicts.into_iter().map(|verdict| verdict.rule.name()).collect())
     }

@@ -1,5 +1,5 @@
-//! Rendered html as its writer typed it: soft breaks of lines show as breaks, and addresses in the text are links. Pages,
-//! feeds and emails show comments so. The `html` of the API stays as the parser makes it, and the widget does the same with it.
+//! Rendered HTML as its writer typed it: soft line breaks become breaks, and addresses become links. Pages, feeds and emails
+//! show comments this way. The API's `html` stays as the parser renders it, and the widget makes the same changes to it.
 
 use std::ops::Range;
 
@@ -37,7 +37,7 @@ const BLOCKS: &[&str] = &[
 #[must_use]
 pub fn as_typed(html: &str) -> String {
     let mut shown = String::with_capacity(html.len() * 5 / 4);
-    // How many of these elements are open.
+    // The number of open elements for code and for links.
     let (mut code, mut links) = (0_usize, 0_usize);
     let mut follows_block = true;
     let mut rest = html;
@@ -71,7 +71,7 @@ fn name(tag: &str) -> &str {
     &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())]
 }
 
-/// Pushes a text between two tags. Line feeds beside blocks mean nothing.
+/// Pushes a text between two tags. Line feeds next to blocks have no meaning.
 fn push_lines(shown: &mut String, text: &str, follows_block: bool, precedes_block: bool, may_link: bool) {
     let body = if follows_block { text.trim_start_matches('\n') } else { text };
     let before = &text[..text.len() - body.len()];

@@ -2,7 +2,7 @@
 
 use crate::time::Timestamp;
 
-/// Read units that a read may cost, and write units that a write may cost, for each request it counts as.
+/// The read units of a read, and the write units of a write, that count as one request.
 const READ_UNITS: f64 = 10.0;
 const WRITE_UNITS: f64 = 20.0;
 
@@ -31,7 +31,7 @@ impl Limiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateClass {
     Read,
-    /// A feed, or a page of comments over the default size. It reserves what it may cost, in read units.
+    /// A feed, or a page of comments over the default size. It reserves its possible cost, in read units.
     LargeRead {
         units: u32,
     },
@@ -41,7 +41,7 @@ pub enum RateClass {
     /// A decision about many comments, which counts as one write.
     Bulk,
     Upload,
-    /// A write that makes the service forget the caller.
+    /// A write that deletes data about the caller.
     Forget,
 }
 
@@ -58,7 +58,7 @@ impl RateClass {
         matches!(self, Self::Write | Self::Bulk | Self::Upload)
     }
 
-    /// The limiter that counts it for what it costs.
+    /// The limiter that counts its cost.
     #[must_use]
     pub fn limiter(self) -> Limiter {
         match self {
@@ -68,13 +68,13 @@ impl RateClass {
         }
     }
 
-    /// The limiter that also counts it, once.
+    /// The limiter that also counts it, as one request.
     #[must_use]
     pub fn second_limiter(self) -> Option<Limiter> {
         (self == Self::Upload).then_some(Limiter::Upload)
     }
 
-    /// How many requests a request of this cost counts as. `units` are read units of a read, write units of a write.
+    /// The number of requests that a request of this cost counts as. `units` are read units for a read, write units for a write.
     #[must_use]
     pub fn worth(self, units: f64) -> u32 {
         let each = match self {
@@ -92,7 +92,7 @@ impl RateClass {
         requests.max(1)
     }
 
-    /// How many requests one counts for until it is known what it cost.
+    /// The number of requests that a request counts as until its cost is known.
     #[must_use]
     pub fn reserves(self) -> u32 {
         if let Self::LargeRead { units } = self { self.worth(units.into()) } else { 1 }
@@ -106,7 +106,7 @@ pub struct RateLimitStatus {
     pub limiter: Limiter,
     /// When the request was counted.
     pub at: Timestamp,
-    /// How many requests it was counted for.
+    /// The number of requests that it was counted as.
     pub counted: u32,
     pub limit: u32,
     pub remaining: u32,

@@ -32,7 +32,7 @@ impl RejectionReason {
     }
 }
 
-/// The moderator's reason and note. The writer reads them.
+/// The moderator's reason and note, which the writer can read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grounds {
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
@@ -46,7 +46,7 @@ pub struct Grounds {
 pub struct Rejection {
     #[serde(flatten)]
     pub grounds: Grounds,
-    /// `None` for one who was forgotten.
+    /// `None` for a moderator whose data was erased.
     #[serde(rename = "mo", default, skip_serializing_if = "Option::is_none")]
     pub moderator: Option<UserId>,
     /// The moderator's name at that time.
@@ -54,7 +54,7 @@ pub struct Rejection {
     pub name: String,
     #[serde(rename = "at", serialize_with = "stored::time")]
     pub at: Timestamp,
-    /// It follows from a ban: the writer gets no email of it.
+    /// It follows from a ban, so the writer isn't notified.
     #[serde(rename = "q", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_silent: bool,
 }

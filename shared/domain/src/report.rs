@@ -6,11 +6,11 @@ use crate::avatar::Avatar;
 use crate::ids::{UserId, Visitor};
 use crate::time::{Timestamp, stored};
 
-/// How many reports a comment keeps excerpts of.
+/// Maximum reports with an excerpt in their comment.
 const MAX_EXCERPTS: usize = 3;
-/// Characters of a reason in an excerpt. Lists read it with the comment.
+/// Maximum characters of a reason in an excerpt, which lists read with the comment.
 const MAX_EXCERPT: usize = 100;
-/// Mark that replaces a forgotten reporter, before the id of the report.
+/// Marks an erased reporter, before the id of the report.
 const NOBODY: char = '-';
 
 /// A report as stored.
@@ -36,7 +36,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The rest of a report whose reporter was forgotten: the reason without details.
+    /// The rest of a report whose reporter was erased: the reason without details.
     #[must_use]
     pub fn without_reporter(self) -> Self {
         Self {
@@ -62,7 +62,7 @@ impl Report {
     }
 }
 
-/// The visitor of a report whose reporter was forgotten.
+/// The visitor of a report whose reporter was erased.
 #[must_use]
 pub fn nobody(report: u64) -> Visitor {
     Visitor(format!("{NOBODY}{report}"))
@@ -97,7 +97,7 @@ impl From<&Report> for ReportExcerpt {
     }
 }
 
-/// The newest of these, newest first: as many as a comment keeps.
+/// The newest of these reports, newest first, up to the number that a comment stores.
 pub fn newest(reports: impl IntoIterator<Item = ReportExcerpt>) -> Vec<ReportExcerpt> {
     let mut reports: Vec<ReportExcerpt> = reports.into_iter().collect();
     reports.sort_unstable_by_key(|report| std::cmp::Reverse(report.id));
@@ -105,7 +105,7 @@ pub fn newest(reports: impl IntoIterator<Item = ReportExcerpt>) -> Vec<ReportExc
     reports
 }
 
-/// One decision about all reports up to and including a moment, except those of earlier decisions.
+/// One decision about all reports up to `until`, except those of earlier decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolution {
     #[serde(rename = "u", serialize_with = "stored::time")]

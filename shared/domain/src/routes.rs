@@ -12,7 +12,7 @@ pub struct Route {
     pub path: &'static str,
     /// The folder in `functions/` of the function that serves it.
     pub function: &'static str,
-    /// Whether it serves HEAD too: GET routes that are open to everyone do.
+    /// Whether it also serves HEAD, as GET routes that are open to everyone do.
     pub answers_head: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Encrypts stored values that must be readable again: AES-256-GCM under a key derived from the visitor salt (HKDF-SHA256).
-//! Another salt makes all of them unreadable.
+//! Encrypts stored values that must be readable again: AES-256-GCM under a key derived from the visitor salt (HKDF-SHA256). A
+//! new salt makes them all unreadable.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,12 +28,12 @@ impl DerivedKeys {
         hmac::Key::new(hmac::HMAC_SHA256, &self.bytes(label))
     }
 
-    /// The seal of addresses, wherever they are kept.
+    /// The seal for all stored addresses.
     pub(super) fn addresses(&self) -> Seal {
         self.seal("mail", "mail nonce")
     }
 
-    /// `nonce_label` is that of the key that makes nonces.
+    /// `nonce_label` is the label of the key that derives nonces.
     pub(super) fn seal(&self, label: &'static str, nonce_label: &'static str) -> Seal {
         let key = aead::UnboundKey::new(&aead::AES_256_GCM, &self.bytes(label)).expect("AES-256 takes 32 bytes");
         Seal { key: aead::LessSafeKey::new(key), nonces: self.mac(nonce_label) }

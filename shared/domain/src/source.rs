@@ -1,10 +1,10 @@
-//! The Markdown of a body, read so that nothing inside an address in its text is markup: `https://a.example/__init__.py` reads
-//! as it was typed. Only delimiters at the end of an address that close what was opened before it are markup.
+//! The Markdown of a body, parsed so that an address in its text contains no markup: `https://a.example/__init__.py` is shown as
+//! typed. The exception is a delimiter at the end of an address that closes an element opened before it.
 //!
-//! The parser has no rule for this. It says which addresses are text, and not in code or links. Their characters that it would
-//! act on are replaced by noncharacters, and put back into what it makes of the result.
+//! The parser has no rule for this, but its events show which addresses are text, not code or links. Their markup characters are
+//! replaced with noncharacters, and restored in the parser's output.
 //!
-//! It has GitHub's tables, strikethrough and task lists. A single tilde, which GitHub lets strike text too, is text here.
+//! GitHub's tables, strikethrough and task lists are supported. A single tilde, which also strikes text on GitHub, is text here.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,22 +19,22 @@ pub const MAX_NESTING: usize = 16;
 
 const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
-/// Cells that the tables of a body may have. The HTML of more would be longer than [`crate::domain::markdown::MAX_HTML`], and short
-/// rows are filled up to the width of their table, so a short text could have very many.
+/// Maximum cells in the tables of a body. The HTML of more cells would be longer than [`crate::domain::markdown::MAX_HTML`].
+/// Short rows are filled up to the width of their table, so a short text could have very many cells.
 const MAX_CELLS: usize = 6_000;
 
 /// Characters that are markup inside a line. [`SHIELDS`] replace them.
 const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
 
-/// Noncharacters, which are never typed and which the parser takes for letters.
+/// Noncharacters, which are never typed and which the parser treats as letters.
 const SHIELDS: [char; 8] =
     ['\u{fdd0}', '\u{fdd1}', '\u{fdd2}', '\u{fdd3}', '\u{fdd4}', '\u{fdd5}', '\u{fdd6}', '\u{fdd7}'];
 
-/// Represents a tilde that is neither before nor after another one. It is punctuation, so that the emphasis around it stays
-/// as it is, and belongs to a script that died out before there was Markdown.
+/// Represents a tilde without another one next to it. It is punctuation, so that the emphasis around it doesn't change, and
+/// belongs to an extinct script.
 const LONE_TILDE: char = '\u{10a58}';
 
-/// Markup in one address may change which of the others are text, so they are looked for again, at most this often.
+/// Markup in one address may change which of the others are text, so addresses are searched again, at most this often.
 const MAX_PASSES: usize = 4;
 
 /// Markdown that is ready for the parser.
@@ -103,7 +103,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether one of [`MARKUP`] is in what may be an address.
+/// Whether a possible address contains one of [`MARKUP`].
 fn may_have_markup(body: &str) -> bool {
     let mut is_inside = false;
     body.contains("://")
@@ -126,8 +126,8 @@ fn shielded(text: &str, markup: &[(usize, char)]) -> String {
     out
 }
 
-/// Single tildes, except those after a backslash. Of a longer run that begins after a backslash, the first one belongs
-/// to that.
+/// Single tildes, except those after a backslash. The first tilde of a longer run after a backslash is escaped, and not part of
+/// the run.
 fn lone_tildes(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
@@ -142,8 +142,8 @@ fn lone_tildes(text: &str) -> Vec<(usize, char)> {
     found
 }
 
-/// Whether tables may have more than [`MAX_CELLS`]: as many columns as the delimiter row of each may have, in every row up to the next
-/// blank line.
+/// Whether tables may have more than [`MAX_CELLS`]. Every row up to the next blank line counts as many columns as the delimiter
+/// row may have.
 fn has_many_cells(text: &str) -> bool {
     let (mut cells, mut columns) = (0, 0);
     if !text.contains('|') {
@@ -161,7 +161,7 @@ fn has_many_cells(text: &str) -> bool {
     cells > MAX_CELLS
 }
 
-/// The character that stood where `c` does.
+/// The original character that `c` replaces.
 fn meant(c: char) -> char {
     match c {
         LONE_TILDE => '~',
@@ -195,17 +195,17 @@ fn restored_event(event: Event<'_>) -> Event<'_> {
 /// Looks for markup in addresses.
 struct Reader<'a> {
     text: &'a str,
-    /// Where it was found, and the character that shields it.
+    /// The positions of markup, each with the character that shields it.
     markup: Vec<(usize, char)>,
     /// The closing delimiters of emphasis that is open.
     closing: Vec<Range<usize>>,
-    /// How many links, images and code blocks are open.
+    /// The number of open links, images and code blocks.
     verbatim: usize,
     /// The end of the open table cell.
     cell_end: usize,
     /// The character just before the next text, if that is text too.
     before: Option<char>,
-    /// No address begins before.
+    /// No address begins before this position.
     read: usize,
 }
 
@@ -279,7 +279,7 @@ impl<'a> Reader<'a> {
         let count = self.markup.len();
         self.add(start..sure);
         if self.markup.len() == count {
-            // What closes is known only once there is no other markup in the address.
+            // Closing delimiters are known only once there is no other markup in the address.
             let closing = self.closing.iter().take(MAX_NESTING).map(|delimiter| delimiter.start);
             let closing = closing.filter(|at| (sure..end).contains(at)).min();
             self.add(sure..closing.unwrap_or(end));

@@ -28,8 +28,8 @@ impl Finding {
     }
 }
 
-/// Phrases are searched in the text that readers see and in the addresses and titles of links, in the form of [`Comparable`].
-/// A limit is reached with this many links; 0 means no limit.
+/// Phrases are searched for in the visible text and in the addresses and titles of links, in the form of [`Comparable`]. A limit
+/// is reached with this many links; 0 means no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub deny: Vec<String>,
@@ -39,7 +39,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The findings of the rules in a body, which readers may see in any of these forms. A phrase is found once.
+    /// The findings of the rules in a body, which readers may see in any of these forms. A phrase is reported once.
     #[must_use]
     pub fn judge(&self, forms: &[Shown]) -> Vec<Finding> {
         let forms: Vec<Form<'_>> = forms.iter().map(Form::of).collect();
@@ -76,7 +76,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// The words that a phrase matches first.
+/// The first words that a phrase matches.
 fn first<'a>(texts: &[&Comparable<'a>], phrase: &str) -> Option<&'a str> {
     let phrase = Comparable::of(phrase);
     texts.iter().find_map(|text| text.find(&phrase))
@@ -94,7 +94,7 @@ fn count_links(shown: &Shown, text: &Comparable<'_>) -> usize {
     addresses.len() + shown.links.iter().filter(is_unnamed).count()
 }
 
-/// Whether it leads to a named host. `//host` does in browsers, and `http:host` does on a page with another scheme.
+/// Whether an address leads to a named host, as `//host` does in browsers, and `http:host` on a page with another scheme.
 fn is_absolute(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     ["//", "http:", "https:"].iter().any(|start| address.starts_with(start))

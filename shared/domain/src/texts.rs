@@ -14,7 +14,7 @@ type Row = [&'static str; TAGS.len() + 1];
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
     language: Language,
-    /// Texts of a page other than the widget's. A function that does not serve the page does not contain them.
+    /// Texts of a page besides the widget's. Functions that don't serve the page don't contain them.
     more: &'static [Row],
 }
 
@@ -41,7 +41,7 @@ impl Labels {
         self.all().find(|(known, _)| *known == key).map_or("", |(_, text)| text)
     }
 
-    /// The form of a label for a number, which it names `{n}`.
+    /// The form of a label for a number, which replaces `{n}`.
     #[must_use]
     pub fn plural(self, key: &str, number: u64) -> String {
         fill(form(self.text(key), self.language, number), &[("n", &number.to_string())])
@@ -54,8 +54,8 @@ impl Serialize for Labels {
     }
 }
 
-/// The form of a plural for a number, by the rules of CLDR. They look at the last two digits of large numbers, and at whether
-/// these are whole millions.
+/// The plural form for a number, by the rules of CLDR. For large numbers, these depend on the last two digits and on whether the
+/// number is a multiple of a million.
 fn form(forms: &'static str, language: Language, number: u64) -> &'static str {
     let places = &FORMS[language.index()];
     let last = places.len() - 1;
@@ -67,7 +67,7 @@ fn form(forms: &'static str, language: Language, number: u64) -> &'static str {
     forms.split(" | ").nth(place.into()).unwrap_or(forms)
 }
 
-/// Replaces names in braces. The values are not replaced again.
+/// Replaces names in braces. Names in the values stay.
 fn fill(text: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

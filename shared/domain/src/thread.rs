@@ -20,7 +20,7 @@ pub const MAX_ADDRESS: usize = 2_048;
 const MAX_PAGE_TITLE: usize = 200;
 const MAX_PAGE_ADDRESS: usize = 2_000;
 
-/// The title and address that a page with the widget reports, as far as it may.
+/// The valid title and address that a page with the widget reports.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageInfo {
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
@@ -67,7 +67,7 @@ fn page_title(text: &str) -> Option<String> {
     (!visible::shows_nothing(title)).then(|| title.to_owned())
 }
 
-/// The default is a thread that the table has no item for: without comments, and without data about its record.
+/// The default is a thread without an item in the table: without comments, and without data about its record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
     /// Approved top-level comments.
@@ -83,16 +83,16 @@ pub struct Thread {
     pub title: Option<String>,
     #[serde(rename = "url", default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// The title and address that a page reported with a comment that a moderator approved or wrote, or with a member's that
-    /// was public at once.
+    /// The title and address that a page reported with a comment that a moderator approved or wrote, or with a member's comment
+    /// that was public immediately.
     #[serde(rename = "pt", default, skip_serializing_if = "Option::is_none")]
     pub page_title: Option<String>,
     #[serde(rename = "pu", default, skip_serializing_if = "Option::is_none")]
     pub page_url: Option<String>,
-    /// Whether a moderator closed it, or opened it. Otherwise its age decides.
+    /// Whether a moderator closed or reopened the thread. Otherwise its age decides.
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
-    /// When the top-level comment was written that everyone saw first. The age begins with it.
+    /// The creation time of the top-level comment that became public first. The thread's age is counted from it.
     #[serde(rename = "op", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
     pub opened_at: Option<Timestamp>,
 }
@@ -104,7 +104,7 @@ impl Thread {
         self.title.as_deref().or(self.page_title.as_deref())
     }
 
-    /// The address of the record, as the host said it, else a page of itself.
+    /// The address of the record: the host's, or else the one that a page reported.
     #[must_use]
     pub fn known_url(&self) -> Option<&str> {
         self.url.as_deref().or(self.page_url.as_deref())
@@ -153,7 +153,7 @@ pub struct VisitorThreadState {
     pub hidden_separate: bool,
 }
 
-/// Whether this may be the address of a record: of a web page, without user and password. Links lead to it.
+/// Whether this may be the address of a record, which links lead to: of a web page, without user and password.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     let is_web = |uri: http::Uri| {
@@ -176,15 +176,15 @@ pub fn imported_address(text: &str) -> Option<String> {
     Some(String::from(url)).filter(|text| is_address(text))
 }
 
-/// The title of a record as another system has it, made plain and cut. `None` when nothing of it shows.
+/// The title of a record from another system, made plain and truncated. `None` if none of it is visible.
 #[must_use]
 pub fn imported_title(text: &str) -> Option<String> {
     let title: String = visible::plain_line(text).chars().take(MAX_TITLE).collect();
     (!visible::shows_nothing(&title)).then_some(title)
 }
 
-/// A stored count as it is used. It is below zero while an import has written comments, and has not added them to the
-/// counts, and some of them are deleted.
+/// A stored count, at least 0. The stored number is negative if comments are deleted that an import has written but not counted
+/// yet.
 #[must_use]
 pub fn from_stored(count: i64) -> u64 {
     u64::try_from(count).unwrap_or_default()

@@ -82,7 +82,7 @@ impl Sub<Duration> for Timestamp {
     }
 }
 
-/// An hour since 1970, in which bounds hold and counts are kept.
+/// An hour since 1970, the period of limits and counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hour(pub i64);
 
@@ -102,7 +102,7 @@ impl Hour {
         Timestamp(self.0 * HOUR.cast_signed() * 1000)
     }
 
-    /// When its counts may be forgotten, in Unix seconds: a whole hour after its end, for clocks that differ.
+    /// The expiry of the hour's counts, in Unix seconds: an hour after its end, because clocks differ.
     #[must_use]
     pub fn expiry(self) -> i64 {
         self.after(2).start().seconds()
@@ -121,7 +121,7 @@ const WEEK: u64 = 7 * DAY;
 const MONTH: u64 = 30 * DAY;
 const YEAR: u64 = 365 * DAY;
 
-/// `2026-01-02T03:04:05+00:00`. Written digit by digit, because a page has a hundred times and the general formatter takes
+/// `2026-01-02T03:04:05+00:00`. Written digit by digit, because a page has a hundred timestamps and the general formatter takes
 /// 4,000 instructions for each.
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,8 +151,7 @@ impl Serialize for Timestamp {
     }
 }
 
-/// How serde writes times into items of the table and messages of queues: as Unix milliseconds, and as Unix seconds
-/// where marked.
+/// Serialization of times in items of the table and in queue messages: as Unix milliseconds, or as Unix seconds where marked.
 pub mod stored {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,5 +1,6 @@
 //! Trust in a writer, where new writers' comments are held (`SVC_REQUIRE_APPROVAL=new`): moderators' decisions about the
-//! writer's comments. They are sets of ids, so that a decision counts once, in whatever order decisions and deletions come.
+//! writer's comments. They are sets of ids, so that each decision counts once, regardless of the order of decisions and
+//! deletions.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,9 +11,9 @@ use crate::ids::CommentId;
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
-/// Ids that each set has.
+/// Maximum ids in each set.
 pub const MAX_TRUSTED_IDS: usize = 20;
-/// How long a rejected comment counts against its writer, from when it was written.
+/// The time for which a rejected comment counts against its writer, from its creation.
 const REJECTION_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +34,7 @@ pub enum Decided {
 }
 
 impl Trust {
-    /// The trust after a decision. Of more approved comments than there is room for, the first ones count.
+    /// The trust after a decision. Once there is no room left, further approved comments aren't added.
     #[must_use]
     pub fn after(&self, comment: CommentId, decided: Decided) -> Self {
         let mut after = self.clone();
@@ -60,7 +61,7 @@ impl Trust {
         &self.rejected
     }
 
-    /// The oldest of these comments that were not decided about, as far as there is room for them among the approved ones.
+    /// The oldest of these comments without a decision, as far as there is room for them among the approved ones.
     #[must_use]
     pub fn without_decision(&self, comments: &BTreeSet<u64>) -> BTreeSet<u64> {
         let room = MAX_TRUSTED_IDS.saturating_sub(self.approved.len());
@@ -68,14 +69,14 @@ impl Trust {
         comments.iter().filter(|id| !decided(id)).take(room).copied().collect()
     }
 
-    /// How many recent comments of the writer were rejected.
+    /// The number of the writer's recent comments that were rejected.
     #[must_use]
     pub fn recently_rejected(&self, now: Timestamp) -> usize {
         let counts = |id: &&u64| now.since(CommentId(**id).created_at()) < REJECTION_WINDOW;
         self.rejected.iter().filter(counts).count()
     }
 
-    /// Why the writer's comments wait; nothing when the writer is trusted.
+    /// The reasons to hold the writer's comments; empty if the writer is trusted.
     #[must_use]
     pub fn doubts(&self, now: Timestamp) -> Vec<Verdict> {
         let rejected = self.recently_rejected(now);

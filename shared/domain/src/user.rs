@@ -15,10 +15,10 @@ use crate::time::{Timestamp, stored};
 use crate::trust::Trust;
 use crate::visible;
 
-/// The time between two names that comments take: names that change back and forth are then written once.
+/// Minimum time between two renames of a user's comments, so that a name that changes back and forth is written once.
 pub const RENAME_PAUSE: Duration = Duration::from_mins(1);
 
-/// The time between two changes of the name of an account.
+/// Minimum time between two name changes of an account.
 const NAME_PAUSE: Duration = Duration::from_hours(24);
 
 /// Characters. Longer names are cut.
@@ -82,8 +82,7 @@ impl Identity {
     }
 }
 
-/// An `iat` that is too far ahead counts as absent, so that it does not block every later name: a wrong clock,
-/// milliseconds.
+/// Treats an `iat` that is too far ahead (a wrong clock, or milliseconds) as absent, so that it doesn't block every later name.
 fn unless_ahead(issued_at: Option<i64>, now: Timestamp) -> Option<i64> {
     issued_at.filter(|at| at.saturating_sub(now.seconds()) <= MAX_AHEAD)
 }
@@ -103,10 +102,11 @@ pub struct User {
     /// The second in which this was read from a token.
     #[serde(rename = "la", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub learned_at: Option<Timestamp>,
-    /// The second in which the name or the picture last changed; `None` since the first sign-in. No two changes have the same.
+    /// The second in which the name or the picture last changed; `None` if neither has since the first sign-in. No two changes
+    /// share a second.
     #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub renamed_at: Option<Timestamp>,
-    /// The second in which old comments took this name and picture, or the earliest in which they may.
+    /// The second in which existing comments got this name and picture, or the earliest in which they may.
     #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub comments_at: Option<Timestamp>,
     /// [`Identity::subject`], which shows whether a user with the same id is the same user.
@@ -225,12 +225,12 @@ impl User {
         mention::handle(&self.name)
     }
 
-    /// [`Self::token_issued_at`], unless it was stored before those that are too far ahead counted as absent.
+    /// [`Self::token_issued_at`], unless it is too far ahead, as earlier versions stored it.
     pub fn issued_at(&self, now: Timestamp) -> Option<i64> {
         unless_ahead(self.token_issued_at, now)
     }
 
-    /// Whether a token of ours is of this user, and not signed out.
+    /// Whether a token that we signed belongs to this user, and is not signed out.
     #[must_use]
     pub fn is_signed_in(&self, account: &Account) -> bool {
         self.subject.as_ref() == Some(&account.subject)
@@ -250,23 +250,23 @@ impl User {
         }
     }
 
-    /// When the user may choose another name.
+    /// The time from which the user may choose another name.
     #[must_use]
     pub fn renames_from(&self) -> Option<Timestamp> {
         self.renamed_at.map(|then| then + NAME_PAUSE)
     }
 
-    /// When comments take a name that is new now.
+    /// The time at which comments get a name that changes now.
     fn comments_from(&self, now: Timestamp) -> Timestamp {
         match self.comments_at {
             Some(at) if at <= now => now.max(at + RENAME_PAUSE),
-            // Comments wait for it already.
+            // An update of the comments is already scheduled.
             Some(at) => at,
             None => now,
         }
     }
 
-    /// Whether it has only an id, and moderators' decisions about comments.
+    /// Whether the user has only an id, and perhaps moderators' decisions about comments.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.name.is_empty() && self.ban.is_none()
@@ -278,7 +278,7 @@ impl User {
         self.ban.as_ref().filter(|ban| ban.holds(now))
     }
 
-    /// The name; that of a user who was banned before the first sign-in is made of the id.
+    /// The name. A user who was banned before the first sign-in gets one made from the id.
     #[must_use]
     pub fn shown_name(&self) -> String {
         if self.name.is_empty() { placeholder(self.id) } else { self.name.clone() }
@@ -289,7 +289,7 @@ impl User {
     }
 }
 
-/// The second of a change, which no earlier one has.
+/// The second of a change, later than that of any earlier change.
 fn change_after(earlier: Option<Timestamp>, now: Timestamp) -> Timestamp {
     earlier.map_or(now, |then| now.max(then + Duration::from_secs(1)))
 }
@@ -304,7 +304,7 @@ fn name(claims: &Claims) -> Option<String> {
     clean_name(claims.name.as_deref()?)
 }
 
-/// A name from elsewhere as it may be shown. `None` if no character of it is visible.
+/// A name from elsewhere, cleaned for display. `None` if no character of it is visible.
 #[must_use]
 pub fn clean_name(name: &str) -> Option<String> {
     let name = without_piled_marks(&visible::without_bidi_overrides(name));
@@ -327,7 +327,7 @@ fn picture(claims: &Claims) -> Avatar {
     }
 }
 
-/// Keeps only the hash of the address.
+/// The Gravatar of an address, which contains only its hash.
 #[must_use]
 pub fn gravatar(email: &str) -> Avatar {
     Avatar::Gravatar(sha256_hex(&email::exact(email)))

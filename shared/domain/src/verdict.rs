@@ -1,9 +1,9 @@
-//! Why a text is held, for the moderators: the findings of each check, and the trust in its writer. The writer never
-//! sees it.
+//! The reasons for holding a text, for moderators: the findings of each check, and the trust in its writer. The writer never
+//! sees them.
 
 use serde::{Deserialize, Serialize};
 
-/// Verdicts that one comment keeps.
+/// Maximum verdicts stored with a comment.
 const MAX_VERDICTS: usize = 10;
 /// Characters of the words that a phrase has matched.
 const MAX_MATCH: usize = 100;
@@ -30,7 +30,7 @@ pub enum Rule {
     Links,
     /// The same visitor wrote the same text within a minute.
     Repeat,
-    /// Akismet calls it spam, or gave no verdict.
+    /// Akismet found spam, or returned no verdict.
     Akismet,
     /// No moderator has approved a comment of the writer yet.
     FirstComment,
@@ -44,10 +44,10 @@ pub struct Detail {
     /// Links in the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// The number of links from which on a text is held.
+    /// The number of links at which a text is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
-    /// Why Akismet gave no verdict.
+    /// The reason why Akismet returned no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
     /// Recent comments of the writer that are rejected.
@@ -58,7 +58,7 @@ pub struct Detail {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Failure {
-    /// No response came.
+    /// There was no response.
     Timeout,
     /// The response wasn't a verdict.
     Answer,
@@ -81,7 +81,7 @@ impl Rule {
 /// The result of all checks of a text.
 #[derive(Clone, Debug, Default)]
 pub struct Judgment {
-    /// It waits for a moderator.
+    /// Whether the text is held for a moderator.
     pub waits: bool,
     pub verdicts: Vec<Verdict>,
 }
@@ -95,7 +95,7 @@ impl Judgment {
         Self { waits, verdicts }
     }
 
-    /// Whether the spam check doubts the text.
+    /// Whether the spam check flagged the text.
     #[must_use]
     pub fn is_suspicious(&self) -> bool {
         self.verdicts.iter().any(|verdict| !matches!(verdict.rule, Rule::FirstComment | Rule::Rejections))

@@ -9,18 +9,18 @@ pub struct Viewer {
     pub owners: Owners,
     /// `None` for guests.
     pub user: Option<User>,
-    /// The token's claim or `SVC_MODERATORS` gives the role.
+    /// Whether the token's claim or `SVC_MODERATORS` grants the moderator role.
     pub has_role: bool,
-    /// Whether a ban of the user applies, or one of the network of a guest who writes.
+    /// Whether the user is banned, or the network of a guest who writes.
     pub banned: bool,
 }
 
 /// The owners of a caller's items. Both are the same, except for a guest with a `Comment-Key`.
 #[derive(Clone, Debug)]
 pub struct Owners {
-    /// The writer of comments, and the sender of requests that may be repeated: a guest by the key.
+    /// The writer of comments, and the sender of repeatable requests. A guest is identified by the key.
     pub comments: Visitor,
-    /// The owner of likes, reports and repeated texts: a guest by network and user agent.
+    /// The owner of likes, reports and repeated texts. A guest is identified by network and user agent.
     pub reactions: Visitor,
 }
 

@@ -36,8 +36,8 @@ pub fn breaks_names(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// `text` on one line: what [`breaks_names`] becomes a space. Isolates end where the text does, so that they change nothing
-/// around it.
+/// `text` on one line: characters that [`breaks_names`] matches become spaces. Isolates end where the text does, so that they
+/// don't affect the text around it.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let (mut line, mut open) = (String::new(), 0_usize);

@@ -2,8 +2,8 @@
 //! events, deliveries with their attempts, and signatures. Decisions are made here in memory; `store::webhooks` writes them
 //! on condition that the stored item is unchanged.
 //!
-//! Signatures are made by hand: it is one HMAC, and the crate `standardwebhooks` would bring a second crypto library into
-//! the functions. It verifies them in tests.
+//! Signatures are computed here: each is one HMAC, and the crate `standardwebhooks` would add a second crypto library to the
+//! functions. It verifies signatures in tests.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -21,9 +21,9 @@ use crate::ids::{CommentId, Random, ThreadId, sha256_hex};
 use crate::secret::Secret;
 use crate::time::{Timestamp, stored};
 
-/// Endpoints that there may be.
+/// Maximum endpoints.
 pub const MAX_ENDPOINTS: usize = 10;
-/// Pauses between an attempt that failed and the next one.
+/// Pauses between a failed attempt and the next one.
 const RETRIES: [Duration; 7] = [
     Duration::from_secs(5),
     Duration::from_mins(1),
@@ -37,9 +37,9 @@ const RETRIES: [Duration; 7] = [
 const MAX_FAILING: Duration = Duration::from_hours(5 * 24);
 /// An attempt has ended within this time, or its worker has died.
 const LEASE: Duration = Duration::from_mins(1);
-/// How long a delivery is listed, and can be sent again.
+/// The time for which a delivery is listed and can be sent again.
 const DELIVERY_TTL: Duration = Duration::from_hours(30 * 24);
-/// Attempts of a delivery that are kept, the newest ones.
+/// Maximum stored attempts of a delivery. The newest are kept.
 const MAX_ATTEMPTS: usize = 20;
 /// Bytes of a secret before it is encoded.
 const SECRET: usize = 32;
@@ -47,7 +47,7 @@ const SECRET: usize = 32;
 /// An event that endpoints are notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EventKind {
-    /// A comment that everyone sees at once.
+    /// A new comment was public immediately.
     #[serde(rename = "comment.created")]
     Created,
     /// A comment, or an edit of an approved one, waits for a moderator.
@@ -95,10 +95,10 @@ impl EventKind {
     }
 }
 
-/// The events caused by one change of a comment: `old` is `None` for a new comment, `new` for one that is gone. Likes and
-/// new names cause none. Whether a new comment is announced, [`Comment::is_announced`] says.
+/// The events caused by one change of a comment: `old` is `None` for a new comment, `new` for a deleted one. Likes and renames
+/// cause none. [`Comment::is_announced`] decides whether a new comment causes any.
 ///
-/// `is_shown`: the change made a comment visible to everyone, by its own approval or by that of one above it.
+/// `is_shown`: the change made a comment visible to everyone, by its own approval or by that of a comment above it.
 #[must_use]
 pub fn events_of(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) -> Vec<EventKind> {
     let exists = |comment: &&Comment| !comment.is_placeholder;
@@ -159,8 +159,8 @@ pub struct MessageId {
 }
 
 impl MessageId {
-    /// Equal for equal arguments, so that a record of the stream that comes twice is one message. `cause` is the id of that
-    /// record, or of a request.
+    /// Equal for equal arguments, so that a stream record that arrives twice is one message. `cause` is the id of that record,
+    /// or of a request.
     #[must_use]
     pub fn new(endpoint: EndpointId, event: EventKind, cause: &str, at: Timestamp) -> Self {
         let mut hash = sha256_hex(&format!("{endpoint} {} {cause}", event.name()));
@@ -209,7 +209,7 @@ impl From<MessageId> for String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     pub id: EndpointId,
-    /// Changes, for the condition of the next one.
+    /// Changes with every write, for the condition of the next one.
     #[serde(rename = "vn")]
     pub version: u64,
     pub url: String,
@@ -234,7 +234,7 @@ impl Endpoint {
         self.enabled && self.events.contains(&event)
     }
 
-    /// Another address has not failed yet.
+    /// Changes the address. A new address has not failed yet.
     pub fn move_to(&mut self, url: String) {
         if self.url != url {
             self.failing_since = None;
@@ -250,7 +250,7 @@ impl Endpoint {
         self.enabled = enabled;
     }
 
-    /// The result of an attempt for the endpoint.
+    /// Records the outcome of an attempt.
     pub fn note_outcome(&mut self, outcome: Outcome, now: Timestamp) {
         match outcome {
             Outcome::Delivered => self.failing_since = None,
@@ -287,7 +287,7 @@ impl Outcome {
     }
 }
 
-/// An event, without the comment itself: every attempt sends the comment as it is then.
+/// An event without its comment: every attempt sends the comment's current state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     #[serde(rename = "ev")]
@@ -299,7 +299,7 @@ pub struct Event {
     pub subject: Option<Subject>,
 }
 
-/// The ids of a comment, which may be gone.
+/// The ids of a comment, which may have been deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     #[serde(rename = "c")]
@@ -332,7 +332,7 @@ pub struct Attempt {
     /// `None` without a response.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How long it took, in milliseconds.
+    /// Duration in milliseconds.
     #[serde(rename = "ms")]
     pub took: u64,
 }
@@ -342,7 +342,7 @@ pub struct Attempt {
 pub struct Delivery {
     #[serde(rename = "mg")]
     pub message: MessageId,
-    /// Changes, for the condition of the next one.
+    /// Changes with every write, for the condition of the next one.
     #[serde(rename = "vn")]
     pub version: u64,
     #[serde(flatten)]
@@ -384,7 +384,7 @@ impl Delivery {
         }
     }
 
-    /// When the next attempt is due; `None` if there is none left.
+    /// When the next attempt is due; `None` if no attempt is left.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         (self.status == Status::Pending).then_some(self.due)
@@ -406,7 +406,7 @@ impl Delivery {
         DeliveryStep::Send(())
     }
 
-    /// Ends an attempt of this worker. Nothing when another worker has taken over.
+    /// Ends an attempt of this worker. Does nothing if another worker has taken over.
     pub fn finish(&mut self, worker: &str, attempt: Attempt, now: Timestamp) {
         if self.claim.as_ref().is_none_or(|claim| !claim.is_of(worker)) {
             return;
@@ -427,7 +427,7 @@ impl Delivery {
         };
     }
 
-    /// Makes no further attempt: the endpoint was disabled.
+    /// Cancels further attempts, because the endpoint was disabled.
     pub fn give_up(&mut self) {
         if self.status == Status::Pending {
             self.status = Status::Failed;

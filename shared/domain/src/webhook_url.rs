@@ -1,5 +1,5 @@
-//! Which addresses webhooks may have. Moderators choose them, and the service calls them from inside its network, so none
-//! may lead into a private one.
+//! Validates the addresses of webhooks. Moderators choose them, and the service calls them from inside its network, so none may
+//! lead into a private one.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,8 +9,7 @@ use url::{Host, SyntaxViolation, Url};
 /// Characters.
 pub const MAX_URL: usize = 2_048;
 
-/// Whether everyone on the internet may have this address. Of IPv6 only what is assigned to networks, without the ranges
-/// that hold an IPv4 address.
+/// Whether the address is public. For IPv6, only global unicast addresses are, without the ranges that embed an IPv4 address.
 #[must_use]
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
@@ -49,12 +48,12 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     }
 }
 
-/// The address as it is stored and called, in the normal form of the URL standard: a host that is a number in any base is
-/// an IP address then. `private`: any host will do, also by http.
+/// The address as stored and called, normalized by the URL standard, which turns a host that is a number in any base into an IP
+/// address. `private` allows any host, and http.
 ///
 /// # Errors
 ///
-/// Why it is refused, in words for the caller.
+/// The reason for the refusal, as a message for the caller.
 pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
     const NOT_WEB: &str = "The url must be an https address.";
     if text.chars().count() > MAX_URL {
@@ -85,7 +84,7 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
     Ok(text)
 }
 
-/// The standard mends addresses that are written wrong. None is mended where that may change the host.
+/// Parses an address. The URL standard corrects malformed addresses, but none is accepted if that may change its host.
 pub(crate) fn parse_as_written(text: &str) -> Option<Url> {
     let is_mended = Cell::new(text.chars().any(char::is_control));
     let mend = |violation| {
@@ -98,7 +97,7 @@ pub(crate) fn parse_as_written(text: &str) -> Option<Url> {
     (!is_mended.get()).then_some(url)
 }
 
-/// Names that mean the machine itself on every machine (RFC 6761).
+/// Names of the local host on every machine (RFC 6761).
 fn is_local_name(name: &str) -> bool {
     let name = name.trim_end_matches('.');
     name == "localhost" || name.ends_with(".localhost")

@@ -1,4 +1,4 @@
-//! Callers: their tokens, the moderators among them, and all secrets.
+//! Settings of callers' tokens and of moderators, and all secrets.
 
 use super::mail::check_smtp;
 use super::vars::Vars;
@@ -13,7 +13,7 @@ use crate::user::Identity;
 
 /// Bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
 const MIN_SECRET: usize = 32;
-/// Bytes of the salt, which keys hashes of addresses. Under a shorter one these can be guessed.
+/// Bytes of the salt, which keys hashes of addresses. With a shorter salt, the addresses could be guessed.
 const MIN_SALT: usize = 16;
 
 /// Checks the value of a secret.
@@ -39,9 +39,9 @@ pub struct Auth {
 pub enum Moderator {
     Id(UserId),
     Sub(String),
-    /// An address, which only a code of ours proves.
+    /// An address, which only our sign-in codes prove.
     Email(String),
-    /// An account elsewhere, which only its provider proves, by our sign-in.
+    /// An account elsewhere, which only our sign-in with its provider proves.
     Elsewhere(ProviderAccount),
 }
 
@@ -80,7 +80,7 @@ impl Config {
         })
     }
 
-    /// The user ids that `SVC_MODERATORS` names. A `sub` has another id with each issuer of tokens, so it is tried with
+    /// The user ids that `SVC_MODERATORS` names. The id of a `sub` depends on the issuer of tokens, so it is tried with
     /// `issuers`, with the issuer of the settings, and without one.
     pub fn named_moderators<'a>(&'a self, issuers: &'a [&str]) -> impl Iterator<Item = UserId> + 'a {
         self.auth.moderators.iter().flat_map(move |moderator| match moderator {
@@ -94,7 +94,7 @@ impl Config {
         })
     }
 
-    /// The variable of a secret that names where AWS keeps the secret, instead of its value.
+    /// The variable of a secret that contains the name of a secret in AWS, instead of the secret itself.
     #[must_use]
     pub fn secret_kept_in_aws(&self) -> Option<&'static str> {
         let secrets = [

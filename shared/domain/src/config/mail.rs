@@ -36,7 +36,7 @@ pub struct Mail {
     pub moderators: Vec<String>,
     /// `SVC_MODERATION_MAIL_FOR`: the digest lists public new comments too, not only those held
     pub digest_has_all: bool,
-    /// `MAIL_CONFIGURATION_SET`: of SES, which reports bounces and complaints
+    /// `MAIL_CONFIGURATION_SET`: SES's configuration set, which reports bounces and complaints
     pub configuration_set: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let accepted = "smtp:// or smtps:// with a host, and user and password where the server wants them; @, :, /, ? and # in \
                     them as %40, %3A, %2F, %3F and %23";
     let read = Url::parse(url.expose()).ok();
-    // Emails and passwords go to other machines only by TLS.
+    // Emails and passwords go to other machines only over TLS.
     let is_secure = |query: &str| query.split('&').all(|pair| pair == "tls=required" || !pair.starts_with("tls="));
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
@@ -56,7 +56,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
             && url.password().is_none_or(is_text);
         is_smtp && is_host && is_login && url.port() != Some(0) && url.query().is_none_or(is_secure)
     };
-    // A fragment means that a password holds a #, and ends there.
+    // A fragment means that a password contains an unescaped #.
     if read.as_ref().is_some_and(fits) && !url.expose().contains('#') {
         return Ok(());
     }
@@ -91,8 +91,8 @@ impl Vars<'_> {
         }))
     }
 
-    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, takes part in emails. Subscriptions and sign-in
-    /// need a sender there.
+    /// `SVC_MAIL_FROM`, even if empty, marks a function that takes part in emails, where subscriptions and sign-in need a
+    /// sender.
     pub(super) fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),
@@ -154,7 +154,7 @@ impl Vars<'_> {
         }
     }
 
-    /// The address of the SMTP server. One that is named by its ARN is checked after it is fetched.
+    /// The address of the SMTP server. An address named by its ARN is checked after it is fetched.
     pub(super) fn smtp_url(&self) -> Result<Option<Secret>, ConfigError> {
         let url = self.text("SVC_SMTP_URL").map(Secret::from);
         if let Some(url) = url.as_ref().filter(|url| !secret::is_name(url.expose())) {

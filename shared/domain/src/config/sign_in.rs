@@ -10,7 +10,7 @@ use crate::secret::{self, Secret};
 use crate::sign_in::providers::{Issuers, Method, Provider, ProviderAccount};
 use crate::visible;
 
-/// Bytes of the secret of access tokens of our own.
+/// Minimum bytes of the secret for our access tokens.
 const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
 /// The values of settings that locate a provider.
@@ -165,8 +165,8 @@ impl Vars<'_> {
         self.wrong(name, format_args!("{accepted}, because SVC_SIGN_IN has {}", provider.facts().id))
     }
 
-    /// The clients of the methods, for the function that `signs`. The variables of the others are read too, so that no
-    /// warning calls them unknown.
+    /// The clients of the methods, for the function that `signs`. The variables of other methods are read too, so that they
+    /// aren't reported as unknown.
     fn clients(&self, methods: &[Method], signs: bool) -> Result<Vec<ProviderClient>, ConfigError> {
         let mut clients = Vec::new();
         for provider in [Provider::GitHub, Provider::Google, Provider::Oidc] {
@@ -265,7 +265,7 @@ mod tests {
             assert!(error.starts_with(missing) && error.ends_with(&format!("SVC_SIGN_IN has {because}")), "{error}");
             assert!(with(&[(missing, ""), ("SVC_SIGN_IN", "email")]).is_ok(), "{missing}");
         }
-        // As `cargo local --sign-in` sets a sender, whatever the methods are.
+        // `cargo local --sign-in` sets a sender, whatever the methods are.
         assert!(with(&[("SVC_SIGN_IN", "github"), ("SVC_PAGE_URL", "")]).is_ok());
         let without_mail = [("SVC_MAIL_FROM", ""), ("SVC_SIGN_IN", "github")];
         assert!(with(&without_mail).is_ok() && with(&without_mail[..1]).is_err());

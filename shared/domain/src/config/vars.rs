@@ -10,7 +10,7 @@ use url::Url;
 use super::{ConfigError, profile};
 use crate::{origin, visible};
 
-/// The beginnings of addresses that settings accept.
+/// The base addresses that settings accept.
 pub(super) const BASE_URL: &str =
     "an http or https address without user, query and fragment, such as https://comments.example.org";
 
@@ -69,12 +69,12 @@ impl<'a> Vars<'a> {
         number.ok_or_else(|| self.wrong(name, format_args!("a whole number from {least} to {most}")))
     }
 
-    /// Entries that show nothing and repeated ones don't count.
+    /// The entries of a list, without repeated ones.
     pub(super) fn list(&self, name: &'static str) -> Vec<String> {
         distinct(self.entries(name), str::to_owned)
     }
 
-    /// Entries that show nothing don't count.
+    /// The comma-separated entries of a list, without invisible ones.
     pub(super) fn entries(&self, name: &'static str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
         text.split(',').map(str::trim).filter(|entry| !visible::shows_nothing(entry)).map(str::to_owned).collect()
@@ -129,7 +129,7 @@ pub(super) fn web_address(text: &str) -> Option<http::Uri> {
     (is_web && is_host && is_decodable && !text.contains('#')).then_some(uri)
 }
 
-/// The first of all entries that have the same key.
+/// Removes entries with the same key as an earlier one.
 pub(super) fn distinct(mut entries: Vec<String>, key: fn(&str) -> String) -> Vec<String> {
     let mut seen = BTreeSet::new();
     entries.retain(|entry| seen.insert(key(entry)));

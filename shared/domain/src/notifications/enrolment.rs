@@ -13,7 +13,7 @@ use crate::time::{Timestamp, stored};
 
 /// Muted threads. The oldest is dropped.
 pub(super) const MAX_MUTED: usize = 100;
-/// Confirmation emails to an address in a week, and those of them that one network causes.
+/// Maximum confirmation emails to an address in a week, in total and caused by one network.
 const MAX_CONFIRMATIONS: usize = 3;
 const MAX_OF_NETWORK: usize = 2;
 /// Askers whose confirmation has not been sent yet. Further ones are ignored.
@@ -59,7 +59,7 @@ pub struct Address {
     pub confirmed: bool,
 }
 
-/// A visitor who gave an address without proof of owning it: in a guest's item a guest, in a member's item the member.
+/// A visitor who gave an address without proof of owning it: a guest in a guest's item, the member in a member's item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asker {
     /// Hash of the visitor, [`Asker::of`], or of the address that a member claims.
@@ -76,10 +76,10 @@ pub struct Asker {
     /// When it was requested.
     #[serde(rename = "t", default, serialize_with = "stored::time")]
     pub(super) at: Timestamp,
-    /// When the confirmation may go.
+    /// When the confirmation may be sent.
     #[serde(rename = "f", default, serialize_with = "stored::time")]
     pub(super) from: Timestamp,
-    /// When the confirmation went.
+    /// When the confirmation was sent.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
     pub(super) asked_at: Option<Timestamp>,
     /// Comments that wait for the confirmation.
@@ -94,7 +94,7 @@ impl Asker {
         Self { name, address, network, comment, at, from, asked_at: None, held: BTreeSet::new() }
     }
 
-    /// Hash of a visitor. It does not lead to the visitor's other items.
+    /// Hash of a visitor. It can't be linked to the visitor's other items.
     #[must_use]
     pub fn of(visitor: &Visitor) -> String {
         let mut name = sha256_hex(&format!("asker {visitor}"));
@@ -102,7 +102,7 @@ impl Asker {
         name
     }
 
-    /// Names this request of `who`, for [`Enrolment::book`].
+    /// Identifies this request by `who`, for [`Enrolment::book`].
     #[must_use]
     pub fn asking_of(&self, who: &str) -> String {
         format!("{who} {}", self.at.0)
@@ -144,10 +144,10 @@ pub enum Asking {
 pub struct Enrolment {
     #[serde(rename = "st", default, skip_serializing_if = "is_default")]
     pub status: Status,
-    /// It is confirmed, or it bounced.
+    /// A confirmed address, or one that bounced.
     #[serde(rename = "ad", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// Askers, oldest first. A member is the only one in the member's item.
+    /// Askers, oldest first. In a member's item, the member is the only one.
     #[serde(rename = "ak", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) askers: Vec<Asker>,
     #[serde(rename = "re", default, skip_serializing_if = "is_default")]
@@ -156,7 +156,7 @@ pub struct Enrolment {
     mentions: bool,
     #[serde(rename = "ow", default, skip_serializing_if = "is_default")]
     own_records: bool,
-    /// Threads, as `MailKeys::thread` names them.
+    /// Hashes of threads, from `MailKeys::thread`.
     #[serde(rename = "mu", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) muted: Vec<String>,
     /// Confirmations that were sent to the address within a week, for guests and for members.
@@ -168,8 +168,8 @@ pub struct Enrolment {
     /// When the member last chose.
     #[serde(rename = "ch", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
     chosen_at: Timestamp,
-    /// Hash of a confirmed address that was forgotten because the emails were stopped,
-    /// [`crate::mail_keys::MailKeys::address`]. It needs no other confirmation.
+    /// Hash of a confirmed address that was deleted by an unsubscribe, [`crate::mail_keys::MailKeys::address`]. It needs no new
+    /// confirmation.
     #[serde(rename = "pv", default, skip_serializing_if = "Option::is_none")]
     proven: Option<String>,
 }
@@ -225,7 +225,7 @@ impl Enrolment {
         self.askers.iter().any(|asker| asker.held.contains(&notice))
     }
 
-    /// When the first confirmation that waits may go.
+    /// When the first waiting confirmation may be sent.
     pub(super) fn next_confirmation(&self) -> Option<Timestamp> {
         self.askers.iter().filter(|asker| asker.waits()).map(|asker| asker.from).min()
     }
@@ -279,20 +279,20 @@ impl Enrolment {
         Asking::Allowed
     }
 
-    /// Whether the member has confirmed this address before, as [`crate::mail_keys::MailKeys::address`] names it.
+    /// Whether the member has confirmed this address before. `address` is its hash, [`crate::mail_keys::MailKeys::address`].
     #[must_use]
     pub fn has_proven(&self, address: &str) -> bool {
         self.proven.as_deref() == Some(address)
     }
 
-    /// Whether emails to this address of the member were stopped since the member chose. Choices of a member for an
-    /// address without proof do not count. `owner` is the enrolment of the address itself.
+    /// Whether emails to this address of the member were stopped after the member's last choice. A member's choices for an
+    /// unproven address don't count. `owner` is the enrolment of the address itself.
     #[must_use]
     pub fn is_stopped_by(&self, owner: &Self, address: &Address) -> bool {
         owner.status == Status::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
     }
 
-    /// Whether the asker waits for the owner, or was confirmed. Then another request changes nothing.
+    /// Whether the asker was confirmed or waits for the owner, so that another request changes nothing.
     #[must_use]
     pub fn has_heard(&self, name: &str, now: Timestamp) -> bool {
         self.asker(name)
@@ -312,7 +312,7 @@ impl Enrolment {
     /// [`super::NotificationState::ask`]. `confirming` is the asker whose confirmation is being sent.
     pub(super) fn ask(&mut self, asker: Asker, confirming: Option<&str>, now: Timestamp, wait: Duration) {
         if self.has_heard(&asker.name, now) {
-            // The newest comment replaces the first one, which may be gone when the owner is asked.
+            // The newest comment replaces the first one, which may be gone when the confirmation is sent.
             if let Some(known) = self.asker_mut(&asker.name).filter(|known| known.waits()) {
                 known.comment = asker.comment;
             }
@@ -351,8 +351,7 @@ impl Enrolment {
         self.ask(Asker { held, ..asker }, confirming, now, wait);
     }
 
-    /// Takes an address that is known to be the member's, and returns the held comments. `None` when that changes
-    /// nothing.
+    /// Stores an address that is known to be the member's, and returns the held comments. `None` if this changes nothing.
     pub(super) fn enrol(&mut self, address: Address) -> Option<Vec<u64>> {
         let same = self.address.as_ref().is_some_and(|known| known.sealed == address.sealed);
         if !self.receives(&address) || (self.status == Status::On && same) {
@@ -379,7 +378,7 @@ impl Enrolment {
         Some(held)
     }
 
-    /// Removes an asker who wrote nothing that is still there.
+    /// Removes an asker whose comments are all gone.
     pub(super) fn dismiss(&mut self, name: Option<&str>) {
         self.askers.retain(|asker| Some(asker.name.as_str()) != name);
         if self.status == Status::Asked && self.askers.is_empty() {
@@ -387,7 +386,7 @@ impl Enrolment {
         }
     }
 
-    /// Takes any address again where emails were stopped or have bounced, because the member wants to choose.
+    /// Accepts any address again after an unsubscribe or a bounce, because the member wants to choose.
     pub fn reopen(&mut self, now: Timestamp) {
         self.chosen_at = now;
         if matches!(self.status, Status::Off | Status::Bounced) {
@@ -395,7 +394,7 @@ impl Enrolment {
         }
     }
 
-    /// A member chooses.
+    /// Stores a member's choices.
     pub fn choose(&mut self, wants: Wants, now: Timestamp) {
         self.reopen(now);
         (self.replies, self.mentions, self.own_records) = (wants.replies, wants.mentions, wants.own_records);
@@ -415,7 +414,7 @@ impl Enrolment {
         (self.status, self.stopped_at, self.proven) = (Status::Off, now, proven);
     }
 
-    /// The address is kept, to be known again.
+    /// Keeps the address, to recognize it later.
     pub(super) fn bounce(&mut self) {
         let address = self.given_address().cloned();
         self.clear();

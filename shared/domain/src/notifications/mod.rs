@@ -9,11 +9,11 @@
 //!                  └──── refused ────┘
 //! ```
 //!
-//! An id is in one set at a time, so that each comment is mailed once, however often its event and the queue's message are
-//! delivered. Exceptions: a worker dies after the server has taken the email and before it is noted, and the email is sent
-//! again with the same `Message-ID`. Beyond 100 that wait only a count is kept, and a redelivered event counts twice. The
-//! newest 200 to 400 notified are remembered, and an event that comes again after them is mailed again. What is in flight
-//! is `aside` too while its text was accepted meanwhile.
+//! An id is in one set at a time, so that each comment is emailed once, however often its event and the queue's message are
+//! delivered. There are three exceptions. If a worker dies after the server accepts the email but before this is stored, the
+//! email is sent again with the same `Message-ID`. Beyond 100 waiting ids only a count is stored, so a redelivered event counts
+//! twice. Only the newest 200 to 400 notified ids are stored, so an event redelivered after those is emailed again. An id in
+//! flight is also in `aside` if its text was accepted meanwhile.
 //!
 //! [`Enrolment`] is the address and the consent, [`Schedule`] the emails. Both are attributes of one item.
 
@@ -35,16 +35,16 @@ use crate::claim::{self, Claim};
 use crate::ids::{CommentId, Visitor};
 use crate::time::Timestamp;
 
-/// Comments that one email names. More are a number.
+/// Maximum comments that one email names. It only counts further ones.
 pub const MAX_WAITING: usize = 100;
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
-/// How long the link of a confirmation is valid.
+/// The time for which a confirmation link is valid.
 const WEEK: Duration = Duration::from_hours(7 * 24);
-/// How long a claim lasts. Longer than sending an email takes.
+/// The duration of a claim, longer than sending an email takes.
 const CLAIM: Duration = Duration::from_mins(2);
-/// An item that is overdue by this has lost its message.
+/// An item that is overdue by this must have lost its message.
 const OVERDUE: Duration = Duration::from_mins(10);
 
 /// Why a recipient is notified of a comment.
@@ -67,9 +67,9 @@ pub type MailStep = claim::WorkerStep<Mail>;
 /// The email that a worker sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mail {
-    /// The owner of the address was asked to confirm this asker.
+    /// Asks the owner of the address to confirm this asker.
     Confirm(Asker),
-    /// These notices, as numbers, and how many more.
+    /// These notices, as numbers, and the number of further ones.
     Notify(BTreeSet<u64>, u64),
 }
 
@@ -103,7 +103,7 @@ enum NoticeSet {
 /// The item of one recipient.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotificationState {
-    /// Counts the changes, for the condition of the next one.
+    /// Counts the changes, for the condition of the next write.
     #[serde(rename = "vn", default)]
     pub version: u64,
     #[serde(flatten)]
@@ -138,7 +138,7 @@ impl NotificationState {
         true
     }
 
-    /// The address is known to be the recipient's, and held comments wait for the next email.
+    /// Records that the address is known to be the recipient's. Held comments then wait for the next email.
     fn turn_on(&mut self, held: impl IntoIterator<Item = u64>, now: Timestamp, wait: Duration) {
         for id in held {
             self.schedule.add(id);
@@ -165,7 +165,7 @@ impl NotificationState {
         }
     }
 
-    /// Forgets the address and the switches. Stopped emails have no address, and stay stopped.
+    /// Deletes the address and the switches. An unsubscribed recipient has no address, and stays unsubscribed.
     pub fn forget(&mut self) {
         if self.enrolment.status != Status::Off {
             self.enrolment.clear();
@@ -180,7 +180,7 @@ impl NotificationState {
         Some(Self { version: self.version, enrolment, schedule: Schedule::default() })
     }
 
-    /// The mail server of the address refuses emails to it.
+    /// Records that the address's mail server refuses emails to it.
     pub fn bounce(&mut self) {
         if matches!(self.enrolment.status, Status::On | Status::Asked) {
             self.enrolment.bounce();
@@ -188,7 +188,7 @@ impl NotificationState {
         }
     }
 
-    /// Notifies of a comment, or of a rejection, when it is time. `thread` is what mutes it.
+    /// Schedules the notification of a comment or of a rejection. `thread` is its thread's hash among the muted threads.
     pub fn notify(
         &mut self,
         notice: impl Into<Notice>,
@@ -250,8 +250,8 @@ impl NotificationState {
         }
     }
 
-    /// Lets a notice that an email left out be sent again, and says in which set it was. One in flight may be left out of
-    /// that email.
+    /// Lets a notice that an email left out be sent again, and returns the set that it was in. A notice in flight may still be
+    /// left out of its email.
     fn take_back(&mut self, notice: Notice) -> NoticeSet {
         let notice = notice.number();
         if self.schedule.in_flight.contains(&notice) {
@@ -289,14 +289,14 @@ impl NotificationState {
         Notified::Added
     }
 
-    /// When the queue's message about this recipient has work to do.
+    /// When the next work for this recipient is due.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         let next = || self.schedule.due.into_iter().chain(self.enrolment.next_confirmation()).min();
         self.schedule.claim.as_ref().map(|claim| claim.until).or_else(next)
     }
 
-    /// Whether the message about this recipient must have been lost.
+    /// Whether the queue's message about this recipient must have been lost.
     #[must_use]
     pub fn is_overdue(&self, now: Timestamp) -> bool {
         self.due().is_some_and(|due| now.since(due) > OVERDUE)
@@ -316,7 +316,7 @@ impl NotificationState {
                 return MailStep::Wait(until);
             }
             Some(claim) if claim.again => {
-                // Two workers died with it. One of them may have sent it.
+                // Two workers died while sending this email. One of them may have sent it.
                 self.settle(now, Duration::ZERO);
                 self.schedule.due = self.schedule.due.map(|due| due.max(now + MINUTE));
                 return self.wait();
@@ -342,7 +342,7 @@ impl NotificationState {
         self.due().map_or(MailStep::Nothing, MailStep::Wait)
     }
 
-    /// Takes one asker, else the comments that wait.
+    /// Begins the confirmation of one asker, or else the email about waiting comments.
     fn begin(&mut self, now: Timestamp) {
         let asking = self.enrolment.askers.iter().find(|asker| asker.waits() && asker.from <= now);
         self.schedule.confirming = asking.map(|asker| asker.name.clone());
@@ -375,19 +375,19 @@ impl NotificationState {
         }
     }
 
-    /// Whether this worker still has the item.
+    /// Whether this worker still holds the claim.
     #[must_use]
     pub fn is_claimed_by(&self, worker: &str) -> bool {
         self.schedule.claim.as_ref().is_some_and(|claim| claim.is_of(worker))
     }
 
-    /// The mail server has taken the email.
+    /// Records that the mail server accepted the email.
     pub fn accepted(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         self.schedule.count(now, kind);
         self.dropped(now, wait, kind);
     }
 
-    /// There was nothing left to send: the waiting comments are gone by now.
+    /// Records that there was nothing left to send, because the comments are gone.
     pub fn dropped(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         if kind == Kind::Digest {
             // A comment may be reported again. Its queue entry is remembered.
@@ -399,8 +399,8 @@ impl NotificationState {
         }
     }
 
-    /// These notices are left out of the email: the text of a comment waits for a moderator, or a rejection was undone.
-    /// They are sent once the text is accepted, or the comment is rejected again; some may be by now.
+    /// Leaves these notices out of the email, because the text of a comment waits for a moderator, or a rejection was undone.
+    /// They are sent once the text is accepted or the comment is rejected again, which may already have happened.
     pub fn set_aside(&mut self, ids: &BTreeSet<u64>) {
         self.schedule.set_aside(ids);
     }
@@ -415,7 +415,7 @@ impl NotificationState {
         }
     }
 
-    /// The confirmation that was to be sent waits until this time.
+    /// Postpones the confirmation that was to be sent.
     pub fn put_off(&mut self, until: Timestamp) {
         self.schedule.claim = None;
         if let Some(asker) = self.schedule.confirming.take().and_then(|name| self.enrolment.asker_mut(&name)) {
@@ -429,7 +429,7 @@ impl NotificationState {
         self.enrolment.dismiss(self.schedule.confirming.take().as_deref());
     }
 
-    /// The mail server has not taken the email. It is tried again, for a day.
+    /// Records that the mail server refused the email, which is retried for a day.
     pub fn refused(&mut self, now: Timestamp, wait: Duration) {
         match self.schedule.refuse(now) {
             None => self.give_up(now, wait),

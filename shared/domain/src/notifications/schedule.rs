@@ -1,5 +1,4 @@
-//! The notifications of a recipient, and their times: comments that wait, the email that is being sent, and those sent
-//! before.
+//! The notifications of a recipient, and their times: waiting comments, the email that is being sent, and past notifications.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,11 +9,11 @@ use super::{DAY, HOUR, Kind, MAX_WAITING, MINUTE, Notice, is_default};
 use crate::claim::Claim;
 use crate::time::{Timestamp, stored};
 
-/// Comments that are remembered in each of two sets after they were sent.
+/// Maximum notified comments in each of two sets.
 const MAX_NOTIFIED: usize = 200;
-/// Emails in 24 hours.
+/// Maximum emails within 24 hours.
 pub(super) const MAX_MAILS: usize = 10;
-/// How long notifications gather after the first, second and later emails of 24 hours.
+/// The time for which notifications gather after the first, second and later emails within 24 hours.
 const WAITS: [Duration; 3] = [Duration::from_mins(15), HOUR, Duration::from_hours(6)];
 /// Pauses before the second and later attempts. The last one repeats for [`GIVE_UP`].
 const RETRIES: [Duration; 5] = [Duration::from_secs(5), MINUTE, Duration::from_mins(5), Duration::from_mins(30), HOUR];
@@ -25,7 +24,7 @@ const GIVE_UP: Duration = DAY;
 pub struct Schedule {
     #[serde(rename = "wt", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub(super) waiting: BTreeSet<u64>,
-    /// How many more wait, beyond [`MAX_WAITING`].
+    /// The number of comments that wait beyond [`MAX_WAITING`].
     #[serde(rename = "wm", default, skip_serializing_if = "is_default")]
     more: u64,
     #[serde(rename = "fl", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
@@ -55,8 +54,8 @@ pub struct Schedule {
     /// The asker whose confirmation is being sent.
     #[serde(rename = "cf", default, skip_serializing_if = "Option::is_none")]
     pub(super) confirming: Option<String>,
-    /// Notices that were left out of an email: the text waits for a moderator, or the rejection was undone. In flight,
-    /// those whose text was accepted, or that were rejected again, meanwhile.
+    /// Notices that were left out of an email: the text waits for a moderator, or the rejection was undone. A notice that is
+    /// also in flight was accepted or rejected again meanwhile.
     #[serde(rename = "as", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub(super) aside: BTreeSet<u64>,
 }
@@ -111,18 +110,18 @@ impl Schedule {
         self.due = Some((now + wait).max(next));
     }
 
-    /// Takes the comments that wait.
+    /// Puts the waiting comments in flight.
     pub(super) fn take(&mut self) {
         self.in_flight = std::mem::take(&mut self.waiting);
         self.more_in_flight = std::mem::take(&mut self.more);
     }
 
-    /// Names the email about the comments in flight.
+    /// Identifies the email about the comments in flight.
     pub(super) fn mail(&self) -> String {
         format!("{:?} {:?}", self.in_flight, self.sent.last().map(|last| last.0))
     }
 
-    /// Counts an email among those of the day. The first email after a confirmation waits no longer than others.
+    /// Counts an email toward the day's limit. Confirmations don't count, so that they don't delay the first email after them.
     pub(super) fn count(&mut self, now: Timestamp, kind: Kind) {
         self.sent.retain(|at| now.since(*at) < DAY);
         if kind != Kind::Confirmation {
@@ -139,7 +138,7 @@ impl Schedule {
             if self.aside.contains(id) {
                 self.add(*id);
             } else {
-                // The oldest is dropped. Those in flight are accepted.
+                // Drops the oldest that isn't in flight. Those in flight were accepted.
                 let is_full = self.aside.len() >= MAX_WAITING;
                 if is_full && let Some(oldest) = self.aside.iter().copied().find(|id| !self.in_flight.contains(id)) {
                     self.aside.remove(&oldest);
@@ -161,7 +160,7 @@ impl Schedule {
         self.confirming.take()
     }
 
-    /// Counts a refusal of the mail server, and returns how long to wait after it. `None` when it has refused for a day.
+    /// Counts a refusal of the mail server, and returns the pause after it. `None` after a day of refusals.
     pub(super) fn refuse(&mut self, now: Timestamp) -> Option<Duration> {
         if self.refusals == 0 {
             self.refused_since = now;
@@ -174,7 +173,7 @@ impl Schedule {
         Some(retry)
     }
 
-    /// Lets the comments in flight wait again, until `due`.
+    /// Returns the comments in flight to the waiting set, which is due at `due`.
     pub(super) fn put_back(&mut self, due: Timestamp) {
         for id in std::mem::take(&mut self.in_flight) {
             self.aside.remove(&id);
@@ -193,7 +192,7 @@ impl Schedule {
         newer
     }
 
-    /// Lets comments wait whose email was refused along with older ones. They have their own day.
+    /// Returns comments to the waiting set whose email was refused along with older ones. They are retried for another day.
     pub(super) fn retry_newer(&mut self, newer: BTreeSet<u64>, now: Timestamp) {
         for id in newer {
             self.add(id);
@@ -204,7 +203,7 @@ impl Schedule {
         }
     }
 
-    /// Forgets waiting comments. Sent ones are remembered.
+    /// Clears waiting comments. Notified ones are still stored.
     pub(super) fn clear(&mut self) {
         *self = Self {
             notified: std::mem::take(&mut self.notified),

@@ -1,11 +1,11 @@
-//! Limits on codes and tries across addresses, and when only addresses with an account get codes. `inbox` has the limits of
-//! one address.
+//! Limits on codes and tries across addresses, and on codes to addresses without an account. `inbox` has the limits of one
+//! address.
 
 use std::time::Duration;
 
 use crate::time::{Hour, Timestamp};
 
-/// Codes that a network may ask for in an hour.
+/// Codes that a network may request in an hour.
 pub const CODES_OF_NETWORK: u32 = 10;
 /// Codes of a network in a day that go to addresses without an account.
 pub const STRANGERS_OF_NETWORK: u32 = 10;
@@ -13,27 +13,27 @@ pub const STRANGERS_OF_NETWORK: u32 = 10;
 pub const WRONG_TRIES_OF_NETWORK: u32 = 30;
 /// Codes that go to addresses of one domain in an hour.
 const CODES_OF_DOMAIN: u32 = 150;
-/// Codes that go out at all in an hour.
+/// All codes that are sent in an hour.
 const CODES_OF_ALL: u32 = 300;
 /// Refusals, bounces and complaints in an hour, after which strangers get no codes until it ends. Mail services suspend
 /// senders for bounces, and invented addresses bounce.
 pub const MAX_FAILURES: u64 = 5;
-/// How long no code goes to an address that refused one, bounced or complained.
+/// The time for which no code is sent to an address that refused one, bounced or complained.
 pub const STOPPED: Duration = Duration::from_hours(30 * 24);
 
-/// How many codes may go to addresses of one domain in an hour, before one to this address.
+/// The limit on codes to one domain in an hour, for an address with or without an account.
 #[must_use]
 pub fn codes_of_domain(has_account: bool) -> u32 {
     without_what_is_kept(CODES_OF_DOMAIN, has_account)
 }
 
-/// How many codes may go out in an hour, before one to this address.
+/// The limit on all codes in an hour, for an address with or without an account.
 #[must_use]
 pub fn codes_of_all(has_account: bool) -> u32 {
     without_what_is_kept(CODES_OF_ALL, has_account)
 }
 
-/// A quarter is kept for addresses with an account.
+/// A quarter is reserved for addresses with an account.
 fn without_what_is_kept(codes: u32, has_account: bool) -> u32 {
     if has_account { codes } else { codes * 3 / 4 }
 }

@@ -1,4 +1,4 @@
-//! The flows of an address, and the bounds of the codes that it gets. All spellings of a mailbox have one inbox.
+//! The flows of an address, and the limits on codes to it. All spellings of a mailbox share one inbox.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -12,12 +12,12 @@ use crate::time::{Timestamp, stored};
 
 /// Tries of one code.
 const MAX_TRIES: u32 = 5;
-/// Unused codes of an hour and of a day: for the address, and for each network that it has signed in from.
+/// Maximum unused codes in an hour and in a day: for the address, and for each network that it has signed in from.
 const UNUSED_OF_HOUR: usize = 3;
 const UNUSED_OF_DAY: usize = 6;
 /// Codes that one unknown network may cause in a day, so that it can't keep the owner from getting one.
 const UNUSED_OF_NETWORK: usize = 2;
-/// Known networks with unused codes. An account remembers no more.
+/// Maximum known networks with unused codes: as many as an account stores.
 const MAX_KNOWN: usize = MAX_NETWORKS;
 /// Characters of a host that are kept: the last ones, which identify its owner.
 const MAX_HOST: usize = 96;
@@ -95,7 +95,7 @@ impl Flow {
         Self { nonce, tries: 0, at: now.start_of_second(), host, language, address }
     }
 
-    /// How long ago the code was requested.
+    /// The time since the code was requested.
     #[must_use]
     pub fn age(&self, now: Timestamp) -> Duration {
         now.start_of_second().since(self.at)
@@ -171,8 +171,8 @@ impl Inbox {
         self.flows.iter().find(|flow| flow.nonce == nonce && flow.is_live(now))
     }
 
-    /// Counts a try, before the code is checked. `None` when there is no such flow, or no try is left. Late flows go, and
-    /// with the last try the address.
+    /// Counts a try, before the code is checked. `None` if there is no such flow, or no try is left. Also removes expired flows,
+    /// and the address with the last try.
     pub fn try_code(&mut self, nonce: &str, now: Timestamp) -> Option<Flow> {
         self.flows.retain(|flow| flow.is_live(now));
         let flow = self.flows.iter_mut().find(|flow| flow.nonce == nonce && flow.tries < MAX_TRIES)?;
@@ -184,8 +184,8 @@ impl Inbox {
         Some(tried)
     }
 
-    /// Spends a flow whose code was right, with the others of the same address, and resets the bounds. False when it is spent
-    /// already.
+    /// Spends a flow whose code was right, with the others of the same address, and resets the limits. False if it is already
+    /// spent.
     pub fn spend(&mut self, flow: &Flow) -> bool {
         let is_there = self.flows.iter().any(|other| other.nonce == flow.nonce);
         self.flows.retain(|other| other.nonce != flow.nonce && other.address != flow.address);

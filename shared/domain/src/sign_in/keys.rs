@@ -1,6 +1,6 @@
-//! Codes, the hashes that represent addresses and networks, and refresh tokens. Codes and hashes follow from the
-//! visitor salt (HKDF-SHA256), so that the function `delivery` can compute a code that is stored nowhere. The signing
-//! keys follow from the seed, which only the function `sign_in` has.
+//! Codes, the hashes that represent addresses and networks, and refresh tokens. Codes and hashes are derived from the visitor
+//! salt (HKDF-SHA256), so that the function `delivery` can compute codes, which are never stored. The signing keys are derived
+//! from the seed, which only the function `sign_in` has.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -107,8 +107,8 @@ impl FlowKeys {
         tag(&self.names, &["inbox", &canonical(address)], INBOX)
     }
 
-    /// A keyed hash of one address, for stopping codes to it. Only case is folded: where `+` isn't a tag, a stranger could
-    /// otherwise stop another's codes by an address that doesn't exist.
+    /// A keyed hash of one address, for stopping codes to it. Only case is folded. Otherwise, where `+` doesn't begin a tag, a
+    /// stranger could stop another's codes with an address that doesn't exist.
     #[must_use]
     pub fn address(&self, address: &str) -> String {
         tag(&self.names, &["address", &exact(address)], INBOX)
@@ -139,19 +139,19 @@ impl FlowKeys {
         tag(&self.names, &["redirect", state], INBOX)
     }
 
-    /// A keyed hash of such a flow, which its item has.
+    /// A keyed hash of a redirect flow, for its item.
     #[must_use]
     pub fn redirect_name(&self, flow: &str) -> String {
         tag(&self.names, &["redirect name", flow], INBOX)
     }
 
-    /// A keyed hash of the code of such a flow.
+    /// A keyed hash of the code of a redirect flow.
     #[must_use]
     pub fn redirect_code(&self, flow: &str, code: &str) -> String {
         tag(&self.names, &["redirect code", flow, code], INBOX)
     }
 
-    /// Seals what such a flow keeps.
+    /// Seals a value that a redirect flow stores.
     #[must_use]
     pub fn seal_of_redirect(&self, value: &impl Serialize) -> String {
         self.redirects.close(&serde_json::to_string(value).unwrap_or_default())
@@ -174,7 +174,7 @@ impl FlowKeys {
         self.seal.open(sealed)
     }
 
-    /// The code of a flow. Each is as likely as any other: numbers above the last whole multiple are passed over.
+    /// The code of a flow. All codes are equally likely, because numbers above the last whole multiple are skipped.
     #[must_use]
     pub fn code(&self, flow: &FlowId) -> String {
         const WHOLE: u32 = u32::MAX - u32::MAX % CODES;
@@ -197,7 +197,7 @@ impl FlowKeys {
     }
 }
 
-/// A token that buys an access token and its own successor.
+/// A token that is exchanged for an access token and its own successor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefreshToken {
     pub account: UserId,
@@ -269,14 +269,14 @@ pub fn key_id(public: &str) -> String {
     id
 }
 
-/// The public keys of access tokens. One is replaced when the seed is another.
+/// The public keys of access tokens. A new seed replaces the current key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicKeys {
     #[serde(rename = "vn", default)]
     pub version: u64,
     #[serde(rename = "k", default)]
     current: String,
-    /// The one before, whose tokens are valid until they expire.
+    /// The key before, whose tokens are valid until they expire.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     previous: Option<String>,
     /// The second in which `current` replaced it.
@@ -285,7 +285,7 @@ pub struct PublicKeys {
 }
 
 impl PublicKeys {
-    /// Makes a key the present one.
+    /// Makes `public` the current key.
     pub fn publish(&mut self, public: &str, now: Timestamp) {
         if self.current != public {
             let earlier = std::mem::replace(&mut self.current, public.to_owned());
@@ -346,7 +346,7 @@ mod tests {
                 counts[place][usize::from(digit - b'0')] += 1;
             }
         }
-        // 400 each, and five standard deviations.
+        // 400 of each are expected, within five standard deviations.
         assert!(counts.iter().flatten().all(|count| (305..=495).contains(count)), "{counts:?}");
     }
 

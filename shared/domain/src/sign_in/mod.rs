@@ -3,8 +3,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `bounds` | how many codes and tries are allowed, for all callers |
-//! | `inbox` | the flows of an address, and the bounds of its codes |
+//! | `bounds` | limits on codes and tries, for all callers |
+//! | `inbox` | the flows of an address, and the limits on its codes |
 //! | `keys` | codes, hashes and refresh tokens |
 //! | `providers` | GitHub, Google and OpenID Connect, and the accounts there |
 //! | `redirect` | the way to a provider and back |
@@ -26,12 +26,12 @@ use crate::email;
 use crate::ids::UserId;
 use crate::secret::Secret;
 
-/// The `iss` of our own tokens. No other token may have it. Ids of accounts elsewhere are hashed under it, a colon, and their
-/// issuer; no other token may have that either.
+/// The `iss` of our own tokens. No other token may have it. Ids of accounts elsewhere are hashed under this issuer, a colon, and
+/// their own issuer, which no other token may have either.
 pub const ISSUER: &str = "svc-pro:sign-in";
-/// How long a code is valid.
+/// The lifetime of a code.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
-/// How long an access token is valid.
+/// The lifetime of an access token.
 pub const TOKEN_LIFETIME: Duration = Duration::from_mins(10);
 
 const HOUR: Duration = Duration::from_hours(1);
@@ -62,7 +62,7 @@ pub struct Account {
     pub id: UserId,
     /// A longer hash than the id.
     pub subject: String,
-    /// Signing out everywhere gives the account another one, and tokens with an earlier one are void.
+    /// Signing out everywhere changes the account's epoch, which invalidates tokens with an earlier one.
     pub epoch: u64,
 }
 

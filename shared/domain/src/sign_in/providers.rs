@@ -1,5 +1,5 @@
-//! Accounts elsewhere that readers sign in with: those of GitHub, of Google, and of any other OpenID Connect provider.
-//! They are never joined with each other, nor with an address: we don't trust a provider's address like our own proof.
+//! Accounts elsewhere that readers sign in with: those of GitHub, of Google, and of any other OpenID Connect provider. They are
+//! never linked to each other or to an address, because we don't trust a provider's address like our own proof.
 
 use std::fmt;
 use std::str::FromStr;
@@ -26,7 +26,7 @@ pub enum Provider {
     Oidc,
 }
 
-/// How we talk to a provider.
+/// The protocol of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// OAuth 2 with an API that identifies the user.
@@ -119,14 +119,14 @@ impl fmt::Display for ProviderAccount {
 }
 
 impl ProviderAccount {
-    /// `None` for a subject that the provider gives no one.
+    /// `None` for a subject that the provider never assigns.
     #[must_use]
     pub fn new(provider: Provider, subject: &str) -> Option<Self> {
         (provider.facts().is_subject)(subject).then(|| Self { provider, subject: subject.to_owned() })
     }
 }
 
-/// Where the accounts of each provider are. Accounts of another issuer are other people's.
+/// The issuer of each provider's accounts. Accounts of another issuer belong to other people.
 #[derive(Clone, Debug)]
 pub struct Issuers {
     /// `SVC_GITHUB_URL`, without a slash at its end

@@ -14,9 +14,9 @@ use crate::origin::{self, Origins};
 use crate::time::{Timestamp, stored};
 use crate::webhook_url::parse_as_written;
 
-/// How long a reader may take at the provider.
+/// The time that a reader may spend at the provider.
 pub const FLOW_LIFETIME: Duration = Duration::from_mins(15);
-/// How long the code of the callback is valid.
+/// The lifetime of the callback's code.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(1);
 /// Flows that a network may start in an hour.
 pub const FLOWS_OF_NETWORK: u32 = 120;
@@ -38,10 +38,10 @@ pub struct RedirectFlow {
     /// The S256 challenge of the page's verifier (RFC 7636).
     #[serde(rename = "ch", default, skip_serializing_if = "String::is_empty")]
     challenge: String,
-    /// Until the callback.
+    /// Set until the callback.
     #[serde(rename = "st", default, skip_serializing_if = "Option::is_none")]
     started: Option<Started>,
-    /// Since the callback.
+    /// Set from the callback on.
     #[serde(rename = "re", default, skip_serializing_if = "Option::is_none")]
     returned: Option<Returned>,
     /// The account whose flow it is, since the callback.
@@ -183,7 +183,7 @@ pub fn return_to(text: &str, listed: &Origins, own: Option<&str>) -> Option<Url>
     (is_listed && matches!(url.scheme(), "https" | "http") && !authority.contains('@')).then_some(url)
 }
 
-/// Whether it is an S256 challenge: the SHA-256 of something in base64url.
+/// Whether the text is an S256 challenge: a SHA-256 hash in base64url.
 #[must_use]
 pub fn is_challenge(text: &str) -> bool {
     URL_SAFE_NO_PAD.decode(text).is_ok_and(|hash| hash.len() == 32)

@@ -1,6 +1,6 @@
-//! The sessions of an account. A refresh token is used once: its use makes the next one. The last one used gives the same
-//! successor for a while, because two tabs may use it at once and a response may be lost. Anything older has been copied, and
-//! ends the session.
+//! The sessions of an account. A refresh token is used once, and yields its successor. The token used last yields the same
+//! successor for a while, because two tabs may use it at once and a response may be lost. An older token must have been copied,
+//! so it ends the session.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::keys::RefreshToken;
 use crate::time::{Timestamp, stored};
 
-/// Sessions of an account. The oldest one makes room.
+/// Maximum sessions of an account. A new one replaces the oldest.
 const MAX_SESSIONS: usize = 20;
-/// Networks that an account remembers.
+/// Maximum networks stored for an account.
 pub(super) const MAX_NETWORKS: usize = 8;
 /// The time in which the last token gives the same successor again.
 const GRACE: Duration = Duration::from_secs(30);
@@ -25,7 +25,7 @@ const MAX_AGE: Duration = Duration::from_hours(180 * 24);
 pub struct Sessions {
     #[serde(rename = "vn", default)]
     pub version: u64,
-    /// The account's when these sessions began. They are over once it has another.
+    /// The account's epoch when these sessions began. They end once it changes.
     #[serde(rename = "ep", default)]
     epoch: u64,
     #[serde(rename = "se", default, skip_serializing_if = "Vec::is_empty")]
@@ -82,7 +82,7 @@ impl Sessions {
         }
     }
 
-    /// The successor of a token. `None` if it has none; a copied token has ended its session then.
+    /// The successor of a token. `None` if there is none; a copied token also ends its session.
     pub fn refresh(&mut self, token: &RefreshToken, epoch: u64, now: Timestamp) -> Option<RefreshToken> {
         if self.epoch != epoch {
             return None;
