@@ -1,6 +1,6 @@
-//! Hashes of people's addresses, which are stored in addition to the sealed ones. Gravatar's hash, which anyone with a list
-//! of addresses can find, is stored only where `SVC_GUEST_SHOW_GRAVATAR` is on. A keyed hash stays with a guest's comment, so
-//! that the guest can be found.
+//! Hashes of people's email addresses, stored in addition to the sealed addresses. Gravatar's hash, which anyone with a list of
+//! addresses can reverse, is stored only if `SVC_GUEST_SHOW_GRAVATAR` is on. A guest's comment stores a keyed hash, so that the
+//! guest can be found.
 
 use super::Store;
 use crate::domain::avatar::Avatar;
@@ -12,7 +12,7 @@ use crate::domain::user::User;
 
 #[derive(Clone, Debug)]
 pub struct Addresses {
-    /// `None` where the salt is not known.
+    /// `None` if the salt is unknown.
     hashes: Option<PersonHashes>,
     has_gravatars: bool,
 }
@@ -27,20 +27,20 @@ impl Addresses {
         self.has_gravatars
     }
 
-    /// The hash of an address as it may be kept.
+    /// The keyed form of an address's hash, which may be stored.
     pub fn keyed(&self, hash: &str) -> Option<String> {
         self.hashes.as_ref().map(|hashes| hashes.address(hash))
     }
 }
 
 impl Store {
-    /// A picture as it may be kept.
+    /// The picture, or none if it may not be stored.
     pub(super) fn kept_picture(&self, avatar: Avatar) -> Avatar {
         let is_kept = avatar.hash().is_none() || self.addresses.as_ref().is_none_or(Addresses::has_gravatars);
         if is_kept { avatar } else { Avatar::Neutral }
     }
 
-    /// A comment as it may be kept.
+    /// The comment, with its picture and the hash of its address as they may be stored.
     #[must_use]
     pub fn kept_comment(&self, comment: Comment) -> Comment {
         let hash = comment.avatar.hash().filter(|_| comment.user.is_none());
@@ -48,13 +48,13 @@ impl Store {
         Comment { address: comment.address.or(keyed), avatar: self.kept_picture(comment.avatar.clone()), ..comment }
     }
 
-    /// A user as it may be kept.
+    /// The user, with a picture that may be stored.
     #[must_use]
     pub fn kept_user(&self, user: User) -> User {
         User { avatar: self.kept_picture(user.avatar), ..user }
     }
 
-    /// A report as it may be kept.
+    /// The report, with a picture that may be stored.
     #[must_use]
     pub fn kept_report(&self, report: Report) -> Report {
         Report { avatar: self.kept_picture(report.avatar), ..report }

@@ -1,5 +1,5 @@
-//! Bans. A user's ban is on the user's item, which every request of the user reads. A network's ban is a separate item,
-//! which guests' writes read. The list of bans has another item for each, written in the same transaction.
+//! Bans. A user's ban is on the user's item, which is read with every request of the user. A network's ban is a separate item,
+//! which is read with guests' writes. Each ban also has an item in the list of bans, written in the same transaction.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::domain::time::{Timestamp, stored};
 use crate::domain::user::{Ban, NetworkBan, User};
 use crate::error::Fault;
 
-/// Entries that are read for a page. Those of ended bans are left out, and `DynamoDB` removes them within days.
+/// Maximum entries read for a page. Entries of ended bans are left out, and `DynamoDB` removes them within days.
 const MAX_READ: usize = 200;
 
 /// The entry of a user's or a network's ban in the list of bans.
@@ -55,11 +55,11 @@ pub(super) struct NetworkItem {
 #[derive(Clone, Debug)]
 pub enum Banned {
     User(Box<User>),
-    /// The ban of a network, and the name of the guest whose comment caused it; none where the comment is gone.
+    /// The ban of a network, and the name of the guest whose comment caused it; `None` if the comment is gone.
     Network(NetworkBan, Option<String>),
 }
 
-/// When the item of a ban expires: the next whole second, so that it exists as long as the ban holds.
+/// The expiry of a ban's item: rounded up to a whole second, so that the item exists as long as the ban holds.
 fn expires(ban: &Ban) -> Option<Timestamp> {
     ban.until.map(|until| (until + Duration::from_millis(999)).start_of_second())
 }
@@ -112,14 +112,14 @@ impl Store {
         }
     }
 
-    /// The ban of a network that holds.
+    /// The ban of a network, unless it has ended.
     pub async fn network_ban(&self, name: &str, reading: Reading, now: Timestamp) -> Result<Option<NetworkBan>, Fault> {
         let item = self.one_item(&keys::network_ban(name), reading).await?;
         let ban = item.map(|item| network(name, item)).transpose()?;
         Ok(ban.filter(|found| found.ban.holds(now)))
     }
 
-    /// Bans the network of a guest's comment, replacing any earlier ban, like [`Self::set_ban`].
+    /// Bans the network of a guest's comment, replacing any earlier ban. Logged under the same conditions as [`Self::set_ban`].
     pub async fn ban_network(
         &self,
         name: &str,
@@ -146,7 +146,7 @@ impl Store {
         }
     }
 
-    /// Does all of `writes` and logs the ban, or does nothing. The entry has the id of the ban.
+    /// Performs all `writes` and logs the ban, or does nothing. The log entry has the id of the ban.
     async fn transact_ban(
         &self,
         mut writes: Vec<Write>,
@@ -174,7 +174,7 @@ impl Store {
         }
     }
 
-    /// A page of those banned now, the newest ban first.
+    /// A page of the bans in force, newest first.
     pub async fn banned(
         &self,
         cursor: Option<Cursor>,

@@ -1,4 +1,4 @@
-//! Counters by the hour or the day, and how far they may go. They expire.
+//! Counters per hour or per day, and their limits. Counters expire.
 
 use super::counts::count_of;
 use super::keys::{self, Key};
@@ -22,7 +22,7 @@ pub struct Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
-    /// The owner of the count of everyone together.
+    /// The owner of counts across everyone.
     pub const ALL: &'static str = "all";
 
     /// At most this many an hour.
@@ -56,7 +56,7 @@ impl<'a> Bound<'a> {
         keys::limiter(self.scope, self.whose, self.number(now))
     }
 
-    /// Counts one more, on condition that there is room for it.
+    /// Increments the counter, on condition that its limit isn't reached.
     pub(super) fn write(&self, now: Timestamp) -> Write {
         let last = Hour((self.number(now) + 1) * self.hours - 1);
         Write::update(self.key(now))
@@ -68,18 +68,18 @@ impl<'a> Bound<'a> {
 }
 
 impl Store {
-    /// Counts one more, and returns whether there was room for it. Those over the bound do not count.
+    /// Increments the counter, unless its limit is reached. Returns whether it did.
     pub async fn count_towards(&self, bound: Bound<'_>, now: Timestamp) -> Result<bool, Fault> {
         Ok(self.update("counting towards a bound", bound.write(now)).await?.is_some())
     }
 
-    /// How many were counted. The latest ones may be missing.
+    /// The count so far. It may miss the latest increments.
     pub async fn counted_towards(&self, bound: Bound<'_>, now: Timestamp) -> Result<u64, Fault> {
         let item = self.one_item(&bound.key(now), Reading::Eventual).await?;
         Ok(count_of(&item.unwrap_or_default()))
     }
 
-    /// Counts `more` for a caller in this hour, and returns how many there are then.
+    /// Adds `more` to a caller's count of this hour, and returns the new count.
     pub async fn count_in_hour(&self, scope: &str, caller: &str, more: usize, now: Timestamp) -> Result<u64, Fault> {
         let hour = Hour::of(now);
         let key = keys::limiter(scope, caller, hour.0);
@@ -88,7 +88,7 @@ impl Store {
         Ok(count_of(&item))
     }
 
-    /// How many were counted for a caller in this hour.
+    /// A caller's count of this hour.
     pub async fn counted_in_hour(&self, scope: &str, caller: &str, now: Timestamp) -> Result<u64, Fault> {
         let item = self.item(&keys::limiter(scope, caller, Hour::of(now).0), Reading::Consistent).await?;
         Ok(count_of(&item.unwrap_or_default()))

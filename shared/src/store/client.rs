@@ -14,8 +14,8 @@ pub fn build(config: Builder) -> Client {
     Client::from_conf(config.interceptor(Meter).retry_classifier(Conflicts).build())
 }
 
-/// Makes conflicts with a transaction transient: the SDK takes them for errors of the caller. Conflicts between transactions
-/// are handled in `transaction`.
+/// Classifies conflicts with a transaction as transient, because the SDK treats them as errors of the caller. Conflicts between
+/// transactions are handled in `transaction`.
 #[derive(Debug)]
 struct Conflicts;
 

@@ -1,5 +1,5 @@
-//! Comments one by one: found by id, created, edited, deleted. Writes that must hold together are one transaction, and its
-//! conditions detect what has changed since the comment was read.
+//! Finds, creates, edits and deletes single comments. Writes that belong together are one transaction, whose conditions detect
+//! changes since the comment was read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::ready;
@@ -81,7 +81,7 @@ pub struct Edit {
 
 impl Edit {
     fn applied_to(&self, comment: &Comment) -> Comment {
-        // Times of texts increase by whole seconds, as responses show them, so that they distinguish the texts of a comment.
+        // Edit times increase by whole seconds, the precision of responses, so that they distinguish the texts of a comment.
         let at = self.at.max(Timestamp((comment.updated_at().seconds() + 1) * 1000));
         Comment {
             body: self.body.clone(),
@@ -113,7 +113,7 @@ pub enum Plan {
     /// One update, at half the price of a transaction. It must be harmless to do twice.
     Alone(Write),
     Together(Vec<Write>),
-    /// The comment is as wanted already.
+    /// The comment already is as wanted.
     Nothing,
     /// The text is no longer the one that the change is about.
     Edited,
@@ -173,7 +173,7 @@ impl Store {
         wanted.iter().filter_map(|key| found.remove(key)).map(read).collect()
     }
 
-    /// Those of the comments whose ancestors exist, with these. Read consistently.
+    /// The comments whose ancestors all exist, with their ancestors, which are read consistently.
     pub(super) async fn load_ancestors(&self, comments: Vec<Comment>) -> Result<Vec<CommentWithAncestors>, Fault> {
         let above: BTreeSet<CommentId> =
             comments.iter().flat_map(|comment| comment.ancestors.iter().copied()).collect();
@@ -187,8 +187,8 @@ impl Store {
         Ok(whole.collect())
     }
 
-    /// Keeps `found` if it passes. Otherwise it may be out of date: finds the comment again, consistently, and keeps that
-    /// if it passes.
+    /// Returns `found` if it passes. Otherwise it may be out of date, so the comment is read again consistently, and returned if
+    /// it passes.
     pub async fn reread_unless(
         &self,
         found: Option<CommentWithAncestors>,
@@ -202,7 +202,7 @@ impl Store {
         }
     }
 
-    /// `None` when one of them does not exist.
+    /// The ancestors of a comment. `None` if one of them doesn't exist.
     async fn ancestors(&self, comment: &Comment, reading: Reading) -> Result<Option<Vec<Comment>>, Fault> {
         if comment.ancestors.is_empty() {
             return Ok(Some(Vec::new()));
@@ -248,8 +248,8 @@ impl Store {
         }
     }
 
-    /// Edits a comment, and returns it as it is now; `None` when it no longer exists. Whether the edit is reviewed depends
-    /// on the state in which it meets the comment, which may differ from that of `comment`.
+    /// Edits a comment, and returns it as it is now; `None` if it no longer exists. Whether the edit is reviewed depends on the
+    /// state of the stored comment, which may differ from that of `comment`.
     pub async fn edit(&self, comment: &Comment, edit: Edit) -> Result<Option<Comment>, Fault> {
         let plan = |comment: Comment| {
             let after = edit.applied_to(&comment);
@@ -265,8 +265,8 @@ impl Store {
         self.change("editing a comment", comment.clone(), plan).await
     }
 
-    /// Changes a comment as `plan` says, and returns it as it is now, or as it was read if it was deleted after the change;
-    /// `None` when it no longer existed or was a placeholder.
+    /// Changes a comment according to `plan`, and returns it as it is now, or as it was read if it was deleted after the change;
+    /// `None` if it no longer existed or was a placeholder.
     pub async fn change<P>(
         &self,
         doing: &'static str,
@@ -288,7 +288,7 @@ impl Store {
         }
     }
 
-    /// Carries out the plan for the comment. When a condition fails, the comment is read again, and planned for again.
+    /// Carries out the plan for the comment. If a condition fails, reads the comment again and makes another plan.
     pub(super) async fn try_plans<P>(
         &self,
         doing: &'static str,
@@ -370,14 +370,14 @@ pub fn creation(
     Ok(std::iter::once(put).chain(others).collect())
 }
 
-/// The thread gains an approved top-level comment.
+/// Adds an approved top-level comment to its thread.
 pub(super) fn join_thread(comment: &Comment) -> Write {
     let gain = Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(1));
     gain.set_once(thread::OPENED_AT, number(comment.id.created_at().0))
 }
 
-/// The same for a new comment. A member's page is believed if no page has reported anything before. A guest's waits for
-/// a moderator.
+/// Like [`join_thread`], for a new comment. The page data of a member is stored if no page has reported any before. That of a
+/// guest waits for a moderator.
 fn join_thread_with_page(comment: &Comment) -> Write {
     let join = join_thread(comment);
     match comment.page.as_deref().filter(|_| comment.user.is_some()) {
@@ -387,7 +387,7 @@ fn join_thread_with_page(comment: &Comment) -> Write {
     }
 }
 
-/// The thread takes the title and address of a moderator's page in place of those that a page reported before.
+/// Replaces the title and address that a page reported with those of a moderator's page.
 fn replace_page(write: Write, page: &PageInfo) -> Write {
     said(page).into_iter().fold(write, |write, (name, value)| match value {
         Some(value) => write.set(name, text(value)),
@@ -395,7 +395,7 @@ fn replace_page(write: Write, page: &PageInfo) -> Write {
     })
 }
 
-/// The thread takes the title and address of a page, as far as no page has reported them before.
+/// Stores the title and address of a page in its thread, unless a page has reported them before.
 pub(super) fn take_page(write: Write, page: &PageInfo) -> Write {
     said(page).into_iter().fold(write, |write, (name, value)| match value {
         Some(value) => write.set_once(name, text(value)),
@@ -407,13 +407,13 @@ fn said(page: &PageInfo) -> [(&'static str, Option<&String>); 2] {
     [(thread::PAGE_TITLE, page.title.as_ref()), (thread::PAGE_URL, page.url.as_ref())]
 }
 
-/// The thread loses an approved top-level comment, and its pin if that was it.
+/// Removes an approved top-level comment from its thread, and the pin if it is pinned.
 pub(super) fn leave_thread(comment: &Comment, thread: &Thread) -> Write {
     let leave = Write::update(keys::thread(&comment.thread)).add(thread::PARENTS, number(-1));
     if is_pinned(comment, thread) { unpin(leave, comment) } else { not_pinned(leave, comment) }
 }
 
-/// The thread loses its pin if that is the comment.
+/// Removes the thread's pin if it is this comment.
 pub(super) fn leave_pin(comment: &Comment, thread: &Thread) -> Write {
     let key = keys::thread(&comment.thread);
     if is_pinned(comment, thread) {
@@ -427,13 +427,13 @@ fn is_pinned(comment: &Comment, thread: &Thread) -> bool {
     thread.pin.is_some_and(|pin| pin.comment == comment.id)
 }
 
-/// The thread loses its pin, on condition that it is the comment.
+/// Removes the thread's pin, on condition that it is this comment.
 pub(super) fn unpin(write: Write, comment: &Comment) -> Write {
     let is_pinned = format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT);
     write.remove(thread::PIN).when(is_pinned).with(":id", number(comment.id.0))
 }
 
-/// The write on condition that the comment is not pinned.
+/// Requires that the comment isn't pinned.
 pub(super) fn not_pinned(write: Write, comment: &Comment) -> Write {
     let not_pinned = format!("attribute_not_exists({0}) OR {0}.{1} <> :id", thread::PIN, maps::pin::COMMENT);
     write.when(not_pinned).with(":id", number(comment.id.0))
@@ -457,7 +457,7 @@ pub fn in_state(write: Write, state: State) -> Write {
     write.exists().still(comment::STATE, state_text(state).map(text))
 }
 
-/// Requires that the comment has still been reported as often.
+/// Requires that the comment's number of reports is unchanged.
 pub(super) fn as_reported(write: Write, comment: &Comment) -> Write {
     match comment.reports {
         0 => write.when(format!("attribute_not_exists({0}) OR {0} = :none", comment::REPORTS)).with(":none", number(0)),
@@ -481,7 +481,7 @@ pub(super) fn verdicts(comment: &Comment) -> Result<Option<AttributeValue>, Faul
     stored.map_err(|error| Fault::new("serializing verdicts", error))
 }
 
-/// Removes a comment that changes from the queues it leaves, and adds it to those it joins.
+/// Removes a changed comment from the queues that it leaves, and adds it to those that it joins.
 pub(super) fn change_queues(before: &Comment, after: &Comment) -> Vec<Write> {
     let (left, joined): (Vec<_>, Vec<_>) = (queues(before).collect(), queues(after).collect());
     let leave = left.iter().filter(|state| !joined.contains(state));

@@ -1,9 +1,9 @@
-//! How many comments of a thread count: those that are approved, with nothing hidden above them. Placeholders do not count,
-//! replies to them do.
+//! Counts the comments of a thread: the approved ones with nothing hidden above them. Placeholders don't count, but replies to
+//! them do.
 //!
-//! Each counted comment has an item that changes in one transaction with the count, on condition that the item was missing or
-//! existed. So a comment is counted once, however often and late its events arrive. The decision comes from the comment as it
-//! is now, never from an event, and the transaction checks that this comment is unchanged since it was read.
+//! Each counted comment has an item, which is written or deleted in the same transaction as the count, on condition that it was
+//! missing or existed. So a comment is counted once, however often and late its events arrive. Whether it counts depends on the
+//! comment as it is now, never on an event, and the transaction checks that the comment is unchanged since it was read.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -17,7 +17,7 @@ use crate::domain::ids::{CommentId, ThreadId};
 use crate::domain::thread::from_stored;
 use crate::error::Fault;
 
-/// Whether a comment counts, and the conditions under which that is still so.
+/// Whether a comment counts, and checks that this is still true.
 struct Verdict {
     counts: bool,
     checks: Vec<Write>,
@@ -30,8 +30,8 @@ pub enum RecountTrigger {
     Event,
     /// A walk, which other changes of the comment may overtake.
     Walk,
-    /// A walk below a comment that is shown for the first time. The items that it writes say so, and the stream contains
-    /// them.
+    /// A walk below a comment that is shown for the first time. The items that it writes are marked, so that the stream reveals
+    /// it.
     FirstShown,
 }
 
@@ -45,7 +45,7 @@ pub struct Recounted {
 }
 
 impl Store {
-    /// Counts a comment, or stops counting it, whichever is right now. Safe to repeat. `None` when it does not exist.
+    /// Counts a comment or stops counting it, depending on its current state. Safe to repeat. `None` if it doesn't exist.
     pub async fn recount_comment(
         &self,
         thread: &ThreadId,
@@ -108,12 +108,12 @@ fn unchanged(id: CommentId, comment: Option<&Comment>) -> Write {
     Write::check(keys::comment(id), condition)
 }
 
-/// Adds a comment to those that count, unless it is one of them.
+/// Counts a comment, unless it is already counted.
 pub fn count(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     count_by(thread, keys::counted(thread, id).item())
 }
 
-/// The same of a comment that was never shown before.
+/// Like [`count`], for a comment that was never shown before.
 fn count_first(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     let mut row = keys::counted(thread, id).item();
     row.insert(counted::IS_FIRST.to_owned(), AttributeValue::Bool(true));
@@ -125,7 +125,7 @@ fn count_by(thread: &ThreadId, row: Item) -> Vec<Write> {
     vec![row.label(Label::Counted), Write::update(keys::count(thread)).add(count::COUNT, number(1))]
 }
 
-/// Takes a comment out of those that count, if it is one of them.
+/// Stops counting a comment, if it is counted.
 pub fn discount(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     let row = Write::delete(keys::counted(thread, id)).exists();
     vec![row.label(Label::Counted), Write::update(keys::count(thread)).add(count::COUNT, number(-1))]

@@ -1,6 +1,6 @@
-//! Deletes comments. A comment with a live reply, which is one that is not rejected, becomes a placeholder. Any other is
-//! removed, in one transaction with the placeholders above it that it leaves without a live reply. No reply can become live
-//! below a removed comment, because that takes a transaction which requires the parent. The rejected replies of all of them
+//! Deletes comments. A comment with a live reply, which is one that is not rejected, becomes a placeholder. Any other comment is
+//! removed, in one transaction with the placeholders above it that would be left without a live reply. No reply can become live
+//! below a removed comment, because that takes a transaction which requires the parent. The rejected replies to removed comments
 //! are unreachable at once, and a job removes them with everything below.
 //!
 //! The transaction requires that the comments are still as they were read. For replies this means their count
@@ -23,7 +23,7 @@ use crate::domain::list::Order;
 use crate::domain::thread::Thread;
 use crate::error::Fault;
 
-/// How many unapproved replies are read in search of a live one. If there are more, one of them counts as live.
+/// Maximum unapproved replies read to find a live one. If there are more, one of them is assumed to be live.
 const MAX_READ: usize = 100;
 
 /// A live reply of a comment.
@@ -33,7 +33,7 @@ pub enum LiveReply {
     Approved,
     /// One that waits for a moderator.
     Pending(CommentId),
-    /// A reply among more unapproved ones than are read.
+    /// There are more unapproved replies than are read.
     Unknown,
 }
 
@@ -91,7 +91,7 @@ impl Store {
         Ok(pending.min().map_or(LiveReply::None, LiveReply::Pending))
     }
 
-    /// The comment becomes a placeholder, if it still has the live reply.
+    /// Turns the comment into a placeholder, if it still has the live reply.
     async fn erasure_above(&self, comment: &Comment, live: LiveReply) -> Result<Plan, Fault> {
         let is_approved = live == LiveReply::Approved;
         let answered = |write: Write| {

@@ -1,4 +1,4 @@
-//! A comment with replies that is deleted becomes a placeholder above them.
+//! Turns a deleted comment with replies into a placeholder above them.
 
 use super::comments::{Plan, as_read, leave_pin};
 use super::keys;
@@ -39,8 +39,8 @@ pub const ERASED: [&str; 25] = [
 ];
 
 impl Store {
-    /// Turns a comment into a placeholder, which everyone may see. It keeps its place and its replies, and loses its pin and
-    /// its places in the moderation queues. Further conditions on it may be added.
+    /// Turns a comment into a placeholder, which everyone may see. It keeps its place and its replies, and loses its pin and its
+    /// places in the moderation queues. `conditions` may add conditions on the comment.
     pub async fn erasure(&self, comment: &Comment, conditions: impl FnOnce(Write) -> Write) -> Result<Plan, Fault> {
         let decision = Decision::new(comment, comment.clone().into_placeholder(), conditions(erase(comment)));
         if !comment.is_approved() {

@@ -1,5 +1,5 @@
-//! The meaning of the records of the table's stream, and the quick work that follows from them. All of it is safe to do
-//! twice. Walks over many items are jobs (`store/jobs.rs`).
+//! Interprets the records of the table's stream, and does the quick work that follows from them. All of it is safe to repeat.
+//! Walks over many items are jobs (`store/jobs.rs`).
 
 use aws_smithy_types::DateTime;
 use futures_util::future::try_join_all;
@@ -18,16 +18,16 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::Fault;
 
-/// Replies of one parent that are compared with an index. Below a parent with more, none is promoted.
+/// Maximum replies of one parent that are compared with an index. No reply to a parent with more is promoted.
 const MAX_COMPARED: usize = 10_000;
-/// Replies of a parent without a fingerprint that are read to see whether an index lists them all.
+/// Maximum replies of a parent without a fingerprint that are read to see whether an index lists them all.
 const MAX_READ: usize = 1_000;
 /// Comments read concurrently.
 const AT_ONCE: usize = 25;
 
 impl Store {
-    /// Makes the search find a renamed user by the new name only. False when the user has changed again since; another
-    /// event follows then.
+    /// Makes the search find a renamed user by the new name only. False if the user has changed again since, because another
+    /// event follows.
     pub async fn rename_in_directory(&self, before: &User, after: &User) -> Result<bool, Fault> {
         let Some(user) = self.user(before.id, Reading::Consistent).await? else { return Ok(false) };
         self.forget_directory(before, &user).await?;
@@ -68,8 +68,7 @@ impl Store {
         self.transact(placement::promotion(&parent, &replies, self.embedded)).await.map(drop)
     }
 
-    /// Whether all of them exist and are approved. Reads them all: for parents that were written before there were
-    /// fingerprints.
+    /// Whether all replies exist and are approved. Reads them all, for parents that were written before fingerprints existed.
     async fn are_replies(&self, replies: &[CommentId]) -> Result<bool, Fault> {
         if replies.len() > MAX_READ {
             return Ok(false);
@@ -88,7 +87,7 @@ impl Store {
 /// A record of the table's stream.
 #[derive(Debug)]
 pub struct Record<'a> {
-    /// The same whenever the record is delivered.
+    /// The same for each delivery of the record.
     pub id: &'a str,
     /// When the change was made, exact to the second.
     pub at: Timestamp,
@@ -100,7 +99,7 @@ pub struct Record<'a> {
 pub enum Change {
     Comment(Box<Images<Comment>>),
     User(Box<Images<User>>),
-    /// An entry of the log after whose ban recent comments are rejected.
+    /// The log entry of a ban that rejects recent comments.
     Banned(Box<LogEntry>),
     /// A comment above this reply is shown for the first time.
     ReplyShown(CommentId),
@@ -108,7 +107,7 @@ pub enum Change {
     Other,
 }
 
-/// An item before a change, unless it is new, and after it, unless it is gone.
+/// An item before a change (`None` if it is new) and after it (`None` if it is gone).
 #[derive(Debug)]
 pub struct Images<T> {
     pub old: Option<T>,
@@ -175,11 +174,11 @@ pub enum Event<'a> {
     /// A comment that was not imported.
     CommentCreated(&'a Comment),
     CommentRemoved(&'a Comment, Timestamp),
-    /// A comment was approved or rejected: the comment after.
+    /// A comment was approved or rejected: the comment after the change.
     CommentShownOrHidden(&'a Comment, Timestamp),
     /// An approved comment became a placeholder.
     CommentErased(&'a Comment),
-    /// Any other change of a comment: the comment after, and what it means for the moderators' queues.
+    /// Any other change of a comment: the comment after the change, and the effect on the moderators' queues.
     CommentChanged(&'a Comment, Option<Queueing>),
     /// A comment above this reply is shown for the first time.
     ReplyShown(CommentId),
@@ -192,7 +191,7 @@ pub enum Event<'a> {
 impl<'a> Event<'a> {
     fn of_comment(old: Option<&'a Comment>, new: Option<&'a Comment>, at: Timestamp) -> Option<Self> {
         match (old, new) {
-            // Imports count what they write.
+            // Imports count the comments that they write.
             (None, Some(new)) => new.is_announced().then_some(Self::CommentCreated(new)),
             (Some(old), None) => Some(Self::CommentRemoved(old, at)),
             (Some(old), Some(new)) if old.is_approved() != new.is_approved() => {

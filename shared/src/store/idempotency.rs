@@ -1,5 +1,5 @@
-//! Requests with an `Idempotency-Key`. A reference to the result of the first one is kept for a day; it is written in the
-//! same transaction as the result. No content of the request is kept here.
+//! Requests with an `Idempotency-Key`. A reference to the result of the first one is stored for a day, in the same transaction
+//! as the result. The content of the request isn't stored.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::domain::ids::Visitor;
 use crate::domain::time::{Timestamp, stored};
 use crate::error::Fault;
 
-/// How long a result is kept.
+/// The time for which a result is stored.
 const ANSWER_TTL: Duration = Duration::from_hours(24);
 
 /// A request that its sender may send again.
@@ -49,8 +49,8 @@ pub(super) struct Row<T> {
 }
 
 impl IdempotencyRequest {
-    /// Keeps the result. Belongs into the transaction that carries out the request; its condition fails when the request
-    /// was carried out before.
+    /// Stores the result. The write belongs to the transaction that carries out the request, and its condition fails if the
+    /// request was carried out before.
     pub(super) fn write(&self, answer: impl Serialize) -> Result<Write, Fault> {
         let row = Row { expires: self.now.start_of_second() + ANSWER_TTL, request: self.request.clone(), answer };
         let put = Write::put(write(&keys::idempotency(&self.visitor, &self.key), &row)?);
@@ -75,7 +75,7 @@ impl Store {
         })
     }
 
-    /// Keeps the result of a request that writes nothing else to the table. False when another request with the same key was
+    /// Stores the result of a request that writes nothing else to the table. False if another request with the same key was
     /// first.
     pub async fn remember(&self, idempotency: &IdempotencyRequest, answer: impl Serialize) -> Result<bool, Fault> {
         self.put("storing an idempotent result", idempotency.write(answer)?).await

@@ -23,11 +23,11 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::{RENAME_PAUSE, User};
 use crate::error::Fault;
 
-/// This long after the deletion of a parent, an index lists all of its replies. If some are missing, the parent counted
-/// too many.
+/// The time after a parent's deletion within which an index lists all of its replies. If some are still missing, the parent
+/// counted too many.
 const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
-/// How long after a change of name comments with the old one may be written, by requests that have read it before, and
-/// the index may not list them.
+/// The time after a change of name in which requests that read the old name may still write comments, which the index may not
+/// list yet.
 const LATE_NAMES: Duration = Duration::from_secs(90);
 /// The shortest delay before an index is read again.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
@@ -36,16 +36,16 @@ const UNITS_A_SECOND: f64 = 20.0;
 /// Comments changed concurrently.
 const AT_ONCE: usize = 25;
 
-/// The part of a job that is left.
+/// The remaining part of a job.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rest {
     pub job: Job,
-    /// How long to wait before it continues.
+    /// The delay before it continues.
     pub delay: Duration,
 }
 
 impl Store {
-    /// Works on a job until it is done or the deadline has passed, and a step of it in any case. `None` when it is done.
+    /// Works on a job until it is done or the deadline has passed, but for at least one step. `None` if it is done.
     pub async fn run_job(&self, job: Job, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         match job {
             Job::CleanUp(job) => self.clean_up(job, now, deadline).await,
@@ -60,7 +60,8 @@ impl Store {
         }
     }
 
-    /// Each removed reply is a deletion in turn, whose event starts the job for the next level.
+    /// Removes the replies to a deleted comment. Each removal is a deletion in turn, whose event starts the job for the next
+    /// level.
     async fn clean_up(&self, mut job: CleanUp, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         loop {
             let items = self.items_below(job.comment, None).await?;
@@ -80,11 +81,11 @@ impl Store {
         }
         let age = now.since(job.deleted_at);
         let is_done = job.replies == 0 || age >= MAX_INDEX_LAG;
-        // Twice as long each time, since the age has doubled by then.
+        // The delay doubles each time, because the age has doubled by then.
         Ok((!is_done).then(|| Rest { job: Job::CleanUp(job), delay: age.max(FIRST_DELAY) }))
     }
 
-    /// Removes some approved replies, which an index lists, and returns how many. The index may still list replies that no
+    /// Removes some approved replies, which an index lists, and returns their number. The index may still list replies that no
     /// longer exist.
     async fn remove_replies(&self, parent: CommentId) -> Result<u64, Fault> {
         let replies = keys::replies(parent, Scope::Everyone);
@@ -158,7 +159,7 @@ impl Store {
         Ok(matches!(changed, Changed::Done))
     }
 
-    /// Depth first. Replies that the index does not list yet are counted when it does.
+    /// Depth first. Replies that the index doesn't list yet are counted once it does.
     async fn count_below(&self, mut job: CountBelow, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         let age = now.since(job.changed_at);
         let may_lag = age < MAX_INDEX_LAG;
@@ -181,8 +182,8 @@ impl Store {
         Ok(Some(Rest { job: Job::CountBelow(job), delay: age.max(FIRST_DELAY) }))
     }
 
-    /// Counts some replies of one comment, and adds to the job what is left. Returns the comment if the index does not list all of
-    /// its replies.
+    /// Counts some replies of one comment, and adds the remaining work to the job. Returns the comment if the index doesn't list
+    /// all of its replies.
     async fn count_replies(&self, job: &mut CountBelow, mut walk: CountReplies) -> Result<Option<CommentId>, Fault> {
         let window = match walk.after {
             None => Window::first(Order::OldestFirst, AT_ONCE),
@@ -207,7 +208,8 @@ impl Store {
         Ok(None)
     }
 
-    /// It ends when the user has another name by now: another job follows. It waits until the name before has been paid for.
+    /// Ends if the user was renamed again, because another job follows. Waits while the cost of the previous name is spread over
+    /// time.
     async fn rename(&self, mut job: Rename, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         let Some(user) = self.user(job.user, Reading::Consistent).await? else { return Ok(None) };
         if user.renamed_at != job.renamed_at {
@@ -235,7 +237,7 @@ impl Store {
         }))
     }
 
-    /// The comments take no other name before the cost of this one is spread over time.
+    /// Delays the next change of name in comments until the cost of this one is spread over time.
     async fn put_off_next_name(&self, user: &User, now: Timestamp, pause: Duration) -> Result<(), Fault> {
         let next = user.comments_at.unwrap_or(now).max(now) + pause;
         let put_off = Write::update(keys::user(user.id))
@@ -245,8 +247,8 @@ impl Store {
         self.update("putting off the next name", put_off).await.map(drop)
     }
 
-    /// Renames from the newest comment to the oldest, and the second time the newest only, until the deadline. Whether all are
-    /// renamed.
+    /// Renames comments until the deadline: from the newest to the oldest, or only the newest in the second walk. Returns
+    /// whether all are renamed.
     async fn rename_comments(&self, job: &mut Rename, user: &User, deadline: Instant) -> Result<bool, Fault> {
         let is_earlier =
             |comment: CommentId| user.renamed_at.is_some_and(|then| then.since(comment.created_at()) > LATE_NAMES);

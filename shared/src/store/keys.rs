@@ -110,7 +110,7 @@ pub fn counted_of(item: &Item) -> Option<CommentId> {
     counted_by(item.get(SK)?.as_s().ok()?)
 }
 
-/// The same by the sort key.
+/// Like [`counted_of`], from the sort key.
 pub fn counted_by(sort_key: &str) -> Option<CommentId> {
     sort_key.strip_prefix("K#")?.trim_start_matches('0').parse().ok()
 }
@@ -179,7 +179,7 @@ pub fn queue(state: &str, id: CommentId) -> Key {
     Key::new(queue_partition(state, id.0 % QUEUE_SHARDS), pad(id.0))
 }
 
-/// One partition takes a thousand writes a second, and a flood of unapproved comments may bring more.
+/// One partition accepts a thousand writes a second, but a flood of unapproved comments may cause more.
 pub const QUEUE_SHARDS: u64 = 4;
 
 pub fn queue_partition(state: &str, shard: u64) -> String {
@@ -220,7 +220,7 @@ pub fn network_ban(network: &str) -> Key {
     Key::new(format!("X#{network}"), "X")
 }
 
-/// The partition of the people who were erased.
+/// The partition of erased people.
 pub fn forgotten_partition() -> String {
     "F".to_owned()
 }
@@ -241,12 +241,12 @@ pub fn import_journal(thread: &ThreadId) -> Key {
     Key::new(format!("J#{thread}"), "J")
 }
 
-/// No thread has this text for an id.
+/// No thread can have this id.
 pub fn import_lease() -> Key {
     Key::new("J#lease".to_owned(), "J")
 }
 
-/// No thread has this text for an id.
+/// No thread can have this id.
 pub fn native_import() -> Key {
     Key::new("J#salt".to_owned(), "J")
 }
@@ -335,7 +335,7 @@ pub enum ItemKind {
     VisitorState(Visitor, ThreadId),
     VisitorOverflow(Visitor, ThreadId),
     User(UserId),
-    /// One with a key.
+    /// A guest with a key.
     Guest(Visitor),
     Handle(UserId),
     NameFragment(UserId),
@@ -480,7 +480,7 @@ impl ItemKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
     Everyone,
-    /// Only the writer's: unapproved comments.
+    /// Only the writer, for unapproved comments.
     Own(&'a Visitor),
 }
 
@@ -498,7 +498,7 @@ pub fn parents(thread: &ThreadId, scope: Scope<'_>) -> String {
     scope.partition(format!("T#{thread}"))
 }
 
-/// The partition of a comment's replies: of all in the index `time`, of separate ones in the index `thread`.
+/// The partition of a comment's replies: all of them in the index `time`, separate ones in the index `thread`.
 pub fn replies(parent: CommentId, scope: Scope<'_>) -> String {
     scope.partition(comment_partition(parent))
 }
@@ -543,7 +543,8 @@ impl Span {
         Self { high: id.0.saturating_sub(1), ..Self::ALL }
     }
 
-    /// Bounds of sort keys in the index `thread`: these parents and their inline replies. And of deliveries with these numbers.
+    /// Bounds of sort keys in the index `thread` of these parents and their inline replies, and of deliveries with these
+    /// numbers.
     pub fn families(self) -> (AttributeValue, AttributeValue) {
         let high = format!("{}{END}", pad(self.high));
         (AttributeValue::S(pad(self.low)), AttributeValue::S(high))
@@ -555,7 +556,7 @@ impl Span {
         (key(self.low), key(self.high))
     }
 
-    /// Bounds of sort keys that are ids as text: of separate replies, queues, the log, those banned and endpoints.
+    /// Bounds of sort keys that are ids as text: of separate replies, queues, the log, bans and endpoints.
     pub fn texts(self) -> (AttributeValue, AttributeValue) {
         (AttributeValue::S(pad(self.low)), AttributeValue::S(pad(self.high)))
     }

@@ -2,16 +2,17 @@
 //! the rest of the minute without a read of the table.
 //!
 //! **Writes** are counted in the table one by one. A write that cost over twenty units counts for more: the surplus is added
-//! before the response is sent. Concurrent writes don't see each other's surplus, so in the worst case each of the sixty in a
-//! minute costs as much as one may.
+//! before the response is sent. Concurrent writes don't see each other's surplus, so in the worst case each of the sixty writes
+//! in a minute has the maximum cost.
 //!
-//! **Reads** are granted by blocks. An instance lets a caller's first block through before it reads the table. The cost of a
-//! read beyond ten units is known afterwards, and counts with the next block. A large read, which is a feed or a page of
-//! comments over the default size, reserves what it may cost: the first one of an instance like other reads, the others in
-//! the table before they run. A feed reserves again once it knows how many comments are above its entries, before it reads
-//! them. What a large read did not cost is granted again, and goes back to the table where it is more than other instances
-//! can spare. What a refused one has booked goes back too, but for one read. Each further instance lets the caller exceed the
-//! limit by at most nine cheap reads and one page of the largest comments. `infra/measure/README.md` has the units.
+//! **Reads** are granted in blocks. An instance lets a caller's first block through before it reads the table. The cost of a
+//! read beyond ten units is known only afterwards, and counts with the next block. A large read, which is a feed or a page of
+//! comments over the default size, reserves its maximum cost. The first large read of an instance reserves it like other reads,
+//! and later ones in the table before they run. A feed reserves again once it knows how many comments are above its entries,
+//! before it reads them. The unused part of a reservation is granted again, and is returned to the table if it is more than
+//! other instances can spare. The booking of a refused large read is returned too, except for one read. Each further instance
+//! lets the caller exceed the limit by at most nine cheap reads and one page of the largest comments. `infra/measure/README.md`
+//! has the units.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,15 +26,15 @@ use crate::domain::rate_limit::{Limiter, RateClass, RateLimitStatus};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// Reads that an instance grants before it reads the table, and that it takes from the table at a time.
+/// Reads that an instance grants before it reads the table, and that it then takes from the table at a time.
 const BLOCK: u32 = 10;
-/// Granted reads that an instance keeps unused. More go back to the table, so that other instances can use them.
+/// Maximum granted reads that an instance keeps unused. The rest returns to the table, so that other instances can use it.
 const MAX_UNUSED: u32 = 2 * BLOCK;
-/// Callers whose windows an instance keeps.
+/// Maximum callers whose windows an instance stores.
 const MAX_CALLERS: usize = 10_000;
 /// The time within which the same text by the same visitor is a repeat.
 const REPEAT: Duration = Duration::from_mins(1);
-/// How long a counter outlives its minute.
+/// The time by which a counter outlives its minute.
 const COUNTER_TTL: Duration = Duration::from_mins(2);
 
 type Turn = tokio::sync::Mutex<()>;
@@ -53,7 +54,7 @@ impl Counter<'_> {
         self.now.seconds().div_euclid(60)
     }
 
-    /// `counted`: in the minute so far.
+    /// `counted` is the count in the minute so far.
     fn status(&self, counted: u32, allowed: bool) -> RateLimitStatus {
         let resets_in = 60 - self.now.seconds().rem_euclid(60);
         RateLimitStatus {
@@ -82,13 +83,13 @@ struct Minute {
 /// This instance's counts of one caller's minute.
 #[derive(Clone, Debug, Default)]
 struct Window {
-    /// Requests counted by this instance. Those that run count for what they reserve.
+    /// Requests counted by this instance. A running request counts for its reservation.
     used: u32,
     /// Requests that this instance is adding to the table's count.
     asking: u32,
     /// Requests that the table counts for this instance.
     held: u32,
-    /// Reads that this instance may let through: the first block, then those of its requests in the table that are within the limit.
+    /// Reads that this instance may let through: the first block, then the reads booked in the table within the limit.
     granted: u32,
     /// Requests of other instances, as of the table's last response.
     elsewhere: u32,
@@ -96,7 +97,7 @@ struct Window {
     has_reserved: bool,
     /// The caller has reached the limit according to the table.
     closed: bool,
-    /// Held by the read that changes the table's count, so that others wait for what it is granted.
+    /// Held by the read that changes the table's count, so that others wait for the reads that it is granted.
     turn: Arc<Turn>,
 }
 
@@ -114,8 +115,8 @@ impl Window {
         self.elsewhere.saturating_add(self.used)
     }
 
-    /// Lets a read through that counts for this many, if any is left. It may count for more than are left. A large read
-    /// reserves in the table first, unless it is the first one.
+    /// Lets a read that counts for `reads` through, if any are left, even if it counts for more than that. A large read reserves
+    /// in the table first, unless it is the first one.
     fn take(&mut self, reads: u32) -> bool {
         let is_covered = self.used.saturating_add(reads) <= self.granted;
         let allowed = self.used < self.granted && (is_covered || self.closed || !self.has_reserved);
@@ -126,7 +127,8 @@ impl Window {
         allowed
     }
 
-    /// The number of requests to book: those not yet booked, and `more`. At least one, as they may be under way.
+    /// The number of requests to book: those not yet booked, and `more`. At least one, because a booking of the others may be in
+    /// progress.
     fn ask(&mut self, more: u32) -> u32 {
         let known = self.held.saturating_add(self.asking);
         let count = self.used.saturating_add(more).saturating_sub(known).max(1);
@@ -147,12 +149,12 @@ impl Window {
         self.closed |= over > 0;
     }
 
-    /// The table has not responded.
+    /// Records that the table has not responded.
     fn give_up(&mut self, count: u32) {
         self.asking = self.asking.saturating_sub(count);
     }
 
-    /// Counts a read for what it cost, instead of what it had reserved.
+    /// Replaces a read's reservation with its cost.
     fn settle(&mut self, reserved: u32, cost: u32) {
         self.used = self.used.saturating_add(cost).saturating_sub(reserved);
     }
@@ -251,13 +253,13 @@ impl Store {
         };
         let counted = self.ask(counter, count).await;
         if counted.is_err() {
-            // It is refused as well, and does not count.
+            // The request is refused as well, and doesn't count.
             self.counts.window(counter, |window| window.used = window.used.saturating_sub(1));
         }
         counted.map(|counted| counter.status(counted, counted <= counter.limit))
     }
 
-    /// Counts `more` writes for one that is done, so that nothing refuses it. When the table takes no count, they are booked
+    /// Counts `more` writes for a write that is done, so it can't be refused. If the table can't be written, they are booked
     /// with the next write.
     pub async fn count_surplus(&self, counter: Counter<'_>, more: u32) -> Option<RateLimitStatus> {
         let count = self.counts.window(counter, |window| {
@@ -303,7 +305,7 @@ impl Store {
         }
     }
 
-    /// Counts a read for what it cost, instead of the `reserved` ones. A surplus is booked with the next block.
+    /// Replaces the `reserved` reads with the cost of a read. A surplus is booked with the next block.
     pub async fn settle_read(&self, counter: Counter<'_>, reserved: u32, cost: u32) -> RateLimitStatus {
         self.counts.window(counter, |window| window.settle(reserved, cost));
         if reserved > 1 {
@@ -314,7 +316,7 @@ impl Store {
         self.counts.window(counter, |window| counter.status(window.counted(), true))
     }
 
-    /// Gives this many reads back to the table. It is called by the one who has the turn.
+    /// Gives this many reads back to the table. The caller must hold the turn.
     async fn give_back(&self, counter: Counter<'_>, unused: impl FnOnce(&mut Window) -> u32) {
         let back = self.counts.window(counter, unused);
         if back == 0 {
@@ -330,7 +332,7 @@ impl Store {
         }
     }
 
-    /// Whether the visitor wrote the same text in another request within the last minute. Remembers the text of this one.
+    /// Whether the visitor wrote the same text in another request within the last minute. Also records the text of this one.
     pub async fn is_repeat(
         &self,
         visitor: &Visitor,
@@ -382,7 +384,7 @@ impl Store {
 mod tests {
     use super::*;
 
-    /// How many of `reads`, each counting for `each`, a single instance lets through, and how often it read the table.
+    /// The number of `reads`, each counting for `each`, that a single instance lets through, and how often it read the table.
     fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
         let (mut window, mut counted, mut asked, mut allowed) = (Window::new(Limiter::Read, limit), 0, 0, 0);
         for _ in 0..reads {
@@ -436,7 +438,7 @@ mod tests {
             Self { windows: vec![Window::new(Limiter::Read, limit); count], counted: 0, limit }
         }
 
-        /// Whether an instance lets a read through that reserves this.
+        /// Whether an instance lets a read with this reservation through.
         fn begin(&mut self, instance: usize, reserved: u32) -> bool {
             let window = &mut self.windows[instance];
             let mut has_asked = false;
@@ -468,7 +470,7 @@ mod tests {
             }
         }
 
-        /// Whether an instance lets a read through that reserves and costs this.
+        /// Whether an instance lets a read with this reservation and cost through.
         fn read(&mut self, instance: usize, reserved: u32, cost: u32) -> bool {
             let passes = self.begin(instance, reserved);
             if passes {

@@ -16,7 +16,7 @@ use crate::domain::time::Clock;
 use crate::domain::user::{NetworkBan, User};
 use crate::error::Fault;
 
-/// The moderator in whose name something is done, with what its entry takes.
+/// The moderator who acts, with the data that a log entry needs.
 #[derive(Clone, Copy)]
 pub struct By<'a> {
     pub id: UserId,
@@ -30,7 +30,7 @@ pub struct By<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     Comment(&'a Comment),
-    /// The user of a ban or its end. With `rejects`, their recent comments are rejected.
+    /// The user whose ban begins or ends. With `rejects`, their recent comments are rejected.
     User {
         id: UserId,
         rejects: bool,
@@ -86,7 +86,7 @@ impl By<'_> {
 }
 
 impl Store {
-    /// Does all of `writes` and logs it, or does nothing.
+    /// Performs and logs all `writes`, or does nothing.
     pub(super) async fn transact_logged(
         &self,
         writes: Vec<Write>,

@@ -1,6 +1,6 @@
-//! The table. It has one function for each access pattern; a conflict is a value, and only a fault is an error. `schema` lists
-//! the items, attributes and indexes; `placement` decides where a comment is in the indexes. Keys, queries and
-//! transactions are public for the tools in `infra/transfer`; the functions of the service use none of them.
+//! The table, with one function for each access pattern. A conflict is a value, and only a fault is an error. `schema` lists the
+//! items, attributes and indexes; `placement` decides where a comment is in the indexes. Keys, queries and transactions are
+//! public for the tools in `infra/transfer`; the functions of the service use none of them.
 
 pub mod addresses;
 pub mod bans;
@@ -61,10 +61,10 @@ pub struct Store {
     client: Client,
     table: String,
     random: Random,
-    /// Replies embedded in lists: how many of a parent's replies are inline.
+    /// The number of a parent's replies that are inline, and embedded in lists.
     embedded: usize,
     addresses: Option<Addresses>,
-    /// Whether the comments of new writers wait.
+    /// Whether the comments of new writers are held.
     asks_for_trust: bool,
     counts: std::sync::Arc<Counts>,
 }
@@ -72,13 +72,13 @@ pub struct Store {
 /// The consistency of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// May miss the writes of the last moments. Costs half.
+    /// May miss the latest writes, at half the cost.
     Eventual,
     Consistent,
 }
 
 impl Store {
-    /// `client` as [`client::build`] makes it. No reply is inline; see [`Self::embedding`].
+    /// `client` comes from [`client::build`]. No reply is inline; see [`Self::embedding`].
     #[must_use]
     pub fn new(client: Client, table: String, random: Random) -> Self {
         Self {
@@ -98,7 +98,7 @@ impl Store {
         Self { embedded, ..self }
     }
 
-    /// Keeps of addresses what the settings allow. Without this, their Gravatars are kept.
+    /// Stores only the hashes of addresses that the settings allow. Without this, Gravatar's hashes are stored.
     #[must_use]
     pub fn keeping(self, addresses: Addresses) -> Self {
         Self { addresses: Some(addresses), ..self }
@@ -110,7 +110,7 @@ impl Store {
         Self { asks_for_trust, ..self }
     }
 
-    /// Opens two connections before the first request needs them: most requests read twice at once.
+    /// Opens two connections before the first request needs them, because most requests read twice at once.
     pub async fn warm(&self) {
         let nothing = Key::of_nothing();
         let read = || self.one_item(&nothing, Reading::Eventual);
@@ -137,7 +137,7 @@ impl Store {
         self.item(key, reading).await?.map(read).transpose()
     }
 
-    /// Reads those of `keys` again, consistently, that an eventually consistent read missed.
+    /// Consistently reads the `keys` that an eventually consistent read missed.
     async fn complete(&self, keys: &[Key], items: &mut HashMap<Key, Item>) -> Result<(), Fault> {
         let missed = keys.iter().filter(|key| !items.contains_key(key)).cloned().collect();
         items.extend(self.batch_get(missed, Reading::Consistent).await?);
@@ -212,7 +212,7 @@ impl Store {
         Ok(found)
     }
 
-    /// One page of the whole table, read consistently, and the key after which the next one begins. For tools alone.
+    /// One page of the whole table, read consistently, and the key after which the next one begins. Only for tools.
     pub async fn scan(&self, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), Fault> {
         #[expect(clippy::disallowed_methods, reason = "an export, a recount and an erasure read everything")]
         let scan = self.client.scan().table_name(&self.table).consistent_read(true);
@@ -221,17 +221,17 @@ impl Store {
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key.filter(|key| !key.is_empty())))
     }
 
-    /// How many replies of a parent are inline.
+    /// The number of a parent's replies that are inline.
     pub fn embedded(&self) -> usize {
         self.embedded
     }
 
-    /// Whether the comments of new writers wait.
+    /// Whether the comments of new writers are held.
     pub fn asks_for_trust(&self) -> bool {
         self.asks_for_trust
     }
 
-    /// Which addresses may be kept.
+    /// Determines which hashes of addresses may be stored.
     pub fn addresses(&self) -> Option<&Addresses> {
         self.addresses.as_ref()
     }
@@ -249,7 +249,7 @@ pub struct Attempts<'a> {
 }
 
 impl Attempts<'_> {
-    /// Begins an attempt. Returns whether it is a repetition; after the last one, a transient fault.
+    /// Begins an attempt, and returns whether it is a retry. After the last attempt, returns a transient fault.
     pub async fn next(&mut self) -> Result<bool, Fault> {
         let made = self.made;
         if made == ATTEMPTS {

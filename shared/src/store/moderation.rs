@@ -1,4 +1,4 @@
-//! The operations of moderators: pins and decisions about comments. And the host's description of a record.
+//! Moderators' pins and decisions about comments, and the host's description of a record.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -22,7 +22,7 @@ use crate::domain::trust;
 use crate::domain::viewer::Moderator;
 use crate::error::Fault;
 
-/// Resolutions kept for one comment. When there are more, the oldest is dropped, and the next one covers its reports.
+/// Maximum resolutions of one comment. If there are more, the oldest is dropped, and the next one covers its reports.
 const MAX_RESOLUTIONS: usize = 20;
 
 /// A moderator's decision about a comment.
@@ -69,7 +69,7 @@ impl Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decided {
     Done,
-    /// The moderator saw another text. Nothing was decided.
+    /// The moderator saw a different text. Nothing was decided.
     Edited,
     Gone,
 }
@@ -83,7 +83,7 @@ pub struct HostRecord {
 }
 
 impl Store {
-    /// Pins an approved top-level comment instead of any other. False if it no longer exists, isn't approved or is a
+    /// Pins an approved top-level comment, replacing any other pin. False if it no longer exists, isn't approved or is a
     /// placeholder.
     pub async fn pin(&self, comment: &Comment, by: By<'_>) -> Result<bool, Fault> {
         let at = by.clock.now().0;
@@ -176,7 +176,7 @@ impl Store {
         }
     }
 
-    /// The plan for a comment that is approved already, with what its page says of itself and no page has said before.
+    /// The plan for a comment that is already approved, with the data of its page that no page has reported before.
     async fn with_page(&self, plan: Plan, comment: &Comment) -> Result<Plan, Fault> {
         let Some(page) = comment.page.as_deref().filter(|_| comment.is_approved()) else { return Ok(plan) };
         let as_read = || as_read(Write::unchanged(keys::comment(comment.id)), comment);
@@ -203,7 +203,7 @@ impl Store {
         if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision).await }
     }
 
-    /// The same grounds again change nothing.
+    /// Rejecting again on the same grounds changes nothing.
     pub(super) async fn reject(&self, comment: Comment, rejection: Rejection, by: By<'_>) -> Result<Plan, Fault> {
         let verdict = Verdict::Reject(rejection.grounds.clone());
         let is_same = comment.state == State::Rejected && comment.grounds() == rejection.grounds;
@@ -264,7 +264,7 @@ impl Store {
         Ok(Plan::Together(writes))
     }
 
-    /// Closes or opens a thread. When that changes nothing, it is not logged.
+    /// Closes or reopens a thread. Not logged if nothing changes.
     pub async fn set_closed(&self, thread: &ThreadId, closed: bool, by: By<'_>) -> Result<(), Fault> {
         let change = Write::update(keys::thread(thread))
             .set(thread::CLOSED, AttributeValue::Bool(closed))
@@ -273,8 +273,7 @@ impl Store {
         self.transact_logged(vec![change], by, action, Subject::Thread(thread)).await.map(drop)
     }
 
-    /// Replaces the host's whole description of the record. Whether its thread is closed stays. The log has no entry of
-    /// it.
+    /// Replaces the host's whole description of the record, but not whether its thread is closed. Not logged.
     pub async fn set_record(&self, thread: &ThreadId, record: &HostRecord, _by: &Moderator) -> Result<(), Fault> {
         let update = Write::update(keys::thread(thread))
             .assign(thread::AUTHOR, record.author.map(|author| number(author.0)))
@@ -284,8 +283,7 @@ impl Store {
     }
 }
 
-/// A new state of a comment, as a write of its item. A moderator's decision resolves the reports so far, and has an entry of
-/// the log.
+/// A new state of a comment, as a write of its item. A moderator's decision resolves the reports so far, and has a log entry.
 pub(super) struct Decision<'a> {
     before: &'a Comment,
     after: Comment,
@@ -303,7 +301,7 @@ impl<'a> Decision<'a> {
         let mut write = as_reported(as_read(Write::update(keys::comment(before.id)), before), before);
         write = write.still(comment::REPORTED, before.reported.then(yes));
         if before.reported {
-            // The newest report may be of an instance whose clock is ahead.
+            // The newest report may come from an instance whose clock is ahead.
             let newest = before.newest_reports.first().map(|newest| newest.created_at).unwrap_or_default();
             let resolution = Resolution { until: by.clock.now().max(newest), status: verdict.resolves() };
             write = write
@@ -359,13 +357,13 @@ impl<'a> Decision<'a> {
     }
 }
 
-/// Notes the decision on the comment, if no other was first.
+/// Records the decision on the comment, unless another one was first.
 fn as_decided(write: Write, comment: &Comment, id: u64) -> Write {
     let before = Some(comment.decided).filter(|decided| *decided > 0);
     write.still(comment::DECIDED, before.map(number)).set(comment::DECIDED, number(id))
 }
 
-/// The resolutions of a comment after another one.
+/// The resolutions of a comment, with `next` added.
 fn with_resolution(comment: &Comment, next: Resolution) -> Vec<Resolution> {
     let mut resolutions = comment.resolutions.clone();
     resolutions.push(next);

@@ -1,4 +1,4 @@
-//! Queries of pages about the comments that count (`counts`): how many a thread has, and the newest of them.
+//! Reads the comments that count (`counts`) for pages: how many a thread has, and the newest of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,20 +12,20 @@ use crate::domain::list::Order;
 use crate::domain::thread::Thread;
 use crate::error::Fault;
 
-/// How many comments are the newest.
+/// The number of newest comments that are read.
 pub const NEWEST: usize = 20;
-/// Comments of a thread, and of a user, among which the thread's writers are looked for.
+/// Comments of a thread, and of a user, that are searched for the thread's writers.
 const SEARCHED: usize = 1_000;
 
 #[derive(Debug)]
 pub struct Newest {
     /// All comments of the thread that count.
     pub count: u64,
-    /// Replies too, newest first.
+    /// Newest first, replies included.
     pub ids: Vec<CommentId>,
 }
 
-/// The newest comments, while it is open whether what is above them is shown.
+/// The newest comments, before it is known whether all comments above them are shown.
 #[derive(Debug)]
 pub struct Candidates {
     thread: Thread,
@@ -35,7 +35,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Ancestors that are not among them.
+    /// Ancestors that aren't among the candidates.
     #[must_use]
     pub fn above(&self) -> BTreeSet<CommentId> {
         let ancestors = self.approved.values().flat_map(|comment| &comment.ancestors);
@@ -46,7 +46,7 @@ impl Candidates {
 #[derive(Debug)]
 pub struct NewestComments {
     pub thread: Thread,
-    /// Replies too, newest first.
+    /// Newest first, replies included.
     pub comments: Vec<Comment>,
 }
 
@@ -73,7 +73,7 @@ impl Store {
         Ok(Candidates { thread: thread.map(read).transpose()?.unwrap_or_default(), ids, approved })
     }
 
-    /// `feed`: in one trip more where something is above replies and not among the newest, read as there.
+    /// `feed`: in one more trip if replies have ancestors that aren't among the newest comments. They are read in the same way.
     pub async fn newest_comments(&self, candidates: Candidates) -> Result<NewestComments, Fault> {
         let above = candidates.above();
         let Candidates { thread, ids, mut approved } = candidates;
@@ -102,8 +102,8 @@ impl Store {
         Ok(approved)
     }
 
-    /// Those of these users who wrote one of the thread's newest `SEARCHED` comments that count, among as many of
-    /// theirs.
+    /// The users among these who wrote one of the thread's newest `SEARCHED` comments that count. The same number of each user's
+    /// comments is searched.
     pub async fn writers_in(&self, thread: &ThreadId, users: &[UserId]) -> Result<BTreeSet<UserId>, Fault> {
         let ids: BTreeSet<CommentId> = self.newest_ids(thread, SEARCHED).await?.into_iter().collect();
         let Some(oldest) = ids.first() else { return Ok(BTreeSet::new()) };

@@ -16,17 +16,17 @@ use crate::domain::notifications::NotificationState;
 use crate::domain::time::{Hour, Timestamp};
 use crate::error::Fault;
 
-/// How many users with one handle are considered for the notification of a mention.
+/// Maximum users with one handle who are considered for the notification of a mention.
 const MAX_NAMESAKES: usize = 100;
 
 impl Store {
-    /// An empty one if it is missing.
+    /// The state of a recipient, empty if it is missing.
     pub async fn notification_state(&self, recipient: &Recipient) -> Result<NotificationState, Fault> {
         Ok(self.get(&keys::notification_state(recipient), Reading::Consistent).await?.unwrap_or_default())
     }
 
-    /// Changes the state of a recipient, and returns it with the result of `change`. When another change was first,
-    /// `change` is called again with the new state. Nothing is written when it changes nothing.
+    /// Changes the state of a recipient, and returns it with the result of `change`. If another change was first, `change` is
+    /// called again with the new state. Nothing is written if nothing changes.
     pub async fn change_notification_state<T>(
         &self,
         recipient: &Recipient,
@@ -35,8 +35,8 @@ impl Store {
         self.change_versioned("changing a notification state", &keys::notification_state(recipient), change).await
     }
 
-    /// Removes the address from a comment, once its writer's notification state has it. Nothing if the comment has another one by
-    /// now, or is a placeholder.
+    /// Removes the address from a comment, once its writer's notification state has it. Does nothing if the comment has another
+    /// address by now, or is a placeholder.
     pub async fn forget_address(&self, comment: &Comment) -> Result<(), Fault> {
         let doing = "removing an address from a comment";
         let attribute = |subscription: Option<&Subscription>| {

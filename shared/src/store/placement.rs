@@ -1,4 +1,4 @@
-//! Decides under which index keys a comment is stored. No other module does. There is no I/O here.
+//! Decides under which index keys a comment is stored, which no other module does. There is no I/O here.
 //!
 //! A top-level comment is in its thread's partition. A reply is in one of two places:
 //!
@@ -94,18 +94,18 @@ pub fn own_is_inline(parent: &Comment, visitor_state: &VisitorThreadState) -> bo
     parent.is_top_level() && visitor_state.hidden_replies < OWN_INLINE
 }
 
-/// How many of the parent's replies should be inline.
+/// The number of the parent's replies that should be inline.
 pub fn expected_inline(parent: &Comment, embedded: usize) -> usize {
     embedded.min(usize::try_from(parent.replies).unwrap_or(usize::MAX))
 }
 
-/// How many separate replies should be inline instead: they are promoted once the parent is approved.
+/// The number of separate replies that should be inline instead. They are promoted once the parent is approved.
 pub fn missing_inline(parent: &Comment, embedded: usize) -> usize {
     let may_miss = parent.is_top_level() && parent.has_separate;
     if may_miss { expected_inline(parent, embedded).saturating_sub(parent.inline.len()) } else { 0 }
 }
 
-/// How many separate replies may be promoted now.
+/// The number of separate replies that may be promoted now.
 pub fn promotable(parent: &Comment, embedded: usize) -> usize {
     if parent.is_approved() { missing_inline(parent, embedded) } else { 0 }
 }
@@ -141,8 +141,7 @@ impl ReplyPlace {
         Self { is_inline, demoted: youngest.filter(|_| is_inline && !has_room) }
     }
 
-    /// The parent gains the reply; another one may be demoted. Fails when the parent has become a placeholder since it was
-    /// read.
+    /// Adds the reply to its parent, and may demote another one. Fails if the parent has become a placeholder since it was read.
     pub fn gain(self, parent: &Comment, reply: CommentId, embedded: usize) -> Vec<Write> {
         let gain = Write::update(keys::comment(parent.id))
             .exists()
@@ -175,20 +174,20 @@ impl ReplyPlace {
     }
 }
 
-/// The parent loses an approved reply.
+/// Removes an approved reply from its parent.
 pub fn lose(parent: CommentId, reply: &Comment) -> Write {
     let parent_is_top_level = reply.ancestors.len() == 1;
     let lose = count(Write::update(keys::comment(parent)), parent_is_top_level, reply.id, -1);
     lose.subtract(comment::INLINE, id_set(reply.id)).exists()
 }
 
-/// The parent gains an unapproved reply. Fails when the parent has become a placeholder since it was read.
+/// Adds an unapproved reply to its parent. Fails if the parent has become a placeholder since it was read.
 pub fn gain_hidden(parent: &Comment) -> Write {
     let gain = Write::update(keys::comment(parent.id)).add(comment::DELETION_GUARD, number(1));
     gain.exists().still(comment::PLACEHOLDER, parent.is_placeholder.then(yes))
 }
 
-/// The parent's approved reply becomes unapproved.
+/// Records that an approved reply of the parent becomes unapproved.
 pub fn lose_to_hidden(parent: CommentId, reply: &Comment) -> Write {
     lose(parent, reply).add(comment::DELETION_GUARD, number(1))
 }
@@ -203,12 +202,12 @@ fn count(write: Write, parent_is_top_level: bool, reply: CommentId, change: i64)
     write.add(comment::REPLIES_RANK, rank_change(change)).add(comment::FINGERPRINT, number(change * reply.mark()))
 }
 
-/// Notes that the parent has separate replies.
+/// Records that the parent has separate replies.
 fn set_separate(write: Write, parent: &Comment) -> Write {
     if parent.has_separate { write } else { write.set(comment::HAS_SEPARATE, yes()) }
 }
 
-/// The inline replies of a parent that is being rejected become separate. `rejection` is the write of the parent's item.
+/// Makes the inline replies of a parent that is being rejected separate. `rejection` is the write of the parent's item.
 pub fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
     let rejection = rejection.still(comment::INLINE, number_set(&parent.inline));
     let rejection = if parent.inline.is_empty() {
@@ -249,13 +248,13 @@ fn move_reply(parent: &Comment, reply: CommentId, is_inline: bool) -> Write {
         .still(comment::STATE, None)
 }
 
-/// The writer gains an unapproved comment.
+/// Adds an unapproved comment to its writer's count.
 pub fn gain_own(comment: &Comment, is_inline: bool) -> Write {
     let gain = count_own(comment, 1);
     if comment.is_top_level() || is_inline { gain } else { gain.set(visitor_state::HIDDEN_SEPARATE, yes()) }
 }
 
-/// The writer loses an unapproved comment.
+/// Removes an unapproved comment from its writer's count.
 pub fn lose_own(comment: &Comment) -> Write {
     count_own(comment, -1)
 }

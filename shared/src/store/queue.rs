@@ -21,14 +21,14 @@ use crate::domain::list::{Cursor, Order};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// How long a comment is among the new ones.
+/// The time for which a comment is among the new ones.
 const NEW: Duration = Duration::from_hours(30 * 24);
 /// At most this many entries of a queue are counted, so this count means that many or more.
 const MAX_COUNTED: usize = 100;
 
-/// Comments that a filtered page reads at most.
+/// Maximum comments that a filtered page reads.
 const MAX_FILTERED: usize = 200;
-/// Read units that a filtered page takes before it ends. The parents of what it shows may take more.
+/// Read units after which a filtered page ends. Reading the parents of its comments may take more.
 const MAX_FILTERED_UNITS: f64 = 300.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl QueueState {
     }
 }
 
-/// How many comments wait, and how many are reported; 100 means as many or more.
+/// The number of comments that wait, and of those that are reported; 100 means 100 or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueCounts {
     pub pending: usize,
@@ -67,7 +67,7 @@ pub struct QueueCounts {
 }
 
 impl Store {
-    /// A page of a queue, newest first. Left out are comments that no longer exist, or below one that no longer exists: their
+    /// A page of a queue, newest first. It leaves out comments that no longer exist or are below one that doesn't, because their
     /// entries stay until the event of the deletion is handled.
     pub async fn queue(
         &self,
@@ -81,8 +81,8 @@ impl Store {
         self.page_of(walk, ids, per_page).await
     }
 
-    /// A page of those comments in a queue that were written at `since` or later and pass. It ends after `MAX_FILTERED`
-    /// comments, and before it reads more than `MAX_FILTERED_UNITS`, so it may hold few comments or none, and have a next one.
+    /// A page of the comments in a queue that were written at `since` or later and pass. It ends after `MAX_FILTERED` comments,
+    /// and before it reads more than `MAX_FILTERED_UNITS`, so it may contain few or no comments and still have a next page.
     pub async fn filtered_queue(
         &self,
         state: QueueState,
@@ -122,7 +122,7 @@ impl Store {
         Ok((page, walk.cursors(edges[0], edges[1], more)))
     }
 
-    /// The first `most` of these comments that pass, and how many ids it took.
+    /// The first `most` of these comments that pass, and the number of ids that were searched for them.
     async fn find_passing(
         &self,
         ids: &[CommentId],
@@ -206,7 +206,7 @@ impl Store {
         self.transact(vec![Write::put(new_entry(comment.id))]).await.map(drop)
     }
 
-    /// Takes a comment that is gone, or has become a placeholder, out of all queues.
+    /// Removes a comment that is gone, or has become a placeholder, from all queues.
     pub async fn leave_queues(&self, comment: &Comment) -> Result<(), Fault> {
         let states = queues(comment).chain([QueueState::All.name()]);
         let deletes = states.map(|state| Write::delete(keys::queue(state, comment.id)));
@@ -215,13 +215,13 @@ impl Store {
     }
 }
 
-/// How many comments a filtered page may still read, if all of them are as large as they get.
+/// The number of comments that a filtered page may still read, if all of them have the maximum size.
 fn affordable(spent: f64) -> usize {
     let fits = |count: &usize| spent + f64::from(read_units(*count, Reading::Consistent)) <= MAX_FILTERED_UNITS;
     (1..=MAX_FILTERED).take_while(fits).count()
 }
 
-/// The entry of an imported comment among the new ones, if it is new. `events` writes those of others.
+/// The entry of an imported comment among the new ones, if it is new. `events` writes the entries of other comments.
 pub fn imported_entry(comment: &Comment, now: Timestamp) -> Option<Item> {
     (comment.id > last_old(now) && !comment.is_placeholder).then(|| new_entry(comment.id))
 }

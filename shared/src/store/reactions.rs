@@ -26,10 +26,10 @@ pub enum Liked {
     TooMany,
 }
 
-/// How often guests of one network may like one comment, or report it.
+/// The limit on likes, or on reports, of one comment by guests of one network.
 #[derive(Clone, Debug)]
 pub struct GuestBound {
-    /// Keyed hash of the network, the comment and what is bounded.
+    /// Keyed hash of the network, the comment and the kind of reaction.
     pub network: String,
     pub most: u32,
 }
@@ -57,7 +57,7 @@ pub struct NewReport<'a> {
     pub report: Report,
     /// The reporter's.
     pub visitor_state: VisitorThreadState,
-    /// The bound of guests.
+    /// The limit for guests.
     pub bound: Option<&'a GuestBound>,
     pub idempotency: Option<&'a IdempotencyRequest>,
 }
@@ -160,7 +160,7 @@ impl Store {
         }
     }
 
-    /// The item of the visitor that has the like. `slot` is the comment's next slot.
+    /// The visitor's item that contains the like. `slot` is the comment's next slot.
     async fn liked_in(
         &self,
         comment: &Comment,
@@ -201,7 +201,7 @@ impl Store {
             new.date(ids);
             match self.transact(new.writes()?).await? {
                 Outcome::Done => return Ok(Reported::Done),
-                // A full item changes no more, so the entry is in the overflow item.
+                // A full item no longer changes, so the entry is in the overflow item.
                 Outcome::Failed(failed) if failed.includes(Label::Entry) && new.visitor_state.full => {
                     return Ok(Reported::Already);
                 }
@@ -230,7 +230,7 @@ fn like(comment: &Comment, slot: VisitorSlot, bound: Option<&GuestBound>) -> Vec
     writes
 }
 
-/// `liked_in` is the item of the visitor that has the like.
+/// `liked_in` is the visitor's item that contains the like.
 fn unlike(comment: &Comment, liked_in: Key, bound: Option<&GuestBound>) -> Vec<Write> {
     let entry = Write::update(liked_in)
         .subtract(visitor_state::LIKED, id_set(comment.id))

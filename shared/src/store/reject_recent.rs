@@ -1,5 +1,5 @@
-//! Rejects a banned writer's recent comments. One walk goes from the newest comment to the oldest, another over those that
-//! the index had not listed. Both stop when the ban ends, and skip comments that a moderator has decided since it began.
+//! Rejects a banned writer's recent comments. One walk goes from the newest comment to the oldest, and another covers those that
+//! the index hadn't listed yet. Both stop when the ban ends, and skip comments that a moderator has decided since it began.
 
 use std::time::Duration;
 
@@ -26,9 +26,9 @@ use crate::error::Fault;
 
 /// Comments written within this time before the ban are rejected, and pending ones of any age.
 const RECENT: Duration = Duration::from_hours(7 * 24);
-/// Comments that a ban rejects. Another ban continues with older ones.
+/// Maximum comments that a ban rejects. Another ban continues with older ones.
 const MAX_REJECTED: usize = 1_000;
-/// Comments that are examined. Most of them were rejected by earlier bans, or are older than [`RECENT`].
+/// Maximum comments that are examined. Most of them were rejected by earlier bans, or are older than [`RECENT`].
 const MAX_SEEN: usize = 20_000;
 /// For this long after the ban, requests that began before it may write, and the index may not list their comments.
 const LATE: Duration = Duration::from_secs(30);
@@ -42,7 +42,7 @@ impl Store {
         now: Timestamp,
         deadline: Instant,
     ) -> Result<Option<Rest>, Fault> {
-        // Entries of the log are later than that of the ban, whatever the clocks say.
+        // Log entries are later than the ban's, whatever the clocks show.
         let banned_at = job.banned_at();
         let now = now.max(banned_at + Duration::from_millis(1));
         let clock = Clock::new(move || now);

@@ -2,7 +2,7 @@
 //! printed from it (`UPDATE_FILES=1 cargo test --workspace schema`). Code names attributes by the constants, such as
 //! [`comment::LIKES`]; the names in the table are short, because a page reads forty comments and pays by the byte.
 //!
-//! `keys` builds and parses the keys, `domain` has the values. Tests compare both with this file.
+//! `keys` builds and parses the keys, and `domain` has the values. Tests compare both with this file.
 
 /// Key attributes of every item.
 pub const PK: &str = "pk";
@@ -15,14 +15,14 @@ pub struct Kind {
     pub sk: &'static str,
     pub key_names: Option<Names>,
     pub export: Export,
-    /// What reads it.
+    /// The readers of the item.
     pub read_by: &'static str,
     pub attributes: &'static [Attribute],
     /// The attributes that are keys of indexes only.
     pub index_keys: &'static [Attribute],
 }
 
-/// An attribute of an item, or of a map in one. One that has its default (false, 0, nothing) may be missing.
+/// An attribute of an item, or of a map in one. An attribute with its default (false, 0, nothing) may be missing.
 #[derive(Debug)]
 pub struct Attribute {
     pub name: &'static str,
@@ -66,14 +66,14 @@ pub enum Names {
     Words,
 }
 
-/// What an export makes of an item.
+/// How an export treats an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Export {
     /// It is exported.
     Record,
-    /// It follows from what is exported.
+    /// It is derived from exported items.
     Derived,
-    /// It stays where it is.
+    /// It isn't exported.
     No,
 }
 
@@ -168,7 +168,7 @@ macro_rules! maps {
     };
 }
 
-// Times are in Unix milliseconds unless it says otherwise. `L(N)` is a list of numbers, `L(report)` a list of maps.
+// Times are in Unix milliseconds unless stated otherwise. `L(N)` is a list of numbers, `L(report)` a list of maps.
 items! {
     comment "comment" {
         key "C#id" "C"; export Record; read "every route by id";

@@ -24,7 +24,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::{OwnAccount, User};
 use crate::error::Fault;
 
-/// Addresses of an hour that refused a code, bounced or complained.
+/// Counts addresses that refused a code, bounced or complained in an hour.
 pub const FAILED_CODES: Bound<'_> = Bound::counter("failed codes", Bound::ALL);
 
 /// A flow to start, with the data that was read for it.
@@ -37,7 +37,7 @@ pub struct FlowStart<'a> {
     pub now: Timestamp,
 }
 
-/// A code that was right, and is spent with the session that it begins.
+/// A correct code, which is spent when its session begins.
 pub struct RightCode<'a> {
     pub id: &'a FlowId,
     pub flow: &'a Flow,
@@ -45,7 +45,7 @@ pub struct RightCode<'a> {
     pub inbox: Inbox,
 }
 
-/// Someone who has proven to have an account.
+/// A person who has proven to own an account.
 pub struct Proven<'a> {
     /// `None` for an account elsewhere, whose flow has ended.
     pub code: Option<RightCode<'a>>,
@@ -98,8 +98,8 @@ impl Store {
         Ok(self.update("stopping codes", stop).await?.is_some())
     }
 
-    /// Adds a flow to its inbox and counts its code, if all bounds have room for it; otherwise it counts nowhere. Returns whether
-    /// it did.
+    /// Adds a flow to its inbox and counts its code, if all bounds have room for it; otherwise it counts nowhere. Returns
+    /// whether the flow was added.
     pub async fn start_flow(&self, start: FlowStart<'_>) -> Result<bool, Fault> {
         let (inbox, read) = start.inbox;
         let (key, mut known) = (keys::inbox(inbox), Some(read));
@@ -151,8 +151,8 @@ impl Store {
         Ok(self.change_versioned("changing a sign-in", &keys::redirect_flow(name), change).await?.1)
     }
 
-    /// Like [`Self::change_redirect`], for a flow that returned from its provider. A reader and a browser were in
-    /// between, so half a read unit mostly finds what is stored. A refusal has been read consistently.
+    /// Like [`Self::change_redirect`], for a flow that returned from its provider. The reader spent some time there, so an
+    /// eventually consistent read usually finds the stored flow. A refusal is based on a consistent read.
     pub async fn finish_redirect<T>(
         &self,
         name: &str,
@@ -168,8 +168,8 @@ impl Store {
         self.change_redirect(name, finish).await
     }
 
-    /// Spends the code, if it was one, and begins a session of the account, which may be new. `None` when the code is spent
-    /// already, or the id belongs to another user.
+    /// Spends the code, if there is one, and begins a session of the account, which may be new. `None` if the code is already
+    /// spent, or the id belongs to another user.
     pub async fn begin_session(&self, proven: Proven<'_>) -> Result<Option<(User, Account)>, Fault> {
         let doing = "signing in";
         let (user_key, sessions_key) = (keys::user(proven.account.id), keys::sessions(proven.account.id));
@@ -210,9 +210,8 @@ impl Store {
         }
     }
 
-    /// The epoch of the account, and for an existing one the condition that it still has it. A new one is written at
-    /// once: without a session it is useless, and a transaction costs twice as much. `None` when another sign-in was
-    /// first.
+    /// The epoch of the account, and for an existing account the condition that its epoch is unchanged. A new account is written
+    /// at once: without a session it is useless, and a transaction costs twice as much. `None` if another sign-in was first.
     async fn open_account(
         &self,
         proven: &Proven<'_>,
@@ -263,7 +262,8 @@ impl Store {
         self.change_versioned("ending a session", &keys::sessions(token.account), end).await.map(drop)
     }
 
-    /// Ends all sessions of an account, and its access tokens, if the session of this token continues. `epoch` is the next one.
+    /// Ends all sessions of an account, and its access tokens, if the session of this token continues. `epoch` is the account's
+    /// next one.
     pub async fn end_sessions(&self, token: &RefreshToken, epoch: u64, now: Timestamp) -> Result<(), Fault> {
         let doing = "ending all sessions";
         let mut attempts = self.attempts(doing);
@@ -282,13 +282,13 @@ impl Store {
         }
     }
 
-    /// A user who signs in here, and the epoch.
+    /// A user with an account of our own, and the account's epoch.
     async fn account(&self, id: UserId) -> Result<Option<(User, u64)>, Fault> {
         let user: Option<User> = self.get(&keys::user(id), Reading::Consistent).await?;
         Ok(user.and_then(|user| user.account.as_ref().map(|account| account.epoch).map(|epoch| (user, epoch))))
     }
 
-    /// Gives an account a name. Its search entries and its comments follow.
+    /// Gives an account a name. Its search entries and its comments are updated afterwards.
     pub async fn rename_account(&self, account: &Account, name: &str, now: Timestamp) -> Result<Renamed, Fault> {
         let doing = "saving a user's name";
         let mut attempts = self.attempts(doing);
@@ -336,7 +336,7 @@ impl Store {
         Ok(self.change_versioned("freeing a moderator's name", &keys::moderator_names(), forget).await?.1)
     }
 
-    /// Makes a public key the present one.
+    /// Makes `public` the current key.
     pub async fn publish_key(&self, public: &str, now: Timestamp) -> Result<(), Fault> {
         let (doing, key) = ("publishing a key", keys::public_keys());
         let publish = |keys: &mut PublicKeys| keys.publish(public, now);

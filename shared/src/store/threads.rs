@@ -16,7 +16,7 @@ use crate::domain::user::User;
 use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
-/// Entries of a visitor's item for a thread. Further entries go into one item for each parent.
+/// Maximum entries in a visitor's item for a thread. Further entries go into one item for each parent.
 pub const MAX_ENTRIES: usize = 100;
 
 /// A thread, as it is shown to a visitor.
@@ -26,17 +26,17 @@ pub struct ThreadForVisitor {
     pub visitor_state: VisitorThreadState,
     /// The visitor's own item. `None` for guests, and for users who aren't in the table.
     pub user: Option<User>,
-    /// How many of its comments everyone may see, if that was requested.
+    /// The number of public comments, if it was requested.
     pub count: Option<u64>,
 }
 
-/// The item that takes a visitor's next entry (a like or a report): that of the thread until it is full, then the overflow
-/// item of the comment's parent.
+/// The item for a visitor's next entry (a like or a report): the thread's item until it is full, then the overflow item of the
+/// comment's parent.
 #[derive(Clone, Debug)]
 pub(super) struct VisitorSlot {
     pub(super) key: Key,
     is_overflow: bool,
-    /// The entry is the last one that the item takes.
+    /// The entry fills the item.
     fills: bool,
 }
 
@@ -51,7 +51,7 @@ impl VisitorSlot {
         Self { key: keys::visitor_state(visitor, thread), is_overflow: false, fills }
     }
 
-    /// Adds the comment to one of the item's sets, on condition that it is not in it and the item takes entries.
+    /// Adds the comment to one of the item's sets, on condition that the set doesn't have it and the item isn't full.
     pub(super) fn enter(self, set: &'static str, id: CommentId) -> Write {
         let entry = Write::update(self.key)
             .add(set, id_set(id))

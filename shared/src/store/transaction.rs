@@ -24,7 +24,7 @@ pub fn exists() -> String {
     format!("attribute_exists({PK})")
 }
 
-/// The condition that it does not.
+/// The condition that the item doesn't exist.
 pub fn absent() -> String {
     format!("attribute_not_exists({PK})")
 }
@@ -50,14 +50,14 @@ impl Failed {
     }
 }
 
-/// Names a write of a transaction, where its failed condition decides the result of the operation.
+/// Identifies a write of a transaction whose failed condition decides the result of the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// The item of a counted comment.
     Counted,
     /// The entry of a like or report in the visitor's thread state.
     Entry,
-    /// How many endpoints of webhooks there are.
+    /// The number of webhook endpoints.
     EndpointCount,
     GuestBound,
     Idempotency,
@@ -132,7 +132,7 @@ impl Write {
         Self::unchanged(key).when(condition)
     }
 
-    /// A check whose conditions are added.
+    /// A check to which conditions are added.
     pub fn unchanged(key: Key) -> Self {
         Self::new(WriteKind::Check(key))
     }
@@ -348,7 +348,7 @@ impl Store {
     }
 }
 
-/// Why a transaction was cancelled, a code for each write; `None` when it failed otherwise.
+/// The reasons why a transaction was cancelled, a code for each write; `None` if it failed otherwise.
 fn reasons<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<Vec<String>> {
     match error.as_service_error()? {
         TransactWriteItemsError::TransactionCanceledException(cancelled) => Some(

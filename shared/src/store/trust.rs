@@ -58,7 +58,7 @@ fn row(key: Key, user: Option<UserId>) -> Write {
     user.into_iter().fold(update, |update, id| update.set(user::ID, number(id.0)))
 }
 
-/// Moves the comment from one set to the other. Decisions about several comments of a writer do not fail each other, unless a
+/// Moves the comment from one set to the other. Concurrent decisions about several comments of a writer don't conflict, unless a
 /// set is full.
 fn enter(update: Write, before: &Trust, id: CommentId, decided: Decided) -> Write {
     let (joined, left, members) = match decided {

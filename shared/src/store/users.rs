@@ -1,4 +1,4 @@
-//! Users as described by their tokens, their handles for mentions, and the search of names.
+//! Users as described by their tokens, their handles for mentions, and the search by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -23,9 +23,9 @@ use crate::error::Fault;
 
 /// Characters of a query for names (`users.index`).
 pub const MAX_QUERY: usize = 50;
-/// Characters of a name that are searched, once it is folded: a few become many.
+/// Characters of a folded name that are searched. Folding turns a few characters into several.
 const MAX_FOLDED: usize = 2 * MAX_NAME;
-/// The time before a token without `iat` may change a name again: which of two such tokens is newer is unknown.
+/// The time before a token without `iat` may change a name again, because it is unknown which of two such tokens is newer.
 const UNDATED_PAUSE: Duration = Duration::from_mins(10);
 /// Seconds during which the last seen of several tokens with the same `iat` wins. So a name may change just after the first
 /// sign-in, but two such tokens do not alternate for as long as they are valid.
@@ -33,10 +33,10 @@ const SAME_SECOND: i64 = 60;
 /// Writes in one `BatchWriteItem`: `DynamoDB`'s limit.
 pub const WRITE_BATCH: usize = 25;
 
-/// Which users a search returns.
+/// The users that a search returns.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    /// Users at most.
+    /// Maximum users.
     most: usize,
     /// Whether banned users are among them.
     banned: bool,
@@ -118,7 +118,7 @@ impl Store {
         self.get(&keys::user(id), reading).await
     }
 
-    /// The present names of those of these users who have one.
+    /// The current names of these users, if they have one.
     pub async fn names_of(&self, ids: impl IntoIterator<Item = UserId>) -> Result<BTreeMap<UserId, String>, Fault> {
         let ids: BTreeSet<UserId> = ids.into_iter().collect();
         let found = self.batch_get(ids.into_iter().map(keys::user).collect(), Reading::Eventual).await?;
@@ -127,9 +127,9 @@ impl Store {
         Ok(named.map(|user| (user.id, user.name)).collect())
     }
 
-    /// The user of a verified token. When the token has a new name or picture, the table and the search have it before this
-    /// returns. `None` when the id belongs to another subject, or a session of ours is over. `known` is the user's item, by
-    /// an eventually consistent read.
+    /// The user of a verified token. If the token has a new name or picture, the table and the search have it before this
+    /// returns. `None` if the id belongs to another subject, or to an ended session of ours. `known` is the user's item, by an
+    /// eventually consistent read.
     pub async fn sync_user(
         &self,
         identity: &Identity,
@@ -144,7 +144,7 @@ impl Store {
                 UserSync::Other => return Ok(None),
                 // A replica that lags may not have the present session.
                 UserSync::SignedOut if reading == Reading::Consistent => return Ok(None),
-                // A name costs a hundred writes, so that it must be new to the table, not only to a replica that lags.
+                // A name costs a hundred writes, so it must be new to the table, not only to a replica that lags.
                 UserSync::New(user) if reading == Reading::Consistent => {
                     if self.save_profile(known.as_ref(), &user).await? {
                         return Ok(Some(user));
@@ -179,8 +179,8 @@ impl Store {
         }
     }
 
-    /// Writes new search entries before the user, and deletes stale ones after; events repeat interrupted work. False
-    /// when the item is no longer as `known`.
+    /// Writes new search entries before the user, and deletes stale ones after; events repeat interrupted work. False if the
+    /// item no longer matches `known`.
     async fn save_profile(&self, known: Option<&User>, user: &User) -> Result<bool, Fault> {
         let stale = match known {
             Some(known) if known.looks_like(user) => Vec::new(),
@@ -211,7 +211,7 @@ impl Store {
         Ok(false)
     }
 
-    /// Writes the search entries of `user`. Returns the writes that delete the other ones of `known`.
+    /// Writes the search entries of `user`. Returns the writes that delete the other entries of `known`.
     async fn replace_directory(&self, known: Option<&User>, user: &User) -> Result<Vec<WriteRequest>, Fault> {
         let fresh = directory(user)?.into_values().map(|row| {
             let put = PutRequest::builder().set_item(Some(row)).build();
@@ -232,7 +232,7 @@ impl Store {
         self.replace_directory(None, user).await.map(drop)
     }
 
-    /// Writes the search entries of `user`, until they are as the user's item: that may change while they are written.
+    /// Writes the search entries of `user` until they match the user's item, which may change meanwhile.
     pub(super) async fn settle_directory(&self, mut user: User) -> Result<(), Fault> {
         let mut attempts = self.attempts("writing search entries");
         loop {
@@ -270,7 +270,7 @@ impl Store {
         }
     }
 
-    /// The handles that a body mentions, of those that belong to a user.
+    /// The handles of users that a body mentions.
     pub async fn mentioned_handles(&self, mentions: Mentions) -> Result<Vec<String>, Fault> {
         Ok(mentions.meant(&self.known_handles(mentions.tries()).await?))
     }
@@ -347,7 +347,7 @@ enum UserSync {
     New(User),
     /// The id belongs to another subject.
     Other,
-    /// The token is of a session of ours that is over.
+    /// The token belongs to a session of ours that has ended.
     SignedOut,
 }
 
@@ -363,7 +363,8 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
     }
 }
 
-/// The attributes that every change of a profile changes: a write on condition that they are as read detects others.
+/// The attributes that change with every change of a profile. A write on condition that they are unchanged detects other
+/// changes.
 pub fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 6] {
     let seconds = |time: Timestamp| number(time.seconds());
     [

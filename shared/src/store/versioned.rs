@@ -105,7 +105,7 @@ impl Store {
     }
 }
 
-/// Replaces `before` by `after`, if the stored item is unchanged.
+/// Replaces `before` with `after`, if the stored item is unchanged.
 pub(super) fn next_version<I: Versioned>(key: &Key, mut before: I, after: &mut I) -> Result<Write, Fault> {
     let version = *before.version();
     *after.version() = version + 1;

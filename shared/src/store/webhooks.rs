@@ -34,7 +34,7 @@ impl Store {
         self.get(&keys::endpoint(id), Reading::Consistent).await
     }
 
-    /// Adds an endpoint under a new id. `None` when there are as many as there may be.
+    /// Adds an endpoint under a new id. `None` if the maximum number exists.
     pub async fn add_endpoint(&self, endpoint: Endpoint, by: By<'_>) -> Result<Option<Endpoint>, Fault> {
         let mut attempts = self.attempts("adding a webhook");
         loop {
@@ -55,7 +55,7 @@ impl Store {
         }
     }
 
-    /// A moderator changes an endpoint. `None` when there is no such endpoint. It isn't logged if nothing changes.
+    /// Changes an endpoint for a moderator. `None` if there is no such endpoint. Not logged if nothing changes.
     pub async fn edit_endpoint(
         &self,
         id: EndpointId,
@@ -87,8 +87,7 @@ impl Store {
         Ok(self.transact_logged(writes, by, Action::RemoveWebhook, Subject::Webhook).await? == Outcome::Done)
     }
 
-    /// Changes an endpoint, and returns it with the result of `change`; `None` if it is missing. If another change came
-    /// first,
+    /// Changes an endpoint, and returns it with the result of `change`; `None` if it is missing. If another change was first,
     /// `change` is called again.
     pub async fn change_endpoint<T>(
         &self,
@@ -98,7 +97,7 @@ impl Store {
         self.change_item("changing a webhook", &keys::endpoint(id), None, change).await
     }
 
-    /// Like [`Self::change_endpoint`]. A delivery that is not known yet begins as `new`.
+    /// Like [`Self::change_endpoint`]. A delivery that doesn't exist yet begins as `new`.
     pub async fn change_delivery<T>(
         &self,
         endpoint: EndpointId,

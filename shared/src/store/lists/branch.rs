@@ -1,7 +1,7 @@
 //! Pages of everything below a comment, in reading order: each comment directly before its own replies, siblings oldest first.
 //!
-//! The walk goes down and up the tree with a level for each comment whose replies it is reading. A cursor is the path from below the
-//! first comment to the edge of its page, so that the walk continues where the edge was, even if that is gone.
+//! The walk goes down and up the tree with a level for each comment whose replies it is reading. A cursor is the path from below
+//! the first comment to the edge of its page, so that the walk continues at the edge's place, even if the edge is gone.
 
 use std::collections::VecDeque;
 
@@ -16,9 +16,9 @@ use crate::error::Fault;
 use crate::store::keys::{self, Scope};
 use crate::store::{Reading, Store, read};
 
-/// Comments that one page reads at most, those on the path to its cursor included.
+/// Maximum comments that one page reads, including those on the path to its cursor.
 const MAX_READ: usize = 200;
-/// Siblings that are read at once. So few that one comment can be read at every level of the tree.
+/// Siblings read at once: few enough that comments can be read at every level of the tree.
 const SIBLINGS: usize = 16;
 
 /// A page of all replies below a comment, direct and indirect ones.
@@ -34,7 +34,7 @@ pub struct BranchPage {
 /// The replies of one comment, while the walk is among them.
 struct Level {
     parent: Comment,
-    /// Where the next siblings are read.
+    /// The window of the next siblings.
     window: Window,
     siblings: VecDeque<Comment>,
     /// Whether `siblings` are the last ones.
@@ -52,11 +52,11 @@ struct BranchWalk<'a> {
     store: &'a Store,
     owners: &'a Owners,
     order: Order,
-    /// The innermost is the last. The first one is of the comment whose branch it is.
+    /// The innermost level is last. The first level is that of the branch's root.
     levels: Vec<Level>,
     /// Comments that may still be read.
     room: usize,
-    /// The visitor's own unapproved replies in the thread that were not met yet.
+    /// The number of the visitor's own unapproved replies in the thread that the walk hasn't met yet.
     hidden: u64,
     met: Vec<Comment>,
 }
@@ -111,20 +111,20 @@ impl BranchWalk<'_> {
         for id in path {
             self.levels.push(Level::new(parent, Window::beyond(*id, self.order, SIBLINGS)));
             let row: Option<Comment> = found.remove(&keys::comment(*id)).map(read).transpose()?;
-            // Replies below a comment that is gone or hidden are so too.
+            // Replies below a comment that is gone or hidden are gone or hidden too.
             let Some(row) = row.filter(|row| row.is_approved() || row.is_by(&self.owners.comments)) else {
                 return Ok(());
             };
             parent = row;
         }
-        // Before the edge there is nothing that is below it.
+        // Replies below the edge come after it, so a walk back doesn't include them.
         if self.order == Order::OldestFirst || path.is_empty() {
             self.descend(parent);
         }
         Ok(())
     }
 
-    /// Continues with the replies of `parent`, if it may have any. Returns it if not.
+    /// Continues with the replies of `parent`, if it may have any. Otherwise returns it.
     fn descend(&mut self, parent: Comment) -> Option<Comment> {
         if parent.replies == 0 && self.hidden == 0 {
             return Some(parent);
@@ -165,7 +165,7 @@ impl BranchWalk<'_> {
         Ok(false)
     }
 
-    /// Whether there was room for the comment.
+    /// Adds the comment to the page, if there is room. Returns whether there was.
     fn meet(&mut self, comment: Comment, count: usize) -> bool {
         let has_room = self.met.len() < count;
         if has_room {
@@ -199,7 +199,7 @@ fn path(root: &Comment, edge: &Comment) -> Vec<CommentId> {
     above.copied().chain([edge.id]).collect()
 }
 
-/// The path from which a walk that turns round on an empty page meets the comment at its edge again.
+/// The path for a walk that turns back on an empty page, so that it meets the comment at the page's edge again.
 fn turned(cursor: &PathCursor, direction: Direction) -> Option<Vec<CommentId>> {
     let mut path = cursor.path.clone();
     if direction != cursor.direction {

@@ -1,4 +1,4 @@
-//! Pages of the top-level comments of a thread by time, by number or by cursor.
+//! Pages of the top-level comments of a thread by time, by page number or by cursor.
 
 use futures_util::future::{try_join, try_join_all};
 
@@ -16,9 +16,9 @@ use crate::store::keys::{self, Scope};
 struct FirstPage {
     page: ThreadPage,
     pin: Option<CommentId>,
-    /// Whether parents follow those that were read.
+    /// Whether more parents follow.
     more: bool,
-    /// Whether the pinned comment may have pushed the last of those that were read off the page.
+    /// Whether the pinned comment may have pushed the last parent off the page.
     full: bool,
 }
 
@@ -99,7 +99,7 @@ impl Store {
     ) -> Result<ThreadPage, Fault> {
         let walk = Walk::new(order, Some(cursor));
         let pin = cursor.pin;
-        // One more, because the pin is left out of its place by time.
+        // One more, because the pinned comment is removed from its place by time.
         let window = walk.window(per_page + usize::from(pin.is_some()));
         let (mut page, mut more) = self.first_window(list, window).await?;
         page.parents.retain(|parent| Some(parent.comment.id) != pin);
@@ -116,7 +116,7 @@ impl Store {
         Ok(page)
     }
 
-    /// The page in a window, without cursors, and whether parents follow it. All is read in one trip.
+    /// The page in a window, without cursors, and whether parents follow it. Everything is read in one trip.
     async fn first_window(&self, list: List<'_>, window: Window) -> Result<(ThreadPage, bool), Fault> {
         let known = self.thread_of(list);
         let everyone = self.rows(list, Scope::Everyone, window);

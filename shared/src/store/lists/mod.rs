@@ -32,7 +32,7 @@ use crate::domain::user::User;
 use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
-/// Read units that a page of a thread costs at most, however large its comments are: it reads no more replies when its budget is spent.
+/// Maximum read units of a page of a thread, however large its comments are. Once its budget is spent, it reads no more replies.
 const MAX_PAGE_UNITS: u32 = 700;
 
 /// A comment and the replies embedded in it.
@@ -110,7 +110,7 @@ pub struct List<'a> {
     pub owners: &'a Owners,
     /// Whether the pinned comment comes first.
     pub pins: bool,
-    /// Whether to read how many comments everyone may see.
+    /// Whether to read the number of public comments.
     pub counted: bool,
     pub budget: &'a Budget,
 }
@@ -146,7 +146,7 @@ impl Store {
         Ok(page)
     }
 
-    /// The data that a list needs of its thread and of the visitor.
+    /// The data that a list needs about its thread and the visitor.
     async fn thread_of(&self, list: List<'_>) -> Result<ThreadForVisitor, Fault> {
         let user = list.owners.comments.user().map(keys::user);
         let count = list.counted.then(|| keys::count(list.thread));

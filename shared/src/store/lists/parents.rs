@@ -66,12 +66,12 @@ impl Rows {
 }
 
 impl Store {
-    /// How many parents are read at once, each with its replies.
+    /// The number of parents that are read at once, each with its replies.
     pub(super) fn parents_at_once(&self) -> usize {
         (AT_ONCE / (1 + self.embedded)).max(1)
     }
 
-    /// How many replies of each parent may still be read.
+    /// The number of replies of each parent that may still be read.
     fn embedded_within(&self, budget: &Budget) -> usize {
         if budget.is_spent() { 0 } else { self.embedded }
     }
@@ -130,8 +130,8 @@ impl Store {
         Ok(Run { parents, more })
     }
 
-    /// Adds the separate replies that belong on the page to the inline `replies`. There are some after deletions and
-    /// approvals, and when the number of embedded replies was raised.
+    /// Adds the separate replies that belong on the page to the inline `replies`. There are some after deletions and approvals,
+    /// and after the number of embedded replies was raised.
     async fn complete_replies(
         &self,
         list: List<'_>,

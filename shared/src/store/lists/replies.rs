@@ -97,8 +97,7 @@ impl Store {
         let Replies { parent, .. } = list;
         let Window { span, order, limit } = window;
         let everyone = scope == Scope::Everyone;
-        // The parent names its approved inline replies, so only as many separate ones are read as the window still
-        // takes.
+        // The parent names its approved inline replies, so only as many separate ones are read as the window has room for.
         let (inline, separate) = if everyone {
             let inline = parent.inline.range(span.low..=span.high).count();
             let rest = if order.is_descending() { limit } else { limit.saturating_sub(inline) };

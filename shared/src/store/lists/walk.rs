@@ -26,14 +26,14 @@ impl Window {
         Self { span, order, limit }
     }
 
-    /// Past `edge`, which is not included.
+    /// A window past `edge`, which is not included.
     pub(in crate::store) fn beyond(edge: CommentId, order: Order, limit: usize) -> Self {
         let span = if order.is_descending() { Span::below(edge) } else { Span::above(edge) };
         Self { span, order, limit }
     }
 }
 
-/// Joins what several partitions have into one list in `order`, with each item once.
+/// Merges the items of several partitions into one list in `order`, without duplicates.
 pub(in crate::store) fn merge<T>(
     parts: impl IntoIterator<Item = Vec<T>>,
     order: Order,
@@ -121,8 +121,8 @@ impl Walk {
         }
     }
 
-    /// The cursors around a page by number, which is not the first one. Beyond the end of the list it is empty, and the walk
-    /// back begins at the end.
+    /// The cursors around a numbered page other than the first. A page beyond the end of the list is empty, and the walk back
+    /// from it begins at the end.
     pub(super) fn cursors_within(self, first: Option<CommentId>, last: Option<CommentId>, more: bool) -> PageCursors {
         let end = CommentId(if self.order.is_descending() { Span::ALL.low } else { Span::ALL.high });
         let cursor = |direction, edge| Cursor { direction, edge, pin: self.pin };

@@ -28,7 +28,7 @@ use crate::domain::webhook::{self, Delivery, Endpoint};
 use crate::store::keys::{Item, tests::keys_and_kinds};
 use crate::store::{bans, idempotency as idempotency_row, read, users};
 
-/// Texts that are not any text: names of enums, and ids with their own form.
+/// Texts that can't be arbitrary: names of enums, and ids with their own form.
 const SAMPLES: &[(&str, &str, &str)] = &[
     ("comment", "s", "pending"),
     ("comment.resolution", "s", "reviewed"),
@@ -44,7 +44,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("delivery", "st", "pending"),
 ];
 
-/// A value of the type that is not its default. A text is `type#record`, as threads are named.
+/// A value of the type that is not its default. A text is `type#record`, the form of a thread's id.
 fn sample(of: &str, name: &str, ty: Type) -> AttributeValue {
     let text = || {
         let special = SAMPLES.iter().find(|sample| (sample.0, sample.1) == (of, name));
