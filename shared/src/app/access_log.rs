@@ -1,4 +1,4 @@
-//! The log line of a request, which also carries its metrics (CloudWatch's embedded metric format). It never has a body, a
+//! The log line of a request, which also carries its metrics (CloudWatch's embedded metric format). It never contains a body, a
 //! token, an email address or an IP address.
 
 use std::time::Duration;

@@ -1,15 +1,15 @@
 //! The checks before a handler acts. Every request is refused for the first of these that applies:
 //!
 //! 1. 429 `rate_limited`; 503 `unavailable` for a write that cannot be counted
-//! 2. 423 `read_only`: writes in read-only mode, except those that make the service forget the caller
+//! 2. 423 `read_only`: writes in read-only mode, except those that delete data about the caller
 //! 3. 404 `not_found`, 405 `method_not_allowed`: the route, the type, the feature
 //! 4. 401 `unauthenticated`; 503 `unavailable`: a token that cannot be verified at the moment; 403 `forbidden`: a guest's
 //!    write from a page of another site
-//! 5. 403 `comment_banned`: the same writes, of banned users and of guests of banned networks; all that moderators do, of banned
-//!    ones
+//! 5. 403 `comment_banned`: the same writes by banned users and by guests on banned networks; moderators' requests by banned
+//!    moderators
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
-//! 7. 403 `forbidden`: the viewer is not the owner, or no moderator; 403 `edit_closed`: a guest's time is over; 422 before
-//!    these, where a malformed `Comment-Key` leaves open who the guest is; 403 `thread_closed`
+//! 7. 403 `forbidden`: the viewer is not the owner, or not a moderator; 403 `edit_closed`: a guest's time is over; 422 before
+//!    these, if a malformed `Comment-Key` doesn't identify the guest; 403 `thread_closed`
 //! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
 //! 9. 409 `already_reported`, 409 `comment_changed`, 429 `rate_limited`: bounds that the write itself checks
 //!
@@ -33,7 +33,7 @@ use http::header;
 
 pub use crate::domain::rate_limit::RateClass;
 
-/// Who may call a route.
+/// The callers that a route admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthRequirement {
     /// Everyone. A bad token counts as none.
@@ -41,11 +41,11 @@ pub enum AuthRequirement {
     /// Users, and guests under a condition: a switch is on, or they sent a key.
     GuestsIf(bool),
     User,
-    /// Users here. [`App::admit_moderator`] refuses the others once it is known what the request is about.
+    /// Users. [`App::admit_moderator`] then refuses those who aren't moderators.
     Moderator(RoleIsChecked),
 }
 
-/// Only the functions here that return a [`Moderator`] have one.
+/// Only functions of this module that return a [`Moderator`] create one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoleIsChecked(());
 
@@ -69,9 +69,9 @@ impl App {
         Ok(viewer)
     }
 
-    /// Like [`Self::admit`], with the handler's own `reads`. They run beside the limiter, in one trip to the table, when the
-    /// caller is known to be within the limit, and after it otherwise. A request that is refused without the table reads
-    /// nothing. Refusals of `reads` come after all that are checked here.
+    /// Like [`Self::admit`], with the handler's own `reads`. They run concurrently with the limiter, in one trip to the table,
+    /// if the caller is known to be within the limit, and after it otherwise. A request that is refused without the table reads
+    /// nothing. Refusals by `reads` come after all that are checked here.
     pub fn admit_with<'a, T: 'a>(
         &'a self,
         call: &'a Call,
@@ -86,7 +86,7 @@ impl App {
         self.admit_viewer(call, class, exists, auth, work)
     }
 
-    /// Like [`Self::admit_with`], with `reads` that return the caller's item too: with its key in a batch, it needs no
+    /// Like [`Self::admit_with`], with `reads` that also return the caller's item. Its key is in their batch, so it needs no
     /// separate request.
     pub fn admit_with_user<'a, T: 'a>(
         &'a self,
@@ -106,7 +106,7 @@ impl App {
         self.admit_viewer(call, class, exists, auth, work)
     }
 
-    /// `work` looks the user and the network's ban up, and reads.
+    /// `work` looks up the user and the network's ban, and reads.
     async fn admit_viewer<T>(
         &self,
         call: &Call,
@@ -127,7 +127,7 @@ impl App {
         }
         if let (true, Some(user)) = (viewer.has_role, &viewer.user) {
             self.note_moderator(user);
-            // Functions without moderators' routes may not write it.
+            // Functions without moderators' routes aren't permitted to write the name.
             if auth == MODERATOR {
                 self.keep_moderator_name(user).await?;
             }
@@ -146,7 +146,7 @@ impl App {
         Ok(policy::moderate(viewer)?)
     }
 
-    /// Admits moderators to the comment whose id is in the path. To users who do not see it, it does not exist.
+    /// Admits moderators to the comment whose id is in the path. For users who can't see the comment, it doesn't exist.
     pub async fn admit_moderator_of(
         &self,
         call: &Call,
@@ -171,7 +171,7 @@ impl App {
         self.admit_work(call, class, exists, AuthRequirement::None, Box::pin(reads)).await?
     }
 
-    /// Makes the checks that need no table, counts the request, and does `work`.
+    /// Performs the checks that need no table, counts the request, and runs `work`.
     async fn admit_work<T>(
         &self,
         call: &Call,
@@ -229,7 +229,7 @@ impl App {
     /// Refuses a path or method that no route matches.
     pub async fn unrouted(&self, call: &Call) -> Result<Answer> {
         let methods = routes::methods(&call.path());
-        // API Gateway matched another route than ours, because the path is spelled in an unusual way.
+        // API Gateway matched a different route than ours, because the path is spelled in an unusual way.
         let misspelled = methods.contains(&call.method);
         let nothing = methods.is_empty() || misspelled;
         let refusal = if nothing { Refusal::NotFound } else { Refusal::MethodNotAllowed(methods) };
@@ -270,8 +270,8 @@ impl App {
         enforce(call, second.filter(is_reached_first).unwrap_or(first))
     }
 
-    /// Reserves what a read that was let through may cost in all, in read units, once that is known, and before it reads on.
-    /// Over the limit it is refused, and counts for what it has read.
+    /// Reserves the total possible cost of an admitted read, in read units, once the cost is known and before the read
+    /// continues. Over the limit, the read is refused, and counts for its cost so far.
     pub async fn reserve(&self, call: &Call, units: f64) -> Result<()> {
         let Some(status) = call.rate_limit.get().filter(|status| status.allowed) else { return Ok(()) };
         let class = status.class;
@@ -290,7 +290,7 @@ impl App {
         }
     }
 
-    /// Corrects the count of a request that was let through, once it is known what it cost.
+    /// Corrects the count of an admitted request, once its cost is known.
     pub(crate) async fn settle(&self, call: &mut Call, cost: &Cost) {
         let Some(status) = call.rate_limit.get().copied().filter(|status| status.allowed) else { return };
         let class = status.class;
@@ -308,7 +308,7 @@ impl App {
         } else {
             Box::pin(self.store.count_surplus(counter, worth - 1)).await
         };
-        // The surplus of a read that reserved nothing shows from the next one.
+        // The surplus of a read that reserved nothing is shown from the next read on.
         let shows = !is_read || counted > 1;
         let last = if call.reserved.get().is_some() { call.reserved.get_mut() } else { call.rate_limit.get_mut() };
         if let (Some(settled), Some(status)) = (settled.filter(|_| shows), last.filter(|status| status.allowed))
@@ -345,7 +345,7 @@ impl App {
         self.sync_user(call, known).await
     }
 
-    /// The user who calls, by the token. `known`: by the table.
+    /// The calling user according to the token. `known` is the user according to the table.
     async fn sync_user(&self, call: &Call, known: Option<User>) -> Result<Option<User>> {
         match &call.credential {
             Credential::User(identity) => {
@@ -400,7 +400,7 @@ impl App {
     }
 }
 
-/// Keeps the status for the headers of the response, and refuses over the limit. A request is counted once.
+/// Stores the status for the headers of the response, and refuses the request over the limit. A request is counted once.
 fn enforce(call: &Call, status: RateLimitStatus) -> Result<()> {
     call.rate_limit.get_or_init(|| status);
     checked(status)
@@ -410,7 +410,7 @@ fn checked(status: RateLimitStatus) -> Result<()> {
     if status.allowed { Ok(()) } else { Err(Refusal::RateLimited(status.resets_in).into()) }
 }
 
-/// A write that cannot be counted is refused: if the table takes no counter, it takes no write either.
+/// A write that can't be counted is refused, because a table that can't store the counter can't store the write either.
 fn uncounted(fault: &Fault) -> Error {
     tracing::error!(error = fault.chain(), "write not counted, and refused");
     Refusal::Unavailable.into()

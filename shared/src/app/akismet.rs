@@ -45,7 +45,7 @@ impl Akismet {
         Self { key, url, client: https::Client::new(Self::TIMEOUT) }
     }
 
-    /// The finding of Akismet, if any. A text is for review when no verdict comes within [`Self::TIMEOUT`].
+    /// Akismet's finding, if any. A text needs review if there is no verdict within [`Self::TIMEOUT`].
     pub async fn judge(&self, submission: &Submission<'_>) -> Option<Finding> {
         match self.ask(submission).await {
             Ok(action) => action.map(|action| Finding::new(action, Verdict::akismet())),

@@ -1,4 +1,4 @@
-//! Addresses to which no codes go: those that refused one, bounced or complained.
+//! Addresses that get no codes: those that refused one, bounced or complained.
 
 use crate::app::App;
 use crate::domain::sign_in::account_of;
@@ -8,7 +8,8 @@ use crate::error::Fault;
 use crate::store::sign_in::FAILED_CODES;
 
 impl App {
-    /// Stops codes to an address for a while. After a `failed` code, it counts among the failures of the hour. Safe to repeat.
+    /// Stops codes to an address for a while. If a code `failed`, also counts the address among the hour's failures. Safe to
+    /// repeat.
     ///
     /// # Errors
     ///
@@ -28,7 +29,7 @@ impl App {
         Ok(())
     }
 
-    /// Whether a code may go to this address, as far as failures of codes are concerned.
+    /// Whether a code may be sent to this address, as far as failed codes are concerned.
     ///
     /// # Errors
     ///

@@ -29,7 +29,7 @@ pub async fn run(handler: impl Handler) -> ExitCode {
     run_with(Needs::Callers, handler).await
 }
 
-/// Like [`run`], for a function that may need less.
+/// Like [`run`], for a function that may need fewer secrets.
 pub async fn run_with(needs: Needs, handler: impl Handler) -> ExitCode {
     start(serve(needs, handler)).await
 }
@@ -70,8 +70,8 @@ type Event = LambdaEvent<LambdaRequest>;
 type EventService<S> =
     MapRequest<Adapter<'static, Encoded, MapResponse<S, fn(Response<Body>) -> Encoded>>, fn(Event) -> Event>;
 
-/// A response whose body is text or binary already. `lambda_http` decides that by the content type of a [`Response`]: it copies the
-/// body and decodes it from any charset, whose tables are a thirtieth of the program.
+/// A response whose body is already text or binary. For a [`Response`], `lambda_http` would decide that by the content type,
+/// copy the body and decode it from any charset, whose tables are a thirtieth of the program.
 #[derive(Debug)]
 pub struct Encoded(Response<Body>);
 
@@ -81,8 +81,7 @@ impl IntoResponse for Encoded {
     }
 }
 
-/// Handles events of API Gateway by a service of requests. `lambda_http` on its own panics where `http::Uri` refuses the
-/// query.
+/// Handles events of API Gateway with a service of requests. `lambda_http` alone panics if `http::Uri` refuses the query.
 pub fn adapter<S>(service: S) -> EventService<S>
 where
     S: Service<Request, Response = Response<Body>, Error = Error>,
@@ -91,7 +90,7 @@ where
     Adapter::from(service.map_response(Encoded as fn(_) -> _)).map_request(with_valid_query)
 }
 
-/// API Gateway passes on what the client sent.
+/// Encodes characters that `http::Uri` refuses, because API Gateway passes on the client's query as it is.
 fn with_valid_query(mut event: Event) -> Event {
     const REFUSED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
     if let LambdaRequest::ApiGatewayV2(request) = &mut event.payload
@@ -244,7 +243,7 @@ mod tests {
         let line = lines.iter().find(|line| line["level"] == "ERROR").unwrap();
         assert_eq!(line["error"], "reading the settings: there is no table");
         assert_eq!(line["message"], "the function stopped");
-        // Without a time, Lambda takes a line for INFO.
+        // Lambda treats a line without a time as INFO.
         assert!(line["timestamp"].is_string(), "{line}");
     }
 

@@ -12,7 +12,7 @@ use crate::domain::user::User;
 use crate::error::Fault;
 use crate::http::request::{Call, Credential};
 
-/// Addresses that callers of one network give without proof in an hour.
+/// Maximum addresses that callers from one network may give without proof in an hour.
 const MAX_OF_NETWORK: usize = 5;
 
 impl App {
@@ -34,11 +34,11 @@ impl App {
         Some(Address { sealed: self.mail_keys().seal(email), language, confirmed: !identity.claims.email_unverified })
     }
 
-    /// Sends a message for when the next email to this recipient is due. Nothing when none is.
+    /// Sends a message that arrives when the next email to this recipient is due. Does nothing if none is due.
     ///
     /// # Errors
     ///
-    /// When the queue does not take it.
+    /// When the queue doesn't accept the message.
     pub async fn start_delivery(&self, recipient: &Recipient, state: &NotificationState) -> Result<(), Fault> {
         let Some(due) = state.due() else { return Ok(()) };
         let message = Message::Mail { recipient: recipient.clone() };
@@ -73,7 +73,7 @@ impl App {
         self.is_stopped_at(recipient, enrolment, address).await
     }
 
-    /// Like [`Self::is_stopped`], of an address that the recipient may not have yet.
+    /// Like [`Self::is_stopped`], for an address that the recipient may not have yet.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl App {
         self.stop_recipient(recipient).await
     }
 
-    /// Stops all emails to a recipient, and none to others who have the address.
+    /// Stops all emails to a recipient, but not to others who have the same address.
     ///
     /// # Errors
     ///
@@ -135,14 +135,14 @@ impl App {
         Hour::of(self.clock.now()).after(1).start()
     }
 
-    /// How long it is until then, in whole seconds. Zero when it is past.
+    /// The duration until `time`, rounded up to whole seconds. Zero if `time` is past.
     #[must_use]
     pub fn until(&self, time: Timestamp) -> Duration {
         Duration::from_secs(u64::try_from(time.since(self.clock.now()).as_millis()).unwrap_or(u64::MAX).div_ceil(1_000))
     }
 
-    /// Notifies a recipient, and sends the message that this needs: when an email became due, or due earlier, and when an
-    /// earlier message may never have been sent. Returns what `notify` says.
+    /// Notifies a recipient. Sends a message if an email became due, or due earlier, or if an earlier message may never have
+    /// been sent. Returns the result of `notify`.
     ///
     /// # Errors
     ///

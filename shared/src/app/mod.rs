@@ -1,5 +1,5 @@
-//! Everything that a function needs, built once at start, and the way of a request: read it, call the handler, turn a refusal
-//! or fault into a response, log.
+//! Everything that a function needs, built once at start, and the processing of a request: read it, call the handler, turn a
+//! refusal or fault into a response, log.
 
 pub mod access_log;
 pub mod admission;
@@ -47,7 +47,7 @@ use crate::store::idempotency::IdempotencyRequest;
 use crate::store::log::By;
 use crate::store::{self, Reading, Store, meter};
 
-/// Bound of fetching the keys that verify tokens.
+/// Timeout for fetching the keys that verify tokens.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Handles the routes of a function. Implemented by plain functions, and by types that hold what one function needs in
@@ -138,7 +138,7 @@ impl App {
     ///
     /// # Errors
     ///
-    /// When the queue does not take it.
+    /// When the queue doesn't accept the job.
     pub async fn start_job(&self, job: &Job, delay: Duration) -> Result<(), Fault> {
         let queue =
             self.queues.jobs.as_ref().ok_or_else(|| Fault::new("starting a job", "JOBS_QUEUE_URL is not set"))?;
@@ -163,7 +163,7 @@ impl App {
         let mut call = Call::new(&self.config, request, credential);
         let (mut result, mut cost) = meter::measure(self.dispatch(handler, &call)).await;
         if call.session_ended.get().is_some() {
-            // The token counts as bad then, and the response is a guest's.
+            // The token now counts as bad, and the response is for a guest.
             call.credential = Credential::Bad;
             let (again, more) = meter::measure(self.dispatch(handler, &call)).await;
             result = again;
@@ -203,7 +203,7 @@ impl App {
         found.ok_or_else(|| Refusal::NotFound.into())
     }
 
-    /// The moderator's data that the store keeps with a decision.
+    /// The moderator's data that is stored with a decision.
     pub fn by<'a>(&'a self, moderator: &'a Moderator) -> Result<By<'a>, Refusal> {
         let user = moderator.user.as_ref().ok_or(Refusal::Unauthenticated)?;
         Ok(By { id: user.id, name: &user.name, ids: &self.ids, clock: &self.clock })
@@ -237,7 +237,7 @@ impl App {
         }))
     }
 
-    /// The caller by the token, and what is wrong with a bad one.
+    /// The caller according to the token, and the reason for refusing a bad token.
     async fn credential(&self, request: &Request) -> (Credential, Option<BadToken>) {
         let Some(token) = bearer(request.headers()) else { return (Credential::None, None) };
         match self.keys.verify(token, self.clock.now()).await {

@@ -17,7 +17,7 @@ use crate::http::input::wording;
 use crate::http::request::Call;
 use crate::store::Reading;
 
-/// How long an instance caches the names.
+/// The time for which an instance caches the names.
 const KNOWN: Duration = Duration::from_mins(1);
 
 /// The moderators' names, and when they were read.
@@ -25,7 +25,7 @@ const KNOWN: Duration = Duration::from_mins(1);
 pub struct KnownNames(Mutex<Option<(Timestamp, ModeratorNames)>>);
 
 impl App {
-    /// Refuses a name that resembles the site's, or that of a moderator who is not `own`.
+    /// Refuses a name that resembles the site's, or that of a moderator other than `own`.
     pub async fn refuse_lookalike(
         &self,
         call: &Call,

@@ -1,5 +1,5 @@
-//! The checks of a text before it is stored. The spam check is about the body: our rules, repeats, Akismet; the worst of their
-//! actions counts. Besides, the comments of its writer may need approval.
+//! Checks a text before it is stored. The spam check applies our rules, repeats and Akismet to the body, and the strictest of
+//! their actions counts. Separately, the writer's comments may need approval.
 
 use http::header;
 
@@ -47,7 +47,7 @@ impl App {
         Ok(Judgment::new(found, approval))
     }
 
-    /// The trust in the viewer. Nothing is read where it does not matter.
+    /// The trust in the viewer, which is read only if it matters.
     async fn trust(&self, viewer: &Viewer) -> Result<Trust> {
         if !policy::depends_on_trust(&self.config, viewer) {
             return Ok(Trust::default());
@@ -74,7 +74,7 @@ impl App {
         let mut found = self.apply_rules(draft.body);
         if self.config.spam.review_repeats && !draft.edit && denied(&found).is_none() {
             let hash = sha256_hex(draft.body);
-            // Repeating a request, by the SDK or by a caller with an `Idempotency-Key`, is not repeating a text.
+            // A repeated request, by the SDK or by a caller with an `Idempotency-Key`, is not a repeated text.
             let request =
                 self.idempotency(call)?.map_or_else(|| hex(&self.random.bytes::<16>()), |idempotency| idempotency.key);
             if self.store.is_repeat(&viewer.owners.reactions, &hash, request, self.clock.now()).await? {

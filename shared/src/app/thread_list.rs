@@ -1,5 +1,5 @@
-//! A page of a thread: the request's parameters, the reads, and the list in the response. `comments.index` shows it as the
-//! caller sees it, public routes as everyone does.
+//! A page of a thread: the request's parameters, the reads, and the list in the response. `comments.index` shows the page as the
+//! caller sees it, and public routes show it as everyone does.
 
 use crate::app::App;
 use crate::app::admission::{self, RateClass};
@@ -36,7 +36,7 @@ struct Wanted {
     with_ui: bool,
 }
 
-/// The page that was read, and which one it is.
+/// The page that was read, with its sort and position.
 pub struct PageRead {
     pub page: ThreadPage,
     pub sort: Sort,
@@ -66,7 +66,7 @@ impl<'a> ThreadRequest<'a> {
         self
     }
 
-    /// The same page, or the first one, as part of a walk by cursor where the sort has one.
+    /// Turns page 1 into the first page of a walk by cursor, if the sort has cursors.
     #[must_use]
     pub fn walking(mut self) -> Self {
         if let Ok(Wanted { sort, paging, .. }) = &mut self.wanted
@@ -97,7 +97,7 @@ impl<'a> ThreadRequest<'a> {
         Ok(PageRead { page, sort: *sort, paging: *paging })
     }
 
-    /// The pages beside this one, by cursor where the sort has one.
+    /// The pages before and after this one, by cursor if the sort has cursors.
     #[must_use]
     pub fn neighbours(&self, address: &ListAddress, read: &PageRead) -> Neighbours {
         let PageRead { page, sort, paging } = read;
@@ -114,7 +114,7 @@ impl<'a> ThreadRequest<'a> {
         }
     }
 
-    /// The list, with links that follow from `address`.
+    /// The list, with links derived from `address`.
     pub fn answer(&self, address: &ListAddress, presenter: &CommentPresenter<'_>, read: &PageRead) -> Result<Answer> {
         let page = &read.page;
         let parents = page.parents.iter();

@@ -18,7 +18,7 @@ impl App {
     ///
     /// # Errors
     ///
-    /// When the queue does not take it.
+    /// When the queue doesn't accept the message.
     pub async fn start_webhook(&self, due: DueWebhook, delay: Duration) -> Result<(), Fault> {
         self.deliveries()?.send(&Message::Webhook(due), delay).await
     }
