@@ -1,5 +1,5 @@
-//! ID tokens (OpenID Connect Core, section 3.1.3.7). The libraries for it would add a second crypto library; `jsonwebtoken` and ring
-//! are here for the host's tokens.
+//! ID tokens (OpenID Connect Core, section 3.1.3.7). Libraries for them would add a second crypto library, while `jsonwebtoken`
+//! and ring are already used for the host's tokens.
 
 use std::fmt;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl IssuerKeys {
         Self(Jwks::new(url, client))
     }
 
-    /// Where the keys are.
+    /// The address of the keys.
     #[must_use]
     pub fn url(&self) -> &http::Uri {
         self.0.url()
@@ -49,7 +49,7 @@ impl IssuerKeys {
     ///
     /// # Errors
     ///
-    /// Why it is refused.
+    /// The reason for refusing the token.
     pub async fn verify(
         &self,
         token: &str,
@@ -182,7 +182,7 @@ mod tests {
         json!({ "alg": "EdDSA", "kid": "a" })
     }
 
-    /// The claims with these changed, those that are null missing.
+    /// The claims with these changes; null removes a claim.
     fn with(changes: &Value) -> String {
         let mut all = claims();
         for (name, value) in changes.as_object().unwrap() {

@@ -14,7 +14,7 @@ use crate::domain::time::Timestamp;
 
 /// The time between two requests to the provider, also after a failure.
 const PAUSE: Duration = Duration::from_mins(1);
-/// The same while no keys are cached, because every token is refused then.
+/// The pause while no keys are cached, because every token is refused then.
 const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(5);
 /// The age at which keys are fetched again, so that withdrawn keys expire.
 const MAX_AGE: Duration = Duration::from_hours(1);
@@ -39,7 +39,7 @@ struct PublicKey {
     key: DecodingKey,
 }
 
-/// Why there is no key for a token.
+/// The reason for a missing key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoKey {
     /// The provider's keys could not be fetched.

@@ -6,7 +6,7 @@ use super::jwks::NoKey;
 
 pub(super) const LENGTH_LIMIT: usize = 8 * 1024;
 
-/// Why a token is refused. Responses show only [`Self::NoKeys`], because another attempt may succeed.
+/// The reason for refusing a token. Responses show only [`Self::NoKeys`], because another attempt may succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadToken {
     #[error("longer than {LENGTH_LIMIT} bytes")]

@@ -1,5 +1,5 @@
-//! The access tokens of our own sign-in. Their `iss` chooses this file, and then no other key is tried. One function
-//! signs them, and writes its public key to the table; the others read it when a token has an unknown key.
+//! The access tokens of our own sign-in. Tokens with our `iss` are verified here, and no other key is tried for them. One
+//! function signs them, and writes its public key to the table; the others read it when a token has an unknown key.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -19,12 +19,12 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::Claims;
 use crate::error::Fault;
 
-/// The time between two readings of the keys, also after a failure.
+/// The time between two reads of the keys, also after a failure.
 const PAUSE: Duration = Duration::from_mins(1);
-/// The same while no key is known, because every token is refused then.
+/// The pause while no key is known, because every token is refused then.
 const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(5);
 
-/// Where the public keys are.
+/// A source of public keys.
 pub trait KeySource: Send + Sync {
     fn public_keys(&self) -> BoxFuture<'_, Result<PublicKeys, Fault>>;
 }
@@ -40,8 +40,8 @@ struct Payload {
     epoch: u64,
 }
 
-/// Whether a token claims to be ours, or of an account elsewhere, whose ids are hashed under such an issuer. The signature is
-/// not checked here.
+/// Whether a token claims our issuer, or one under which ids of accounts elsewhere are hashed. The signature is not checked
+/// here.
 pub(super) fn is_own(token: &str) -> bool {
     #[derive(Deserialize)]
     struct Issuer {
@@ -163,7 +163,7 @@ mod tests {
         Account { id: UserId(9), subject: "ada".to_owned(), epoch: 3 }
     }
 
-    /// A row of keys that counts how often it is read.
+    /// A source of keys that counts how often it is read.
     #[derive(Default)]
     struct Row {
         keys: RwLock<PublicKeys>,

@@ -1,5 +1,5 @@
-//! The four accepted signature algorithms for `jsonwebtoken`, computed by ring, which TLS needs anyway. Tokens are signed by two
-//! of them.
+//! The four accepted signature algorithms for `jsonwebtoken`, computed by ring, which TLS needs anyway. Tokens are signed with
+//! two of them.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
@@ -50,7 +50,7 @@ impl JwtSigner for EdDsa {
     }
 }
 
-/// A key of `EdDSA` is the seed of 32 bytes.
+/// An `EdDSA` key is its 32-byte seed.
 fn signer(algorithm: Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
     match (algorithm, key.family()) {
         (Algorithm::HS256, AlgorithmFamily::Hmac) => {

@@ -69,7 +69,7 @@ impl Keys {
         }
     }
 
-    /// The claims of a valid token. Its times are whole seconds, and so is the present one here.
+    /// The claims of a valid token. Its times are whole seconds, so `now` is rounded down to one.
     ///
     /// # Errors
     ///
@@ -161,17 +161,17 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// The claims of a signed token that holds half of a character, such as a name that was cut there. Claims that identify
-/// a person must be whole.
+/// The claims of a signed token that contains half of a character, such as a truncated name. Claims that identify a person must
+/// be whole.
 fn mended_payload(token: &str, key: &DecodingKey, validation: &Validation) -> Option<Payload> {
-    // The error may be one of the token's form, so its signature is still a question.
+    // The earlier error may concern the token's form, so its signature may not be verified yet.
     jsonwebtoken::decode::<IgnoredAny>(token, key, validation).ok()?;
     let payload: Payload = serde_json::from_slice(&mended(&own::payload(token)?)?).ok()?;
     let is_whole = |text: &str| !text.contains(char::REPLACEMENT_CHARACTER);
     (is_whole(&payload.sub) && payload.iss.as_deref().is_none_or(is_whole)).then_some(payload)
 }
 
-/// Which of the claims that a token must have is wrong, for the developer who signs tokens.
+/// Finds the required claim that is wrong, for the developer who signs tokens.
 fn wrong_claim(token: &str, key: &DecodingKey, validation: &Validation) -> BadToken {
     match jsonwebtoken::decode::<serde_json::Value>(token, key, validation).map(|token| token.claims) {
         Ok(claims) if claims.is_object() && !claims["sub"].is_string() => BadToken::Subject,
@@ -180,8 +180,8 @@ fn wrong_claim(token: &str, key: &DecodingKey, validation: &Validation) -> BadTo
     }
 }
 
-/// `sub`, `exp`, `nbf`, `iss` and `aud` decide about a token, so another type than RFC 7519's is an error. Other claims
-/// are ignored when they have another type.
+/// `sub`, `exp`, `nbf`, `iss` and `aud` decide whether a token is valid, so a type other than RFC 7519's is an error. Other
+/// claims are ignored if they have another type.
 #[derive(Deserialize)]
 struct Payload {
     sub: String,
