@@ -1,5 +1,5 @@
-//! Preflights: browsers send OPTIONS before some requests for a page of another origin. API Gateway responds to most
-//! itself, and still hands some of them to a function. It sets the headers of all other responses.
+//! Preflights: browsers send OPTIONS before some requests for a page of another origin. API Gateway responds to most of them
+//! itself, but passes some on to a function. It sets the CORS headers of all other responses.
 
 use http::{HeaderValue, Method, header};
 

@@ -1,7 +1,7 @@
 //! Reads the fields of a JSON request and collects their errors. Lengths are in Unicode characters.
 //!
-//! Readers see the errors of fields that they fill in, so these are in their language and name a field as its form
-//! does. All others are for developers.
+//! Readers see the errors of fields that they fill in, so these errors are in the reader's language and name the field as its
+//! form does. All other errors are for developers.
 
 use serde_json::{Map, Value};
 
@@ -63,7 +63,7 @@ impl Input {
         Self { reader: Some(language), ..Self::new(fields) }
     }
 
-    /// Fails with a text that names the field.
+    /// Adds an error whose text names the field.
     pub fn fail_as(&mut self, field: &'static str, text: impl FnOnce(Errors, &str) -> String) {
         let (errors, name) = wording(self.reader, field);
         self.fail(field, text(errors, &name));
@@ -106,7 +106,7 @@ impl Input {
         Some(text)
     }
 
-    /// The same of a text that is one line.
+    /// Like [`Self::optional_text`], for a text on one line.
     pub fn optional_line(&mut self, field: &'static str, max: usize) -> Option<String> {
         let text = self.optional_text(field, max)?;
         if !visible::is_plain_line(&text) {
@@ -149,7 +149,7 @@ impl Input {
     /// A comment's body. Something of it must be visible once it is rendered.
     pub fn body(&mut self) -> String {
         let body = self.required_text("body", MAX_BODY);
-        // An empty body is refused already.
+        // An empty body has already been refused.
         if !body.is_empty() && markdown::shown(&body).is_nothing() {
             self.fail_missing("body");
         }

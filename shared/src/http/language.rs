@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use crate::domain::language::Language;
 use crate::http::quality;
 
-/// The language of most weight in an `Accept-Language` header (RFC 9110, section 12.5.4). Of two with the same weight, the
-/// one named first. English when none fits.
+/// The language with the highest weight in an `Accept-Language` header (RFC 9110, section 12.5.4), or the first of several with
+/// the same weight. English if none is supported.
 #[must_use]
 pub fn preferred(accept_language: Option<&str>) -> Language {
     let ranges = quality::members(accept_language.unwrap_or_default());

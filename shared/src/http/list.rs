@@ -17,9 +17,9 @@ pub struct CommentList {
     pub total: u64,
     pub paging: Paging,
     pub cursors: PageCursors,
-    /// The response of `ui`, where the list includes it.
+    /// The response of `ui`, if the list includes it.
     pub ui: Option<Value>,
-    /// How many comments of the thread everyone may see, where the list includes `ui`.
+    /// The number of the thread's public comments, if the list includes `ui`.
     pub count: Option<u64>,
     /// Whether the thread is closed, in its own list.
     pub closed: Option<bool>,
@@ -49,7 +49,7 @@ impl CommentList {
 /// The response, with fewer embedded replies if it is too large.
 pub fn fitting(mut envelope: Envelope<CommentResource>) -> Result<Answer, Refusal> {
     let mut answer = Answer::ok(&envelope);
-    // Escaped again as a string, the body at most doubles.
+    // The body is escaped again as a string, which at most doubles it.
     if answer.size() * 2 > MAX_ANSWER {
         fit(&mut envelope.data)?;
         answer = Answer::ok(&envelope);

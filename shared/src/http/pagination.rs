@@ -44,7 +44,7 @@ pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> 
     Ok(Paging { per_page, position })
 }
 
-/// Whether the list goes down to replies of replies, with the page of it.
+/// The page of a list that includes replies to replies; `None` for other lists.
 pub fn deep_paging(
     call: &Call,
     lists: &Lists,
@@ -78,7 +78,8 @@ fn cursor<T>(text: &str, verify: impl FnOnce(&str) -> Option<T>, errors: &mut Fi
     cursor
 }
 
-/// The class of a request for a page of comments. `units`: the highest cost of a page of this many, in read units.
+/// The class of a request for a page of comments. `units` returns the highest cost, in read units, of a page of this many
+/// comments.
 pub fn class(call: &Call, lists: &Lists, units: impl FnOnce(usize) -> u32) -> RateClass {
     match whole(call, "per_page", lists.per_page) {
         Some(per_page) if (lists.per_page + 1..=MAX_PER_PAGE).contains(&per_page) => {
@@ -104,7 +105,7 @@ pub struct Envelope<T> {
     /// The response of `ui`, in lists that include it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ui: Option<Value>,
-    /// The present names of the users in the data, in the log of moderators.
+    /// The current names of the users in the data, in the log of moderators.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<BTreeMap<UserId, String>>,
 }
@@ -121,10 +122,10 @@ struct Links {
 pub struct Meta {
     #[serde(flatten)]
     position: Position,
-    /// How many comments of the thread everyone may see, in lists that include `ui`.
+    /// The number of the thread's public comments, in lists that include `ui`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// How many comments there are for moderators to decide about, in their queues.
+    /// The numbers of comments that moderators have to decide about, in their queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<QueueCounts>,
     /// Whether the thread is closed, in lists of threads.
@@ -162,7 +163,7 @@ impl<T> Envelope<T> {
 
     #[must_use]
     pub fn page(address: &ListAddress, data: Vec<T>, page: usize, per_page: usize, total: usize) -> Self {
-        // Pages by number end before lists do.
+        // Numbered pages end before long lists do.
         let last_page = total.min(MAX_NUMBERED).div_ceil(per_page).max(1);
         let link = |page: usize| Some(address.with("page", &page.to_string()));
         let links = Links {
@@ -204,7 +205,7 @@ impl<T> Envelope<T> {
     }
 }
 
-/// The absolute address of a list, from which its links follow.
+/// The absolute address of a list, from which its links are derived.
 #[derive(Clone, Debug)]
 pub struct ListAddress {
     path: String,
@@ -217,7 +218,7 @@ impl ListAddress {
         Self { path: format!("{}/{}", call.base_url, call.segments.join("/")), query: call.query.clone() }
     }
 
-    /// Drops all query parameters but these.
+    /// Drops all other query parameters.
     #[must_use]
     pub fn keeping(mut self, names: &[&str]) -> Self {
         self.query.retain(|(name, _)| names.contains(&name.as_str()));

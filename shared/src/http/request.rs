@@ -58,15 +58,15 @@ pub struct Call {
     pub base_url: String,
     /// Set by the limiter, for the headers of the response.
     pub rate_limit: OnceLock<RateLimitStatus>,
-    /// Set by the limiter, when a read that was let through reserved more.
+    /// Set by the limiter if an admitted read reserved more.
     pub reserved: OnceLock<RateLimitStatus>,
     /// Set when the token is of a session that has ended, on a route where bad tokens are ignored.
     pub session_ended: OnceLock<()>,
-    /// Set where the response does not say why the request is refused.
+    /// Set if the response doesn't reveal the reason for refusing the request.
     pub refused_because: OnceLock<RefusedBecause>,
 }
 
-/// Why a request was refused, for its developer. It has no text, token or address. It is an extension of the response.
+/// The reason for refusing a request, for its developer, as an extension of the response. It has no text, token or address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedBecause {
     Token(BadToken),
@@ -214,8 +214,8 @@ impl Call {
         quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)
     }
 
-    /// Whether the caller wants a private response: by `mine=1`, or as a guest with a key. It has the guest's own comments,
-    /// likes and reports, so no cache may share it.
+    /// Whether the caller wants a private response: by `mine=1`, or as a guest with a key. Such a response has the guest's own
+    /// comments, likes and reports, so no cache may share it.
     pub(super) fn is_for_the_caller_alone(&self) -> bool {
         let is_marked = self.method == Method::GET && self.parameter("mine") == Some("1");
         is_marked || matches!(self.comment_key(), Ok(Some(_)))

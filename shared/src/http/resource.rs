@@ -37,7 +37,7 @@ pub struct CommentResource {
     reported: bool,
     replies_count: u64,
     pub replies: Vec<CommentResource>,
-    /// How far below the comment whose branch it is in; only lists of branches have it.
+    /// The depth below the root of its branch; only lists of branches have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<usize>,
     can: Can,
@@ -83,12 +83,12 @@ pub struct OwnUser {
     avatar: String,
 }
 
-/// The same, in the configuration of the widget.
+/// The viewer, in the configuration of the widget.
 #[derive(Debug, Serialize)]
 pub struct Visitor {
     #[serde(flatten)]
     user: OwnUser,
-    /// When an account may choose another name, unless it may now.
+    /// The time from which an account may choose another name; `None` if it already may.
     name_from: Option<Timestamp>,
 }
 
@@ -138,7 +138,7 @@ pub struct ThreadResource {
     #[serde(rename = "type")]
     kind: String,
     id: String,
-    /// The record's title and address, by the host application or else by a page.
+    /// The record's title and address, from the host application or else from a page.
     title: Option<String>,
     url: Option<String>,
 }
@@ -149,7 +149,7 @@ impl ThreadResource {
         Self::with_page(config, id, thread, None)
     }
 
-    /// For moderators: the page's own description, while the thread has none yet.
+    /// For moderators: falls back to the page's own title and address if the thread has none.
     #[must_use]
     pub fn with_page(config: &Config, id: &ThreadId, thread: &Thread, page: Option<&PageInfo>) -> Self {
         let title = thread.known_title().or(page.and_then(|page| page.title.as_deref()));
@@ -163,7 +163,7 @@ impl ThreadResource {
     }
 }
 
-/// Why a text is held. Moderators and webhooks see it.
+/// A reason for holding a text, for moderators and webhooks.
 #[derive(Debug, Serialize)]
 pub struct VerdictResource {
     rule: Rule,

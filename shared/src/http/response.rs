@@ -18,27 +18,27 @@ use crate::http::request::Call;
 /// Bytes. Smaller responses gain nothing from compression.
 const COMPRESS_FROM: usize = 1024;
 
-/// Half a year: longer than a moderator stays away. Not longer, because the owner may give up the domain. Only for this host,
-/// because the others of a domain are not ours. Browsers ignore it where `cargo local` responds by http.
+/// Half a year, which is longer than a moderator stays away. Not longer, because the owner may give up the domain, and only for
+/// this host, because the domain's other hosts are not ours. Browsers ignore it over http, as `cargo local` uses it.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=15768000");
 
-/// Which caches may keep a response.
+/// The caches that may store a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
     /// None.
     Never,
-    /// The caller's, which must revalidate it.
+    /// The caller's cache, which must revalidate it.
     Private,
-    /// Shared ones, for anonymous callers and some seconds.
+    /// Shared caches, for anonymous callers and for a few seconds.
     Anonymous,
-    /// Shared ones, for this many seconds. Every caller gets the same.
+    /// Shared caches, for this many seconds. Every caller gets the same response.
     Everyone { seconds: u16 },
-    /// Shared ones, for `fresh` seconds, then for `stale` seconds more while they refetch it, and for `failing` seconds while
-    /// the service fails. Every caller gets the same, with a key and with `mine=1` too.
+    /// Shared caches, for `fresh` seconds, then for `stale` seconds more while they refetch it, and for `failing` seconds while
+    /// the service fails. Every caller gets the same response, even with a key or with `mine=1`.
     Public { fresh: u32, stale: u32, failing: u32 },
-    /// All caches keep it for an hour: a file that is compiled in. Every caller gets the same.
+    /// All caches, for an hour: a file that is compiled in. Every caller gets the same response.
     File,
-    /// All caches keep it forever: a file whose name changes with its content. Every caller gets the same.
+    /// All caches, forever: a file whose name changes with its content. Every caller gets the same response.
     Forever,
 }
 
@@ -77,7 +77,7 @@ pub struct Answer {
     pub status: StatusCode,
     headers: HeaderMap,
     body: Cow<'static, [u8]>,
-    /// The body as gzip, where it was compressed before.
+    /// The body as gzip, if it was compressed in advance.
     gzip: Option<&'static [u8]>,
     sharing: Sharing,
     /// Whether the response depends on `Accept-Language`.
@@ -122,7 +122,7 @@ impl Answer {
         Self::of(status, content_type, body.into())
     }
 
-    /// A page with its content security policy. No link on it says where a reader came from.
+    /// A page with its content security policy. Its links don't reveal where a reader came from.
     #[must_use]
     pub fn page(status: StatusCode, html: String, policy: &str) -> Self {
         let mut answer = Self::new(status, "text/html; charset=utf-8", html.into_bytes());
@@ -209,7 +209,7 @@ impl Answer {
         if let Ok(control) = HeaderValue::from_str(&control) {
             self.set(header::CACHE_CONTROL, control);
         }
-        // One header, because API Gateway keeps one of several.
+        // One header, because API Gateway keeps only one of several.
         let vary = match self.sharing {
             sharing if !sharing.is_by_caller() && self.by_origin => "Accept-Encoding, Origin",
             sharing if !sharing.is_by_caller() => "Accept-Encoding",
