@@ -1,5 +1,5 @@
-//! Signed calls of AWS services, by hand: one such call at the start of a function does not justify the
-//! size and the start-up time of an SDK crate for its service.
+//! Signed calls to AWS services without their SDK crates: one such call at the start of a function does not justify the crate's
+//! size and start-up time.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct Call<'a> {
     /// Name of the service in signatures and host names, such as `ssm`.
     pub service: &'static str,
     pub region: &'a str,
-    /// Scheme and host. An endpoint in the SDK configuration takes its place.
+    /// Scheme and host. An endpoint in the SDK configuration replaces them.
     pub host: &'a str,
     pub operation: Operation,
     pub input: Value,
@@ -31,16 +31,16 @@ pub struct Call<'a> {
 /// The protocol of a service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The header `X-Amz-Target` names it: the service's protocol name and the operation. The body is JSON in this version of AWS's
-    /// protocol; a service speaks one of them only.
+    /// The header `X-Amz-Target` names it: the service's protocol name and the operation. The body is JSON in this version of
+    /// AWS's protocol; each service supports only one version.
     Json(Version, &'static str),
     /// The path names it.
     Path(&'static str),
-    /// The field `Action` of the input, which is a form then. The response is XML.
+    /// The field `Action` of the input names it. The input is a form, and the response is XML.
     Query,
 }
 
-/// The version of AWS's JSON protocol that a service speaks.
+/// The version of AWS's JSON protocol that a service supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     /// SQS and `DynamoDB`.
@@ -119,7 +119,7 @@ impl CallError {
         }
     }
 
-    /// Whether the service may have done it, although no response says so.
+    /// Whether the service may have carried out the call, although no response confirms it.
     pub(super) fn may_be_done(&self) -> bool {
         match self {
             Self::Https(error) => error.may_be_sent(),
@@ -130,7 +130,7 @@ impl CallError {
     }
 }
 
-/// Carries signed requests: [`https::Client`] to AWS, and `cargo local` to itself.
+/// Sends signed requests: [`https::Client`] to AWS, and `cargo local` to itself.
 pub trait Transport: Send + Sync + 'static {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>>;
 }
@@ -154,7 +154,7 @@ impl Caller {
         Self { config, transport: Arc::new(transport) }
     }
 
-    /// The response of the service, whatever it says.
+    /// The response of the service, whatever its status.
     pub async fn send(&self, call: &Call<'_>) -> Result<http::Response<Vec<u8>>, CallError> {
         let provider = self.config.credentials_provider().ok_or(CallError::Credentials(None))?;
         let credentials = provider.provide_credentials().await;

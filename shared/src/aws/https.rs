@@ -1,6 +1,6 @@
-//! HTTP clients by hand on hyper and rustls, for the size and the start-up time of functions: the SDK's own client
-//! would add a second crypto library and read root certificates from disk. [`Client`] is for any HTTPS server,
-//! [`aws_client`] for the SDK.
+//! HTTP clients built directly on hyper and rustls, to keep functions small and their start quick: the SDK's own client would
+//! add a second crypto library and read root certificates from disk. [`Client`] is for any HTTPS server, [`aws_client`] for the
+//! SDK.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -30,7 +30,7 @@ const ANSWER_LIMIT: usize = 1024 * 1024;
 #[derive(Clone)]
 pub struct Client {
     timeout: Duration,
-    /// Bytes of a response.
+    /// Maximum bytes of a response.
     limit: usize,
     roots: fn() -> Vec<TrustAnchor<'static>>,
     pool: Arc<OnceLock<Pool<HttpsConnector<HttpConnector>, Full<Bytes>>>>,
@@ -47,7 +47,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether the server may have got the request.
+    /// Whether the server may have received the request.
     #[must_use]
     pub fn may_be_sent(&self) -> bool {
         match self {
@@ -78,7 +78,7 @@ impl Client {
         Self { timeout, limit: ANSWER_LIMIT, roots, pool: Arc::default() }
     }
 
-    /// Takes responses of at most this many bytes.
+    /// Accepts responses of at most this many bytes.
     #[must_use]
     pub fn limited_to(self, limit: usize) -> Self {
         Self { limit, ..self }
@@ -138,7 +138,7 @@ fn amazon_roots() -> Vec<TrustAnchor<'static>> {
         .collect()
 }
 
-/// Mozilla's.
+/// Mozilla's root certificates.
 pub(super) fn public_roots() -> Vec<TrustAnchor<'static>> {
     webpki_roots::TLS_SERVER_ROOTS.to_vec()
 }
@@ -154,7 +154,7 @@ where
     pool_by(tcp, roots)
 }
 
-/// Connects by `tcp`, with the resolver that it has.
+/// Connects through `tcp`, with its resolver.
 pub(super) fn pool_by<B, R>(
     mut tcp: HttpConnector<R>,
     roots: Vec<TrustAnchor<'static>>,
@@ -200,7 +200,7 @@ impl SdkConnector for AwsConnector {
     }
 }
 
-/// Failures on the way to AWS may pass. A request that hyper refuses to send fails every time.
+/// Failures on the way to AWS may be temporary. A request that hyper refuses to send fails every time.
 fn classify(error: hyper_util::client::legacy::Error) -> ConnectorError {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
     if cause.is_some_and(hyper::Error::is_user) {

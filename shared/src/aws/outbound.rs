@@ -1,5 +1,5 @@
-//! HTTPS requests to addresses that others choose, such as webhooks'. The resolved address is checked, and it is the one that
-//! is connected to, so a name that resolves differently the next time leads nowhere else.
+//! HTTPS requests to addresses that others choose, such as webhooks'. The resolved address is checked and used for the
+//! connection, so a name that resolves differently the next time can't lead elsewhere.
 
 use std::error::Error as StdError;
 use std::io;
@@ -45,7 +45,7 @@ pub struct Outbound {
     pool: Arc<OnceLock<Connections>>,
 }
 
-/// Why there is no response.
+/// The reason why there is no response.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("no response within {0:?}")]

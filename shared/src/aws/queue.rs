@@ -15,7 +15,7 @@ pub const TIMEOUT: Duration = Duration::from_secs(2);
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
 /// The longest delay of a message.
 pub const MAX_DELAY: Duration = Duration::from_mins(15);
-/// The longest that a received message is hidden: SQS counts twelve hours from its receipt.
+/// The longest time for which a received message is hidden. SQS allows twelve hours from its receipt.
 pub const MAX_HIDDEN: Duration = Duration::from_hours(10);
 
 const SEND: Operation = Operation::Json(Version::V1_0, "AmazonSQS.SendMessage");
@@ -37,7 +37,7 @@ impl Queue {
         Self { url, host, region, caller }
     }
 
-    /// Sends a message as JSON. It is delivered at least once, after `delay`, which is cut to [`MAX_DELAY`].
+    /// Sends a message as JSON. It is delivered at least once, after `delay`, which is limited to [`MAX_DELAY`].
     ///
     /// # Errors
     ///
@@ -50,7 +50,7 @@ impl Queue {
         self.call(doing, SEND, input).await
     }
 
-    /// Delivers a received message again after `delay`, which is cut to [`MAX_HIDDEN`], unless it is deleted first.
+    /// Delivers a received message again after `delay`, which is limited to [`MAX_HIDDEN`], unless it is deleted first.
     ///
     /// # Errors
     ///

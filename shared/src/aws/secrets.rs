@@ -25,7 +25,7 @@ pub enum Error {
     NotText(String),
 }
 
-/// Why a function does not start.
+/// The reason why a function doesn't start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]
@@ -43,12 +43,12 @@ pub async fn resolve_all(mut config: Config, sdk: &SdkConfig) -> Result<Config, 
     Ok(config)
 }
 
-/// The secret that `value` is, or that it names when it is an ARN. An ARN of anything else is an error, because ARNs
-/// are easy to guess.
+/// The secret in `value`, or the one that it names if it is an ARN. An ARN of anything else is an error, because ARNs are easy
+/// to guess.
 ///
 /// # Errors
 ///
-/// When the named secret cannot be read. Errors that may pass are tried three times.
+/// When the named secret cannot be read. Temporary failures are retried, up to three attempts.
 pub async fn resolve(value: &str, config: &SdkConfig) -> Result<Secret, Error> {
     if !is_name(value) {
         return Ok(Secret::from(value.to_owned()));
@@ -69,7 +69,7 @@ pub async fn resolve(value: &str, config: &SdkConfig) -> Result<Secret, Error> {
     }
 }
 
-/// A secret, and where it is kept.
+/// A secret's name and location.
 struct Source<'a> {
     arn: &'a str,
     host: String,

@@ -26,7 +26,7 @@ pub struct RawMail {
     pub recipient: String,
 }
 
-/// Why an email was not sent, or is not known to be.
+/// The reason why an email was not sent, or may not have been.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotSent {
@@ -34,7 +34,7 @@ pub struct NotSent {
     pub unknown: bool,
     /// Whether the server refuses it permanently.
     pub permanent: bool,
-    /// Whether the server permanently refuses the recipient, and not what this account may send.
+    /// Whether the server permanently refuses the recipient, and not the sender.
     pub of_recipient: bool,
     /// The server's reason, without an address.
     pub reason: String,
@@ -74,7 +74,7 @@ impl Ses {
         sent.map(drop).map_err(|error| {
             let says = |text| matches!(&error, CallError::Refused { reason, .. } if reason.contains(text));
             let permanent = says("MessageRejected");
-            // In the sandbox, unverified addresses are refused. That says nothing about them once the account has left it.
+            // In the sandbox, unverified addresses are refused. They may be accepted once the account has left it.
             let of_recipient = permanent && !says("not verified");
             NotSent { unknown: error.may_be_done(), permanent, of_recipient, reason: error.kind() }
         })
@@ -140,7 +140,7 @@ mod tests {
             let error = ses(&server.url).send(&mail()).await.unwrap_err();
             assert!(error.permanent && error.of_recipient == of_recipient, "{message}");
         }
-        // Nothing listens there.
+        // Nothing listens on that port.
         assert!(!ses("http://127.0.0.1:9").send(&mail()).await.unwrap_err().unknown);
     }
 }
