@@ -1,7 +1,7 @@
 //! Files of texts, one per language: their content, their mistakes, and the Rust generated from them.
 //!
 //! A file has sections, a section has texts by key. A text with a number is a plural: an object with a form for each category
-//! of the language in CLDR, as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in; a form for a single
+//! of the language in CLDR, such as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in; a form for a single
 //! number may spell it out. English is complete. Another language may leave out all sections except those in [`REQUIRED`],
 //! and falls back to English there.
 
@@ -18,11 +18,11 @@ const ENGLISH: &str = "en";
 const REQUIRED: [&str; 3] = ["errors", "labels", "times"];
 /// Sections that go to scripts as a whole. Each is a table from key to text. The texts of other sections are functions.
 const TABLES: [&str; 2] = ["labels", "moderation"];
-/// The table whose keys have no prefix. Those of others begin with the name of the section.
+/// The table whose keys have no prefix. Keys of other tables begin with the name of their section.
 const UNPREFIXED: &str = "labels";
 /// The separator between the forms of a plural.
 const SEPARATOR: &str = " | ";
-/// The name of the number of a plural.
+/// The placeholder for the number of a plural.
 const NUMBER: &str = "n";
 
 #[derive(Clone, Deserialize)]
@@ -56,16 +56,16 @@ fn tags(locales: &Locales) -> Vec<&str> {
     [ENGLISH].into_iter().chain(others).collect()
 }
 
-/// How a language forms plurals.
+/// The plural rules of a language.
 pub(crate) struct Rules {
     /// Its categories in the order of CLDR.
     pub(crate) categories: Vec<&'static str>,
-    /// The place among these of the category of each number from 0 to 199, and of a million.
+    /// The index in `categories` for each number from 0 to 199, and for a million.
     pub(crate) forms: Vec<usize>,
 }
 
 impl Rules {
-    /// Whether the category is that of a single number, which a text may spell out: `يومين` is two days.
+    /// Whether the category applies to a single number, which a text may spell out: `يومين` is two days.
     fn is_of_one_number(&self, category: &str) -> bool {
         self.forms.iter().filter(|form| self.categories[**form] == category).count() == 1
     }
@@ -102,7 +102,7 @@ impl Text {
         }
     }
 
-    /// The text, or the forms in the order of CLDR, which scripts know too.
+    /// The text, or the forms in the order of CLDR, which scripts use too.
     fn joined(&self, rules: &Rules) -> String {
         match self {
             Self::Single(text) => text.clone(),
@@ -197,7 +197,7 @@ pub(crate) fn texts(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) ->
             let row = |key: &String| [vec![format!("{prefix}{key}")], translated(key)].concat();
             let mut rows: Vec<_> = texts.keys().map(row).collect();
             if !prefix.is_empty() {
-                // Scripts need to know whose plurals these are.
+                // Scripts need the language of these plurals.
                 let tags = tags.iter().zip(&has).map(|(tag, has)| if *has { *tag } else { ENGLISH }.to_owned());
                 rows.push([format!("{prefix}language")].into_iter().chain(tags).collect());
             }

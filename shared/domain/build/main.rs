@@ -1,4 +1,4 @@
-//! Turns the texts of `locales/` into Rust, so that no function parses them at its start, and each carries only those that it uses.
+//! Turns the texts of `locales/` into Rust, so that functions don't parse them at start, and contain only those that they use.
 
 mod locales;
 mod plurals;

@@ -1,5 +1,5 @@
 /**
- * Writes plurals.json: the plural forms of the languages in `locales/` by Node's CLDR.
+ * Writes plurals.json: the plural forms of the languages in `locales/`, from Node's CLDR.
  *
  * usage: node shared/domain/build/plurals.js
  */
@@ -7,7 +7,7 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 
 const ORDER = ['zero', 'one', 'two', 'few', 'many', 'other']
-/** Numbers whose form is stored. That of a larger one follows from its last two digits, or is that of a million. */
+/** The number of stored forms. A larger number has the form of its last two digits, or of a million. */
 const STORED = 200
 const MILLION = 1_000_000
 

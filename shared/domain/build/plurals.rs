@@ -15,7 +15,7 @@ struct Plurals {
     forms: &'static str,
 }
 
-/// `None` for a language that the file lacks.
+/// `None` for a language that isn't in the file.
 pub(crate) fn rules(tag: &str) -> Option<Rules> {
     let mut languages: BTreeMap<&str, Plurals> = serde_json::from_str(PLURALS).ok()?;
     let Plurals { categories, forms } = languages.remove(tag)?;

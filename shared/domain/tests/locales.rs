@@ -91,7 +91,7 @@ fn each_mistake_is_named() {
     ] {
         assert_eq!(with(other), expected);
     }
-    // Arabic has a form for two alone.
+    // Arabic has a separate form for two.
     let one_number =
         |tag: &str| rules(tag).map(|known| Rules { forms: (0..201).map(|n| usize::from(n != 1)).collect(), ..known });
     let in_words = labels("{name}", &json!({ "one": "dzień", "few": "{n}", "many": "{n}", "other": "{n}" }));
@@ -125,7 +125,7 @@ fn every_text_is_used() {
         let unused = english[section].keys().filter(|key| !is_used(key));
         assert_eq!(unused.collect::<Vec<_>>(), Vec::<&String>::new(), "{section}");
     }
-    // Scripts say the others.
+    // Scripts use the texts of the other sections.
     let others = english.keys().filter(|section| !CALLERS.iter().any(|(known, _)| known == section));
     assert_eq!(others.collect::<Vec<_>>(), ["labels", "moderation"]);
 }

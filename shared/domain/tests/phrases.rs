@@ -1,4 +1,4 @@
-//! Where a phrase is in a text, as moderators see it, against a naive search.
+//! Compares the match of a phrase in a text, as moderators see it, with a naive search.
 
 use std::ops::RangeInclusive;
 
@@ -75,7 +75,7 @@ fn links_are_counted_against_their_limit() {
     assert_eq!((found.len(), found[0].verdict.rule, &found[0].verdict.detail), (1, Rule::Links, &Some(detail)));
 }
 
-/// The form in which phrases are compared, made of whole texts.
+/// The form in which phrases are compared, computed from the whole text.
 fn naive(text: &str) -> String {
     const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
     let seen: String = text.chars().filter(|c| !visible::is_unseen(*c)).collect();
@@ -131,7 +131,7 @@ fn texts(most: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::char::ranges(RANGES.into()), 0..most).prop_map(String::from_iter)
 }
 
-/// Whether no end of the words can go.
+/// Whether the words can be shortened at neither end.
 fn is_shortest(words: &str, phrase: &str) -> bool {
     let is_needed = |rest: Option<&str>| rest.is_none_or(|rest| !naive(rest).contains(phrase));
     is_needed(words.get(1..)) && is_needed(words.get(..words.len() - 1))
@@ -158,7 +158,7 @@ proptest! {
             let Some(words) = found else { continue };
             prop_assert!(text.contains(words));
             prop_assert!(naive(words).contains(&phrase_form), "{:?} in {:?}", phrase, words);
-            // A mark goes with its letter, even where the letter alone is found.
+            // A mark belongs to its letter, even where the letter alone is found.
             prop_assert!(!words.is_ascii() || is_shortest(words, &phrase_form), "{:?} in {:?}", phrase, words);
         }
     }
