@@ -1,8 +1,8 @@
-//! The code that the functions share. On the way of a request, [`app`] calls a function's handler, which reads the request
-//! ([`http`]), consults [`policy`], calls the [`store`] and shapes the response ([`http`]).
+//! The code that the functions share. For each request, [`app`] calls a function's handler, which reads the request ([`http`]),
+//! consults [`policy`], calls the [`store`] and shapes the response ([`http`]).
 //!
-//! Layers: `aws ← auth ← store ← http ← app`. A module uses what is to the left of it and never what is to the right. What
-//! needs no AWS is below them, in the crate `domain`.
+//! Layers: `aws ← auth ← store ← http ← app`. A module uses only modules to its left. Code that needs no AWS is below them, in
+//! the crate `domain`.
 
 pub mod app;
 pub mod auth;

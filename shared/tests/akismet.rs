@@ -1,4 +1,4 @@
-//! The spam check by Akismet, with a fake server on this machine.
+//! The spam check by Akismet, with a local fake server.
 
 use std::io::Write;
 use std::net::SocketAddr;

@@ -1,5 +1,5 @@
-//! For any ten thousand characters, the loops that render, judge, link and email them take steps in proportion.
-//! `infra/measure/text` counts the instructions of the same work, those of the parser too.
+//! For any ten thousand characters, the loops that render, judge, link and email them take a proportional number of steps.
+//! `infra/measure/text` counts the instructions of the same work, including the parser's.
 
 use serde::Deserialize;
 use shared::domain::markdown::{MAX_HTML, MAX_MENTIONS, Shown, may_be_plain, mentions, render, shown};
@@ -9,10 +9,10 @@ use shared::domain::steps;
 
 /// Characters of the longest body.
 const LONGEST: usize = 10_000;
-/// Steps for a character. A ligature of Arabic is eighteen letters.
+/// Maximum steps per character. A ligature of Arabic is eighteen letters.
 const MAX_STEPS: u64 = 60;
 
-/// A body that consists of `start`, then `unit` again and again, then `end`.
+/// A body that consists of `start`, then `unit` repeatedly, then `end`.
 #[derive(Deserialize)]
 struct Hostile {
     name: String,
@@ -57,7 +57,7 @@ fn process(body: &str) {
     assert!(rules.judge(&forms).len() <= 6);
 }
 
-/// `infra/measure/text` counts what is executed in here.
+/// `infra/measure/text` counts the instructions that are executed in here.
 #[inline(never)]
 fn measured(body: &str) {
     process(body);
