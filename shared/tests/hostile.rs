@@ -41,7 +41,7 @@ impl Hostile {
     }
 }
 
-/// All that the service does with a body: it shows it, judges it, and puts it into feeds, pages and emails.
+/// Everything that the service does with a body: show it, judge it, and put it into feeds, pages and emails.
 fn process(body: &str) {
     let html = render(body, "users", &["ada", "a"]);
     assert!(html.len() <= MAX_HTML, "{}", html.len());

@@ -65,7 +65,7 @@ pub struct Comment {
     /// Shown without a decision while new writers needed approval, so it doesn't make its writer more trusted.
     #[serde(rename = "bt", default, skip_serializing_if = "is_default")]
     pub by_trust: bool,
-    /// Why the current text is held, until a moderator approves it. Empty for texts that aren't held.
+    /// The reasons for holding the current text, until a moderator approves it. Empty for texts that aren't held.
     #[serde(rename = "vd", default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
     /// A placeholder for a deleted comment with replies. It is approved, and has no writer, text, likes or reports.
@@ -154,7 +154,7 @@ pub enum State {
     Rejected,
 }
 
-/// Why a comment waits for a moderator.
+/// The reason why a comment waits for a moderator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldFor {

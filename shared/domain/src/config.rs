@@ -44,7 +44,7 @@ pub struct ConfigError {
     accepted: String,
 }
 
-/// The secrets that a function needs to start. It reads those that its environment names.
+/// The secrets that a function needs to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
     /// Functions that serve callers need the keys that verify tokens, and the salt.
@@ -118,7 +118,7 @@ pub struct Config {
     pub variables: Vec<&'static str>,
 }
 
-/// Which comments are held for a moderator.
+/// The comments that are held for a moderator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequireApproval {
     /// `false`: none.

@@ -62,7 +62,7 @@ impl Order {
     }
 }
 
-/// Which page of a list to read, and its size.
+/// The page of a list to read, and its size.
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     pub per_page: usize,
@@ -77,7 +77,7 @@ pub enum PagePosition {
     Cursor(Option<Cursor>),
 }
 
-/// Where a walk through a list continues.
+/// The position at which a walk through a list continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     pub direction: Direction,
@@ -87,7 +87,7 @@ pub struct Cursor {
     pub pin: Option<CommentId>,
 }
 
-/// Where a walk through everything below a comment continues.
+/// The position at which a walk through everything below a comment continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathCursor {
     pub direction: Direction,

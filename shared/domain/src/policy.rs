@@ -1,4 +1,4 @@
-//! Who may see and do what, one function for each rule. Pure: no I/O and no clock.
+//! The rules about who may see and do what, one function each. Pure: no I/O and no clock.
 //!
 //! A rule returns the refusal to send, or `Ok`. Handlers apply a rule with `?`. Code that only shows what a viewer may do
 //! (`can` of a comment, `can_comment` of `ui`) uses `.is_ok()`. A rule checks its refusals in the order of its lines; the

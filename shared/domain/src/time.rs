@@ -37,7 +37,7 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// The beginning of its second, for what is stored in seconds.
+    /// The beginning of its second, for values stored in seconds.
     #[must_use]
     pub fn start_of_second(self) -> Self {
         Self::from_seconds(self.seconds())

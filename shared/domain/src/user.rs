@@ -112,7 +112,7 @@ pub struct User {
     /// [`Identity::subject`], which shows whether a user with the same id is the same user.
     #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The `iss` of the tokens, where the id is a hash of it and the `sub`.
+    /// The `iss` of the tokens, if the id is a hash of it and the `sub`.
     #[serde(rename = "ir", default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]

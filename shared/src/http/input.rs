@@ -146,7 +146,7 @@ impl Input {
         self.fail_as(field, Errors::required);
     }
 
-    /// A comment's body. Something of it must be visible once it is rendered.
+    /// A comment's body. Part of it must be visible once it is rendered.
     pub fn body(&mut self) -> String {
         let body = self.required_text("body", MAX_BODY);
         // An empty body has already been refused.

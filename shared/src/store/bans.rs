@@ -188,7 +188,7 @@ impl Store {
             Query { index: Index::Table(Reading::Eventual), partition, bounds: Some(span.texts()), order, limit };
         let items = self.query_all(query).await?;
         let mut rows = items.into_iter().filter_map(ban_and_row).collect::<Result<Vec<_>, Fault>>()?;
-        // Where the next page begins if all bans that were read have ended.
+        // The start of the next page if all bans that were read have ended.
         let end = (rows.len() == limit).then(|| rows.last().map(|(id, _)| *id)).flatten();
         rows.retain(|(_, row)| row.expires.is_none_or(|expires| now < expires));
         let more = walk.cut(&mut rows, per_page);

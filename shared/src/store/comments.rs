@@ -115,7 +115,7 @@ pub enum Plan {
     Together(Vec<Write>),
     /// The comment already is as wanted.
     Nothing,
-    /// The text is no longer the one that the change is about.
+    /// The change is about an earlier text.
     Edited,
     /// The comment, or its parent, no longer exists.
     Gone,

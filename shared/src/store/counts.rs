@@ -113,7 +113,7 @@ pub fn count(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     count_by(thread, keys::counted(thread, id).item())
 }
 
-/// Like [`count`], for a comment that was never shown before.
+/// Like [`count()`], for a comment that was never shown before.
 fn count_first(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     let mut row = keys::counted(thread, id).item();
     row.insert(counted::IS_FIRST.to_owned(), AttributeValue::Bool(true));

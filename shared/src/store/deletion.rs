@@ -1,4 +1,4 @@
-//! Deletes comments. A comment with a live reply, which is one that is not rejected, becomes a placeholder. Any other comment is
+//! Deletes comments. A comment with a live reply (one that isn't rejected) becomes a placeholder. Any other comment is
 //! removed, in one transaction with the placeholders above it that would be left without a live reply. No reply can become live
 //! below a removed comment, because that takes a transaction which requires the parent. The rejected replies to removed comments
 //! are unreachable at once, and a job removes them with everything below.

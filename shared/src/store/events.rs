@@ -64,7 +64,7 @@ impl Store {
         if fingerprint(replies.iter().copied()) != parent.fingerprint && !self.are_replies(&replies).await? {
             return Ok(());
         }
-        // Where a condition fails, the parent has changed, and the event of that change tries again.
+        // If a condition fails, the parent has changed, and the event of that change tries again.
         self.transact(placement::promotion(&parent, &replies, self.embedded)).await.map(drop)
     }
 

@@ -355,7 +355,7 @@ impl Store {
         Ok(!self.put("remembering a text", put).await?)
     }
 
-    /// Books what the window [asked](Window::ask) for. Returns the table's count.
+    /// Books the requests that the window [asked](Window::ask) for. Returns the table's count.
     async fn ask(&self, counter: Counter<'_>, count: u32) -> Result<u32, Fault> {
         let counted = self.book(counter, count.into()).await;
         self.counts.window(counter, |window| match counted {

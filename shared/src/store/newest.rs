@@ -1,4 +1,4 @@
-//! Reads the comments that count (`counts`) for pages: how many a thread has, and the newest of them.
+//! Reads the comments that count (`counts`) for pages: their number in a thread, and the newest of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -8,7 +8,7 @@
 //!
 //! The rules:
 //!
-//! - Only replies of top-level comments are inline. A setting says how many are embedded; no more than that are inline.
+//! - Only replies of top-level comments are inline. A setting is the number of embedded replies, and the maximum of inline ones.
 //! - Every inline reply is older than every separate one. The parent's item names the inline replies (`ld`) and says
 //!   whether there may be separate ones (`tr`).
 //! - A reply that becomes visible to everyone is inline if there is room and no reply is separate, or if it is older than

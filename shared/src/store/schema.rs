@@ -47,7 +47,7 @@ pub enum Type {
     Any,
 }
 
-/// How a key or an attribute may identify a person.
+/// The way in which a key or an attribute may identify a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
     /// The id of a user.
@@ -66,7 +66,7 @@ pub enum Names {
     Words,
 }
 
-/// How an export treats an item.
+/// The treatment of an item in an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Export {
     /// It is exported.

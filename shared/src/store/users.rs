@@ -49,7 +49,7 @@ impl Search {
     pub const EVERYBODY: Self = Self { most: 20, banned: true };
 }
 
-/// Where in a name a match begins; the search returns users in this order.
+/// The place in a name where a match begins. The search returns users in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 enum Rank {

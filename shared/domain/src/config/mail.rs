@@ -30,7 +30,7 @@ pub struct Mail {
     pub site_name: String,
     /// `SVC_SMTP_URL`; without it emails go to SES
     pub smtp_url: Option<Secret>,
-    /// `SVC_MAIL_WAIT`: how long notifications gather before an email is sent
+    /// `SVC_MAIL_WAIT`: the time for which notifications gather before an email is sent
     pub wait: Duration,
     /// `SVC_MODERATION_MAIL`: addresses that get a digest
     pub moderators: Vec<String>,

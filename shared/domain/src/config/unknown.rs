@@ -24,7 +24,7 @@ pub(super) fn unknown(names: impl Iterator<Item = String>, known: &[&'static str
     unknown
 }
 
-/// The edit distance of Levenshtein: how many letters to add, remove or replace.
+/// The Levenshtein distance: the number of letters to add, remove or replace.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {

@@ -47,7 +47,7 @@ const CLAIM: Duration = Duration::from_mins(2);
 /// An item that is overdue by this must have lost its message.
 const OVERDUE: Duration = Duration::from_mins(10);
 
-/// Why a recipient is notified of a comment.
+/// The reason for notifying a recipient of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// It replies to the member's comment, whose replies the member `subscribed` to or not; or that comment was rejected.
@@ -390,7 +390,7 @@ impl NotificationState {
     /// Records that there was nothing left to send, because the comments are gone.
     pub fn dropped(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         if kind == Kind::Digest {
-            // A comment may be reported again. Its queue entry is remembered.
+            // Comments don't count as notified, because they may be reported again. Their queue entries do.
             self.schedule.in_flight.clear();
         }
         self.settle(now, wait);

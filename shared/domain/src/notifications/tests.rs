@@ -30,7 +30,7 @@ fn asked(name: &str) -> NotificationState {
     state
 }
 
-/// Someone replies to this visitor.
+/// Notifies this visitor of a reply.
 fn answer(state: &mut NotificationState, name: &str, id: u64, now: Timestamp) -> Notified {
     state.notify(CommentId(id), &[Reason::ReplyToGuest(guest(name))], "thread", now, WAIT)
 }

@@ -19,7 +19,7 @@ const UNUSED_OF_DAY: usize = 6;
 const UNUSED_OF_NETWORK: usize = 2;
 /// Maximum known networks with unused codes: as many as an account stores.
 const MAX_KNOWN: usize = MAX_NETWORKS;
-/// Characters of a host that are kept: the last ones, which identify its owner.
+/// Characters of a host that are stored: the last ones, which identify its owner.
 const MAX_HOST: usize = 96;
 
 /// One item, which must stay below 1 KB, so that a change costs one write unit.

@@ -56,7 +56,7 @@ pub struct RedirectFlow {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// Where the reader returns to.
+    /// The address that the reader returns to.
     #[serde(rename = "to")]
     pub return_to: String,
     /// [`OwnSecrets`], sealed.

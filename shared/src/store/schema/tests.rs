@@ -92,7 +92,7 @@ fn fields<T: DeserializeOwned>() -> BTreeSet<&'static str> {
     names
 }
 
-/// The attributes of a kind that serde writes. Each is checked to be of the type that the schema says.
+/// The attributes of a kind that serde writes. Checks that each has the type in the schema.
 fn written_by<T: Serialize + DeserializeOwned>(kind: &Kind) -> BTreeSet<&'static str> {
     let item = samples(kind.name, kind.attributes);
     let value: T = read(item.clone()).unwrap_or_else(|error| panic!("{}: {}", kind.name, error.chain()));
