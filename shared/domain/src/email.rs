@@ -58,8 +58,8 @@ pub fn canonical(address: &str) -> String {
     }
 }
 
-/// The address that identifies an account: in NFC and lower case. Nothing else is folded, because on servers where `+` doesn't
-/// begin a tag, the address is someone else's mailbox.
+/// The address that identifies an account: in NFC and lower case. Nothing else is folded, because where `+` doesn't begin a tag,
+/// the address without it is someone else's mailbox.
 #[must_use]
 pub fn exact(address: &str) -> String {
     NFC.normalize(address.trim()).to_lowercase()

@@ -89,7 +89,7 @@ pub struct Thread {
     pub page_title: Option<String>,
     #[serde(rename = "pu", default, skip_serializing_if = "Option::is_none")]
     pub page_url: Option<String>,
-    /// Whether a moderator closed or reopened the thread. Otherwise its age decides.
+    /// Whether a moderator closed the thread (true) or reopened it (false). `None` if its age decides.
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
     /// The creation time of the top-level comment that became public first. The thread's age is counted from it.

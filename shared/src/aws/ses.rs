@@ -34,7 +34,7 @@ pub struct NotSent {
     pub unknown: bool,
     /// Whether the server refuses it permanently.
     pub permanent: bool,
-    /// Whether the server permanently refuses the recipient, and not the sender.
+    /// Whether the server permanently refuses the recipient, rather than an email that this account may not send.
     pub of_recipient: bool,
     /// The server's reason, without an address.
     pub reason: String,

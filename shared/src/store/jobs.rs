@@ -159,7 +159,7 @@ impl Store {
         Ok(matches!(changed, Changed::Done))
     }
 
-    /// Depth first. Replies that the index doesn't list yet are counted once it does.
+    /// Counts everything below a comment, depth first. Replies that the index doesn't list yet are counted once it does.
     async fn count_below(&self, mut job: CountBelow, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         let age = now.since(job.changed_at);
         let may_lag = age < MAX_INDEX_LAG;

@@ -104,7 +104,7 @@ impl Store {
         Self { addresses: Some(addresses), ..self }
     }
 
-    /// Comments that were public before `SVC_REQUIRE_APPROVAL=new` was set should count as approved.
+    /// With `true`, comments that were public before `SVC_REQUIRE_APPROVAL=new` was set count as approved.
     #[must_use]
     pub fn asking_for_trust(self, asks_for_trust: bool) -> Self {
         Self { asks_for_trust, ..self }

@@ -1,5 +1,5 @@
-//! The schema of the table: every item with its key and its attributes, and every index. `README.md` beside this file is
-//! printed from it (`UPDATE_FILES=1 cargo test --workspace schema`). Code names attributes by the constants, such as
+//! The schema of the table: every item with its key and its attributes, and every index. `README.md` next to this file is
+//! generated from it (`UPDATE_FILES=1 cargo test --workspace schema`). Code names attributes by the constants, such as
 //! [`comment::LIKES`]; the names in the table are short, because a page reads forty comments and pays by the byte.
 //!
 //! `keys` builds and parses the keys, and `domain` has the values. Tests compare both with this file.

@@ -45,7 +45,7 @@ pub struct RightCode<'a> {
     pub inbox: Inbox,
 }
 
-/// A person who has proven to own an account.
+/// A person who has proven that they own an account.
 pub struct Proven<'a> {
     /// `None` for an account elsewhere, whose flow has ended.
     pub code: Option<RightCode<'a>>,

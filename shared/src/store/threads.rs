@@ -36,7 +36,7 @@ pub struct ThreadForVisitor {
 pub(super) struct VisitorSlot {
     pub(super) key: Key,
     is_overflow: bool,
-    /// The entry fills the item.
+    /// Whether the entry fills the item.
     fills: bool,
 }
 

@@ -163,7 +163,7 @@ impl Write {
         self.change(Action::Add, attribute, Some(value))
     }
 
-    /// Takes elements out of a set.
+    /// Removes elements from a set.
     pub fn subtract(self, attribute: &'static str, set: AttributeValue) -> Self {
         self.change(Action::Delete, attribute, Some(set))
     }
@@ -322,7 +322,7 @@ impl Store {
         }
     }
 
-    /// Does all of `writes` or none.
+    /// Performs all `writes` or none.
     pub async fn transact(&self, writes: Vec<Write>) -> Result<Outcome, Fault> {
         let labels: Vec<Option<Label>> = writes.iter().map(|write| write.label).collect();
         let items = writes.into_iter().map(|write| write.build(&self.table)).collect::<Result<Vec<_>, _>>()?;

@@ -33,8 +33,8 @@ pub struct Auth {
     pub moderators: Vec<Moderator>,
 }
 
-/// Numbers below 2^53 are user ids, `email:` begins an address, `github:`, `google:` and `oidc:` begin an account elsewhere, everything
-/// else is the `sub` of a token.
+/// Numbers below 2^53 are user ids. `email:` begins an address, and `github:`, `google:` and `oidc:` begin an account elsewhere.
+/// Everything else is the `sub` of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moderator {
     Id(UserId),

@@ -276,7 +276,7 @@ pub struct PublicKeys {
     pub version: u64,
     #[serde(rename = "k", default)]
     current: String,
-    /// The key before, whose tokens are valid until they expire.
+    /// The previous key, whose tokens are valid until they expire.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     previous: Option<String>,
     /// The second in which `current` replaced it.

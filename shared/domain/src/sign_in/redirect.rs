@@ -44,7 +44,7 @@ pub struct RedirectFlow {
     /// Set from the callback on.
     #[serde(rename = "re", default, skip_serializing_if = "Option::is_none")]
     returned: Option<Returned>,
-    /// The account whose flow it is, since the callback.
+    /// The flow's account, set from the callback on.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     user: Option<UserId>,
     #[serde(rename = "tr", default)]

@@ -11,7 +11,7 @@ use crate::error::Fault;
 use crate::store::keys::{self, Item, Scope};
 use crate::store::{Index, Query, Store};
 
-/// The sort key of the index `likes` or `replied`: the count, then the id. It passes 2^64 at a count of 1,845.
+/// The sort key of the index `likes` or `replied`: the count, then the id. It exceeds 2^64 at a count of 1,845.
 type Rank = u128;
 
 impl Store {

@@ -125,7 +125,7 @@ impl Store {
         Ok((ThreadPage::new(known, parents), more))
     }
 
-    /// Whether any parent but the pinned one follows `last`, or is in the list at all when `last` is `None`.
+    /// Whether any parent except the pinned one follows `last`, or is in the list at all when `last` is `None`.
     async fn has_beyond(
         &self,
         list: List<'_>,

@@ -80,7 +80,7 @@ pub struct PageCursors {
     pub previous: Option<Cursor>,
 }
 
-/// Bytes of text that may be read for one page. Once they are spent, the page goes without embedded replies, and only
+/// Bytes of text that may be read for one page. Once they are spent, the page omits embedded replies, and only
 /// missing parents are read.
 #[derive(Debug)]
 pub struct Budget {
