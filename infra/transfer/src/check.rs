@@ -9,7 +9,7 @@ use shared::store::Store;
 
 use crate::store::recount::{self, Finding};
 
-/// Repairing one thing may reveal another.
+/// Rounds of checks and repairs. Repairing one item may reveal another finding.
 const ROUNDS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -23,8 +23,8 @@ pub enum CheckError {
 #[derive(Clone, Copy, Debug)]
 pub struct Check {
     pub repair: bool,
-    /// A finding counts only if it is still there after this time, because other processes may be writing. Zero when
-    /// none is.
+    /// A finding counts only if a second check after this time repeats it, because other processes may be writing. Zero
+    /// when no other process can be.
     pub patience: Duration,
 }
 

@@ -4,8 +4,8 @@
 //! table → sorted → records → lines
 //! ```
 //!
-//! A table is read in no order, so everything goes to `sorted` first. Two tables with the same
-//! content give the same bytes.
+//! A table is read in no particular order, so everything goes to `sorted` first. Two tables with the
+//! same content give the same bytes.
 
 pub mod records;
 mod sorted;
@@ -42,7 +42,7 @@ pub async fn export(store: &Store, salt: String, out: &mut impl Write) -> Result
         }
         position = next;
     }
-    // Hashed ids of users cannot have come from elsewhere.
+    // Hashed user ids are always under this table's own salt, since imports refuse any other.
     let imported = if sorted.has_hashed_users { None } else { imported_salt(store).await? };
     sorted.write(imported.unwrap_or(salt), out)
 }

@@ -5,9 +5,9 @@
 //!                                         → report
 //! ```
 //!
-//! `source` opens a file, `format` has a parser for each system, which makes `record`s, and `staging` keeps them and decides
-//! what becomes of each. `locate` finds their ids in the table, and `write` writes what is new. Nothing is written before
-//! everything was read. Comments of people who were forgotten count as deleted.
+//! `source` opens a file, a parser in `format` turns it into `record`s, and `staging` collects them and decides the fate of
+//! each. `locate` finds the ids of the comments in the table, and `write` writes new ones. Nothing is written until all files
+//! have been read. Comments by people who were erased count as deleted.
 
 mod author;
 mod bounded;
@@ -46,7 +46,7 @@ pub use self::staging::OtherSalt;
 use self::staging::Staging;
 pub use self::thread_key::{Map, NO_TYPE, ThreadKeys};
 
-/// Seconds by which the clock of a source may be ahead.
+/// Seconds by which a source's clock may be ahead.
 const AHEAD: i64 = 5 * 60;
 
 /// A source that cannot be used.
@@ -63,23 +63,23 @@ pub struct Import {
     pub format: Format,
     pub files: Vec<PathBuf>,
     pub keys: ThreadKeys,
-    /// The zone of times without an offset.
+    /// The time zone of times without an offset.
     pub zone: TimeZone,
     /// Spam, trash and pingbacks become rejected comments.
     pub keep_spam: bool,
     pub users: Users,
-    /// The name of the site. Without it, the one that the files name.
+    /// The name of the site; `None` takes it from the files.
     pub site: Option<String>,
     pub clock: Clock,
-    /// Comments of these people count as deleted.
+    /// People whose comments count as deleted.
     pub forgotten: Option<Forgotten>,
 }
 
-/// How much was read.
+/// Progress of reading the files.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     pub comments: u64,
-    /// The size of the files as they are on the disk; 0 where that is not known.
+    /// The size of the files on disk; 0 if unknown.
     pub bytes: u64,
     pub total: u64,
 }
@@ -100,8 +100,8 @@ impl Import {
         Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, site, clock, forgotten: None }
     }
 
-    /// Reads all files and decides the fate of each comment. `directory` takes the databases among them. `progress` is called
-    /// after each comment.
+    /// Reads all files and decides the fate of each comment. `directory` is for temporary files. `progress` is called after
+    /// each record.
     pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Staging, ImportError> {
         let mut staging = Staging::default();
         staging.latest = Some(self.clock.now().seconds() + AHEAD);

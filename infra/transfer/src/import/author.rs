@@ -11,7 +11,7 @@ use shared::domain::visible;
 use super::record;
 use crate::store::person::forgotten::Forgotten;
 
-/// The name of those who gave none.
+/// The name of guests who didn't give one.
 const NAMELESS: &str = "Anonymous";
 const MAX_PICTURE: usize = 1024;
 const GRAVATAR: &str = "gravatar.com/avatar/";
@@ -23,13 +23,13 @@ pub struct ImportedAuthor {
     pub user: Option<UserId>,
     pub name: String,
     pub avatar: Avatar,
-    /// A keyed hash of the address of a guest, from an export.
+    /// A keyed hash of a guest's email address, from an export.
     pub address: Option<String>,
     pub moderator: bool,
 }
 
 impl ImportedAuthor {
-    /// The writer of a comment of an export: as it was stored, as far as that can be.
+    /// The writer of a comment in an export, as stored except for invalid values.
     pub(super) fn kept(author: &record::Author) -> Self {
         Self {
             user: author.user_id.map(UserId),
@@ -50,7 +50,7 @@ pub(super) fn kept_name(text: &str) -> String {
     if cleaned == text.trim() { text.to_owned() } else { cleaned }
 }
 
-/// A stored picture, unless nothing here would have stored it.
+/// The picture in an export, or the neutral one if the service wouldn't have stored it.
 pub(super) fn kept_avatar(text: &str) -> Avatar {
     match Avatar::from(text.to_owned()) {
         Avatar::Gravatar(hash) if !is_hash(&hash) => Avatar::Neutral,
@@ -83,7 +83,7 @@ impl ImportedAuthor {
 }
 
 impl Users {
-    /// Empty lines and lines that begin with `#` are skipped. Fails with the number of a line.
+    /// Skips empty lines and lines that begin with `#`. Fails with the number of the invalid line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).enumerate();
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -102,8 +102,8 @@ impl Users {
         self.0.get(&name.trim().to_lowercase()).copied().filter(|_| !name.trim().is_empty())
     }
 
-    /// `known` is the record of the author's account in the source. Its name, address and picture are newer than those of
-    /// the comment.
+    /// `known` is the record of the author's account in the source. Its name, address and picture override the comment's,
+    /// which are older.
     #[must_use]
     pub fn writer(&self, author: &record::Author, known: Option<&record::User>) -> ImportedAuthor {
         let own = |text: &str, of_account: fn(&record::User) -> &str| match known.map_or("", of_account) {
@@ -129,7 +129,7 @@ fn name(text: &str) -> String {
     if visible::shows_nothing(&name) { NAMELESS.to_owned() } else { name }
 }
 
-/// The Gravatar of an address comes first: a picture is often on the system that is left.
+/// A Gravatar takes precedence over a picture, which is often hosted on the system that the site is leaving.
 fn avatar(email: &str, picture: &str) -> Avatar {
     if email.contains('@') {
         return gravatar(email);
@@ -144,13 +144,13 @@ fn avatar(email: &str, picture: &str) -> Avatar {
     if is_safe(picture) { picture.to_owned().into() } else { Avatar::Neutral }
 }
 
-/// Whether browsers may be given the address.
+/// Whether it's safe to send this URL to browsers.
 fn is_safe(picture: &str) -> bool {
     let is_web = picture.starts_with("https://") || picture.starts_with("http://");
     is_web && picture.len() <= MAX_PICTURE && !picture.chars().any(|c| c.is_control() || c.is_whitespace())
 }
 
-/// MD5 or SHA-256.
+/// Whether the text is an MD5 or SHA-256 hash.
 fn is_hash(text: &str) -> bool {
     matches!(text.len(), 32 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -1,5 +1,5 @@
-//! Bounds what a parser gets to hold of a text: values that are too long are cut before it sees them, and what is read for one
-//! record is counted.
+//! Bounds the memory of parsers. Values that are too long are cut before a parser sees them, and the bytes of each record are
+//! counted.
 
 use std::cell::Cell;
 use std::io;
@@ -7,16 +7,16 @@ use std::rc::Rc;
 
 use shared::domain::mend::Mend;
 
-/// Bytes of a value, as written. Longer ones weren't typed by a person.
+/// The most bytes of a value, as written. No person typed a longer one.
 pub(super) const MAX_VALUE: usize = 1 << 20;
-/// Bytes of a record, which is held as a whole.
+/// The most bytes of a record, which is in memory as a whole.
 pub(super) const MAX_RECORD: u64 = 16 << 20;
 
-/// How a text is written, and so where its values end.
+/// The syntax of a text, which determines where its values end.
 #[derive(Clone, Copy, Debug)]
 pub enum Syntax {
     Json,
-    /// JSON of ours, in which nothing is mended.
+    /// JSON from an export of this service, which needs no mending.
     Native,
     Xml,
 }
@@ -25,11 +25,11 @@ pub enum Syntax {
 #[derive(Clone, Debug)]
 pub struct Watch {
     cut: Rc<Cell<bool>>,
-    /// Bytes without which the text was passed on.
+    /// Bytes dropped from the text.
     dropped: Rc<Cell<u64>>,
     /// How often U+FFFD replaced bytes that aren't a character.
     replaced: Rc<Cell<u64>>,
-    /// Bytes that the present record may still have.
+    /// Bytes that the current record has left.
     room: Rc<Cell<u64>>,
 }
 
@@ -40,13 +40,14 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// A record begins, whose size counts. The next cut belongs to it: a value is far longer than what is read ahead.
+    /// Begins a record and bounds its size. The next cut belongs to this record, because a value that is cut is far longer
+    /// than the read-ahead buffer.
     pub fn begin(&self) {
         self.cut.set(false);
         self.room.set(MAX_RECORD);
     }
 
-    /// A record has ended. Whether one of its values was cut.
+    /// Ends the record. Returns whether one of its values was cut.
     pub fn end(&self) -> bool {
         self.room.set(u64::MAX);
         self.cut.take()
@@ -80,7 +81,7 @@ impl Watch {
     }
 }
 
-/// Copies a text byte by byte.
+/// Copies a text, without the excess of values that are too long.
 #[derive(Debug)]
 pub enum Scan {
     Plain,
@@ -117,7 +118,7 @@ impl Scan {
     }
 }
 
-/// Bounds the strings in a text of JSON.
+/// Bounds the strings in JSON.
 #[derive(Debug, Default)]
 pub struct Json {
     is_string: bool,
@@ -126,15 +127,15 @@ pub struct Json {
     is_cut: bool,
 }
 
-/// The part of a character in a string that was read.
+/// Parser state within one character of a string.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Unit {
     #[default]
     Whole,
     Backslash,
-    /// Digits of `\u` that are left, and the number so far.
+    /// The remaining digits of `\u`, and the number so far.
     Digits(u8, u32),
-    /// The first half of a character.
+    /// After the first half of a surrogate pair.
     Half,
 }
 
@@ -166,7 +167,7 @@ impl Json {
             self.is_string = false;
             return out.push(byte);
         }
-        // A unit may end only between two characters.
+        // Cuts only between two characters.
         let may_end = self.unit == Unit::Whole && byte & 0xC0 != 0x80;
         self.is_cut |= self.length >= MAX_VALUE && may_end;
         self.unit = self.unit.next(byte);
@@ -178,12 +179,12 @@ impl Json {
     }
 }
 
-/// Bounds the text between two tags of XML, and comments.
+/// Bounds the text between XML tags, CDATA sections and comments.
 #[derive(Debug, Default)]
 pub struct Xml {
     part: Part,
     length: usize,
-    /// Bytes of the end that were read: two of `]]>` or `-->`.
+    /// Bytes of the end marker read so far: up to two of `]]>` or `-->`.
     ending: u8,
     /// The beginning of a tag.
     head: Vec<u8>,
@@ -242,7 +243,7 @@ impl Xml {
         out.push(byte);
     }
 
-    /// Up to two bytes `end` and `>`, which are never dropped.
+    /// Reads up to the end marker, which is two `end` bytes and `>`. The marker is never dropped.
     fn until(&mut self, end: u8, byte: u8, out: &mut Vec<u8>, watch: &Watch) {
         if byte == b'>' && self.ending == 2 {
             if self.length >= MAX_VALUE {

@@ -1,4 +1,4 @@
-//! The formats, a parser a file. Each turns a source into [`Record`]s.
+//! The formats, with a file for each parser. A parser turns a source into [`Record`]s.
 
 mod artalk;
 mod comentario;
@@ -52,7 +52,7 @@ pub enum Format {
     Giscus,
 }
 
-/// How a source of a format is read. The zone is that of times without an offset.
+/// A parser of a format. The time zone is for times without an offset.
 enum Parser {
     Text(Syntax, fn(Reader, &TimeZone, &mut Sink<'_>) -> Result<(), ReadError>),
     Database(fn(&Connection, &mut Sink<'_>) -> Result<(), ReadError>),
@@ -85,7 +85,7 @@ impl Format {
         self.row().0
     }
 
-    /// `zone` is that of times without an offset, unless the format says what they are.
+    /// `zone` is the time zone of times without an offset, unless the format defines it.
     pub fn read(self, source: Source, zone: &TimeZone, temp_dir: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         match self.row().1 {
             Parser::Database(read) => {
@@ -110,7 +110,7 @@ impl Format {
     }
 }
 
-/// The characters of a record, some of which were replaced while its file was read.
+/// Counts the characters of a record, if some of them replace invalid bytes.
 fn replaced(record: &Record) -> Option<Missing> {
     let (id, texts) = match record {
         Record::Comment(comment) => (&comment.source_id, [comment.body.as_str(), &comment.author.name]),
@@ -124,12 +124,12 @@ fn replaced(record: &Record) -> Option<Missing> {
     (replaced > 0).then(|| Missing { id: id.clone(), read: total - replaced, total: Some(total) })
 }
 
-/// The record of a comment. `is_oversized` says that a value was cut.
+/// The record of a comment. `is_oversized` means that a value was cut.
 fn comment_record(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }
 
-/// The thread of a page, for formats whose comments name its address.
+/// The record of a page, for formats whose comments have the page's URL.
 fn page(url: &str, title: Option<String>) -> Record {
     Record::Thread(Thread {
         key: url.to_owned(),

@@ -1,4 +1,4 @@
-//! Artalk: Artrans, an array of comments. Each is an object or a text that holds one; most values are texts.
+//! Artalk: Artrans, an array of comments. Each is an object, or a string that contains one; most values are strings.
 
 use jiff::tz::TimeZone;
 use serde_json::Value;

@@ -9,7 +9,7 @@ use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
 use super::{Sink, comment_record};
 
-/// The user of comments whose author was not signed in.
+/// The user id on comments whose author wasn't signed in.
 const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000000";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -35,7 +35,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
     })
 }
 
-/// A comment has the address of its page with the host, which `pages` lack.
+/// The thread of a comment, whose URL includes the host. The paths in `pages` don't.
 fn thread(value: &Value) -> Thread {
     let url = value.text("url");
     let page = url.split('#').next().unwrap_or_default();

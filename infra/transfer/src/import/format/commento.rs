@@ -32,7 +32,7 @@ fn commenter(value: &Value) -> User {
     }
 }
 
-/// `domain` is a host. `url` is a path, or an address that names its host itself.
+/// `domain` is a host. `url` is a path, or a URL that includes the host.
 fn thread(value: &Value) -> Thread {
     let (domain, path) = (value.text("domain"), value.text("url"));
     let url = match (domain.as_str(), path.as_str()) {
@@ -45,7 +45,7 @@ fn thread(value: &Value) -> Thread {
     Thread { key: url.clone().unwrap_or_default(), url, aliases: vec![path], ..Thread::default() }
 }
 
-/// Whether a path without a slash in front begins with the host, as in `example.org/a`.
+/// Whether a path without a leading slash begins with the host, as in `example.org/a`.
 fn starts_with_host(path: &str, host: &str) -> bool {
     let authority = path.split(['/', '?', '#']).next().unwrap_or_default();
     authority.eq_ignore_ascii_case(host)

@@ -32,7 +32,7 @@ fn thread(element: &Element) -> Thread {
     let optional = |name| Some(element.text(name)).filter(|text| !text.is_empty());
     Thread {
         key: id(Some(element)).unwrap_or_default(),
-        // The title of the page, as its HTML had it.
+        // The title of the page, still escaped as HTML.
         title: optional("title").map(|title| markdown::decode(&title)),
         url: optional("link"),
         aliases: optional("id").into_iter().collect(),

@@ -20,7 +20,7 @@ const PATHS: &[Path] = &[
     ERRORS,
 ];
 const ERRORS: Path = &["errors"];
-/// The name of the list of all discussions in the report.
+/// The name that the report uses for the list of all discussions.
 const ALL: &str = "discussions";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
@@ -58,7 +58,7 @@ fn nodes<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.attribute(name).attribute("nodes").as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The length of a GitHub connection.
+/// The elements and the length of a GitHub connection.
 fn parts(value: &Value, name: &str, of: &str, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let connection = value.attribute(name);
     for node in nodes(value, name) {
@@ -72,13 +72,13 @@ fn total(of: &str, count: &Value) -> Record {
     Record::Part(Part { of: of.to_owned(), total: count.as_u64(), ..Part::default() })
 }
 
-/// A query for only one direction leaves the other out.
+/// A query for only one direction omits the flag of the other.
 fn page_info(of: &str, info: &Value) -> Record {
     let is_continued = info.is_object().then(|| [info.flag("hasPreviousPage"), info.flag("hasNextPage")]);
     Record::Part(Part { of: of.to_owned(), is_continued, ..Part::default() })
 }
 
-/// giscus writes the page's address into the body of the discussion. The title is a path, an address or a term.
+/// giscus writes the page's URL into the body of the discussion. The title is a path, a URL or a term.
 fn thread(value: &Value) -> Thread {
     let title = value.text("title");
     let body = value.text("body");
@@ -108,7 +108,7 @@ fn comment(value: &Value, thread: &str, parent: Option<String>, zone: &TimeZone)
     }
 }
 
-/// The author of a deleted account is null.
+/// The author is null if the account was deleted.
 fn author(value: &Value) -> Author {
     let author = value.attribute("author");
     Author {

@@ -32,7 +32,7 @@ pub(super) fn read(database: &Connection, sink: &mut Sink<'_>) -> Result<(), Rea
 /// Columns of a comment, except its thread.
 const COLUMNS: [&str; 9] = ["id", "parent", "created", "modified", "mode", "text", "author", "email", "likes"];
 
-/// Null when the value is too long. Its length is read without it.
+/// An SQL expression that is null if the value is too long. SQLite finds the length without reading the value.
 fn bounded(column: &str) -> String {
     format!("iif(octet_length({column}) > {MAX_VALUE}, NULL, {column})")
 }
@@ -113,7 +113,7 @@ fn comment(row: &Row<'_>) -> Record {
     }))
 }
 
-/// Markdown, unless it begins with a tag: comments that Isso imported are in HTML. Other HTML is text.
+/// A body that begins with a tag is HTML, as in comments that Isso imported. Any other is Markdown without HTML.
 fn body(typed: &str) -> (BodyFormat, String) {
     let tag =
         typed.trim_start().strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
@@ -127,7 +127,7 @@ fn body(typed: &str) -> (BodyFormat, String) {
     }
 }
 
-/// Columns of `SQLite` hold values of any type, and texts of any bytes.
+/// The value of a column as text. `SQLite` allows values of any type, and text with any bytes.
 fn text(row: &Row<'_>, column: usize) -> String {
     match row.get_ref(column) {
         Ok(ValueRef::Text(text)) => String::from_utf8_lossy(text).into_owned(),
@@ -137,7 +137,7 @@ fn text(row: &Row<'_>, column: usize) -> String {
     }
 }
 
-/// A row with bytes that represent no character.
+/// The record for a row with bytes that aren't valid UTF-8.
 fn missing(row: &Row<'_>, id: usize, columns: Range<usize>) -> Option<Record> {
     let (mut total, mut replaced) = (0, 0);
     for column in columns {

@@ -1,4 +1,4 @@
-//! Reads JSON element by element, so that a file of any size is read in the memory of one element.
+//! Reads JSON element by element, so that a file of any size takes the memory of one element.
 
 use std::fmt;
 
@@ -13,16 +13,16 @@ use super::super::bounded::{MAX_VALUE, Watch};
 use super::super::source::{ReadError, Reader, SourcePosition};
 use super::super::time;
 
-/// Names of attributes from the top of a value down to a part of it. The empty path is the value.
+/// Names of attributes from the top of a value down to a part of it. The empty path is the value itself.
 pub(super) type Path = &'static [&'static str];
 
 /// Takes an element, the path at which it was found, and whether one of its values was cut.
 type Each<'a> = dyn FnMut(Path, Value, bool) -> Result<(), ReadError> + 'a;
 
-/// Reads all values of a text, one after another. Every element of an array at one of `paths`, and every other value
-/// there, goes to `each`; everything else is skipped.
+/// Reads all values of a text, one after another. `each` gets every element of an array at one of `paths`, and every
+/// other value there. Everything else is skipped.
 ///
-/// Fails when there is nothing at any of `paths`: then the text is of another format.
+/// Fails when there is nothing at any of `paths`, because the text is then in another format.
 pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
     let mut walk = Walk { paths, each, watch: input.watch(), failure: None, found: false };
     while at_start_of_value(&mut input)? {
@@ -59,7 +59,7 @@ fn line(start: SourcePosition, error: &serde_json::Error) -> SourcePosition {
     }
 }
 
-/// The message of `serde_json` ends with a position in the value, not in the text.
+/// Removes the position from a message of `serde_json`, because it's relative to the value.
 fn without_place(error: &serde_json::Error) -> String {
     let message = error.to_string();
     message.rsplit_once(" at line ").map_or(message.clone(), |(message, _)| message.to_owned())
@@ -139,7 +139,7 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
         let Some(path) = self.wanted() else {
-            // Several responses in an array are read as if they were one after another.
+            // An array of responses is read like responses one after another.
             let top = self.path.is_empty();
             while top && elements.next_element_seed(Node { walk: &mut *self.walk, path: &mut *self.path })?.is_some() {}
             while elements.next_element::<IgnoredAny>()?.is_some() {}
@@ -188,7 +188,7 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
     }
 }
 
-/// Attributes of an element whatever their types: systems write ids as numbers or texts, and times as texts or objects.
+/// Lenient access to attributes: systems write ids as numbers or strings, and times as strings or objects.
 pub(super) trait Attributes {
     fn attribute(&self, name: &str) -> &Value;
 
@@ -197,7 +197,7 @@ pub(super) trait Attributes {
         text_of(self.attribute(name)).trim().to_owned()
     }
 
-    /// The body as the file has it.
+    /// The body, untrimmed.
     fn body(&self, name: &str) -> String {
         text_of(self.attribute(name))
     }
@@ -222,7 +222,7 @@ pub(super) trait Attributes {
         likes(number)
     }
 
-    /// A text, or an object that has one: `{"__type": "Date", "iso": "…"}`, `{"$date": "…"}`.
+    /// A time in a string, or in an object such as `{"__type": "Date", "iso": "…"}` or `{"$date": "…"}`.
     fn time(&self, name: &str, zone: &TimeZone) -> Option<Timestamp> {
         let value = match self.attribute(name) {
             Value::Object(object) => object.get("iso").or_else(|| object.get("$date"))?,
@@ -235,14 +235,14 @@ pub(super) trait Attributes {
     }
 }
 
-/// A count of likes, which may be missing. One that is too large stays too large.
+/// A count of likes. A negative one is 0, and one that is too large saturates.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
 pub(super) fn likes(number: f64) -> u64 {
     number as u64
 }
 
-/// Whether a value may be the one that was cut in an element of several records. An escape takes up to six times the space
-/// of its character.
+/// Whether this value may be the one that was cut, in an element of several records. An escape is up to six times as long
+/// as its character.
 pub(super) fn may_be_cut(value: &Value) -> bool {
     match value {
         Value::String(text) => text.len() >= MAX_VALUE / 6,
@@ -262,7 +262,7 @@ fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        // `MongoDB` exports ids so.
+        // Ids in exports of `MongoDB`.
         Value::Object(object) => object.get("$oid").and_then(Value::as_str).unwrap_or_default().to_owned(),
         _ => String::new(),
     }

@@ -1,4 +1,4 @@
-//! The native format: the records as they are.
+//! The native format, which contains the records themselves.
 
 use jiff::tz::TimeZone;
 use serde::Deserialize;
@@ -37,7 +37,7 @@ fn check(head: &Head) -> Result<(), ReadError> {
     Err(ReadError::whole(format_args!("is of format {format} {version}, not {FORMAT} {VERSION}")))
 }
 
-/// How many records follow a head, if it says so, and how many were read.
+/// The number of records that a head announces, if any, and the number read so far.
 #[derive(Default)]
 struct Announced {
     records: Option<u64>,

@@ -1,4 +1,4 @@
-//! remark42: a backup, which is an object about users and posts and then an object for each comment.
+//! remark42: a backup, which is an object about users and posts, followed by an object for each comment.
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
     })
 }
 
-/// The object at the beginning.
+/// Whether it's the object at the beginning, which has no comment.
 fn is_about_users(value: &Value) -> bool {
     let mut names = value.as_object().into_iter().flat_map(|object| object.keys());
     value.get("version").is_some() && names.all(|name| matches!(name.as_str(), "version" | "users" | "posts"))
@@ -36,7 +36,7 @@ fn is_about_users(value: &Value) -> bool {
 
 fn comment(value: &Value, zone: &TimeZone) -> Comment {
     let user = value.attribute("user");
-    // `orig` is the typed text. Comments that came from another system have only HTML.
+    // `orig` is the text as typed. Comments imported from another system have only HTML.
     let (body, format) = match value.body("orig") {
         typed if typed.trim().is_empty() => (value.body("text"), BodyFormat::Html),
         typed => (markdown::from_dialect(&typed, Dialect::REMARK42), BodyFormat::Markdown),

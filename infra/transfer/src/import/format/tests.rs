@@ -1,4 +1,4 @@
-//! Each parser on files that hold the traps of its format.
+//! Each parser on files with the pitfalls of its format.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -95,7 +95,7 @@ fn every_format_has_a_sample() {
     assert_eq!(named(&mut samples().into_iter().map(|(format, _)| format)), named(&mut Format::all()));
 }
 
-/// A source of each format. `%` is its name and its title; of JSON, with the quotation marks.
+/// A source of each format. `%` stands for the author's name and the title; in JSON, including the quotation marks.
 const FIELDS: [(Format, &str); 8] = [
     (
         Format::Disqus,
@@ -375,7 +375,7 @@ mod disqus {
         assert_eq!(sample().states(), expected);
     }
 
-    /// Everything that its exports were seen with, in one file.
+    /// Every defect seen in exports of Disqus, in one file.
     #[test]
     fn malformed_xml_is_read_as_it_is_meant() {
         let text = "\u{feff}\u{1}`\n<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<disqus>\n\
@@ -501,7 +501,7 @@ mod wordpress {
         assert_eq!(states, cases.map(|(_, _, state)| state));
     }
 
-    /// Blogs had other encodings once, and some files are in UTF-8 whatever they say.
+    /// Old blogs used other encodings, and some files are in UTF-8 whatever they declare.
     #[test]
     fn a_file_may_be_in_the_encoding_that_it_names() {
         let file = |encoding: &str, name: &[u8]| {
@@ -537,7 +537,7 @@ pub(in crate::import) mod isso {
 
     use super::*;
 
-    /// The database that Isso 0.13 makes.
+    /// The schema of Isso 0.13.
     pub(in crate::import) const TABLES: &str = "
         CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR(256) UNIQUE, title VARCHAR(256));
         CREATE TABLE comments (tid REFERENCES threads(id), id INTEGER PRIMARY KEY, parent INTEGER, created FLOAT NOT NULL,
@@ -582,7 +582,7 @@ pub(in crate::import) mod isso {
         }
     }
 
-    /// A database with the pages of a site, most of them text.
+    /// A database of many pages, most of which contain text.
     fn larger() -> Vec<u8> {
         database(&format!(
             "{TABLES} WITH RECURSIVE n(x) AS (SELECT 5 UNION ALL SELECT x + 1 FROM n WHERE x < 400)

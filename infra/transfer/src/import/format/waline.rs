@@ -11,7 +11,7 @@ use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path};
 use super::{Sink, comment_record, page};
 
-/// The file of the management page; the response of `GET /api/db`, which contains that file; a response of `LeanCloud`.
+/// Paths in an export of the management page, in a response of `GET /api/db`, which wraps one, and in one of `LeanCloud`.
 const TABLES: &[Path] =
     &[&["data", "Comment"], &["data", "Users"], &["data", "data", "Comment"], &["data", "data", "Users"], &["results"]];
 const ALONE: &[Path] = &[&[]];
@@ -32,7 +32,7 @@ pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> R
     })
 }
 
-/// A reply begins with a link to the comment it replies to, `[@nick](#objectId): `, whose address leads nowhere here.
+/// Replies begin with a link to their parent, `[@nick](#objectId): `. It would be broken here, so only the name is kept.
 fn without_link_to_parent(body: String) -> String {
     let link = body.strip_prefix("[@").and_then(|rest| rest.split_once("](#"));
     let parts = link.and_then(|(name, rest)| Some((name, rest.split_once(')')?)));
@@ -46,7 +46,7 @@ fn without_link_to_parent(body: String) -> String {
     }
 }
 
-/// The name depends on the database behind it.
+/// The attribute's name depends on the database behind Waline.
 fn id(value: &Value) -> String {
     ["objectId", "_id", "id"].into_iter().find_map(|name| value.optional(name)).unwrap_or_default()
 }
@@ -67,7 +67,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
     Comment {
         source_id: id(value),
         thread: value.text("url"),
-        // `rid` is the top-level comment, which `pid` names in old versions too.
+        // `rid` is the top-level comment. In old versions, so is `pid`.
         parent: value.optional("pid").or_else(|| value.optional("rid")),
         created_at,
         author: Author {
@@ -76,7 +76,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
             email: value.text("mail"),
             ..Author::default()
         },
-        // HTML is Markdown as well: it begins many comments that came from elsewhere, and emoji are images.
+        // Markdown may contain HTML: many imported comments begin with it, and emoji are images.
         body: without_link_to_parent(markdown::from_dialect(&value.body("comment"), Dialect::GITHUB)),
         state: match value.text("status").as_str() {
             "" | "approved" => RecordState::Approved,

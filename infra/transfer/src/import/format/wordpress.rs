@@ -1,4 +1,4 @@
-//! `WordPress` WXR 1.0 to 1.2: an RSS whose items have `wp:comment` elements.
+//! `WordPress` WXR 1.0 to 1.2: an RSS feed whose items have `wp:comment` elements.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -33,7 +33,7 @@ fn skip(xml: &mut Xml, tag: Tag) -> Result<(), ReadError> {
     xml.element(tag).map(drop)
 }
 
-/// The comments of an item come after its other elements.
+/// Reads an item. Its comments come after its other elements.
 fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut item = Item::default();
     let mut is_thread_sent = false;
@@ -84,7 +84,7 @@ impl Item {
     }
 }
 
-/// The post of an address such as `https://example.org/?p=4`.
+/// The post's id in a URL such as `https://example.org/?p=4`.
 fn query_id(link: &str) -> Option<String> {
     let (_, query) = link.split_once('?')?;
     let query = query.split('#').next().unwrap_or_default();
@@ -106,7 +106,7 @@ fn comment(element: &Element, item: &Item, zone: &TimeZone) -> Comment {
     }
 }
 
-/// `comment_date_gmt` is in UTC. Old exports have zeros there; then the local time counts.
+/// `comment_date_gmt` is in UTC. If it's all zeros, as in old exports, the local time is used.
 fn created_at(element: &Element, zone: &TimeZone) -> Option<Timestamp> {
     match element.text("comment_date_gmt").as_str() {
         "" => time::parse(&element.text("comment_date"), zone),
@@ -115,7 +115,7 @@ fn created_at(element: &Element, zone: &TimeZone) -> Option<Timestamp> {
     }
 }
 
-/// Names are stored as HTML.
+/// The author of a comment. `WordPress` stores names as HTML.
 fn author(element: &Element) -> Author {
     let user = element.text("comment_user_id");
     Author {

@@ -14,9 +14,9 @@ use super::super::record::Record;
 use super::super::report::Missing;
 use super::super::source::{ReadError, Reader, SourcePosition};
 
-/// Levels of elements.
+/// The most levels of nested elements.
 const MAX_DEPTH: usize = 64;
-/// Bytes that an element takes in addition to its text.
+/// Bytes of memory that an element takes in addition to its text.
 const ELEMENT: u64 = 200;
 
 /// An element whose start has been read.
@@ -42,12 +42,12 @@ pub(super) struct Element {
     children: Vec<Element>,
     /// A value in it was too long and was cut.
     pub(super) is_oversized: bool,
-    /// Characters in it that represent bytes in an unknown encoding.
+    /// Characters in it that replace bytes in an unknown encoding.
     replaced: u64,
 }
 
 impl Element {
-    /// The comment, or thread, that could not be read whole.
+    /// Reports the comment or thread as incomplete, if any characters were replaced.
     pub(super) fn missing(&self, id: impl FnOnce() -> String) -> Option<Record> {
         let total = self.characters();
         let missing = || Missing { id: id(), read: total.saturating_sub(self.replaced), total: Some(total) };
@@ -84,12 +84,12 @@ pub(super) struct Xml {
     watch: Watch,
     /// The encoding that the file declares.
     encoding: &'static Encoding,
-    /// Characters read so far that represent bytes in an unknown encoding.
+    /// Characters read so far that replace bytes in an unknown encoding.
     replaced: Cell<u64>,
     buffer: Vec<u8>,
     /// The names of the open elements.
     open: Vec<String>,
-    /// An element without content is a start and an end.
+    /// Whether the last start was an empty element, whose end is still to be returned.
     is_empty: bool,
 }
 
@@ -125,12 +125,12 @@ impl Xml {
         }
     }
 
-    /// The rest of the element whose start was read last.
+    /// Reads the rest of the element whose start was read last.
     pub(super) fn element(&mut self, tag: Tag) -> Result<Element, ReadError> {
         self.watch.begin();
         let before = self.replaced.get();
         let mut open = vec![Element { tag, ..Element::default() }];
-        // Bytes that are held, with something for each element.
+        // Bytes in memory, including a fixed amount for each element.
         let mut held = 0;
         loop {
             held += ELEMENT;
@@ -159,7 +159,7 @@ impl Xml {
         }
     }
 
-    /// Does what [`next_event`](Self::next_event) does, and adds text on the way to the innermost element.
+    /// Like [`next_event`](Self::next_event), but adds the text before the event to the innermost element.
     fn content(&mut self, open: &mut [Element]) -> Result<XmlEvent, ReadError> {
         loop {
             let text = match self.event()? {
@@ -181,7 +181,7 @@ impl Xml {
         }
     }
 
-    /// Reads the part after the root, so that a compressed file is checked to its end.
+    /// Reads the part after the root, so that a compressed file is verified to its end.
     pub(super) fn end(mut self) -> Result<(), ReadError> {
         let rest = std::io::copy(self.events.get_mut(), &mut std::io::sink());
         rest.map(drop).map_err(|error| ReadError::at(self.position(self.events.buffer_position()), error))
@@ -252,7 +252,7 @@ impl Xml {
         ReadError::at(self.position(self.events.buffer_position()), why)
     }
 
-    /// The position in the file, which counts what was cut before.
+    /// The position in the file, including bytes that were cut before it.
     fn position(&self, offset: u64) -> SourcePosition {
         SourcePosition::Offset(offset + self.watch.dropped())
     }
