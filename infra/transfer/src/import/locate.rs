@@ -1,8 +1,8 @@
 //! Finds the id that each comment has in the table, or will have.
 //!
-//! A comment that was imported before is found by the item of its source, whatever time, page or writer it has now, even if
-//! it was deleted since. The id of a new comment follows from its time and its id in the source. If another comment has that
-//! id, the next free one of the same second is used. A comment of an export keeps its id.
+//! A comment that was imported before is found by the item of its source, even if its time, page or writer has changed or
+//! it has been deleted. The id of a new comment is derived from its time and its id in the source. If another comment has
+//! that id, the next free one of the same second is used. A comment in an export keeps its id.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,10 +17,10 @@ use super::staging::{Fate, Place, Reason, Staging};
 use crate::store::import::{Occupant, occupants};
 use crate::store::sources::{SourceRow, rows_of};
 
-/// Comments at once.
+/// Comments that are located at once.
 const BATCH: usize = 100;
 
-/// A comment whose id is looked for.
+/// A comment whose id is being searched for.
 struct Seeker {
     index: usize,
     sources: Sources,
@@ -48,26 +48,27 @@ impl Sources {
     }
 }
 
-/// The result for a comment.
+/// The result of the search for a comment.
 enum Placement {
     Free(CommentId),
-    /// It is in this thread. Another map may have sent the comment to another one.
+    /// The comment exists, in the occupant's thread. That may be another thread if `--map` has changed.
     AlreadyThere(CommentId, Occupant),
     Deleted(CommentId),
     /// Another comment has its source.
     OtherSite,
-    /// Another comment has the id that it keeps.
+    /// Another comment has the exported comment's id.
     Taken,
-    /// Its time has no id, or all ids of that time are taken.
+    /// The comment's time is outside the range of ids, or all ids of that time are taken.
     None,
 }
 
 impl Staging {
-    /// Forgets what was found before. `None` when there is no table yet. `prefix` is the name of the source's system.
+    /// Discards earlier results and locates all comments. `store` is `None` if there is no table yet. `prefix` is
+    /// [`Staging::prefix`].
     pub async fn locate(&mut self, store: Option<&Store>, prefix: &str) -> Result<(), Fault> {
         self.forget_places();
         self.locate_kept(store).await?;
-        // In an order that is the same in every run.
+        // The order is the same in every run.
         let is_sought = |index: &usize| self.places[*index].fate == Fate::New && self.places[*index].id.is_none();
         let mut sought: Vec<usize> = (0..self.places.len()).filter(is_sought).collect();
         sought.sort_by_key(|index| {
@@ -90,7 +91,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Finds which of the comments that keep their ids are new. Of several with one id or one source, the first counts.
+    /// Locates exported comments, which keep their ids. Of several with the same id or source, the first counts.
     async fn locate_kept(&mut self, store: Option<&Store>) -> Result<(), Fault> {
         let kept = |(index, place): (usize, &Place)| {
             let kept = self.comments[index].record.id.filter(|_| place.fate == Fate::New)?;
@@ -102,7 +103,7 @@ impl Staging {
             let some: Vec<_> = some.iter().map(|(index, id)| (*index, *id, self.kept_sources(*index, *id))).collect();
             let (rows, occupants) = match store {
                 Some(store) => {
-                    // The sets have no doubles, which the table would refuse to look up.
+                    // Sets, because the table refuses to look up duplicates.
                     let sources: HashSet<&SourceId> = some.iter().flat_map(|(.., sources)| sources.iter()).collect();
                     let ids: HashSet<CommentId> = some.iter().map(|(_, id, _)| *id).collect();
                     let sources: Vec<SourceId> = sources.into_iter().cloned().collect();
@@ -194,7 +195,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Gives each its next id that no other comment of the import has.
+    /// Gives each seeker its next candidate that no other comment of the import has.
     fn choose(&self, seekers: &mut [Seeker]) {
         let mut chosen = HashSet::new();
         for seeker in seekers {
@@ -207,7 +208,7 @@ impl Staging {
         let (id, fate) = match placement {
             Placement::Free(id) => (Some(id), Fate::New),
             Placement::AlreadyThere(id, occupant) => {
-                // It stays where it is, whatever the source says now, and replies to it follow.
+                // The comment stays in its thread, whatever the source says now, and replies to it follow.
                 place.thread = Some(self.threads.number(&occupant.thread));
                 (place.is_there, place.ancestors) = (true, occupant.ancestors);
                 (Some(id), Fate::AlreadyThere)
@@ -217,12 +218,12 @@ impl Staging {
             Placement::Taken => (None, Fate::Refused(Reason::Taken)),
             Placement::None => (None, Fate::Refused(Reason::Time)),
         };
-        // The first of two sources with tombstones of one id counts.
+        // If two sources have tombstones for the same id, the first counts.
         place.id = id.filter(|id| *self.located.entry(*id).or_insert(index) == index);
         place.fate = fate;
     }
 
-    /// Finds another id for a comment whose id was taken since. `None` when it has none, or was deleted meanwhile.
+    /// Finds another id for a comment whose id has been taken. `None` if there is none, or the comment has been deleted.
     pub(super) async fn relocate(
         &mut self,
         store: &Store,
@@ -235,14 +236,14 @@ impl Staging {
         Ok(place.id.filter(|_| place.fate == Fate::New))
     }
 
-    /// Skips a comment whose parent was deleted meanwhile.
+    /// Skips a comment whose parent was deleted during the import.
     pub(super) fn skip_deleted(&mut self, index: usize) {
         self.places[index].fate = Fate::Skipped(Reason::Deleted);
     }
 
-    /// Skips replies below a comment that was deleted after its import. Refuses replies below one whose id is taken, or that
-    /// belongs to another site. Moves replies to a comment that was imported into another thread before. Fills in the ids of
-    /// the ancestors and whether everyone may see a comment.
+    /// Skips replies to a comment that was deleted after its import. Refuses replies to one whose id is taken or that belongs
+    /// to another site. Moves replies along with a comment that was imported into another thread. Fills in the ancestors, and
+    /// whether everyone may see a comment.
     fn follow_parents(&mut self, order: &[usize]) {
         for index in order.iter().copied() {
             let is_approved = self.state(index) == RecordState::Approved;
@@ -270,7 +271,7 @@ impl Staging {
         }
     }
 
-    /// The comments below one, parents before their replies.
+    /// All comments below this one, parents before their replies.
     fn below(&self, index: usize) -> Vec<usize> {
         let mut all = self.decisions[index].replies.clone();
         let mut done = 0;
@@ -281,7 +282,7 @@ impl Staging {
         all
     }
 
-    /// Goes from the deepest level up: a placeholder is written only above what is or will be there.
+    /// Drops placeholders without replies, from the deepest level up, so that a placeholder of only placeholders goes too.
     fn drop_empty_placeholders(&mut self) {
         for index in self.order.iter().rev().copied() {
             let (place, decision) = (&self.places[index], &self.decisions[index]);
@@ -312,7 +313,7 @@ impl Staging {
     }
 }
 
-/// The items of some sources.
+/// The stored items of some sources, and their comments.
 struct Known {
     rows: HashMap<SourceId, SourceRow>,
     /// Comments by their ids.
@@ -327,14 +328,14 @@ impl Known {
         Ok(Self { rows, comments })
     }
 
-    /// The existing comment that was imported from there.
+    /// The existing comment that was imported from this source.
     fn comment(&self, source: &SourceId) -> Option<(CommentId, &Occupant)> {
         let id = self.rows.get(source).filter(|row| !row.is_deleted)?.comment;
         let occupant = self.comments.get(&id)?;
         (occupant.source.as_ref() == Some(source)).then_some((id, occupant))
     }
 
-    /// `None` when the source was not imported, or an import ended early before the comment was written.
+    /// `None` if the source was never imported, or an import was interrupted before it wrote the comment.
     fn place(&self, seeker: &Seeker, thread: Option<&ThreadId>) -> Option<Placement> {
         seeker.sources.iter().find_map(|source| {
             let row = self.rows.get(source)?;
@@ -344,7 +345,7 @@ impl Known {
                 (!elsewhere).then_some(Placement::Deleted(row.comment))
             } else {
                 let (id, occupant) = self.comment(source)?;
-                // A page may have got another address.
+                // The page's URL may have changed.
                 let same_thread = thread == Some(&occupant.thread);
                 (!elsewhere || same_thread).then(|| Placement::AlreadyThere(id, occupant.clone()))
             };

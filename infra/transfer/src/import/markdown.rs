@@ -1,10 +1,10 @@
 //! Turns the HTML of other systems into Markdown that renders to the same text, links and images.
 //!
-//! Their Markdown becomes HTML first where it shows something else than ours: `dialect`.
+//! Their Markdown is first converted to HTML (`dialect`) if it renders differently from ours.
 //!
-//! `tree` reads the HTML, `block` turns it into blocks, `write` writes these as Markdown. The result is rendered and
-//! compared with the plainest Markdown for the same blocks; if readers would see something else, plainer Markdown replaces
-//! it. What Markdown cannot have (colours, tables without a head, videos) is dropped, its text is kept.
+//! `tree` parses the HTML, `block` turns it into blocks, and `write` writes the blocks as Markdown. The result is rendered
+//! and compared with the plainest Markdown for the same blocks. If readers would see a difference, plainer Markdown is used.
+//! Markup that Markdown lacks (colours, tables without a head, videos) is dropped, but its text is kept.
 
 mod block;
 mod dialect;
@@ -33,7 +33,7 @@ pub(super) fn from_wordpress(html: &str) -> String {
     from_nodes(&tree::with_breaks_and_links(tree::parse(html), true))
 }
 
-/// Markdown that shows here what another system shows. A text that shows the same here stays as it was typed.
+/// Converts another system's Markdown into Markdown that looks the same here. Text that already does stays as typed.
 pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
     // It is refused.
     if markdown.len() >= MAX_VALUE {
@@ -46,7 +46,7 @@ fn from_nodes(nodes: &[Node]) -> String {
     let plain = block::blocks(nodes, false);
     let plainest = write::write(&plain, true);
     let expected = rendered(&plainest);
-    // Emphasis next to letters and punctuation may mean something else in Markdown.
+    // Next to letters and punctuation, the marks of emphasis may have another meaning in Markdown.
     let full = write::write(&block::blocks(nodes, true), false);
     if rendered(&full) == expected {
         return full;
@@ -55,14 +55,14 @@ fn from_nodes(nodes: &[Node]) -> String {
     if rendered(&without_emphasis) == expected { without_emphasis } else { plainest }
 }
 
-/// What readers see of Markdown: the text without white space, and the addresses of links and images.
+/// The visible part of Markdown: the text without white space, and the addresses of links and images.
 fn rendered(markdown: &str) -> (String, Vec<String>) {
     let shown = markdown::shown(markdown);
     let text = shown.text.split_whitespace().collect();
     (text, shown.links.into_iter().map(|link| link.address).collect())
 }
 
-/// Text in which HTML's entities represent characters.
+/// Decodes HTML's entities in a text.
 pub(super) fn decode(text: &str) -> String {
     let decoded = tree::text(&tree::parse(&text.replace('<', "&lt;")));
     decoded.trim().to_owned()

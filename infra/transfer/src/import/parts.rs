@@ -1,4 +1,4 @@
-//! Whether a source that says how long its lists are was read whole. A list may continue in another file.
+//! Checks that lists were read completely, if the source states their length. A list may continue in another file.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -15,9 +15,9 @@ pub(super) struct Parts {
 struct List {
     elements: HashSet<String>,
     total: Option<u64>,
-    /// Whether a part said that another one comes before it, and after it.
+    /// Whether any part is continued before it, and after it.
     is_continued: [bool; 2],
-    /// Whether the first part, and the last one, was read.
+    /// Whether the first part was read, and the last.
     has_end: [bool; 2],
 }
 

@@ -1,5 +1,5 @@
-//! The intermediate form, which every parser produces and which is the native format as well: JSON Lines, each an object
-//! with one key that names the kind of record.
+//! The intermediate form that every parser produces. It's also the native format: JSON Lines, each an object with one key
+//! that names the kind of record.
 //!
 //! ```json
 //! {"head":{"format":"comments","version":1,"source":"disqus"}}
@@ -8,7 +8,7 @@
 //! {"comment":{"source_id":"558","thread":"https://example.org/hello/","created_at":"2020-01-02T03:04:05Z","author":{"name":"Ada"},"body":"Hi","format":"markdown","state":"approved"}}
 //! ```
 //!
-//! Records may come in any order. Attributes that are missing have their default. `docs/native-format.md` documents all of them.
+//! Records may come in any order. Missing attributes have their default. `docs/native-format.md` documents all of them.
 
 use jiff::Timestamp;
 use serde::de::Error;
@@ -26,7 +26,7 @@ pub const VERSION: u32 = 1;
 /// The source of an export.
 pub const NATIVE: &str = "native";
 
-/// The source under which a comment of an export is imported, if it was written there.
+/// The source under which an exported comment is imported, if it was written in the exported table.
 #[must_use]
 pub fn own_source(id: CommentId) -> SourceId {
     SourceId(format!("{NATIVE}:{id}"))
@@ -43,7 +43,7 @@ pub enum Record {
     Report(Report),
     GuestBound(GuestBound),
     Tombstone(Tombstone),
-    /// A source's statement about its completeness. No file has it.
+    /// A source's statement about its completeness. It's never in a file.
     #[serde(skip)]
     Part(Part),
     #[serde(skip)]
@@ -58,13 +58,13 @@ pub struct Head {
     /// The system that the comments were written in.
     #[serde(default)]
     pub source: String,
-    /// The site there, if the source names it. Other sites may have the same ids.
+    /// The site, if the source names it. Other sites in the same system may have the same ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Fingerprint of the salt under which the hashes of an export were made.
+    /// Fingerprint of the salt of the hashes in an export.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salt: Option<String>,
-    /// How many records follow in an export.
+    /// The number of records that follow in an export.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<u64>,
 }
@@ -78,20 +78,20 @@ impl Record {
     }
 }
 
-/// A part of something whose other parts may be in other files, such as one page of the comments of a discussion.
+/// A part of a list whose other parts may be in other files, such as one page of a discussion's comments.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Part {
-    /// The whole that it is a part of, by its id in the source.
+    /// The id of the list in the source.
     pub of: String,
     /// The id of an element that was read.
     pub element: Option<String>,
-    /// How many elements the whole has.
+    /// The number of elements of the list.
     pub total: Option<u64>,
     /// Whether another part comes before this one, and after it.
     pub is_continued: Option<[bool; 2]>,
 }
 
-/// A page that was commented on. Of several records with one key, the first value of each attribute counts.
+/// A page with comments. Of several records with the same key, the first value of each attribute counts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
     /// The name by which comments refer to it.
@@ -109,17 +109,17 @@ pub struct Thread {
     /// A user id of the host application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author_id: Option<u64>,
-    /// Whether moderators closed it, or opened it.
+    /// Whether moderators closed or opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
-    /// Other names of the page, which a line of `--map` may have too.
+    /// Other names of the page, which lines of `--map` may use too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     pub deleted: bool,
 }
 
-/// An author that comments refer to by [`Author::key`]; with a `user_id` a user of the host application.
+/// An author that comments refer to by [`Author::key`]. With a `user_id`, a user of the host application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct User {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -136,7 +136,7 @@ pub struct User {
     pub picture: String,
     #[serde(default, skip_serializing_if = "is_default")]
     pub moderator: bool,
-    /// The newest `iat` of the user's tokens. This and what follows counts with a `user_id` only.
+    /// The newest `iat` of the user's tokens. This and the following attributes count only with a `user_id`.
     #[serde(rename = "told_at", default, skip_serializing_if = "Option::is_none")]
     pub token_issued_at: Option<Timestamp>,
     /// When the name was read from a token.
@@ -144,7 +144,7 @@ pub struct User {
     pub learned_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_at: Option<Timestamp>,
-    /// The hash of the token's subject, where the id is a hash as well.
+    /// The hash of the token's subject, if the id is a hash too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,10 +164,10 @@ pub struct Ban {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comment {
-    /// The id that the comment has in a table, and keeps. The attributes from `source` on count only with it.
+    /// The id of an exported comment, which keeps it. The attributes from `source` on count only with an id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// Unique in the source. When it is empty, the id or a hash of the comment takes its place.
+    /// Unique in the source. If it's empty, the id or a hash of the comment replaces it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source_id: String,
     /// [`Thread::key`].
@@ -196,7 +196,7 @@ pub struct Comment {
     /// The source it was imported from, such as `disqus:558` or `disqus@blog:558`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Provenance, which the source says.
+    /// Distinguishes the comment from one of another site with the same source.
     #[serde(default, skip_serializing_if = "Provenance::is_empty")]
     pub provenance: Provenance,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -233,7 +233,7 @@ pub struct Author {
     /// A user id of the host application; `None` for guests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
-    /// The hash by which a guest's own comments are known.
+    /// The hash that identifies a guest's own comments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visitor: Option<String>,
     /// The author's id in the source.
@@ -282,7 +282,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The part that stays when the reporter was erased.
+    /// The part of the report that remains after its reporter is erased.
     #[must_use]
     pub fn without_reporter(self) -> Self {
         let (reason, visitor) = (bare_reason(&self.reason).to_owned(), nobody(self.id).0);
@@ -290,7 +290,7 @@ impl Report {
     }
 }
 
-/// How many likes, or reports, of the comment with this id are by guests of one network.
+/// The number of likes or reports of this comment by guests in one network.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GuestBound {
     pub comment: u64,
@@ -299,7 +299,7 @@ pub struct GuestBound {
     pub count: i64,
 }
 
-/// A comment that was imported from this source, under this id, and deleted. It does not come back.
+/// A comment that was imported from this source, with this id, and deleted. Later imports skip it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tombstone {
     pub source: String,
@@ -327,23 +327,23 @@ pub enum RecordState {
     Spam,
     Trash,
     Pingback,
-    /// Not a comment of a reader, such as a note on an order.
+    /// Not a reader's comment, such as a note on an order.
     Other,
 }
 
-/// An invalid time is `None`, so that only its own record is lost.
+/// Parses an invalid time as `None`, so that only this record is lost.
 fn lenient_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.and_then(|text| time::parse_utc(&text)))
 }
 
-/// A time with its fraction of a second.
+/// Parses a time with its fraction of a second.
 fn exact_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.and_then(|text| text.parse().ok().or_else(|| time::parse_utc(&text))))
 }
 
-/// A count. One that is too large stays too large, and its comment is refused.
+/// Parses a count. One that is too large saturates, and its comment is refused.
 fn saturating<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let number = Number::deserialize(deserializer)?;
     let is_beyond = || number.as_f64().is_some_and(|number| number >= 2_f64.powi(64));

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::Serialize;
 use shared::domain::visible::plain_line;
 
-/// How many names a line of the printed report has. It only counts the others.
+/// The most names on a line of the printed report, which only counts the rest.
 const SHOWN: usize = 5;
 /// Characters of such a name.
 const WIDTH: usize = 100;
@@ -15,7 +15,7 @@ const WIDTH: usize = 100;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
     pub read: u64,
-    /// How many are new, placeholders included.
+    /// New comments, including placeholders.
     pub new: u64,
     pub already_there: u64,
     /// Counts by reason.
@@ -25,7 +25,7 @@ pub struct Report {
     pub threads: BTreeMap<String, u64>,
     /// Keys of pages for which no thread was found.
     pub unmapped: Vec<String>,
-    /// Comments that are below another parent than in the source.
+    /// Comments with another parent than in the source.
     pub moved: Vec<Entry>,
     /// Comments that readers see only in part.
     pub cut: Vec<String>,
@@ -33,14 +33,14 @@ pub struct Report {
     pub missing: Vec<Missing>,
 }
 
-/// A list that the source has only in part, or a text with bytes that represent no character.
+/// A list that the source has only in part, or a text with invalid bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Missing {
-    /// Of a list, what it belongs to, such as a discussion; of a text, its comment or thread.
+    /// The owner of the list, such as a discussion, or the comment or thread of the text.
     pub id: String,
     /// Elements of the list, or characters of the text, that were read.
     pub read: u64,
-    /// All of them; `None` when the source does not say how many there are.
+    /// The total number; `None` if the source doesn't state it.
     pub total: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ fn by_reason(entries: &[Entry]) -> BTreeMap<&str, Vec<&str>> {
     groups
 }
 
-/// The first few of them, on one line.
+/// The first few names, on one line.
 fn first(names: &[&str]) -> String {
     let shown = names.iter().take(SHOWN).map(|name| {
         if name.is_empty() { "(empty)".to_owned() } else { plain_line(name).chars().take(WIDTH).collect() }

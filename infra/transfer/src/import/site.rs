@@ -1,11 +1,11 @@
-//! The site that comments come from. Ids are unique within it.
+//! The site that comments come from. Ids are unique within a site.
 
 use shared::domain::ids::sha256_hex;
 
 use super::record::Record;
 use super::source::ReadError;
 
-/// Bytes of a name. A hash replaces longer ones.
+/// The most bytes of a name. A hash replaces a longer one.
 const MAX_SITE: usize = 200;
 
 /// The site of all files of an import.
@@ -23,7 +23,7 @@ impl Site {
         Self { name: name.and_then(plain), ..Self::default() }
     }
 
-    /// Takes the site that a record names. Fails when another file named another one.
+    /// Records the site that a record names. Fails if another file named a different one.
     pub(super) fn note(&mut self, file: &str, record: &Record) -> Result<(), ReadError> {
         let Record::Head(head) = record else { return Ok(()) };
         let is_given = self.name.is_some() && self.named_by.is_none();
@@ -45,7 +45,7 @@ impl Site {
     }
 }
 
-/// Whatever the scheme and the case.
+/// Normalizes a name: without a scheme, in lower case. `None` if nothing is left.
 fn plain(name: &str) -> Option<String> {
     let name = name.trim().to_lowercase();
     let name = ["https://", "http://"].iter().find_map(|scheme| name.strip_prefix(scheme)).unwrap_or(&name);

@@ -1,4 +1,4 @@
-//! HTML as what Markdown can have: blocks, with inline content in them.
+//! Turns HTML into the elements of Markdown: blocks, with inline content in them.
 
 use shared::domain::markdown::MAX_NESTING;
 use url::Url;
@@ -19,7 +19,7 @@ pub(super) enum Block {
         language: String,
         text: String,
     },
-    /// The cells of each row. The first row is the head, and no other one is longer.
+    /// The cells of each row. The first row is the head, and no other row is longer.
     Table(Vec<Vec<Vec<Inline>>>),
     Rule,
 }
@@ -59,9 +59,9 @@ struct BlockReader {
 
 #[derive(Clone, Copy, Default)]
 struct Place {
-    /// Levels of quotes, lists, emphasis and links around it.
+    /// Levels of quotes, lists, emphasis and links around the current node.
     depth: usize,
-    /// Without, only the text of emphasis is read.
+    /// Whether emphasis is kept, not only its text.
     has_emphasis: bool,
 }
 
@@ -171,7 +171,7 @@ impl BlockReader {
         (!items.is_empty()).then_some(Block::List { start, items })
     }
 
-    /// The rows of a table that Markdown can have: below a head, each of as many cells at most, of one line each.
+    /// The rows of a table that Markdown can express: no row is longer than the head, and each cell has a single line.
     fn table(&self, element: &Element) -> Option<Vec<Vec<Vec<Inline>>>> {
         let mut rows = Vec::new();
         table_rows(&element.children, &mut rows)?;
@@ -198,7 +198,7 @@ impl BlockReader {
     }
 }
 
-/// The cells of each row. `None` where there is anything else in the table.
+/// Collects the cells of each row. `None` if the table contains anything else.
 fn table_rows<'a>(nodes: &'a [Node], rows: &mut Vec<Vec<&'a Element>>) -> Option<()> {
     for element in elements(nodes)? {
         match element.name.as_str() {
@@ -213,7 +213,7 @@ fn table_rows<'a>(nodes: &'a [Node], rows: &mut Vec<Vec<&'a Element>>) -> Option
     Some(())
 }
 
-/// The elements, if there is no text beside them.
+/// The elements among the nodes. `None` if there is any text.
 fn elements(nodes: &[Node]) -> Option<Vec<&Element>> {
     let mut elements = Vec::new();
     for node in nodes {
@@ -226,7 +226,7 @@ fn elements(nodes: &[Node]) -> Option<Vec<&Element>> {
     Some(elements)
 }
 
-/// A heading has one line.
+/// Replaces breaks with spaces, since a heading is a single line.
 fn remove_breaks(inlines: &mut [Inline]) {
     for inline in inlines {
         match inline {
@@ -248,7 +248,7 @@ fn has_block(nodes: &[Node]) -> bool {
     })
 }
 
-/// Whether it is code of several lines, which other systems show as lines.
+/// Whether this is code with several lines, which other systems show as a block.
 fn has_lines(element: &Element) -> bool {
     element.name == "code" && !tree::has_links(&element.children) && tree::code(element).trim().contains(['\n', '\r'])
 }
@@ -293,7 +293,7 @@ fn inline(out: &mut Vec<Inline>, element: &Element, place: Place) {
         "i" | "em" | "cite" | "dfn" if may_mark => wrap(out, content(), |content| Inline::Marked("*", content)),
         "del" | "s" | "strike" if may_mark => wrap(out, content(), |content| Inline::Marked("~~", content)),
         "code" | "tt" | "kbd" | "samp" if !tree::has_links(&element.children) => {
-            // Where no block fits, such as in a link, each line is a code.
+            // Where a block isn't possible, such as in a link, each line becomes a code span.
             for (index, line) in tree::code(element).trim().lines().enumerate() {
                 if index > 0 {
                     out.push(Inline::Break);
@@ -321,7 +321,7 @@ fn push_code(out: &mut Vec<Inline>, code: &str) {
     }
 }
 
-/// White space at the ends moves out: Markdown has none inside of its marks.
+/// Wraps content in an inline. White space at its ends moves outside, since Markdown allows none just inside its marks.
 fn wrap(out: &mut Vec<Inline>, content: Vec<Inline>, kind: impl FnOnce(Vec<Inline>) -> Inline) {
     let starts_with_space = matches!(content.first(), Some(Inline::Text(text)) if text.starts_with(' '));
     let ends_with_space = matches!(content.last(), Some(Inline::Text(text)) if text.ends_with(' '));
@@ -352,7 +352,7 @@ fn link(out: &mut Vec<Inline>, element: &Element, content: Vec<Inline>) {
     }
 }
 
-/// The target of a link that Disqus counts: `https://disq.us/url?url=ADDRESS%3ASIGNATURE`.
+/// The target of a link through the click counter of Disqus: `https://disq.us/url?url=ADDRESS%3ASIGNATURE`.
 fn behind_disqus(address: &str) -> Option<String> {
     let url = Url::parse(address).ok().filter(|url| url.host_str() == Some("disq.us") && url.path() == "/url")?;
     let (_, signed) = url.query_pairs().find(|(name, _)| name == "url")?;
@@ -379,7 +379,7 @@ fn allowed(address: &str, schemes: &[&str]) -> Option<String> {
     (fits && !address.is_empty() && !address.contains(char::is_control)).then_some(address)
 }
 
-/// Adds text with its white space collapsed, at the border to the text before too.
+/// Adds text with its white space collapsed, including where it meets the text before it.
 fn push_text(out: &mut Vec<Inline>, text: &str) {
     let text = collapsed(text);
     match out.last_mut() {
@@ -390,7 +390,7 @@ fn push_text(out: &mut Vec<Inline>, text: &str) {
     }
 }
 
-/// Only what HTML takes for white space, which no-break spaces are not.
+/// Collapses the characters that HTML treats as white space, so not no-break spaces.
 fn collapsed(text: &str) -> String {
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}');
     let mut out = String::with_capacity(text.len());

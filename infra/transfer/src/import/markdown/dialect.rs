@@ -1,4 +1,4 @@
-//! Markdown as other comment systems show it: a line feed breaks the line, an address is a link, and HTML may count.
+//! Markdown as other comment systems render it: a line feed breaks the line, an address is a link, and HTML may be allowed.
 
 use std::borrow::Cow;
 
@@ -10,11 +10,11 @@ use shared::domain::source::Source;
 /// How another system renders Markdown.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::import) struct Dialect {
-    /// HTML in it is text.
+    /// HTML is shown as text.
     html_is_text: bool,
     /// `:rocket:` is an emoji.
     has_shortcodes: bool,
-    /// Which of GitHub's extensions it has.
+    /// The GitHub extensions that the system supports.
     extensions: Options,
 }
 
@@ -27,7 +27,7 @@ impl Dialect {
     pub(in crate::import) const COMENTARIO: Self = Self { extensions: Options::ENABLE_STRIKETHROUGH, ..Self::ARTALK };
     pub(in crate::import) const ISSO: Self = Self { html_is_text: true, ..Self::COMENTARIO };
 
-    /// Whether it shows an event of our Markdown as such.
+    /// Whether the dialect supports the syntax of this event in our Markdown.
     fn has(self, event: &Event<'_>) -> bool {
         self.extensions.contains(match event {
             Event::Start(Tag::Table(_)) => Options::ENABLE_TABLES,
@@ -38,7 +38,7 @@ impl Dialect {
     }
 }
 
-/// The HTML of `markdown`. `None` when our Markdown shows the same.
+/// The HTML of `markdown`. `None` if our Markdown renders the same.
 pub(super) fn to_html(markdown: &str, dialect: Dialect) -> Option<String> {
     let differs = !Source::of(markdown).events().all(|(event, _)| dialect.has(&event));
     let source = Source::with(markdown, dialect.extensions);
@@ -55,7 +55,7 @@ pub(super) fn to_html(markdown: &str, dialect: Dialect) -> Option<String> {
 
 struct Reader<'a> {
     dialect: Dialect,
-    /// How many links, images and code blocks are open. An address in these isn't a link.
+    /// The number of open links, images and code blocks. An address inside isn't a link.
     verbatim: usize,
     differs: bool,
     events: Vec<Event<'a>>,
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         self.words(&text[written..]);
     }
 
-    /// A text without addresses.
+    /// Adds text without addresses.
     fn words(&mut self, text: &str) {
         let shown = if self.dialect.has_shortcodes { with_emoji(text) } else { Cow::Borrowed(text) };
         self.differs |= matches!(shown, Cow::Owned(_));
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Text with GitHub's shortcodes replaced by emoji. Others stay.
+/// Replaces GitHub's shortcodes with emoji. Unknown ones stay.
 fn with_emoji(text: &str) -> Cow<'_, str> {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once(':') {

@@ -1,4 +1,4 @@
-//! HTML as a tree. Elements that are not closed, or closed in another order, are closed where their parent is.
+//! Parses HTML into a tree. An element that isn't closed, or is closed out of order, ends with its parent.
 
 use std::cell::RefCell;
 
@@ -8,10 +8,10 @@ use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSin
 use html5ever::{Attribute, QualName, local_name, ns};
 use shared::domain::address;
 
-/// Deeper elements are left out; their content is kept.
+/// The most levels of elements. Deeper ones are left out, but their content is kept.
 const MAX_DEPTH: usize = 100;
 const VOID: &str = "area base br col embed hr img input link meta param source track wbr";
-/// Elements that end a paragraph that is open.
+/// Elements that end an open paragraph.
 const BLOCKS: &str = "address article aside blockquote center dd details div dl dt fieldset figcaption figure footer form \
     h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody td tfoot th thead tr ul";
 
@@ -50,7 +50,7 @@ pub(super) fn parse(html: &str) -> Vec<Node> {
     let input = BufferQueue::default();
     input.push_back(StrTendril::from_slice(html));
     let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
-    // Only a script could stop it, and nothing runs here.
+    // Only a script could pause the tokenizer, and none runs here.
     let _ = tokenizer.feed(&input);
     tokenizer.end();
     tokenizer.sink.builder.into_inner().finish()
@@ -105,7 +105,7 @@ fn without_line_feed(text: &str) -> &str {
     rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix(['\n', '\r'])).unwrap_or(text)
 }
 
-/// The text of nodes, as it is written.
+/// The text of nodes, unchanged.
 pub(super) fn text(nodes: &[Node]) -> String {
     lines(nodes, true)
 }
@@ -129,7 +129,7 @@ fn lines(nodes: &[Node], are_verbatim: bool) -> String {
     out
 }
 
-/// Whether there is a link or an image in it.
+/// Whether the nodes contain a link or an image.
 pub(super) fn has_links(nodes: &[Node]) -> bool {
     nodes.iter().any(|node| match node {
         Node::Text(_) => false,
@@ -176,7 +176,7 @@ struct Builder {
     /// The innermost element is the last.
     open: Vec<Element>,
     done: Vec<Node>,
-    /// The attributes of a link that has not ended. It continues when a paragraph that it began in is closed.
+    /// The attributes of an open link, which continues after the end of the paragraph that it began in.
     link: Option<Vec<Attribute>>,
 }
 
@@ -254,7 +254,7 @@ impl Builder {
         self.open.iter().any(|element| element.name == name)
     }
 
-    /// Closes the innermost element of this name and everything in it, unless one of `bounds` is between.
+    /// Closes the innermost element of this name and everything in it, unless one of `bounds` is in between.
     fn close_up_to(&mut self, name: &str, bounds: &[&str]) {
         let found =
             self.open.iter().rev().position(|element| element.name == name || bounds.contains(&element.name.as_str()));

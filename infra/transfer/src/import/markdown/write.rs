@@ -12,11 +12,11 @@ pub(super) fn write(blocks: &[Block], is_careful: bool) -> String {
 
 #[derive(Clone, Copy)]
 struct MarkdownRenderer {
-    /// Whether it writes no tables, and escapes every character that may be.
+    /// Whether it writes no tables, and escapes every character that can be escaped.
     is_careful: bool,
-    /// Whether it writes the text of a link.
+    /// Whether it's writing the text of a link.
     is_linked: bool,
-    /// Whether it writes a cell of a table, which a `|` would end.
+    /// Whether it's writing a table cell, which a `|` would end.
     is_in_cell: bool,
 }
 
@@ -97,7 +97,8 @@ impl MarkdownRenderer {
         }
     }
 
-    /// Adds text in which nothing is markup. Nothing is in an address, and a backslash in it would show.
+    /// Adds text and escapes anything in it that would be markup. Addresses aren't escaped: nothing in them is markup, and a
+    /// backslash would be visible.
     fn text(self, out: &mut String, text: &str) {
         let is_bare = !self.is_careful && !self.is_linked;
         let addresses = if is_bare { address::find(text) } else { Vec::new() };
@@ -127,7 +128,7 @@ impl MarkdownRenderer {
                 '&' => next.is_some_and(|next| next == '#' || next.is_ascii_alphanumeric()),
                 '!' => next.is_none(),
                 '~' => at_line_start || before == Some('~') || matches!(next, None | Some('~')),
-                // The delimiter row of a table begins with one of the last two, or with a hyphen.
+                // The delimiter row of a table begins with `|`, `:` or `-`.
                 '#' | '>' | '+' | '-' | '=' | ':' => at_line_start,
                 '|' => at_line_start || self.is_in_cell,
                 '.' | ')' => number && before.is_some_and(|before| before.is_ascii_digit()),
@@ -144,7 +145,7 @@ impl MarkdownRenderer {
     }
 }
 
-/// Number signs at the end would belong to the heading's marks.
+/// Escapes a final `#`, which would otherwise close the heading.
 fn with_final_sign(text: String) -> String {
     let Some(before) = text.strip_suffix('#') else { return text };
     let backslashes = before.bytes().rev().take_while(|byte| *byte == b'\\').count();
@@ -163,7 +164,7 @@ fn prefixed(text: &str, first: &str, other: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Longer than any run of backticks in `text`.
+/// Backticks, at least `least` of them and more than any run in `text`.
 fn fence(text: &str, least: usize) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     "`".repeat(least.max(longest + 1))
