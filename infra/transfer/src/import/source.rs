@@ -1,4 +1,4 @@
-//! The files of a source: plain, gzip or zip, told apart by their content, or standard input.
+//! The files of a source: plain, gzip or zip, detected by content, or standard input.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,23 +16,23 @@ use zip::ZipArchive;
 use super::bounded::{Scan, Syntax, Watch};
 
 const GZIP: &[u8] = b"\x1f\x8b";
-/// The first bytes of a zip with files, and of an empty one.
+/// The first bytes of a zip: with files, and empty.
 const ZIPS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-/// How PowerShell writes what is redirected to a file.
+/// The byte order marks of UTF-16, in which PowerShell writes redirected output.
 const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 const BUFFER: usize = 64 * 1024;
-/// The limit of a packed file's content: this many bytes, and this many for each byte of the file. A text takes a tenth of
-/// its size, and an endless one a thousandth.
+/// The limit of a packed file's content: `UNPACKED` bytes, plus `RATIO` for each byte of the file. Text shrinks to about a
+/// tenth of its size, and a decompression bomb to a thousandth.
 const UNPACKED: u64 = 64 << 20;
 const RATIO: u64 = 100;
 
-/// Where reading failed. Both count what is read after decompression.
+/// The position of an error, after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourcePosition {
     /// The number of a line, from 1.
     Line(u64),
-    /// A number of bytes.
+    /// In bytes.
     Offset(u64),
     Whole,
 }
@@ -65,21 +65,21 @@ impl ReadError {
     }
 }
 
-/// One file of a source, decompressed. A zip has several.
+/// One file of a source, decompressed. A zip may contain several.
 pub struct Source {
     pub name: String,
     content: Content,
     progress: Rc<Cell<u64>>,
 }
 
-/// The bytes read so far from a file that may be packed, through all layers.
+/// The bytes read so far from a file that may be packed, before and after decompression.
 #[derive(Clone, Default)]
 struct Budget {
     packed: Rc<Cell<u64>>,
     unpacked: Rc<Cell<u64>>,
 }
 
-/// Counts the bytes of a file, as it is on the disk.
+/// Counts the bytes read from disk.
 struct Counted<R> {
     input: R,
     read: Rc<Cell<u64>>,
@@ -93,7 +93,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Fails when far more comes out of a packed file than comments can be.
+/// Fails if a packed file expands to far more than comments would.
 struct Unpacked<R> {
     input: R,
     budget: Budget,
@@ -152,12 +152,12 @@ impl Source {
         Self { name, content, progress: budget.packed.clone() }
     }
 
-    /// Bytes of the file that were read so far.
+    /// The bytes of the file read so far.
     pub fn progress(&self) -> Rc<Cell<u64>> {
         self.progress.clone()
     }
 
-    /// Fails when there is no such file, or none that may be read. A pipe is not opened, as that could wait for its writer.
+    /// Fails if the file doesn't exist or can't be read. Doesn't open a pipe, because that could wait for its writer.
     pub fn check(path: &Path) -> io::Result<()> {
         if path == Path::new("-") || path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
             return Ok(());
@@ -174,7 +174,7 @@ impl Source {
         Reader::new(input, Scan::of(syntax))
     }
 
-    /// Opens the source as a `SQLite` database. A temporary file must live as long.
+    /// Opens the source as a `SQLite` database. The temporary file, if any, must outlive the connection.
     pub fn database(self, temp_dir: &Path) -> io::Result<(Option<TempPath>, Connection)> {
         let mut content: Box<dyn Read> = match self.content {
             Content::Plain(path) => {
@@ -191,7 +191,7 @@ impl Source {
         leave_wal_mode(&mut file)?;
         let database = Connection::open(&path).map_err(io::Error::other)?;
         if cfg!(unix) {
-            // Nothing remains of a file without a name if the process is killed.
+            // Removes the name, so that no file is left behind if the process is killed.
             path.close()?;
             return Ok((None, database));
         }
@@ -236,7 +236,7 @@ fn unzip(name: &str, file: File, temp_dir: &Path, budget: &Budget) -> io::Result
             sources.push(Source::of(name, Content::Unpacked(unpacked), budget));
         }
     }
-    // The whole of it was read.
+    // The whole archive was read.
     for source in &mut sources {
         source.progress = Rc::default();
     }
@@ -247,7 +247,7 @@ fn is_zip(head: &[u8]) -> bool {
     ZIPS.iter().any(|zip| head.starts_with(zip))
 }
 
-/// Copies to a temporary file, which is at its beginning then.
+/// Copies to a temporary file and rewinds it.
 fn spool(input: &mut impl Read, temp_dir: &Path) -> io::Result<File> {
     let mut file = tempfile::tempfile_in(temp_dir)?;
     io::copy(input, &mut file)?;
@@ -255,7 +255,7 @@ fn spool(input: &mut impl Read, temp_dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// A database says in its header how many pages it has. `SQLite` reads what is left of one that was cut off.
+/// Fails if the file is shorter than its header states. `SQLite` would read a truncated database.
 fn check_length(file: &mut File) -> io::Result<()> {
     let mut header = [0; 100];
     file.seek(SeekFrom::Start(0))?;
@@ -269,7 +269,7 @@ fn check_length(file: &mut File) -> io::Result<()> {
         1 => 65_536,
         bytes => bytes,
     };
-    // Old versions did not count the pages, and left the count to the change for which it was right.
+    // Old versions don't update the count of pages. It's valid only if it was written with the last change.
     let pages = if word(24) == word(92) { word(28) } else { 0 };
     let length = file.metadata()?.len();
     if length < pages * page || length % page.max(1) != 0 {
@@ -278,8 +278,8 @@ fn check_length(file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// A database that is written through a log opens it by the name of the database, which a temporary one has lost. A copy has
-/// no log.
+/// Turns off WAL mode. `SQLite` finds the log by the name of the database, which a temporary file has lost, and a copy has
+/// no log anyway.
 fn leave_wal_mode(database: &mut File) -> io::Result<()> {
     const VERSIONS: SeekFrom = SeekFrom::Start(18);
     let mut versions = [0; 2];
@@ -309,11 +309,11 @@ fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// Reads a text and counts the current position in it.
+/// Reads a text and tracks the position in it.
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
     scan: Scan,
-    /// The content that passed the scan, and how much of it was read.
+    /// Content that passed the scan, and the number of bytes read from it.
     passed: Vec<u8>,
     read: usize,
     line: u64,
@@ -426,7 +426,7 @@ mod tests {
 
     fn contents(bytes: &[u8]) -> io::Result<Vec<(String, String)>> {
         let directory = tempfile::tempdir().unwrap();
-        // The name says nothing: content counts.
+        // The name is misleading: only content counts.
         let path = directory.path().join("dump.xml");
         std::fs::write(&path, bytes).unwrap();
         let sources = Source::open(&path, directory.path())?;

@@ -1,7 +1,7 @@
-//! Everything that was read, in memory: a comment takes about a kilobyte and its text.
+//! All records of an import, in memory. A comment takes about a kilobyte plus its text.
 //!
-//! [`Staging::add`] takes records in any order, [`Staging::resolve`] makes a decision about each comment,
-//! [`Staging::locate`] finds a place for each, and [`Staging::report`] reports them.
+//! [`Staging::add`] takes records in any order, [`Staging::resolve`] decides the fate of each comment,
+//! [`Staging::locate`] finds its place in the table, and [`Staging::report`] summarizes the results.
 
 mod exported;
 mod fate;
@@ -33,28 +33,28 @@ use super::report::{Entry, Missing, Report};
 use super::time::timestamp;
 use crate::store::person::forgotten::Forgotten;
 
-/// Bytes of an id in the source. A hash replaces longer ones.
+/// The most bytes of an id in the source. A hash replaces a longer one.
 const MAX_ID: usize = 512;
-/// Bytes of a body. What is longer is cut.
+/// The most bytes of a body. A longer one is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;
 
 /// A comment as it was read.
 #[derive(Debug)]
 pub(super) struct Staged {
-    /// Its id and body are bounded, its thread is the page, and an impossible edit is left out.
+    /// The record with a bounded id and body, and without an impossible time of an edit. `page` replaces its thread.
     pub(super) record: record::Comment,
     /// The number of its file.
     file: u64,
     pub(super) page: usize,
     /// Whether the source has an id for it.
     has_id: bool,
-    /// Unix seconds; `None` if no comment can have the time.
+    /// Unix seconds; `None` if the time is impossible for a comment.
     pub(super) created: Option<i64>,
-    /// A short hash of who wrote it in the source; `None` where the source may have forgotten.
+    /// A short hash of the writer in the source; `None` if the source may have deleted the writer.
     pub(super) writer: Option<String>,
     /// Why the record itself cannot be imported.
     refusal: Option<Reason>,
-    /// Readers do not see all of it.
+    /// Whether readers see only a part of it.
     is_cut: bool,
     /// The writer was erased from the table.
     is_forgotten: bool,
@@ -66,7 +66,7 @@ impl Staged {
         &self.record.source_id
     }
 
-    /// Whether it is a placeholder of an export.
+    /// Whether this is a placeholder in an export.
     fn is_placeholder(&self) -> bool {
         self.record.id.is_some() && self.record.state == RecordState::Deleted && !self.is_forgotten
     }
@@ -78,15 +78,15 @@ pub(super) struct Place {
     pub(super) fate: Fate,
     /// The number of its thread.
     pub(super) thread: Option<usize>,
-    /// The id that it has, had or will have.
+    /// The comment's past, present or future id.
     pub(super) id: Option<CommentId>,
     /// Ancestors from the top-level comment down.
     pub(super) ancestors: Vec<CommentId>,
-    /// Whether it is in the table already, where its ancestors may be others than in the source.
+    /// Whether it's already in the table, where its ancestors may differ from the source's.
     pub(super) is_there: bool,
-    /// Everyone may see it and all above it.
+    /// Whether everyone may see it and all its ancestors.
     pub(super) is_shown: bool,
-    /// Place among the approved replies of its parent, from 1.
+    /// Position among the approved replies of its parent, from 1.
     pub(super) rank: Option<usize>,
 }
 
@@ -98,7 +98,7 @@ pub(super) struct Target {
     pub(super) thread: ThreadId,
     /// The source's data about its pages.
     pub(super) about: thread::Thread,
-    /// The comments that are, were or will be in the table.
+    /// The comments with an id, including deleted ones.
     pub(super) comments: Vec<usize>,
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Targets {
 }
 
 impl Targets {
-    /// The number of a thread, which may be new.
+    /// The number of a thread, which is added if it's new.
     pub(super) fn number(&mut self, thread: &ThreadId) -> usize {
         if let Some(number) = self.numbers.get(thread) {
             return *number;
@@ -122,7 +122,7 @@ impl Targets {
     }
 }
 
-/// Everything that was read, and what was decided about it. `decisions` and `places` have an element for each comment.
+/// Everything that was read, and the decisions about it. `decisions` and `places` have an element for each comment.
 #[derive(Default)]
 pub struct Staging {
     pub(super) comments: Vec<Staged>,
@@ -130,7 +130,7 @@ pub struct Staging {
     pub(super) places: Vec<Place>,
     /// The comments, parents before their replies.
     pub(super) order: Vec<usize>,
-    /// The comments by the ids that they have, had or will have.
+    /// The comments by their past, present or future ids.
     pub(super) located: HashMap<CommentId, usize>,
     pub(super) threads: Targets,
     pages: Vec<record::Thread>,
@@ -139,15 +139,15 @@ pub struct Staging {
     unmapped: BTreeSet<String>,
     users: HashMap<String, User>,
     export: Export,
-    /// The number of the file that is read.
+    /// The number of the current file.
     pub(super) file: u64,
-    /// The site that the source names.
+    /// The site that the user or the source named.
     pub(super) site: Option<String>,
-    /// Unix seconds after which no comment can have been written.
+    /// The latest possible time of a comment, in Unix seconds.
     pub(super) latest: Option<i64>,
     /// The names of files without comments.
     pub silent: Vec<String>,
-    /// Data that the sources say they lack, and texts that could not be read completely.
+    /// Lists that are incomplete according to the sources, and texts that couldn't be read completely.
     pub(super) missing: Vec<Missing>,
     salts: Salts,
     /// A hash of the records of a native file.
@@ -184,7 +184,7 @@ impl Staging {
         }
     }
 
-    /// The number of the page with this key.
+    /// The number of the page with this key, which is added if it's new.
     fn page(&mut self, key: &str) -> usize {
         if let Some(number) = self.page_numbers.get(key) {
             return *number;
@@ -194,7 +194,7 @@ impl Staging {
         self.pages.len() - 1
     }
 
-    /// A comment with an id keeps it, and its body.
+    /// Adds a comment. An exported one keeps its id and its body.
     fn add_comment(&mut self, mut record: record::Comment) {
         let refusal = refusal(&record);
         let is_kept = record.id.is_some();
@@ -228,14 +228,14 @@ impl Staging {
         self.comments.push(Staged { record, file, page, has_id, created, writer, refusal, is_cut, is_forgotten });
     }
 
-    /// Every comment is where the source has it, and has no id.
+    /// Resets every comment to its place in the source, without an id.
     pub(super) fn forget_places(&mut self) {
         let place = |decision: &Decision| Place { fate: decision.fate, thread: decision.thread, ..Place::default() };
         self.places = self.decisions.iter().map(place).collect();
         self.located.clear();
     }
 
-    /// A placeholder is approved.
+    /// The state in the table. A placeholder is always approved.
     pub(super) fn state(&self, index: usize) -> RecordState {
         let is_placeholder = self.decisions[index].placeholder.is_some();
         if is_placeholder { RecordState::Approved } else { self.comments[index].record.state }
@@ -245,7 +245,7 @@ impl Staging {
         let mut report = Report { read: self.comments(), missing: self.missing.clone(), ..Report::default() };
         for (index, place) in self.places.iter().enumerate() {
             let (comment, decision) = (&self.comments[index], &self.decisions[index]);
-            // A comment without an id in its source is named by its number.
+            // If the source has no id for a comment, its number identifies it.
             let id = || if comment.has_id { comment.id().to_owned() } else { format!("#{}", index + 1) };
             let entry = |reason: &str| Entry { id: id(), reason: reason.to_owned() };
             match place.fate {
@@ -266,7 +266,7 @@ impl Staging {
         report
     }
 
-    /// The types of threads that have comments of the source.
+    /// The types of threads with imported comments.
     pub fn types(&self) -> BTreeSet<String> {
         let threads = self.places.iter().filter(|place| place.fate.stays()).filter_map(|place| place.thread);
         threads.map(|thread| self.threads.all[thread].thread.kind.clone()).collect()
@@ -277,7 +277,7 @@ pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Adds what earlier records of the page left out.
+/// Fills in attributes that earlier records of the page lack.
 fn merge(known: &mut record::Thread, new: record::Thread) {
     known.kind = known.kind.take().or(new.kind);
     known.id = known.id.take().or(new.id);
@@ -293,7 +293,7 @@ fn merge(known: &mut record::Thread, new: record::Thread) {
     }
 }
 
-/// The body of a comment of an export, as far as it is kept, and whether readers do not see all of it.
+/// The body of an exported comment, cut if it's too long, and whether readers see only a part of it.
 fn kept_body(comment: &record::Comment) -> (String, bool) {
     if comment.state == RecordState::Deleted {
         return (String::new(), false);
@@ -302,8 +302,8 @@ fn kept_body(comment: &record::Comment) -> (String, bool) {
     (kept.to_owned(), kept.len() < comment.body.len() || !rendering::is_shown_whole(kept))
 }
 
-/// The body in Markdown without characters that must not be stored, and whether readers do not see all of it. The body is
-/// empty when it shows nothing.
+/// The body in Markdown, without characters that must not be stored, and whether readers see only a part of it. Empty if
+/// nothing of it is visible.
 fn body(comment: &record::Comment) -> (String, bool) {
     let body = match comment.format {
         BodyFormat::Markdown => comment.body.replace("\r\n", "\n"),
@@ -318,7 +318,7 @@ fn body(comment: &record::Comment) -> (String, bool) {
     (kept.to_owned(), kept.len() < body.len() || !rendering::is_shown_whole(kept))
 }
 
-/// Why the record cannot be imported, whatever else it says.
+/// The reason to refuse the record regardless of its thread and time.
 fn refusal(comment: &record::Comment) -> Option<Reason> {
     if comment.is_oversized {
         return Some(Reason::Size);
@@ -326,28 +326,28 @@ fn refusal(comment: &record::Comment) -> Option<Reason> {
     (comment.likes >= ID_BOUND).then_some(Reason::Likes)
 }
 
-/// Ids are part of keys, which have a bound.
+/// Bounds an id, because the keys that contain it have a limit.
 fn bounded_id(id: String) -> String {
     if id.len() <= MAX_ID { id } else { format!("~{}", sha256_hex(&id)) }
 }
 
-/// Hash of the account or the name; of the address only when both are missing, because anyone with a list of addresses could
-/// find it by the hashes of several comments. It differs for every comment: comments with one name are known only to those
-/// who know the name.
+/// A short hash of the writer's account or name. The address is used only if both are missing, because anyone with a list of
+/// addresses could find it from the hashes of several comments. The hash differs for every comment, so that only those who
+/// already know a writer's name can tell which comments are by the same writer.
 fn writer_hash(source_id: &str, author: &record::Author) -> String {
     let names = [author.key.clone(), author.name.clone(), author.email.trim().to_lowercase()];
     let name = names.into_iter().find(|name| !name.is_empty());
     sha256_hex(&json(&(source_id, name)))[..4].to_owned()
 }
 
-/// An id for a comment without one, the same in every run.
+/// A stable id for a comment without one.
 fn content_id(comment: &record::Comment, body: &str) -> String {
     let created = comment.created_at.map_or(0, Timestamp::as_second);
     let text = json(&(&comment.thread, &comment.parent, created, &comment.author.name, body));
     format!("~{}", &sha256_hex(&text)[..16])
 }
 
-/// Whether a comment of this time can have an id.
+/// Whether this time is within the range of comment ids.
 fn has_ids(at: Timestamp) -> bool {
     CommentId::slots(timestamp(at), 0).is_some()
 }

@@ -1,4 +1,4 @@
-//! Imports into a table, which a recount finds in order afterwards.
+//! Imports into a table. A recount then checks that it's in order.
 
 mod exported;
 mod samples;
@@ -48,7 +48,7 @@ pub(super) fn store() -> Store {
     store_of(engine().client_builder())
 }
 
-/// Deletes a comment, and does the work that follows.
+/// Deletes a comment, and does the follow-up work.
 async fn delete(store: &Store, comment: &Stored) {
     let found = store.comment_with_ancestors(comment.id, Reading::Consistent).await.unwrap().unwrap();
     let path: Vec<CommentId> = found.ancestors.iter().map(|above| above.id).chain([comment.id]).collect();
@@ -79,7 +79,7 @@ pub(super) fn reply(id: &str, parent: &str) -> Comment {
     Comment { parent: Some(parent.to_owned()), ..comment(id) }
 }
 
-/// Read, resolved and placed.
+/// A staging of these comments, resolved and located.
 async fn staging(store: &Store, comments: &[Comment]) -> Staging {
     staging_of(store, "test", &[comments]).await
 }
@@ -88,7 +88,7 @@ async fn staging(store: &Store, comments: &[Comment]) -> Staging {
 async fn staging_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Staging {
     let mut staging = Staging::default();
     for key in ["/a", "/b"] {
-        // No thread keeps the login in this address.
+        // Imports drop the credentials in this URL.
         let url = Some(format!("https://ada:secret@blog.example{key}"));
         let title = Some(format!("Page\n{key}\u{202e}"));
         staging.add(Record::Thread(Thread { key: key.to_owned(), url, title, ..Thread::default() }));
@@ -311,7 +311,7 @@ async fn a_thread_that_only_the_host_has_described_is_empty_and_keeps_its_title(
 #[tokio::test]
 async fn comments_of_one_second_all_have_different_ids() {
     let store = store();
-    // Numeric ids that are the same in their low bits, and texts.
+    // Numeric ids with the same low bits, and text.
     let ids = ["1", "65537", "131073", "a", "b", "c"];
     let comments: Vec<_> = ids.iter().map(|id| comment(id)).collect();
     assert_eq!(import(&store, &comments).await.new, 6);
@@ -328,7 +328,7 @@ async fn a_comment_that_the_source_has_twice_is_imported_once() {
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
-/// A stranger's comment appears between the search for a free id and the writing.
+/// A visitor's comment appears between the search for a free id and the write.
 #[tokio::test]
 async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replies() {
     let store = store();
@@ -386,7 +386,7 @@ async fn authors_with_an_account_at_the_host_become_users() {
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
-/// Comments of two pages in any state, with parents that may be missing, later, elsewhere or themselves.
+/// Comments of two pages in any state. A parent may be missing, later, on the other page or the comment itself.
 fn dumps() -> impl Strategy<Value = Vec<Comment>> {
     let states = prop::sample::select(vec![
         RecordState::Approved,
@@ -415,7 +415,7 @@ fn dumps() -> impl Strategy<Value = Vec<Comment>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever is imported first, and whatever is added to it later.
+    /// Imports a part first, and then everything.
     #[test]
     fn any_dump_leaves_the_table_in_order(comments in dumps(), first in 0..25_usize) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -432,7 +432,7 @@ proptest! {
     }
 }
 
-/// A comment of this time.
+/// A comment written at this time.
 fn at(id: &str, seconds: i64) -> Comment {
     Comment { created_at: Timestamp::from_second(seconds).ok(), ..comment(id) }
 }
@@ -452,7 +452,7 @@ async fn a_thread_is_as_old_as_the_oldest_comment_that_was_imported_into_it() {
     assert_eq!(opened_at().await, 1_400_000_000);
     import(&store, &[&dump[..], &[at("5", 1_450_000_000)]].concat()).await;
     assert_eq!(opened_at().await, 1_400_000_000);
-    // The thread of this one has no comments.
+    // This comment's thread has no others.
     let first = Comment { thread: "/b".to_owned(), ..at("6", 1_600_000_000) };
     import(&store, std::slice::from_ref(&first)).await;
     let stored = store.thread(&thread("b"), Reading::Consistent).await.unwrap();

@@ -1,9 +1,9 @@
-//! Which thread a page of the source becomes: `type/id`, by the lines of `--map`, by the source's own id, or by a rule that
-//! a host page can compute as well.
+//! Maps a page of the source to a thread, `type/id`: by the lines of `--map`, by the source's own id, or by a rule that a host
+//! page can compute too.
 //!
-//! The rule: scheme, host, fragment and query go, and slashes at both ends. A slash inside becomes `:`. Any other character
-//! that a record id cannot have becomes `~` and two hexadecimal digits for each byte. Nothing becomes `~`. An id of more
-//! than 128 characters is cut to 95 and gets `~` and 32 hexadecimal digits of its SHA-256.
+//! The rule: drop the scheme, host, query, fragment, and slashes at both ends. Replace each inner slash with `:`, and each
+//! byte of any other character that isn't allowed in a record id with `~` and two hexadecimal digits. An empty id becomes
+//! `~`. An id of more than 128 characters is cut to 95, followed by `~` and 32 hexadecimal digits of its SHA-256.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -21,24 +21,24 @@ const MAX_ID: usize = 128;
 const CUT: usize = 95;
 const HASH_DIGITS: usize = 32;
 
-/// The thread that a page of the source becomes.
+/// The thread for a page of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     Thread(ThreadId),
-    /// It has no address, and no line of `--map` fits.
+    /// The page has no URL, and no line of `--map` matches.
     Unmapped,
-    /// Its host isn't listed in `--host`.
+    /// The page's host isn't listed in `--host`.
     ForeignHost,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct ThreadKeys {
     pub map: Map,
-    /// The type of threads that nothing else determines.
+    /// The default type of threads.
     pub kind: String,
-    /// The site's own hosts. Any host, when empty.
+    /// The site's own hosts. Empty allows any host.
     pub hosts: Vec<String>,
-    /// Parameters of the query that are part of an id.
+    /// Query parameters that are part of an id.
     pub keep_query: Vec<String>,
 }
 
@@ -63,7 +63,7 @@ impl ThreadKeys {
         id.and_then(|id| ThreadId::new(kind, &id)).map_or(Target::Unmapped, Target::Thread)
     }
 
-    /// The rule without the bound.
+    /// The id of a path by the rule, without the limit of its length.
     fn path_id(&self, path: &str) -> String {
         let path = path.split('#').next().unwrap_or_default();
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -80,7 +80,7 @@ impl ThreadKeys {
     }
 }
 
-/// Writes the text in characters of a record id.
+/// Escapes all characters that aren't allowed in a record id.
 fn escape(text: &str) -> String {
     if text.is_empty() {
         return "~".to_owned();
@@ -104,14 +104,14 @@ fn bounded(id: &str) -> String {
     format!("{}~{}", &id[..CUT], &sha256_hex(id)[..HASH_DIGITS])
 }
 
-/// `host` in `scheme://user@host:port/path` and in `//host/path`.
+/// `host:port` in `scheme://user@host:port/path` and `host` in `//host/path`.
 fn host(address: &str) -> Option<&str> {
     let rest = after_scheme(address)?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     Some(authority.rsplit('@').next().unwrap_or_default())
 }
 
-/// Whether an address names its host.
+/// Whether the address includes a host.
 pub(super) fn has_host(address: &str) -> bool {
     after_scheme(address).is_some()
 }
@@ -143,7 +143,7 @@ fn is_host(own: &str, host: &str) -> bool {
     own.eq_ignore_ascii_case(host) || own.eq_ignore_ascii_case(name)
 }
 
-/// Services that show a page under their own address, with the parameter that has the page's address.
+/// Services that show pages under their own URL, with the query parameter that contains the page's URL.
 const SERVICES: &[(&str, &str)] = &[
     ("translate.google.", "u"),
     ("translate.googleusercontent.com", "u"),
@@ -154,7 +154,7 @@ const SERVICES: &[(&str, &str)] = &[
     ("cc.bingj.com", "u"),
 ];
 
-/// The address of the page itself, if `address` is a translation's or a copy's.
+/// The URL of the original page, if `address` is that of a translation or a copy.
 fn page_of(address: &str) -> Cow<'_, str> {
     let address = address.trim();
     let Some(host) = host(address).map(str::to_ascii_lowercase) else { return address.into() };
@@ -208,7 +208,7 @@ fn absolute(page: String) -> String {
     if after_scheme(&page).is_some() { page } else { format!("//{page}") }
 }
 
-/// A parameter of the query, decoded.
+/// A query parameter, decoded.
 fn parameter(path: &str, name: &str) -> Option<String> {
     let query = path.split_once('?')?.1.split('#').next()?;
     let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
@@ -216,7 +216,7 @@ fn parameter(path: &str, name: &str) -> Option<String> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The lines of `--map`: `exact` or `prefix*`, white space, `type/id`. For a prefix, `*` in the id is replaced by the rest.
+/// The lines of `--map`: `exact` or `prefix*`, white space, `type/id`. For a prefix, the rest of the key replaces `*` in the id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map(Vec<Line>);
 
@@ -229,7 +229,7 @@ struct Line {
 }
 
 impl Map {
-    /// Empty lines and lines that begin with `#` are skipped. Fails with the number of a line and its problem.
+    /// Skips empty lines and lines that begin with `#`. Fails with the number of the invalid line and the problem.
     pub fn parse(text: &str) -> Result<Self, String> {
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).enumerate();
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -237,12 +237,12 @@ impl Map {
         parsed.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The types that its lines name.
+    /// The types in the lines.
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|line| line.kind.as_str())
     }
 
-    /// The thread that the first line names which fits one of the names of a page. `rule` turns the rest of an address into an id.
+    /// The thread of the first line that matches one of a page's names. `rule` turns the rest of an address into an id.
     fn find(&self, names: &[&str], rule: impl Fn(&str) -> String) -> Option<ThreadId> {
         self.0.iter().find_map(|line| names.iter().find_map(|name| line.target(name, &rule)))
     }
@@ -318,7 +318,7 @@ mod tests {
 
     #[test]
     fn named_parameters_of_the_query_are_kept() {
-        // As `--keep-query "p, id,"` gives them.
+        // The values of `--keep-query "p, id,"`.
         let keys = ThreadKeys { keep_query: vec!["p".into(), " id".into(), String::new()], ..keys() };
         for (url, expected) in [
             ("https://example.org/?p=4&utm=1", "posts/~3Fp~3D4"),
@@ -341,9 +341,9 @@ mod tests {
             assert_eq!(id.len(), MAX_ID);
             assert_eq!(&id[..=CUT], format!("{}~", "x".repeat(CUT)));
         }
-        // As `printf 'x%.0s' {1..129} | sha256sum` says.
+        // The output of `printf 'x%.0s' {1..129} | sha256sum`.
         assert!(target(&keys(), &page(&"x".repeat(129))).ends_with("~0ec9eb33e74510bcdd1f2ea55206e82f"));
-        // The cut counts characters of the id. A character of the address may take three.
+        // The cut counts characters of the id, three of which may represent one character of the address.
         let words = target(&keys(), &page(&"/a b".repeat(50)));
         assert!(words.starts_with("posts/a~20b:a~20b:") && words.len() == "posts/".len() + MAX_ID, "{words}");
     }

@@ -5,8 +5,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use shared::domain::time;
 
-/// The instant that `text` names. A text without an offset is in `zone`. `None` if it isn't a time, or is before 1970: other
-/// systems write `0000-00-00` and `0001-01-01` for no time.
+/// Parses a time, which is in `zone` if it has no offset. `None` if it's invalid or before 1970, since other systems write
+/// `0000-00-00` and `0001-01-01` for a missing time.
 pub(super) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let text = text.trim();
     let compact = without_space_before_offset(text);
@@ -18,27 +18,27 @@ pub(super) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     whole_seconds(instant.as_second())
 }
 
-/// Parses a time of a format whose times are in UTC.
+/// Parses a time in a format whose times are in UTC.
 pub(super) fn parse_utc(text: &str) -> Option<Timestamp> {
     parse(text, &TimeZone::UTC)
 }
 
-/// Unix seconds, whose fraction is dropped.
+/// Converts Unix seconds and drops the fraction.
 pub(super) fn from_unix(seconds: f64) -> Option<Timestamp> {
     #[expect(clippy::cast_possible_truncation, reason = "the fraction is dropped, and the bounds are checked")]
     let whole = seconds.is_finite().then(|| seconds.floor() as i64)?;
     whole_seconds(whole)
 }
 
-/// Numbers below it are seconds: as milliseconds, they would be before March 1973.
+/// Smaller numbers are seconds. As milliseconds, they would be before March 1973.
 const SMALLEST_MILLISECONDS: f64 = 1e11;
 
-/// Unix time in milliseconds, or in seconds.
+/// Converts a Unix time in milliseconds or seconds.
 pub(super) fn from_number(number: f64) -> Option<Timestamp> {
     from_unix(if number < SMALLEST_MILLISECONDS { number } else { number / 1000.0 })
 }
 
-/// The instant as it is stored.
+/// Converts to the type that is stored.
 pub(super) fn timestamp(instant: Timestamp) -> time::Timestamp {
     time::Timestamp(instant.as_millisecond())
 }
@@ -47,8 +47,8 @@ fn whole_seconds(seconds: i64) -> Option<Timestamp> {
     Timestamp::from_second(seconds).ok().filter(|instant| instant.as_second() > 0)
 }
 
-/// `2020-01-02 03:04:05 -0700` and `… UTC` as `2020-01-02 03:04:05-0700` and `…Z`. Go adds the name of the zone, and perhaps a
-/// reading of another clock: `… +0800 CST m=+0.01`.
+/// Turns `2020-01-02 03:04:05 -0700` and `… UTC` into `2020-01-02 03:04:05-0700` and `…Z`. Drops the zone's name and the
+/// monotonic clock that Go appends: `… +0800 CST m=+0.01`.
 fn without_space_before_offset(text: &str) -> String {
     let parts: Vec<&str> = text.split_whitespace().collect();
     let is_offset = |part: &&str| part.starts_with(['+', '-']) || matches!(*part, "UTC" | "GMT" | "Z");

@@ -1,7 +1,7 @@
-//! Writes what is new, thread after thread.
+//! Writes new comments, thread by thread.
 //!
-//! An import that ended early is finished by the next one with the same plan for the thread. What another plan has left is
-//! put in order first.
+//! The next import with the same plan for a thread finishes one that was interrupted. Remains of an import with another plan
+//! are put in order first.
 
 mod exported;
 mod throttle;
@@ -32,9 +32,9 @@ use crate::store::recount::trust::note_shown;
 use crate::store::recount::{self, Finding, check_unfinished};
 use crate::store::restore::begin_native;
 
-/// Comments between two writes.
+/// Threads that are looked up at once.
 const BATCH: usize = 100;
-/// Repairing one thing may reveal another.
+/// Rounds of checks and repairs. Repairing one item may reveal another finding.
 const ROUNDS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -53,40 +53,39 @@ pub enum WriteError {
 
 pub struct Importer<'a> {
     pub staging: &'a mut Staging,
-    /// The store, whose client meters its calls for the rate.
+    /// The store. Its client must meter calls, for the rate.
     pub store: &'a Store,
     pub users: &'a Users,
     /// The prefix of sources ([`Staging::prefix`]).
     pub prefix: &'a str,
-    /// Replies of a parent that are embedded in lists.
+    /// The number of a parent's replies that lists embed.
     pub embedded: usize,
     pub clock: Clock,
     pub table: WriteLimits,
-    /// The fingerprint of another salt under which the hashes of the source were made.
+    /// The fingerprint of the source's salt, if it isn't this table's.
     pub other_salt: Option<String>,
 }
 
 /// How to treat a table that others may be using.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteLimits {
-    /// Write units a second; as fast as possible without.
+    /// Write units per second; `None` for no limit.
     pub rate: Option<u32>,
-    /// A finding must still be there after this time. Zero if the service isn't running.
+    /// A finding counts only if a second check after this time repeats it. Zero if the service isn't running.
     pub recheck: Duration,
 }
 
-/// How far an import has come.
+/// The progress of an import.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// Puts in order what another import has left in a thread.
+    /// Putting the remains of another import in this thread in order.
     Settling(&'a str),
-    /// Comments.
+    /// Numbers of comments.
     Written { done: u64, total: u64 },
 }
 
 impl Importer<'_> {
-    /// Locates all comments, and writes those that are new. To be called while the lease is held. Returns the write units
-    /// that the comments took.
+    /// Locates all comments and writes the new ones. To be called while the lease is held. Returns the write units spent.
     pub async fn run(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
         self.locate().await?;
         self.staging.check_table(self.store).await?;
@@ -116,7 +115,7 @@ impl Importer<'_> {
             if !self.staging.gains(target) && self.unfinished(slice::from_ref(&thread)).await?.is_empty() {
                 continue;
             }
-            // First, so that an import which ends early has described what it wrote.
+            // First, so that an interrupted import has described the threads that it wrote.
             describe_thread(self.store, &thread, &target.about).await?;
             let mode = begin_import(self.store, &thread, &self.plan(target)).await?;
             write_entries(self.store, &thread, &self.staging.entries(target), &mut run.throttle).await?;
@@ -132,7 +131,7 @@ impl Importer<'_> {
         Ok(run.throttle.units)
     }
 
-    /// The first thread that an import with another plan has not finished: of another file, with other options, or before a
+    /// The first thread with an unfinished import under another plan: from another file, with other options, or before a
     /// comment was deleted.
     async fn unsettled(&self) -> Result<Option<String>, WriteError> {
         for some in self.staging.targets().chunks(BATCH) {
@@ -154,12 +153,12 @@ impl Importer<'_> {
         Ok(unfinished_imports(self.store, threads).await?)
     }
 
-    /// A hash of what the comments of a thread, and its counts, follow from.
+    /// A hash of everything that determines a thread's comments and counts.
     pub(super) fn plan(&self, target: &Target) -> String {
         self.staging.hash_of_places(target, self.users, format!("{} {}", self.prefix, self.embedded))
     }
 
-    /// Puts in order what imports that ended early have left in the table.
+    /// Puts the remains of interrupted imports in order.
     async fn repair_unfinished(&self) -> Result<(), WriteError> {
         for _ in 0..ROUNDS {
             let (threads, mut findings) = check_unfinished(self.store, self.clock.now()).await?;
@@ -180,7 +179,7 @@ impl Importer<'_> {
         Ok(())
     }
 
-    /// Deepest comments first. Those that an import which ended early has written count, and are not written again.
+    /// Writes the deepest comments first. Comments that an interrupted import wrote are counted, but not written again.
     async fn write_in_batches(&self, target: usize, thread: &ThreadId, run: &mut Run<'_>) -> Result<(), WriteError> {
         let mut totals = ThreadTotals::default();
         for batch in self.staging.batches(&self.staging.threads.all[target]).into_iter().rev() {
@@ -199,8 +198,8 @@ impl Importer<'_> {
         Ok(finish_import(self.store, thread, &totals).await?)
     }
 
-    /// Those of these comments that stay. Those that are new have the present names of their users, but for those of an
-    /// export, which stay as they were. Those that everyone sees count as approved for their writers.
+    /// The comments of a batch, ready to be written. New ones take the current names of their users, except exported ones,
+    /// which keep theirs. New ones that everyone can see count as approved for their writers.
     async fn placed(&self, batch: &[usize], run: &mut Run<'_>) -> Result<Vec<Placed>, WriteError> {
         let mut all: Vec<Placed> = batch.iter().filter_map(|index| self.staging.placed(*index, self.users)).collect();
         let is_named_here = |placed: &Placed| !placed.is_there && !placed.is_kept();
@@ -227,8 +226,8 @@ impl Importer<'_> {
         Ok(all)
     }
 
-    /// Parents first, because each reply changes its parent. Returns when the first comment was written that everyone sees in the
-    /// thread.
+    /// Writes parents first, because each reply changes its parent. Returns the time of the first comment that everyone can see
+    /// in the thread.
     async fn write_one_by_one(&mut self, target: usize, run: &mut Run<'_>) -> Result<Option<Timestamp>, WriteError> {
         let mut opened_at = None;
         for batch in self.staging.batches(&self.staging.threads.all[target]) {
@@ -261,7 +260,7 @@ impl Importer<'_> {
                     self.staging.skip_deleted(placed.index);
                     return Ok(());
                 }
-                // Another comment was given the id since it was found free.
+                // Another comment has taken the id since it was found free.
                 ImportedOne::Taken if placed.is_kept() => return Err(WriteError::Taken(placed.id)),
                 ImportedOne::Taken => match self.staging.relocate(self.store, self.prefix, placed.index).await? {
                     Some(id) => placed.id = id,
@@ -271,7 +270,7 @@ impl Importer<'_> {
         }
     }
 
-    /// The items in the partition of an exported comment; none for a placeholder.
+    /// The reports and counts attached to an exported comment; none for a placeholder.
     fn attached(&self, placed: &Placed) -> Attached {
         if placed.is_kept() && !placed.is_placeholder {
             let mut attached = self.staging.attached(placed.id);
@@ -314,7 +313,7 @@ impl Importer<'_> {
         }))
     }
 
-    /// The comment with its replies. The oldest ones are inline.
+    /// The comment with the attributes that depend on its replies. The oldest replies are inline.
     pub(super) fn imported(&self, placed: &Placed) -> Imported {
         let attached = self.attached(placed);
         let mut comment = attached.counted_in(self.comment(placed));
@@ -336,7 +335,7 @@ impl Importer<'_> {
     }
 }
 
-/// Adds a comment to what its thread gains.
+/// Adds a comment to the totals of its thread.
 pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, placed: &Placed) -> Imported {
     let comment = &imported.comment;
     totals.counted += u64::from(imported.counts);
@@ -350,7 +349,7 @@ pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, placed: &Pl
     imported
 }
 
-/// When a thread began, if this is its first comment.
+/// The comment's time, if it's one that opens a thread.
 fn opens(comment: &Comment) -> Option<Timestamp> {
     (comment.is_approved() && comment.is_top_level()).then(|| comment.id.created_at())
 }
@@ -362,7 +361,7 @@ fn pin(placed: &Placed, comment: &Comment) -> Option<Pin> {
     is_pinned.then_some(Pin { comment: comment.id, at })
 }
 
-/// An import under way.
+/// The state of an import under way.
 struct Run<'a> {
     throttle: Throttle,
     written: u64,

@@ -110,7 +110,7 @@ pub(super) fn text(nodes: &[Node]) -> String {
     lines(nodes, true)
 }
 
-/// The text of code. The line feed after a break is part of it, except in `pre`.
+/// The text of code. Outside `pre`, a line feed right after a break is dropped.
 pub(super) fn code(element: &Element) -> String {
     lines(&element.children, element.name == "pre")
 }

@@ -1,5 +1,5 @@
-//! What only an export of a table holds: likes by voter, reports, users with their bans, tombstones, and attributes of
-//! comments.
+//! Records that only an export of a table contains: likes by voter, reports, users with their bans, tombstones, and some
+//! attributes of comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::store::import::Attached;
 use crate::store::restore::{Entry, VisitorEntries, began_native};
 use crate::store::sources::SourceRow;
 
-/// A table that takes no native file.
+/// An error that keeps a native file from being imported.
 #[derive(Debug, thiserror::Error)]
 pub enum TableError {
     #[error("{}", .0.chain())]
@@ -33,7 +33,7 @@ pub enum TableError {
     Occupied,
 }
 
-/// The records beside comments.
+/// The records other than comments.
 #[derive(Debug, Default)]
 pub(super) struct Export {
     pub(super) accounts: BTreeMap<u64, record::User>,
@@ -46,7 +46,7 @@ pub(super) struct Export {
 }
 
 impl Export {
-    /// The first of duplicates counts.
+    /// Adds a record. Of duplicates, the first counts.
     pub(super) fn add(&mut self, record: Record) {
         match record {
             Record::User(user) => _ = self.accounts.entry(user.user_id.unwrap_or_default()).or_insert(user),
@@ -66,8 +66,8 @@ impl Export {
 }
 
 impl Staging {
-    /// Fails when a native file was read and the table has comments that are not in it, unless an import of that file began
-    /// there. To be called after [`locate`](Self::locate).
+    /// Fails if a native file was read and the table has other comments, unless an import of that file began there. To be
+    /// called after [`locate`](Self::locate).
     pub async fn check_table(&self, store: &Store) -> Result<(), TableError> {
         let Some(file) = &self.native else { return Ok(()) };
         if began_native(store, file).await? {
@@ -90,7 +90,7 @@ impl Staging {
         }
     }
 
-    /// The reports of a comment, and its counts of guests.
+    /// The reports of a comment, and its counts of guests by network.
     pub(in crate::import) fn attached(&self, comment: CommentId) -> Attached {
         let reports = self.export.reports.get(&comment.0).into_iter().flat_map(BTreeMap::values);
         let bounds = self.export.bounds.get(&comment.0).into_iter().flatten();
@@ -102,7 +102,7 @@ impl Staging {
         self.export.likes.get(&comment.0).into_iter().flatten()
     }
 
-    /// Those who reported a comment of an export. A reporter who was forgotten has a name that begins with a hyphen.
+    /// The ids of an exported comment's reports, with their reporters. The hash of an erased reporter begins with a hyphen.
     pub(super) fn reporters(&self, comment: CommentId) -> impl Iterator<Item = (u64, &String)> {
         let reports = self.export.reports.get(&comment.0).into_iter().flat_map(BTreeMap::values);
         reports.map(|report| (report.id, &report.visitor))
@@ -120,14 +120,14 @@ impl Staging {
         all.map(|tombstone| (SourceId(tombstone.source.clone()), row(tombstone))).collect()
     }
 
-    /// Threads without comments about which the source says something.
+    /// Threads that the source describes, but that have no comments.
     pub(in crate::import) fn silent_threads(&self) -> impl Iterator<Item = &Target> {
         let with_comments: BTreeSet<usize> = self.places.iter().filter_map(|place| place.thread).collect();
         let all = self.threads.all.iter().enumerate();
         all.filter(move |(number, _)| !with_comments.contains(number)).map(|(_, target)| target)
     }
 
-    /// What visitors like and reported of the new comments of a thread, in order of the visitors.
+    /// Likes and reports of a thread's new comments, by visitor.
     pub(in crate::import) fn entries(&self, target: &Target) -> Vec<VisitorEntries> {
         let mut all: BTreeMap<&str, Vec<Entry>> = BTreeMap::new();
         for index in target.comments.iter().copied() {
@@ -151,7 +151,7 @@ impl Staging {
 }
 
 impl Placed {
-    /// Where the comment comes from. `prefix` is the name of the source's system.
+    /// The source of the comment. `prefix` is [`Staging::prefix`].
     pub(in crate::import) fn source(&self, prefix: &str) -> SourceId {
         match &self.record {
             kept if self.is_kept() => kept.source.clone().map_or_else(|| own_source(self.id), SourceId),
@@ -159,17 +159,17 @@ impl Placed {
         }
     }
 
-    /// Whether it is of an export.
+    /// Whether the comment is from an export, and keeps its id.
     pub(in crate::import) fn is_kept(&self) -> bool {
         self.record.id.is_some()
     }
 
-    /// When the comment was pinned.
+    /// The time when the comment was pinned, if it's from an export.
     pub(in crate::import) fn pinned_at(&self) -> Option<Timestamp> {
         self.record.pinned_at.filter(|_| self.is_kept()).map(timestamp)
     }
 
-    /// The comment with the extra attributes of an export.
+    /// Adds the extra attributes of an export to the comment.
     pub(in crate::import) fn restored(&self, comment: Comment) -> Comment {
         if !self.is_kept() {
             return comment;

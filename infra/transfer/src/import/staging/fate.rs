@@ -1,4 +1,4 @@
-//! The fate of a comment, and why.
+//! The fate of a comment, and the reason.
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::import) enum Fate {
@@ -23,7 +23,7 @@ pub(in crate::import) enum Reason {
     Spam,
     Trash,
     Pingback,
-    /// Not a comment of a reader.
+    /// Not a reader's comment.
     Type,
     /// The page has no thread.
     Thread,
@@ -32,7 +32,7 @@ pub(in crate::import) enum Reason {
     Size,
     Likes,
     Time,
-    /// The body shows nothing.
+    /// Nothing of the body is visible.
     Empty,
     /// Another site has the id.
     Site,
@@ -60,7 +60,7 @@ impl Reason {
     }
 }
 
-/// Why a comment is below another parent than in the source.
+/// Why a comment has another parent than in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     /// The parent is missing.

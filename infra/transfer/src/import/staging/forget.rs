@@ -1,4 +1,4 @@
-//! Leaves out what is of people who were forgotten. Their comments count as deleted, their reports have no reporter.
+//! Leaves out data of people who were erased. Their comments count as deleted, and their reports lose the reporter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,8 +10,8 @@ use crate::import::record::{Author, RecordState};
 use crate::store::person::forgotten::Forgotten;
 
 impl Staging {
-    /// Marks what was erased. Callers do this before [`Staging::resolve`]. [`Staging::locate`] then finds comments that were
-    /// erased.
+    /// Marks the data of erased people. To be called before [`Staging::resolve`]. [`Staging::locate`] then recognizes comments
+    /// that were erased from the table.
     pub fn forget(&mut self, users: &Users, forgotten: &Forgotten) {
         if forgotten.is_empty() {
             return;
@@ -35,7 +35,7 @@ impl Staging {
         }
     }
 
-    /// Returns the guests among the writers.
+    /// Marks comments by erased people. Returns the guests among their writers.
     fn forget_comments(&mut self, users: &Users, forgotten: &Forgotten) -> BTreeSet<Visitor> {
         let mut visitors = BTreeSet::new();
         for index in 0..self.comments.len() {

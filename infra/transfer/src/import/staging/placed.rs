@@ -1,4 +1,4 @@
-//! The comments of a thread in their places, as they are written.
+//! The comments of a thread, ready to be written.
 
 use shared::domain::ids::{CommentId, Provenance, ThreadId, sha256_hex};
 
@@ -6,13 +6,13 @@ use super::{Fate, Place, Staging, Target, json};
 use crate::import::author::{ImportedAuthor, Users};
 use crate::import::record::{self, RecordState};
 
-/// Comments of a page.
+/// Comments of a batch.
 const BATCH: usize = 100;
 
-/// A comment with its id.
+/// A comment with its id and place in the table.
 #[derive(Clone, Debug)]
 pub struct Placed {
-    /// Its number.
+    /// The comment's number in the import.
     pub index: usize,
     pub record: record::Comment,
     /// The id in the source; unique.
@@ -26,19 +26,19 @@ pub struct Placed {
     pub writer: ImportedAuthor,
     /// Likes with a voter, which only exports have.
     pub voters: u64,
-    /// What distinguishes the comment from one of another site.
+    /// Distinguishes the comment from one of another site with the same source.
     pub provenance: Provenance,
-    /// Everyone may see it and all above it.
+    /// Whether everyone may see it and all its ancestors.
     pub is_shown: bool,
     pub parent_is_approved: bool,
-    /// Place among the approved replies of its parent, from 1.
+    /// Position among the approved replies of its parent, from 1.
     pub rank: Option<usize>,
-    /// Whether it is in the table already.
+    /// Whether it's already in the table.
     pub is_there: bool,
 }
 
 impl Staging {
-    /// The numbers of the threads whose comments are, were or will be in the table, in order of their names.
+    /// The numbers of the threads with located comments, sorted by name.
     pub(in crate::import) fn targets(&self) -> Vec<usize> {
         let targets = &self.threads.all;
         let mut all: Vec<usize> = (0..targets.len()).filter(|number| !targets[*number].comments.is_empty()).collect();
@@ -51,12 +51,12 @@ impl Staging {
         target.comments.iter().any(|index| self.places[*index].fate == Fate::New)
     }
 
-    /// The comments that are to be written.
+    /// The number of comments to write.
     pub(in crate::import) fn count_new(&self) -> u64 {
         self.places.iter().filter(|place| place.fate == Fate::New).count() as u64
     }
 
-    /// The comments of a thread that are or will be in the table, parents first, at most a hundred of one depth at once.
+    /// The comments of a thread that will be in the table, in batches of up to a hundred of the same depth, parents first.
     pub(in crate::import) fn batches(&self, target: &Target) -> Vec<Vec<usize>> {
         let level = |index: &usize| self.decisions[*index].level;
         let mut all = target.comments.clone();
@@ -66,7 +66,7 @@ impl Staging {
         levels.flat_map(|level| level.chunks(BATCH)).map(<[usize]>::to_vec).collect()
     }
 
-    /// A comment, if it is or will be in the table.
+    /// A comment, if it has an id and a thread.
     pub(in crate::import) fn placed(&self, index: usize, users: &Users) -> Option<Placed> {
         let (comment, decision, place) = (&self.comments[index], &self.decisions[index], &self.places[index]);
         let Place { id: Some(id), thread: Some(thread), .. } = *place else { return None };
@@ -90,7 +90,7 @@ impl Staging {
         })
     }
 
-    /// A hash of all that the places of a thread's comments, and its counts, follow from.
+    /// A hash of everything that determines the places of a thread's comments and the thread's counts.
     pub(in crate::import) fn hash_of_places(&self, target: &Target, users: &Users, salt: String) -> String {
         let placed = self.batches(target).into_iter().flatten();
         placed.filter_map(|index| self.placed(index, users)).fold(salt, |hash, placed| {
@@ -114,14 +114,14 @@ impl Staging {
         if id.is_some() { ImportedAuthor::kept(author) } else { users.writer(author, account) }
     }
 
-    /// What distinguishes the comment from one of another site that has the same source.
+    /// Distinguishes the comment from one of another site with the same source.
     pub(in crate::import) fn provenance(&self, index: usize) -> Provenance {
         let comment = &self.comments[index];
         if comment.record.id.is_some() {
             return comment.record.provenance.clone();
         }
         let page = self.pages[comment.page].key.as_str();
-        // The same page with and without TLS.
+        // A page is the same with and without TLS.
         let page = page.split_once("//").map_or(page, |(_, rest)| rest).trim_end_matches('/');
         let writer = comment.writer.clone().filter(|_| self.decisions[index].placeholder.is_none());
         Provenance { thread: Some(sha256_hex(page)[..16].to_owned()), writer }

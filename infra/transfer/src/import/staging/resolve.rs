@@ -1,7 +1,7 @@
-//! Decides the fate of each comment and its place.
+//! Decides the fate and the parent of each comment.
 //!
-//! The order matters: a page is known before the comments of one page are joined, a refused comment is not a parent, and
-//! which skipped comments become placeholders shows only when every comment has its final parent.
+//! The order matters: duplicates are joined once their threads are known, a refused comment can't be a parent, and skipped
+//! comments become placeholders only once every comment has its final parent.
 
 use std::collections::{HashMap, HashSet};
 use std::iter;
@@ -15,13 +15,13 @@ use super::{Fate, Reason, Staged, Staging};
 use crate::import::record::RecordState;
 use crate::import::thread_key::{self, ThreadKeys};
 
-/// What becomes of a comment, as far as the source decides it.
+/// The fate and place of a comment, as far as the source determines them.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Decision {
-    /// The number of its thread. `None` if it is refused for its page.
+    /// The number of its thread. `None` if the page has none, so that the comment is refused.
     pub(in crate::import) thread: Option<usize>,
     pub(in crate::import) fate: Fate,
-    /// Why only a placeholder of it is imported.
+    /// Why it's imported only as a placeholder.
     pub(in crate::import) placeholder: Option<Reason>,
     pub(in crate::import) parent: Option<usize>,
     /// In no order.
@@ -75,7 +75,7 @@ impl Staging {
         self.forget_places();
     }
 
-    /// The threads of the pages. What these say about a thread comes together, in the order of their keys.
+    /// Finds the threads of the pages, and merges the pages' data about each thread in the order of their keys.
     fn name_threads(&mut self, keys: &ThreadKeys) -> Vec<Result<usize, Reason>> {
         let mut all = vec![Err(Reason::Thread); self.pages.len()];
         let mut pages: Vec<_> = self.pages.iter().enumerate().collect();
@@ -101,7 +101,7 @@ impl Staging {
         all
     }
 
-    /// A reason to skip comes before a reason to refuse, because a deleted comment with a bad time isn't missed.
+    /// A reason to skip takes precedence over a reason to refuse: a deleted comment with an invalid time is no loss.
     fn decision(&self, comment: &Staged, page: Result<usize, Reason>) -> Decision {
         let is_placeholder = comment.is_placeholder();
         let skipped = match comment.record.state {
@@ -145,7 +145,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Of duplicates, the first that is neither skipped nor refused counts.
+    /// Keeps the first of duplicates, except those that are skipped or refused.
     fn join_doubles(&mut self) {
         let mut writers: HashMap<_, HashSet<Option<&str>>> = HashMap::new();
         let mut doubles = Vec::new();
@@ -164,9 +164,9 @@ impl<'a> Resolver<'a> {
         self.set(doubles, Fate::AlreadyThere);
     }
 
-    /// Files of one command are parts of one site, where an id names one comment. Within a file some systems write an id
-    /// twice, on two pages ([`tag`](Self::tag)). Replies to a refused comment are refused with it,
-    /// unless the file has another comment with its id.
+    /// Refuses comments that seem to be from another site. The files of a command belong to a single site, where an id
+    /// identifies one comment, although some systems use an id on two pages of the same file ([`tag`](Self::tag)). Replies
+    /// to a refused comment are refused too, unless the file has another comment with its id.
     fn refuse_other_sites(&mut self) {
         let mut earlier: HashMap<&str, Vec<(&Staged, Option<usize>)>> = HashMap::new();
         let mut others = Vec::new();
@@ -204,8 +204,8 @@ impl<'a> Resolver<'a> {
         self.all().filter(is_below).map(|(index, ..)| index).collect()
     }
 
-    /// Finds parents in the same thread of the host application, whichever page of the source it was on. A skipped comment
-    /// can be a parent if it can become a placeholder, which needs a time and a thread that is not deleted.
+    /// Finds the parent of each comment in its thread, regardless of the page. A skipped comment can be a parent if it can
+    /// become a placeholder, which needs a time and a thread that isn't deleted.
     fn find_parents(&mut self) {
         let mut parents: HashMap<_, usize> = HashMap::new();
         let mut spreads = HashMap::new();
@@ -235,9 +235,9 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The oldest comment of each circle of parents moves to the top.
+    /// Breaks cycles of parents: the oldest comment of each becomes a top-level comment.
     fn break_circles(&mut self) {
-        // The walk that came to a comment first, by its start.
+        // The walk that first reached each comment, by its start.
         let mut walks: Vec<Option<usize>> = vec![None; self.comments.len()];
         for start in 0..walks.len() {
             let mut next = Some(start);
@@ -255,8 +255,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A reply to a comment at the greatest depth is attached to that comment's parent. Returns the comments, parents before
-    /// their replies.
+    /// Moves replies that are too deep up to the greatest depth. Returns the comments, parents before their replies.
     fn measure_depth(&mut self) -> Vec<usize> {
         let mut replies = vec![Vec::new(); self.comments.len()];
         let mut order = Vec::with_capacity(self.comments.len());
@@ -283,8 +282,7 @@ impl<'a> Resolver<'a> {
         order
     }
 
-    /// A skipped comment with a live reply that stays becomes a placeholder, which stays as well. Rejected replies to one
-    /// without any go with it.
+    /// A skipped comment with a live reply becomes a placeholder. Without one, its rejected replies are skipped too.
     fn keep_placeholders(&mut self, order: &[usize]) {
         let mut has_live_reply = vec![false; order.len()];
         for index in order.iter().rev().copied() {
@@ -307,7 +305,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// An id that two pages share names the comment of the first; the other gets the thread's name as well.
+    /// Makes ids unique: if two threads share an id, the thread's name is appended to the second one.
     fn tag(&mut self, threads: &[String]) {
         let mut spreads = HashMap::new();
         for (comment, decision) in iter::zip(self.comments, &mut self.decisions) {

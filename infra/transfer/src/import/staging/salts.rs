@@ -1,4 +1,4 @@
-//! The salts under which the hashes of a source were made.
+//! The salts of the hashes in a source.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub(super) struct Salts {
     has_hashed_users: bool,
 }
 
-/// The users of the source have other ids under this service's salt.
+/// The source's users have different ids under this service's salt.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the file holds hashed ids of users, which belong to another salt; import it where SVC_VISITOR_SALT is that of the \
@@ -48,7 +48,7 @@ impl Staging {
         !self.salts.named.is_empty()
     }
 
-    /// The fingerprint of a salt of the source that is not `own`, which is this service's; `None` when it has none yet.
+    /// The fingerprint of a salt in the source other than `own`, this service's, which is `None` if it has no salt yet.
     pub fn other_salt(&self, own: Option<&str>) -> Result<Option<&str>, OtherSalt> {
         let other = self.salts.named.iter().map(String::as_str).find(|named| Some(*named) != own);
         if other.is_some() && self.salts.has_hashed_users { Err(OtherSalt) } else { Ok(other) }

@@ -1,4 +1,4 @@
-//! The fates of comments, and their places.
+//! Fates and places of comments.
 
 use futures_util::FutureExt;
 

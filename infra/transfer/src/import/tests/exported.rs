@@ -1,4 +1,4 @@
-//! Imports of exports, which a recount finds in order afterwards.
+//! Imports of exports. A recount then checks that the table is in order.
 
 use serde_json::{Value, json};
 use shared::domain::ids::{CommentId, ThreadId, UserId};
@@ -43,7 +43,7 @@ fn head(salt: &str) -> Value {
     json!({ "head": { "format": "comments", "version": 1, "source": "native", "salt": salt } })
 }
 
-/// A thread of these comments, with other records.
+/// The records of a thread with these comments, and others.
 fn export(comments: &[Value], others: &[Value]) -> Vec<Value> {
     let thread = json!({ "thread": { "key": "posts/1", "type": "posts", "id": "1", "title": "One" } });
     let comments = comments.iter().map(|comment| json!({ "comment": comment }));
@@ -103,7 +103,7 @@ fn thread() -> ThreadId {
     ThreadId::new("posts", "1").unwrap()
 }
 
-/// The thread as the file has it.
+/// The thread in the staging.
 fn target(staging: &Staging) -> &Target {
     staging.threads.all.iter().find(|target| target.thread == thread()).unwrap()
 }
@@ -195,7 +195,7 @@ async fn a_visitor_who_likes_more_than_an_item_takes_has_overflow_items() {
     assert_eq!(state.liked.len(), 150);
 }
 
-/// An import that ends early after this many batches. Likes are entered before the comments are written.
+/// An import that is interrupted after this many batches. Likes are written before the comments.
 async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
     let mut staging = placed(store, records).await;
     let users = Users::default();
@@ -270,8 +270,7 @@ async fn a_ban_is_imported_once_and_a_name_that_is_known_stays() {
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
-/// Each like costs a unit besides when its visitor likes nothing else in the thread. A visitor's further likes there cost
-/// none, up to a hundred.
+/// A visitor's first like in a thread costs one more unit. Up to a hundred further ones are free.
 #[tokio::test]
 async fn a_comment_costs_four_to_seven_write_units_and_a_like_at_most_one() {
     let body = "a quiet morning ".repeat(20);

@@ -1,4 +1,4 @@
-//! A file of each format, from reading to the table.
+//! Imports a file of each format into a table.
 
 use shared::domain::avatar::Avatar;
 use shared::domain::ids::UserId;
@@ -26,7 +26,7 @@ async fn run(store: &Store, import: &Import) -> Report {
     report
 }
 
-/// The lines of the report about the sample of a format.
+/// The expected lines of the report about the sample of a format.
 fn expected(format: Format) -> &'static str {
     match format {
         Format::Native => "refused 1 as time: 3; posts/1: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused",
@@ -89,7 +89,7 @@ async fn unwanted_comments_that_are_kept_are_rejected_and_not_queued() {
     }
 }
 
-/// Ada signed in before with a name and a picture, Bob is known by his ban alone, and nothing is known of Eve.
+/// Ada has signed in with a name and a picture, Bob's item has only a ban, and Eve has none.
 #[tokio::test]
 async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
     let store = store();
@@ -110,7 +110,7 @@ async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
         Comment { author: named, state: RecordState::Pending, ..reply("5", "1") },
     ];
     let users = Users::parse("ada@blog.example 7").unwrap();
-    // The second time the thread has comments.
+    // In the second round the thread already has comments.
     for dump in [&dump[..4], &dump[..]] {
         let mut staging = staging(&store, dump).await;
         importer(&store, &mut staging, &users).run(&mut |_| ()).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_thread_with_comments_gains_the_pin_unless_it_has_one() {
     import(&store, &[&first[..], &[pinned("4")]].concat()).await;
     assert_eq!(pin().await, Some(kept));
     assert_eq!(findings(&store).await, [""; 0]);
-    // Comments that moderators have unpinned are not pinned again.
+    // A comment that a moderator unpinned isn't pinned again.
     let clock = Clock::system();
     let ids = IdSource::new(clock.clone(), Random::system());
     let by = shared::store::log::By { id: UserId(1), name: "Mod", ids: &ids, clock: &clock };

@@ -1,4 +1,4 @@
-//! The identity of a comment: its format, its site and its id there.
+//! The identity of a comment: its format, its site, and its id on that site.
 
 use shared::domain::ids::{SourceId, UserId};
 use shared::domain::person::{Person, PersonHashes, Who};
@@ -10,7 +10,7 @@ use crate::store::person::find::identify;
 use crate::store::person::forgotten::begin_erasure;
 use crate::store::person::{find, forgotten};
 
-/// The comments of another site: the same ids, by others, on another page.
+/// The comments of another site, with the same ids but other writers and another page.
 fn other_site() -> Vec<Comment> {
     let bob = || Author { name: "Bob".to_owned(), ..Author::default() };
     let other = |comment: Comment| Comment { thread: "/b".to_owned(), author: bob(), ..comment };
@@ -119,7 +119,7 @@ async fn the_writer_alone_tells_two_sites_apart_and_what_the_source_has_deleted_
     let eve = Author { email: "eve@blog.example".to_owned(), name: "Eve".to_owned(), ..Author::default() };
     let report = import(&store, &[Comment { author: eve, ..comment("1") }]).await;
     assert_eq!(refused(&report), [("1", "site")]);
-    // The source has deleted it since, and with it its writer.
+    // The source has deleted the comment in the meantime, including its writer.
     let gone = Comment { state: RecordState::Deleted, author: Author::default(), body: String::new(), ..comment("1") };
     let report = import(&store, &[gone, reply("2", "1"), comment("3")]).await;
     assert_eq!((report.new, report.already_there, report.refused.len()), (0, 3, 0));
@@ -170,7 +170,7 @@ async fn another_map_or_scheme_is_not_another_site() {
 async fn files_of_one_command_are_parts_of_one_site() {
     let store = store();
     let (this, mut other) = (this_site(), other_site());
-    // The reply is on a page of both sites and must not become a reply to a stranger.
+    // The reply is on a page of both sites and must not become a reply to the other site's comment.
     other.push(Comment { author: other[0].author.clone(), ..reply("9", "1") });
     other.push(Comment { thread: "/b".to_owned(), ..comment("10") });
     let report = import_of(&store, "test", &[&this, &other]).await;
@@ -207,7 +207,7 @@ async fn an_erasure_on_one_site_drops_no_comment_of_the_other() {
         staging.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false);
         staging
     };
-    // Her comments, now without their writer.
+    // Her comments, now without a writer.
     let mut unnamed = read(&this_site());
     unnamed.locate(Some(&store), "test").await.unwrap();
     assert_eq!(unnamed.report().new, 0, "nothing of her comes back");

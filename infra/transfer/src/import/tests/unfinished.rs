@@ -1,4 +1,4 @@
-//! Imports that end early, at any call to the table, and what comes after them.
+//! Imports that are interrupted at any call to the table, and operations after them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,12 +17,12 @@ use shared::store::moderation::Verdict;
 use super::*;
 use crate::store::import::lease_import;
 
-/// Ends a process at one of its calls to the table: that call and all later ones fail.
+/// Simulates the end of a process at one of its calls to the table: that call and all later ones fail.
 #[derive(Clone, Debug)]
 struct Kill {
-    /// Calls that are left.
+    /// Remaining calls.
     left: Arc<AtomicUsize>,
-    /// The last call is carried out, but its response gets lost.
+    /// Whether the last call takes effect, although its response is lost.
     is_carried_out: bool,
 }
 
@@ -61,19 +61,19 @@ impl Intercept for Kill {
     }
 }
 
-/// Every state and depth, on two pages.
+/// Comments in every state and at every depth, on two pages.
 fn small_dump() -> Vec<Comment> {
     dump().into_iter().take(10).collect()
 }
 
-/// A dump with a level that takes several requests.
+/// A dump with so many comments at one level that writing them takes several requests.
 fn larger_dump() -> Vec<Comment> {
     let mut comments = small_dump();
     comments.extend((40..70).map(|id| reply(&id.to_string(), "2")));
     comments
 }
 
-/// Imports into a table until it is killed. False when it ended before.
+/// Imports into a table until killed. False if the import completed first.
 async fn is_killed(engine: &Engine, kill: &Kill, comments: &[Comment]) -> bool {
     let healthy = store_of(engine.client_builder());
     let mut staging = staging(&healthy, comments).await;
@@ -81,7 +81,7 @@ async fn is_killed(engine: &Engine, kill: &Kill, comments: &[Comment]) -> bool {
     importer(&store, &mut staging, &Users::default()).run(&mut |_| ()).await.is_err()
 }
 
-/// Runs a check after each call at which an import of `comments` may be killed, on a table that `prepare` has filled.
+/// Kills an import of `comments` at each of its calls, into a table that `prepare` has filled, and runs a check after each.
 async fn killed_at_each_call<P: Future, C: Future>(
     kill: impl Fn(usize) -> Kill,
     comments: &[Comment],
@@ -169,9 +169,9 @@ async fn comments_that_are_deleted_before_the_import_continues_are_gone_and_not_
         for comment in reached.iter().filter(|comment| !comment.is_placeholder) {
             delete(&store, comment).await;
         }
-        // The placeholders went with their replies.
+        // The placeholders were deleted with their replies.
         let deleted = (reached.len() - reachable(&store).await.len()) as u64;
-        // Readable, although some were deleted that the thread has not counted.
+        // The thread is readable, although deleted comments hadn't been counted in it.
         assert!(parents(&store).await <= 1);
         let report = import(&store, &small_dump()).await;
         assert_eq!(report.skipped.get("deleted").copied().unwrap_or_default(), deleted, "killed after {calls} calls");
@@ -191,7 +191,7 @@ async fn comments_that_are_rejected_before_the_import_continues_stay_so_and_coun
         for comment in reached.iter().filter(|comment| comment.thread == thread("a")) {
             store.recount_comment(&comment.thread, comment.id, RecountTrigger::Walk).await.unwrap();
         }
-        // Readable, although the thread has not counted it.
+        // The thread is readable, although the comment hasn't been counted in it.
         assert!(parents(&store).await <= 1);
         import(&store, &small_dump()).await;
         is_in_order(&store, calls).await;
@@ -202,7 +202,7 @@ async fn comments_that_are_rejected_before_the_import_continues_stay_so_and_coun
 
 #[tokio::test]
 async fn another_file_after_one_that_was_killed_leaves_the_table_in_order() {
-    // The second file lacks some parents and replies of the first, and has other ones.
+    // The second file lacks some parents and replies of the first, and has others.
     let is_in_both = |comment: &Comment| !["1", "8"].contains(&comment.source_id.as_str());
     let mut other: Vec<Comment> = small_dump().into_iter().filter(is_in_both).collect();
     other.extend([comment("100"), reply("101", "2"), Comment { state: RecordState::Pending, ..reply("102", "100") }]);

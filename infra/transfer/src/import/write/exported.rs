@@ -1,4 +1,4 @@
-//! Writes what only an export holds.
+//! Writes records that only an export contains.
 
 use shared::domain::ids::ThreadId;
 use shared::error::Fault;
@@ -11,7 +11,7 @@ use crate::import::staging::Staging;
 use crate::store::import::describe_thread;
 use crate::store::restore::{VisitorEntries, keep_imported_salt, restore_entries, restore_tombstones, restore_users};
 
-/// Records between two writes.
+/// Records that are written between two waits for the throttle.
 const BATCH: usize = 100;
 
 /// Writes users, tombstones, and threads without comments.
@@ -39,7 +39,7 @@ pub(super) async fn write_around(
     Ok(())
 }
 
-/// Enters the likes and reports of a thread's new comments, before these are written.
+/// Writes the likes and reports of a thread's new comments, before the comments themselves.
 pub(super) async fn write_entries(
     store: &Store,
     thread: &ThreadId,

@@ -1,11 +1,11 @@
-//! Bounds the write units that an import spends in a second.
+//! Bounds the write units that an import spends per second.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 pub(super) struct Throttle {
-    /// Units a second; as fast as possible without.
+    /// Units per second; `None` for no limit.
     rate: Option<u32>,
     start: Instant,
     /// Units spent so far.
@@ -17,7 +17,7 @@ impl Throttle {
         Self { rate, start: Instant::now(), units: 0.0 }
     }
 
-    /// Waits until this many units may have been spent.
+    /// Adds spent units, and waits until the rate allows the total.
     pub(super) async fn spend(&mut self, units: f64) {
         self.units += units;
         let Some(rate) = self.rate else { return };
