@@ -1,4 +1,4 @@
-//! One process at a time writes to a table in bulk.
+//! The lease that lets one process at a time write to a table in bulk.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use tokio::time::Instant;
 
 use crate::store::import::{end_import_lease, lease_import};
 
-/// The time between two renewals of the lease, which holds for a minute.
+/// The time between two renewals of the lease, which expires after a minute.
 const RENEWAL: Duration = Duration::from_secs(15);
-/// The table may fail for this long before the lease counts as lost.
+/// The lease counts as lost if no renewal succeeds for this long.
 const LAST_RENEWAL: Duration = Duration::from_secs(45);
-/// The wait before another attempt.
+/// The wait before another attempt to take or renew the lease.
 const AGAIN: Duration = Duration::from_secs(1);
-/// The lease of a process that was killed ends within this time.
+/// The lease of a killed process expires within this time.
 pub const PATIENCE: Duration = Duration::from_secs(65);
 
 #[derive(Debug, thiserror::Error)]
@@ -30,15 +30,15 @@ pub enum LeaseError {
 pub struct Lease<'a> {
     pub store: &'a Store,
     pub clock: Clock,
-    /// Names this process.
+    /// Identifies this process.
     pub holder: String,
-    /// How long another process may hold the table.
+    /// How long to wait while another process holds the lease.
     pub patience: Duration,
 }
 
 impl Lease<'_> {
-    /// Does `work`, which reads the table and writes to it, under the lease. Waits for the lease of a process that was
-    /// killed. The work ends early when the lease is lost.
+    /// Runs `work`, which reads and writes the table, under the lease. Waits for the lease of a killed process to expire.
+    /// Cancels the work if the lease is lost.
     pub async fn hold<T, E: From<LeaseError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         self.take().await?;
         let result = tokio::select! {
@@ -61,7 +61,7 @@ impl Lease<'_> {
         }
     }
 
-    /// Renews the lease for as long as it is polled. Returns when it is lost.
+    /// Renews the lease until it's lost.
     async fn keep(&self) -> LeaseError {
         let (mut renewed, mut pause) = (Instant::now(), RENEWAL);
         loop {

@@ -25,7 +25,7 @@ use crate::store::person::find::{self, Links, Match, Remains, identify};
 use crate::store::person::forgotten::{begin_erasure, end_erasure, unfinished_erasure};
 use crate::store::person::leftovers::Leftovers;
 
-/// While the service runs, the person may write something new after a part was erased.
+/// Rounds of erasure. While the service runs, the person may write something new in between.
 const ROUNDS: usize = 3;
 
 /// The result of an erasure.
@@ -41,35 +41,35 @@ pub struct Receipt {
     pub left: u64,
 }
 
-/// An email that was written on this machine.
+/// An email stored on this machine.
 pub struct Mail<'a> {
     pub to: &'a str,
-    /// The subject and the bodies.
+    /// The subject and both bodies.
     pub texts: [&'a str; 3],
 }
 
-/// Data of one machine outside the table and the bucket. Each call returns how many were changed or removed.
+/// Data on one machine outside the table and the bucket. Each removal returns how many items were changed or removed.
 pub trait Machine {
     /// # Errors
     ///
     /// When an email cannot be read or removed.
     fn remove_mails(&self, picks: &dyn Fn(&Mail<'_>) -> bool) -> io::Result<u64>;
 
-    /// Removes messages from queues. `picks` gets their bodies.
+    /// Removes messages from queues, selected by their bodies.
     ///
     /// # Errors
     ///
     /// When a message cannot be read or removed.
     fn remove_messages(&self, picks: &dyn Fn(&str) -> bool) -> io::Result<u64>;
 
-    /// Amends the images of changes that were not followed up. A change is removed if one of its images becomes `None`.
+    /// Amends the images of unprocessed changes. A change is removed if one of its images becomes `None`.
     ///
     /// # Errors
     ///
     /// When the stream cannot be read or written.
     fn amend_changes(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> io::Result<u64>;
 
-    /// Whether the service did not finish its work, so that more must be put in order than what is erased.
+    /// Whether the service left work unfinished, so that the whole table must be put in order afterwards.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ pub struct Eraser<'a> {
     pub salt: &'a Secret,
     pub clock: Clock,
     pub lease: Lease<'a>,
-    /// How long a request may take that began before. Zero when the service isn't running.
+    /// How long a request already under way may take. Zero if the service isn't running.
     pub patience: Duration,
     /// `None` for a deployed table.
     pub machine: Option<&'a dyn Machine>,
@@ -106,7 +106,7 @@ impl Eraser<'_> {
         let mut remains = Remains::default();
         for _ in 0..ROUNDS {
             if self.erase_all(&person, &hashes, &mut gone).await? {
-                // A request that began before may still write the user, whose names are gone.
+                // A request already under way may still write the user, whose names have been erased.
                 tokio::time::sleep(self.patience).await;
             }
             remains = find::remains(self.store, &person, &name, self.clock.now()).await?;
@@ -121,8 +121,8 @@ impl Eraser<'_> {
         Ok(Receipt { at: self.clock.now().to_string(), who: name, gone, stays: remains.stays, left: remains.left })
     }
 
-    /// Removes emails to the person, and those that quote the person to others, with messages and changes. Returns
-    /// whether the service had not followed up on everything.
+    /// Removes emails to the person and emails that quote the person, and the person's data in messages and changes. Returns
+    /// whether the service had unfinished work.
     async fn erase_leftovers(
         &self,
         person: &Person,
@@ -160,14 +160,14 @@ impl Eraser<'_> {
         let is_any = !matches.is_empty();
         let erasure = Erasure { store: self.store, person, hashes, clock: &self.clock };
         for found in matches {
-            // First, because only the text names them.
+            // First, because only the text of the comment names the images.
             self.erase_images(&found, &links, gone).await?;
             erasure.erase(found, gone).await?;
         }
         Ok(is_any)
     }
 
-    /// Removes the images that the comment links and its writer uploaded, or the one that a request has uploaded.
+    /// Removes the images that the comment links to and its writer uploaded, or the image that the request uploaded.
     async fn erase_images(&self, found: &Match, links: &Links, gone: &mut Gone) -> Result<(), Fault> {
         let mut images = Vec::new();
         if let Some(id) = found.comment()

@@ -1,5 +1,5 @@
-//! Exports a person's data as records of the native format: the profile, comments, likes, reports, and the records
-//! whose author is the person. Text by others about the person is left out.
+//! Exports a person's data in the native format: the profile, comments, likes, reports, and threads whose author is the
+//! person. Text by others about the person is left out.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -35,7 +35,7 @@ pub async fn export(store: &Store, who: Who, salt: String, out: &mut impl Write)
     Ok(found.write(salt, out).map_err(ExportError::from)?)
 }
 
-/// The kinds of records, in their order in the file.
+/// The kinds of records, in the order of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RecordKind {
     Profile,
@@ -47,9 +47,9 @@ enum RecordKind {
 
 struct Found<'a> {
     person: &'a Person,
-    /// Records by kind and by an id or a name that is unique among them.
+    /// Records by kind, and by an id or a name that is unique within the kind.
     records: BTreeMap<(RecordKind, u64, String), Record>,
-    /// When comments were pinned.
+    /// The times when comments were pinned.
     pins: BTreeMap<CommentId, time::Timestamp>,
 }
 

@@ -12,22 +12,22 @@ use shared::store::{Reading, Store, read};
 
 use crate::store::sources::SourceRow;
 
-/// An item that does not follow from others, and does not expire.
+/// An item that can't be derived from others, and doesn't expire.
 #[derive(Debug)]
 pub enum StoredItem {
     Comment(Box<Comment>),
     Report(CommentId, Report),
     GuestBound(GuestCount),
     Thread(ThreadId, Thread),
-    /// One of the items of a visitor in a thread.
+    /// One of a visitor's items in a thread.
     VisitorThreadState(Visitor, ThreadId, VisitorThreadState),
     User(User),
     Source(SourceId, SourceRow),
-    /// An import into this thread is not finished, and its comments have not been counted.
+    /// A thread with an unfinished import, whose comments haven't been counted.
     Importing(ThreadId),
 }
 
-/// How many likes, or reports, of a comment are by guests of one network.
+/// The number of likes or reports of a comment by guests in one network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestCount {
     pub comment: CommentId,
@@ -36,12 +36,12 @@ pub struct GuestCount {
     pub count: i64,
 }
 
-/// The place up to which a table was read.
+/// The position up to which a table has been read.
 #[derive(Debug)]
 pub struct ScanPosition(Item);
 
-/// Some items of the table, in no order, and the place where the next page begins; `None` at the end. Fails when an item
-/// is not what its key says.
+/// A page of items, in no particular order, and the position where the next page begins; `None` at the end. Fails if an
+/// item isn't of the kind that its key implies.
 pub async fn scan_page(
     store: &Store,
     start: Option<ScanPosition>,
@@ -52,7 +52,7 @@ pub async fn scan_page(
     Ok((items.collect::<Result<_, _>>()?, next.map(ScanPosition)))
 }
 
-/// An item as it may be exported.
+/// The item without data that the settings don't allow to be kept.
 fn kept_item(store: &Store, item: StoredItem) -> StoredItem {
     match item {
         StoredItem::Comment(comment) => StoredItem::Comment(Box::new(store.kept_comment(*comment))),
@@ -62,13 +62,13 @@ fn kept_item(store: &Store, item: StoredItem) -> StoredItem {
     }
 }
 
-/// The fingerprint of another salt under which imported hashes were made.
+/// The fingerprint of the salt of imported hashes, if it isn't the table's.
 pub async fn imported_salt(store: &Store) -> Result<Option<String>, Fault> {
     let item = store.one_item(&keys::native_import(), Reading::Consistent).await?;
     Ok(item.and_then(|item| item.get(native_import::SALT)?.as_s().ok().cloned()))
 }
 
-/// `None` for what an export leaves out.
+/// Parses an item. `None` if exports leave it out.
 fn stored(item: Item) -> Result<Option<StoredItem>, Fault> {
     let Some(key) = Key::of(&item) else { return Ok(None) };
     of_kind(&key, item).map_err(|error| Fault::new("reading an item", format!("{}: {}", key.pk, error.chain())))
@@ -88,7 +88,7 @@ fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
         }
         ItemKind::User(_) => StoredItem::User(read(item)?),
         ItemKind::Source(source) => StoredItem::Source(source, read(item)?),
-        // One that writes comments one by one leaves the table in order at every step.
+        // An import that writes comments one by one leaves the table in order at every step.
         ItemKind::ImportJournal(thread) if !item.contains_key(import_journal::LAST) => StoredItem::Importing(thread),
         ItemKind::HiddenReply { .. }
         | ItemKind::Guest(_)
@@ -138,9 +138,9 @@ mod tests {
             let filled = |part: &str| part.replace("id", "12").replace("parent", "12").replace("type#record", "post#a");
             let key = Key { pk: filled(schema.pk), sk: filled(schema.sk) };
             assert_eq!(ItemKind::of(&key).schema().map(|of| of.name), Some(schema.name), "{key:?}");
-            // A journal with this attribute writes comments one by one.
+            // A journal with this attribute belongs to an import that writes comments one by one.
             let item = Item::from([(import_journal::LAST.to_owned(), shared::store::number(1))]);
-            // An empty record is an error.
+            // This empty item is an error for the kinds that are exported.
             let is_left_out = matches!(of_kind(&key, item), Ok(None));
             assert_eq!(is_left_out, schema.export != Export::Record, "{}", schema.name);
         }

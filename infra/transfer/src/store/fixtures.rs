@@ -16,7 +16,7 @@ use crate::store::sources::source_row;
 
 #[expect(clippy::large_enum_variant, reason = "most fixtures are comments")]
 pub enum Fixture {
-    /// A comment with the counts in `comment`, and the index keys of its place. `is_inline` matters for replies only.
+    /// A comment with the counts in `comment`, and the index keys of its place. `is_inline` only matters for replies.
     Comment {
         comment: Comment,
         is_inline: bool,
@@ -49,8 +49,8 @@ impl Fixture {
     }
 }
 
-/// Adds a comment or a placeholder, with the id and the likes it has, to a thread as it is now. This is what an import
-/// does. False when the id is taken or the parent does not exist.
+/// Adds a comment or a placeholder to an existing thread, with its own id and likes, as an import does. False if the id is
+/// taken or the parent doesn't exist.
 ///
 /// # Errors
 ///
@@ -74,11 +74,11 @@ pub async fn import_fixture(store: &Store, comment: &Comment) -> Result<bool, Fa
     Ok(true)
 }
 
-/// Writes items in place of any that exist, batch after batch.
+/// Writes items in batches, replacing existing ones.
 ///
 /// # Errors
 ///
-/// When an item cannot be written. Those before it stay.
+/// When an item can't be written. Items before it stay.
 pub async fn put_fixtures(store: &Store, fixtures: impl IntoIterator<Item = Fixture>) -> Result<(), Fault> {
     let put = |fixture: Fixture| {
         let put = PutRequest::builder().set_item(Some(fixture.item()?)).build();

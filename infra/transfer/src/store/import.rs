@@ -1,13 +1,13 @@
 //! Writes imported comments in bulk.
 //!
-//! A thread without comments is written in batches of final items, replies before their parents, at the price of the items
-//! alone. A journal item says that this is under way, with a hash of the plan: of everything that the items and the counts
-//! follow from. The transaction that adds the thread's counts deletes it. When an import ends early, the next one with the
-//! same plan writes the items that are missing and adds the counts. Another plan, of another file or after a comment was
-//! deleted, would add wrong counts: then a recount puts the thread in order, and replies without their parents go.
+//! A thread without comments is written in batches of final items, replies before their parents, which costs only the items
+//! themselves. Meanwhile a journal item holds a hash of the plan, which is everything that determines the items and the counts.
+//! The transaction that adds the thread's counts deletes it. If an import is interrupted, the next one with the same plan
+//! writes the missing items and adds the counts. With another plan, from another file or after a comment was deleted, the
+//! counts would be wrong. Then a recount puts the thread in order, and removes replies without their parents.
 //!
-//! A thread with comments gains each comment in a transaction, parents first, and is counted comment by comment. The journal
-//! item names the last one, which may not have been counted if an import ended early.
+//! In a thread with comments, each comment is added in a transaction, parents first, and counted on its own. The journal item
+//! names the last comment, which may not have been counted if the import was interrupted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -31,14 +31,14 @@ use shared::store::{Reading, Store, number, placement, read, stored_number, text
 use crate::store::export::GuestCount;
 use crate::store::sources::source_row;
 
-/// How long a lease holds.
+/// How long a lease is valid.
 const LEASE: Duration = Duration::from_mins(1);
-/// Reports and the like that are written in the transaction of their comment, with room for its other writes.
+/// The most attached items in the transaction of their comment, which leaves room for its other writes.
 const ATTACHED: usize = 80;
-/// Visitors in one transaction, with room for the journal.
+/// The most visitors in one transaction, which leaves room for the journal.
 const VISITORS: usize = 90;
 
-/// A comment that exists already.
+/// A comment in the table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Occupant {
     pub source: Option<SourceId>,
@@ -53,21 +53,21 @@ pub struct Occupant {
 /// How the comments of a thread are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteMode {
-    /// [`import_batch`] writes it, and then [`finish_import`].
+    /// [`import_batch`] writes the thread, and then [`finish_import`] adds its counts.
     InBatches,
-    /// [`import_one`] writes it, and then [`end_import`].
+    /// [`import_one`] writes each comment, and then [`end_import`] ends the import.
     OneByOne,
-    /// Not yet: an import in batches with another plan ended early. It must be finished or given up first
+    /// An import in batches with another plan was interrupted. It must be finished or abandoned first
     /// ([`check_unfinished`](crate::store::recount::check_unfinished)).
     Unsettled,
 }
 
-/// The state of a thread in an import that ended early.
+/// The state of a thread in an interrupted import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unfinished {
-    /// It has this plan.
+    /// The hash of the plan.
     InBatches(String),
-    /// This is the last comment, which may not be counted.
+    /// The last comment, which may not have been counted.
     OneByOne(CommentId),
 }
 
@@ -82,7 +82,7 @@ impl Unfinished {
     }
 }
 
-/// The items in the partition of a comment that do not follow from others.
+/// The items in the partition of a comment that can't be derived from others.
 #[derive(Clone, Debug, Default)]
 pub struct Attached {
     pub reports: Vec<Report>,
@@ -100,7 +100,7 @@ impl Attached {
         reports.chain(bounds).collect()
     }
 
-    /// The comment with the attributes that follow from its reports.
+    /// The comment with the attributes derived from its reports.
     #[must_use]
     pub fn counted_in(&self, comment: Comment) -> Comment {
         let reported = self.reports.iter().any(|report| report.status(&comment.resolutions) == ReportStatus::Pending);
@@ -116,13 +116,13 @@ impl Attached {
 /// A comment in its final form.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// It counts all that the import adds below it.
+    /// The comment, with counts that include all that the import adds below it.
     pub comment: Comment,
     pub attached: Attached,
     pub provenance: Provenance,
     /// Whether a reply is inline.
     pub is_inline: bool,
-    /// It is approved, with nothing hidden above it.
+    /// Whether it's approved, with nothing hidden above it.
     pub counts: bool,
 }
 
@@ -163,14 +163,14 @@ impl Hidden {
     }
 }
 
-/// The counts that a thread gains.
+/// The counts to add to a thread.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadTotals {
     /// Approved top-level comments.
     pub parents: u64,
-    /// When the first of them was written.
+    /// The time of the first of them.
     pub opened_at: Option<Timestamp>,
-    /// Comments that count.
+    /// Comments that count in the thread.
     pub counted: u64,
     pub pin: Option<Pin>,
     pub hidden: BTreeMap<Visitor, Hidden>,
@@ -185,7 +185,7 @@ pub enum ImportedOne {
     ParentGone,
 }
 
-/// Takes or renews the lease. False when another importer holds it.
+/// Takes or renews the lease. False if another process holds it.
 pub async fn lease_import(store: &Store, holder: &str, now: Timestamp) -> Result<bool, Fault> {
     let lease = Write::update(keys::import_lease())
         .set(import_lease::HOLDER, text(holder))
@@ -216,14 +216,14 @@ pub async fn occupants(store: &Store, ids: &[CommentId]) -> Result<HashMap<Comme
     occupants.collect()
 }
 
-/// The users among these that are known.
+/// The existing users among these.
 pub async fn profiles(store: &Store, ids: BTreeSet<UserId>) -> Result<HashMap<UserId, User>, Fault> {
     let items = store.batch_get(ids.into_iter().map(keys::user).collect(), Reading::Consistent).await?;
     let profiles = items.into_values().map(|item| read::<User>(item).map(|user| (user.id, user)));
     profiles.collect()
 }
 
-/// The threads among these that an import has not finished, and how it wrote them.
+/// The threads among these with an unfinished import, and its state.
 pub async fn unfinished_imports(store: &Store, threads: &[ThreadId]) -> Result<HashMap<ThreadId, Unfinished>, Fault> {
     let keys = threads.iter().map(keys::import_journal).collect();
     let found = store.batch_get(keys, Reading::Consistent).await?;
@@ -232,14 +232,14 @@ pub async fn unfinished_imports(store: &Store, threads: &[ThreadId]) -> Result<H
     Ok(threads.iter().filter_map(unfinished).collect())
 }
 
-/// Whether everyone has ever seen a top-level comment of the thread, even if none is left.
+/// Whether the thread has ever had an approved top-level comment, even if none is left.
 pub async fn has_begun(store: &Store, thread: &ThreadId) -> Result<bool, Fault> {
     let stored = store.one_item(&keys::thread(thread), Reading::Consistent).await?;
     Ok(stored.is_some_and(|thread| thread.contains_key(thread::PARENTS)))
 }
 
-/// Begins to write a thread, or continues after an import that ended early. `plan` is a hash of all that the comments and
-/// their counts follow from.
+/// Begins to write a thread, or resumes an interrupted import. `plan` is a hash of everything that determines the comments
+/// and their counts.
 pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Result<WriteMode, Fault> {
     let (journal, stored, count) = (keys::import_journal(thread), keys::thread(thread), keys::count(thread));
     let mut attempts = store.attempts("beginning to import a thread");
@@ -273,7 +273,7 @@ pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Resul
     }
 }
 
-/// Gives up imports in batches of these threads, when a recount has put their leftovers in order.
+/// Abandons the [`WriteMode::InBatches`] imports of these threads, once a recount has put their remains in order.
 pub async fn forget_imports(store: &Store, threads: &[ThreadId]) -> Result<(), Fault> {
     for thread in threads {
         store.transact(vec![Write::delete(keys::import_journal(thread))]).await?;
@@ -281,14 +281,14 @@ pub async fn forget_imports(store: &Store, threads: &[ThreadId]) -> Result<(), F
     Ok(())
 }
 
-/// Ends an import of comments one by one. `opened_at` is when the first comment was written that it showed in the thread.
+/// Ends an import of comments one by one. `opened_at` is the time of the first comment that everyone can see in the thread.
 pub async fn end_import(store: &Store, thread: &ThreadId, opened_at: Option<Timestamp>) -> Result<(), Fault> {
     open_earlier(store, thread, opened_at).await?;
     store.transact(vec![Write::delete(keys::import_journal(thread))]).await.map(drop)
 }
 
-/// Writes comments of a thread that [`begin_import`] began. The parents of one batch are in a later one. A comment is written
-/// after its other items, so that every stored comment has all of them.
+/// Writes comments of a thread after [`begin_import`]. Parents are in later batches than their replies. A comment is
+/// written after its dependent items, so that every stored comment has all of them.
 pub async fn import_batch(store: &Store, comments: &[Imported], now: Timestamp) -> Result<(), Fault> {
     let dependents = comments.iter().map(|imported| imported.dependents(now)).collect::<Result<Vec<_>, _>>()?;
     put_all(store, dependents.into_iter().flatten()).await?;
@@ -305,7 +305,7 @@ pub(super) async fn put_all(store: &Store, items: impl IntoIterator<Item = Item>
     store.write_all(items.into_iter().map(put).collect::<Result<Vec<_>, Fault>>()?).await
 }
 
-/// Adds the counts of a thread whose comments are all written.
+/// Adds the counts of a thread, once all its comments are written.
 pub async fn finish_import(store: &Store, thread: &ThreadId, totals: &ThreadTotals) -> Result<(), Fault> {
     open_earlier(store, thread, totals.opened_at).await?;
     let visitors: Vec<_> = totals.hidden.iter().collect();
@@ -313,7 +313,7 @@ pub async fn finish_import(store: &Store, thread: &ThreadId, totals: &ThreadTota
         let journal = Write::update(keys::import_journal(thread)).set(import_journal::VISITORS, number(done + 1));
         let journal = journal.still(import_journal::VISITORS, (done > 0).then(|| number(done)));
         let counts = visitors.iter().map(|(visitor, hidden)| gain_hidden(visitor, thread, hidden));
-        // When the condition fails, an earlier import has written these.
+        // If the condition fails, an interrupted import has added these counts.
         store.transact(std::iter::once(journal).chain(counts).collect()).await?;
     }
     let mut attempts = store.attempts("adding the counts of an import");
@@ -334,13 +334,13 @@ pub async fn finish_import(store: &Store, thread: &ThreadId, totals: &ThreadTota
         };
         match store.transact(finish(thread, totals, pin)?).await? {
             Outcome::Failed(failed) if failed.includes(Label::Pin) => {}
-            // When only the journal is gone, an earlier attempt has added the counts.
+            // If only the journal is missing, an earlier attempt has added the counts.
             Outcome::Done | Outcome::Failed(_) => return Ok(()),
         }
     }
 }
 
-/// The thread began at this time, unless it began earlier.
+/// Sets the time when the thread was opened, unless it was opened earlier.
 async fn open_earlier(store: &Store, thread: &ThreadId, at: Option<Timestamp>) -> Result<(), Fault> {
     let Some(at) = at else { return Ok(()) };
     let update = Write::update(keys::thread(thread)).set(thread::OPENED_AT, number(at.0));
@@ -348,7 +348,7 @@ async fn open_earlier(store: &Store, thread: &ThreadId, at: Option<Timestamp>) -
     store.update("opening a thread earlier", update).await.map(drop)
 }
 
-/// Adds a comment to a thread as it is now.
+/// Adds a comment to a thread in its current state.
 pub async fn import_one(
     store: &Store,
     comment: &Comment,
@@ -378,7 +378,7 @@ pub async fn import_one(
         let mut writes = creation(comment, parent.as_ref(), &visitor_state, store.embedded())?;
         let entries = source_row(comment, provenance).into_iter().chain(imported_entry(comment, now));
         writes.extend(attached.iter().cloned().chain(entries).map(Write::put));
-        // A comment that is created is in no queue once it is approved.
+        // `creation` puts an approved comment in no queue.
         let queues = queues(comment).filter(|_| comment.is_approved());
         writes.extend(queues.map(|state| Write::put(keys::queue(state, comment.id).item())));
         writes
@@ -391,12 +391,12 @@ pub async fn import_one(
     Ok(ImportedOne::Done)
 }
 
-/// Pins a comment of the thread, if none is pinned.
+/// Pins a comment, unless one is pinned in the thread.
 pub async fn pin_imported(store: &Store, thread: &ThreadId, pin: Pin) -> Result<(), Fault> {
     store.transact(pinning(Write::update(keys::thread(thread)), pin)?).await.map(drop)
 }
 
-/// Sets the attributes of a record that the host application has not set itself.
+/// Sets attributes of the thread that the host application hasn't set.
 pub async fn describe_thread(store: &Store, thread: &ThreadId, about: &Thread) -> Result<(), Fault> {
     let stored = store.thread(thread, Reading::Consistent).await?;
     let new = |stored: &Option<String>, given: &Option<String>| given.clone().filter(|_| stored.is_none()).map(text);
@@ -418,7 +418,7 @@ pub async fn describe_thread(store: &Store, thread: &ThreadId, about: &Thread) -
     Ok(())
 }
 
-/// The thread gains its counts and the pin, and the import is finished.
+/// Writes that add the thread's counts and pin, and finish the import.
 fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<Vec<Write>, Fault> {
     let gain = Write::update(keys::thread(thread)).add(thread::PARENTS, number(totals.parents));
     let mut writes = vec![
@@ -432,7 +432,7 @@ fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<
     Ok(writes)
 }
 
-/// A change of a thread that also pins a comment. It fails when another one is pinned, or this one may not be.
+/// Adds the pin of a comment to a change of its thread. Fails if another comment is pinned, or this one may not be.
 fn pinning(thread: Write, pin: Pin) -> Result<Vec<Write>, Fault> {
     let value = serde_dynamo::to_attribute_value(pin).map_err(|error| Fault::new("serializing a pin", error))?;
     let may_be_pinned = format!(
@@ -445,7 +445,7 @@ fn pinning(thread: Write, pin: Pin) -> Result<Vec<Write>, Fault> {
     Ok(vec![thread.set(thread::PIN, value).still(thread::PIN, None).label(Label::Pin), comment.label(Label::Pin)])
 }
 
-/// A visitor gains unapproved comments.
+/// Adds a visitor's unapproved comments to the visitor's counts.
 fn gain_hidden(visitor: &Visitor, thread: &ThreadId, hidden: &Hidden) -> Write {
     let gain = Write::update(keys::visitor_state(visitor, thread));
     let gain = gain

@@ -1,5 +1,5 @@
-//! The operator's side of the table: it is written in bulk, read whole, recounted, and rid of a person. These are functions
-//! of a `Store`, beside its own; the service is built without them.
+//! The owner's operations on the table: bulk writes, full reads, recounts, and the erasure of a person. They are functions on
+//! a `Store` that the service is built without.
 
 pub mod export;
 pub mod fixtures;

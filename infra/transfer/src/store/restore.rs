@@ -1,7 +1,7 @@
-//! Writes what only an export of a table holds: users with their bans, likes, reports, tombstones.
+//! Writes records that only an export of a table contains: users with their bans, likes, reports and tombstones.
 //!
-//! Likes and reports are written to the items of their visitors before their comment. Until then it can't be liked or
-//! reported, so that its counts are right from the start. Everything here is safe to repeat.
+//! Likes and reports are written to their visitors' items before the comment. The comment can't be liked or reported until
+//! it's written, so its counts are right from the start. Everything here is safe to repeat.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -21,14 +21,14 @@ use shared::store::{Reading, Store, bans, number, number_set, read, text, yes};
 use crate::store::import::{occupants, put_all};
 use crate::store::sources::{SourceRow, rows_of};
 
-/// Users, or visitors, that are written concurrently.
+/// Users or visitors that are written concurrently.
 const AT_ONCE: usize = 25;
 
 /// A like or a report in a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     pub comment: CommentId,
-    /// The parent of the comment; itself when it is top-level.
+    /// The parent of the comment, or the comment itself if it's top-level.
     pub group: CommentId,
     pub is_report: bool,
 }
@@ -40,7 +40,7 @@ pub struct VisitorEntries {
     pub entries: Vec<Entry>,
 }
 
-/// Enters likes and reports of comments that don't exist yet.
+/// Writes likes and reports of comments that don't exist yet.
 pub async fn restore_entries(store: &Store, thread: &ThreadId, all: &[VisitorEntries]) -> Result<(), Fault> {
     for some in all.chunks(AT_ONCE) {
         try_join_all(some.iter().map(|of_visitor| restore_entries_of(store, thread, of_visitor))).await?;
@@ -72,7 +72,7 @@ async fn restore_entries_of(store: &Store, thread: &ThreadId, of: &VisitorEntrie
     }
 }
 
-/// Adds missing users. Existing ones keep their names; a ban is added to those without one, once.
+/// Adds missing users. Existing users keep their names, and get the ban once if they have none.
 pub async fn restore_users(store: &Store, users: &[User]) -> Result<(), Fault> {
     for some in users.chunks(AT_ONCE) {
         let keys = some.iter().map(|user| keys::user(user.id)).collect();
@@ -103,7 +103,7 @@ async fn restore_user(store: &Store, user: &User, mut stored: Option<Item>) -> R
     }
 }
 
-/// Adds tombstones, except of existing comments.
+/// Adds tombstones, except for existing comments.
 pub async fn restore_tombstones(store: &Store, tombstones: &[(SourceId, SourceRow)]) -> Result<(), Fault> {
     let sources: Vec<SourceId> = tombstones.iter().map(|(source, _)| source.clone()).collect();
     let rows = rows_of(store, &sources).await?;
@@ -119,7 +119,7 @@ pub async fn restore_tombstones(store: &Store, tombstones: &[(SourceId, SourceRo
     put_all(store, gone.map(|(source, row)| row.item(source))).await
 }
 
-/// Notes that hashes of another salt are in the table. The first one stays.
+/// Records that the table contains hashes under another salt. The first such salt stays recorded.
 pub async fn keep_imported_salt(store: &Store, fingerprint: &str) -> Result<(), Fault> {
     let note = Write::update(keys::native_import())
         .set(native_import::SALT, text(fingerprint))
@@ -133,23 +133,23 @@ pub async fn began_native(store: &Store, file: &str) -> Result<bool, Fault> {
     Ok(item.as_ref().and_then(|item| item.get(native_import::FILE)?.as_s().ok()).is_some_and(|began| began == file))
 }
 
-/// Notes that an import of the native file with this hash begins.
+/// Records that an import of the native file with this hash begins.
 pub async fn begin_native(store: &Store, file: &str) -> Result<(), Fault> {
     let note = Write::update(keys::native_import()).set(native_import::FILE, text(file));
     store.update("noting an import", note).await.map(drop)
 }
 
-/// The items that take entries.
+/// Entries, divided among the items that take them.
 struct Division {
-    /// Entries of the visitor's item of the thread.
+    /// Entries of the visitor's item for the thread.
     own: Vec<Entry>,
     /// Entries of overflow items, by parent.
     overflow: BTreeMap<CommentId, Vec<Entry>>,
-    /// The visitor's item becomes full.
+    /// Whether the visitor's item becomes full.
     fills: bool,
 }
 
-/// Entries that the visitor's item has are left out. Those of overflow items are added again.
+/// Divides entries among items. Leaves out entries that the visitor's item has, but adds those of overflow items again.
 fn divide(state: &VisitorThreadState, entries: &[Entry]) -> Division {
     let has = |entry: &Entry| {
         let set = if entry.is_report { &state.reported } else { &state.liked };
@@ -179,7 +179,7 @@ fn enter(update: Write, entries: &[Entry]) -> Write {
     add(add(update, visitor_state::LIKED, set(false)), visitor_state::REPORTED, set(true))
 }
 
-/// The change of a user by an import.
+/// The result of restoring a user.
 struct Restoration {
     after: User,
     writes: Vec<Write>,

@@ -1,5 +1,5 @@
-//! Where imported comments came from: an item for each source. Every later import finds the comment by it, whatever time,
-//! page or writer it reads. A deletion turns the item into a tombstone.
+//! The sources of imported comments. A later import finds a comment by the item of its source, even if its time, page or
+//! writer has changed. A deletion turns the item into a tombstone.
 
 use std::collections::HashMap;
 
@@ -12,10 +12,10 @@ use shared::store::schema::source;
 use shared::store::transaction::Write;
 use shared::store::{Reading, Store, number, read, text, yes};
 
-/// The comment of a source.
+/// The item of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SourceRow {
-    /// An import that ended early may not have written it.
+    /// An interrupted import may not have written the comment.
     #[serde(rename = "i")]
     pub comment: CommentId,
     #[serde(rename = "dl", default)]
@@ -38,7 +38,7 @@ impl SourceRow {
         Provenance { thread: self.thread.clone(), writer: self.writer.clone() }
     }
 
-    /// The part that may stay when the comment was erased.
+    /// The part that may stay after the comment is erased.
     pub(super) fn without_writer(self) -> Self {
         Self { writer: None, ..self }
     }

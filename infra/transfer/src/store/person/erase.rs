@@ -1,4 +1,4 @@
-//! Erases what one person left, one thing at a time. Each step is a transaction, or safe to repeat, and leaves the table in order.
+//! Erases one person's data, item by item. Each step is a transaction or safe to repeat, and leaves the table in order.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -32,21 +32,21 @@ use tokio::time::Instant;
 use super::find::{Match, MatchKind, rejected_by};
 use crate::store::sources::{SourceRow, rows_of};
 
-/// Reports of one comment that are read to find one of them.
+/// The most reports of a comment that are read to find one of them.
 const REPORTS: usize = 10_000;
 
 /// How long one step of a job may take.
 const STEP: Duration = Duration::from_secs(10);
 
-/// How many of each kind are gone.
+/// Counts of erased items by kind.
 pub type Gone = BTreeMap<&'static str, u64>;
 
-/// The result for a placeholder.
+/// The result of finishing a placeholder.
 enum Finish {
-    /// Something is below it.
+    /// A live reply is below it.
     Kept,
     Gone {
-        /// The placeholder above it, if nothing is below that one any more.
+        /// The placeholder above it, if that one has no live reply left.
         emptied: Option<CommentId>,
     },
 }
@@ -60,7 +60,7 @@ pub struct Erasure<'a> {
 }
 
 impl Erasure<'_> {
-    /// Erases one item and adds it to `gone`. Does nothing if it is gone already.
+    /// Erases one item and counts it in `gone`. Does nothing if it's already gone.
     pub async fn erase(&self, found: Match, gone: &mut Gone) -> Result<(), Fault> {
         let store = self.store;
         let now = self.clock.now();
@@ -102,8 +102,8 @@ impl Erasure<'_> {
         self.hashes.who(&self.person.who)
     }
 
-    /// The comment becomes a placeholder first, so that no new reply can be lost when it is removed. The note about it is
-    /// for the next erasure, in case this one stops here.
+    /// Turns the comment into a placeholder first, so that its removal can't lose a new reply. The note about it is for the
+    /// next erasure, in case this one is interrupted.
     async fn erase_comment(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let Some(found) = store.comment_with_ancestors(id, Reading::Consistent).await? else {
@@ -126,8 +126,8 @@ impl Erasure<'_> {
         self.finish_comment(id, was_hidden).await
     }
 
-    /// Erases an invisible comment below a deleted one. Its source is hidden while it exists, because the next erasure
-    /// wouldn't find the source without it if this one stopped in between.
+    /// Erases an invisible comment below a deleted one. Hides its source before removing it: if this erasure is interrupted
+    /// in between, the next one couldn't find the source without the comment.
     async fn erase_orphan(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let Some(mut comment) = store.comment(id, Reading::Consistent).await? else { return Ok(None) };
@@ -160,9 +160,9 @@ impl Erasure<'_> {
         }
     }
 
-    /// Applies the changes of counts by a new placeholder, and removes the placeholder if nothing is below it. With
-    /// `shown`, everyone may now see what is below it. The consequences of its removal are handled here too, because no
-    /// running service may follow the events.
+    /// Updates the counts for a new placeholder, and removes the placeholder if it has no live reply. `shown` means that
+    /// replies below it are now visible to everyone. Also does the follow-up work of its removal, because the service may
+    /// not be running to process the events.
     async fn finish_comment(&self, id: CommentId, shown: bool) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let comment = store.comment(id, Reading::Consistent).await?;
@@ -194,8 +194,8 @@ impl Erasure<'_> {
         Ok(Some(if kept { "placeholders" } else { "comments" }))
     }
 
-    /// Removes everything below a comment that is gone and had no live reply: those that were rejected, and all below them. The
-    /// deepest go first: should this end in between, the next erasure finds the rest by the note about the comment.
+    /// Removes all comments below a removed one, which had no live reply: rejected replies and everything below them. The deepest
+    /// go first, so that if this is interrupted, the next erasure finds the rest by the note about the comment.
     async fn remove_below(&self, id: CommentId) -> Result<(), Fault> {
         let store = self.store;
         let items = all_keys_below(store, id).await?;
@@ -220,8 +220,8 @@ impl Erasure<'_> {
         Ok(())
     }
 
-    /// When the placeholder is kept, a hash takes the place of its source. When it goes and empties another one, the note about
-    /// that one is written with it.
+    /// Removes a placeholder unless it has a live reply. A kept one gets a hash for its source. If the removal leaves the
+    /// placeholder above without live replies, the transaction also writes the note about that one.
     async fn remove_unless_answered(&self, id: CommentId) -> Result<Finish, Fault> {
         let store = self.store;
         let mut attempts = store.attempts("erasing a comment");
@@ -250,14 +250,14 @@ impl Erasure<'_> {
         }
     }
 
-    /// The placeholder above the comment, if no other live reply is below it.
+    /// The placeholder above the comment, if it has no other live reply.
     async fn emptied_by(&self, comment: &Comment, parent: Option<&Comment>) -> Result<Option<CommentId>, Fault> {
         let Some(parent) = parent.filter(|parent| parent.is_placeholder) else { return Ok(None) };
         let is_emptied = self.store.live_reply(parent, Some(comment)).await? == LiveReply::None;
         Ok(is_emptied.then_some(parent.id))
     }
 
-    /// Replaces the source of a comment by a hash, in the item of the source too, which loses the writer.
+    /// Replaces the source of a comment with a hash. The new item of the source has no writer.
     async fn hide_source(&self, comment: &Comment, kept: bool) -> Result<Vec<Write>, Fault> {
         let Some(source) = &comment.source else { return Ok(Vec::new()) };
         if source.is_hashed() {
@@ -283,7 +283,7 @@ impl Erasure<'_> {
             let reported = erase_report_of(store, key, visitor, CommentId(*id)).await?;
             *gone.entry("reports").or_default() += u64::from(reported);
         }
-        // Not when the visitor has used the service meanwhile, or has comments that wait and could not be erased.
+        // Not if the visitor has used the service meanwhile, or has unapproved comments that couldn't be erased.
         let delete = Write::delete(key.clone()).exists().when(format!(
             "attribute_not_exists({0}) AND attribute_not_exists({1})",
             visitor_state::LIKED,
@@ -329,7 +329,7 @@ impl Erasure<'_> {
         Ok(self.store.update("erasing a person from the log", update).await?.is_some())
     }
 
-    /// The rejection stays, without its moderator.
+    /// Removes the moderator from a rejection, which stays.
     async fn erase_moderator(&self, id: CommentId) -> Result<bool, Fault> {
         let store = self.store;
         let mut attempts = store.attempts("erasing who rejected a comment");
@@ -346,7 +346,7 @@ impl Erasure<'_> {
         }
     }
 
-    /// The text stays, but is no longer a link, unless another user has the handle.
+    /// Removes a mention from a comment, unless another user has the handle. The text stays, but is no longer a link.
     async fn erase_mention(&self, id: CommentId) -> Result<bool, Fault> {
         let store = self.store;
         let mut gone: Vec<String> = self.person.handles().into_iter().collect();
@@ -371,7 +371,7 @@ impl Erasure<'_> {
     }
 }
 
-/// A guest's refusal of emails stays. False when nothing is left to erase.
+/// Erases a notification state, except for a guest's refusal of emails. False if there is nothing to erase.
 async fn erase_notification_state(store: &Store, key: Key) -> Result<bool, Fault> {
     let keep_refusal = |state: &mut NotificationState| state.refusal().map(|refusal| *state = refusal).is_some();
     if let ItemKind::NotificationState(recipient) = ItemKind::of(&key)
@@ -395,12 +395,12 @@ async fn all_keys_below(store: &Store, comment: CommentId) -> Result<Vec<Key>, F
     Ok(store.query_all(all).await?.iter().filter_map(Key::of).collect())
 }
 
-/// False when it is gone already.
+/// Deletes an item. False if it's already gone.
 async fn delete_item(store: &Store, key: Key) -> Result<bool, Fault> {
     Ok(store.transact(vec![Write::delete(key).exists()]).await? == Outcome::Done)
 }
 
-/// Removes a like. `liked_in` is the visitor's item that has it. Placeholders have no likes.
+/// Removes a like. `liked_in` is the visitor's item that contains it. Placeholders have no likes.
 async fn erase_like(store: &Store, liked_in: &Key, id: CommentId) -> Result<bool, Fault> {
     let mut attempts = store.attempts("erasing a like");
     loop {
@@ -422,7 +422,7 @@ async fn erase_like(store: &Store, liked_in: &Key, id: CommentId) -> Result<bool
     }
 }
 
-/// Removes the reporter from the report of a comment. `reported_in` is the visitor's item that has it.
+/// Removes the reporter from a report of a comment. `reported_in` is the visitor's item that contains it.
 async fn erase_report_of(store: &Store, reported_in: &Key, visitor: &Visitor, id: CommentId) -> Result<bool, Fault> {
     let mut attempts = store.attempts("erasing a report");
     loop {
@@ -453,7 +453,7 @@ async fn erase_report_of(store: &Store, reported_in: &Key, visitor: &Visitor, id
     }
 }
 
-/// Deletes the user, except for the id and the end of a ban that holds.
+/// Deletes the user, except for the id and the end of a ban in force.
 async fn erase_profile(store: &Store, id: UserId, now: Timestamp) -> Result<bool, Fault> {
     const PROFILE: [&str; 11] = [
         user::NAME,
@@ -497,13 +497,13 @@ async fn erase_name(store: &Store, key: Key, id: UserId) -> Result<bool, Fault> 
     Ok(store.transact(vec![Write::delete(key).exists(), nameless]).await? == Outcome::Done)
 }
 
-/// A visitor's item loses a like or a report.
+/// Removes a like or a report from a visitor's item.
 fn without_entry(key: &Key, set: &'static str, id: CommentId) -> Write {
     let entry = Write::update(key.clone()).subtract(set, id_set(id)).when(format!("contains({set}, :id)"));
     entry.with(":id", number(id.0))
 }
 
-/// The report keeps only its reason, and so does its excerpt in the comment.
+/// Reduces a report to its reason, along with its excerpt in the comment.
 fn without_reporter(comment: &Comment, report: Report) -> Result<Vec<Write>, Fault> {
     let excerpts = |excerpts: &Vec<_>| {
         let excerpts = serde_dynamo::to_attribute_value(excerpts);
@@ -522,7 +522,7 @@ fn without_reporter(comment: &Comment, report: Report) -> Result<Vec<Write>, Fau
     Ok(writes)
 }
 
-/// Requires that neither the profile nor the ban has changed.
+/// Makes a write conditional on the profile and the ban being unchanged.
 fn as_known(write: Write, user: &User) -> Write {
     let write = versions(Some(user)).into_iter().fold(write, |write, (name, value)| write.still(name, value));
     write.still(user::BAN_ID, user.ban_id.map(number))

@@ -33,9 +33,9 @@ pub struct Match(pub(super) MatchKind);
 /// The items to erase, in this order.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MatchKind {
-    /// A placeholder that an erasure which did not end has made.
+    /// A placeholder from an interrupted erasure.
     Placeholder(CommentId),
-    /// Deepest first, so that a comment below which only the person wrote is deleted as well.
+    /// Deepest first, so that a comment with replies only by the person is deleted too.
     Comment {
         height: std::cmp::Reverse<usize>,
         id: CommentId,
@@ -43,13 +43,13 @@ pub(super) enum MatchKind {
     /// Likes and reports in a thread.
     VisitorState(Key, Visitor),
     Report(CommentId, u64),
-    /// A record whose author the person is.
+    /// A thread whose author is the person.
     Record(Key),
     Log(Key),
-    /// A limiter, a repeat or an idempotency.
+    /// An item of a limiter, a repeated request or an idempotency key.
     Request {
         key: Key,
-        /// The name of the image that it uploaded.
+        /// The name of the image that the request uploaded.
         upload: Option<String>,
     },
     Profile,
@@ -62,9 +62,9 @@ pub(super) enum MatchKind {
     ModeratorName,
     /// A handle or a name fragment.
     Directory(Key),
-    /// A ban that has ended.
+    /// An entry of an ended ban in the list of bans.
     Ban(u64),
-    /// Another writer's comment that names the person: by a handle, or as the moderator who rejected it.
+    /// Another writer's comment that names the person, by a handle or as the moderator who rejected it.
     Named(CommentId),
 }
 
@@ -91,12 +91,12 @@ impl Match {
 /// The items that still name a person.
 #[derive(Debug, Default)]
 pub struct Remains {
-    /// Items that should not.
+    /// The number of items that should have been erased.
     pub left: u64,
     pub stays: Vec<Retained>,
 }
 
-/// Something that names the person and stays.
+/// An item that names the person and stays.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Retained {
     pub what: String,
@@ -109,7 +109,7 @@ impl Retained {
     }
 }
 
-/// Whether the person is the writer.
+/// Whether the person wrote the comment.
 #[must_use]
 pub fn wrote(person: &Person, comment: &Comment) -> bool {
     let recipient = comment.subscription.as_ref().and_then(|subscription| subscription.guest.as_ref());
@@ -127,8 +127,8 @@ pub fn wrote(person: &Person, comment: &Comment) -> bool {
     }
 }
 
-/// Collects everything that identifies a person in the table. `earlier` is what an unfinished erasure had collected.
-/// `None` while a thread lacks its counts, because an import has not finished it.
+/// Collects everything that identifies a person in the table. `earlier` is the data that an unfinished erasure had
+/// collected. `None` if a thread lacks its counts because of an unfinished import.
 pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
     let mut person = Person::new(who);
     person.known.extend(earlier.unwrap_or_default());
@@ -141,13 +141,13 @@ pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Resu
     })
     .await?;
     result?;
-    // A network and a browser may be shared. Then the owner of the likes is unknown.
+    // People may share a network and a browser. Then it's unknown whose likes they are.
     identified.known.visitors.retain(|visitor| !identified.others.contains(visitor));
     person.known.extend(identified.known);
     Ok((!identified.is_importing).then_some(person))
 }
 
-/// All items to erase, in order. Calls `see` with every comment of the table, and whether the person wrote it.
+/// All items to erase, in order. Calls `see` with every comment in the table, and whether the person wrote it.
 pub async fn matches(
     store: &Store,
     person: &Person,
@@ -173,7 +173,7 @@ pub async fn matches(
 pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) -> Result<Remains, Fault> {
     let mut search = Search::new(person, now);
     let journal = keys::erasure(who).pk;
-    // Items that keep imports from bringing the person back stay.
+    // The items that keep imports from bringing the person back stay.
     let is_searched = |key: &Key| key.pk != journal && !matches!(ItemKind::of(key), ItemKind::Forgotten);
     for_each_item(store, |item| {
         if let Some(key) = Key::of(&item).filter(is_searched) {
@@ -188,7 +188,7 @@ pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) 
 #[derive(Default)]
 struct Identification {
     known: KnownBy,
-    /// Guests who gave another address, or none.
+    /// Guests who gave another email address, or none.
     others: BTreeSet<Visitor>,
     is_importing: bool,
 }
@@ -256,7 +256,7 @@ impl Identification {
     }
 }
 
-/// The person's data in an item.
+/// Determines whether an item is to be erased for the person, and how.
 pub(super) fn match_of(
     person: &Person,
     handles: &BTreeSet<String>,
@@ -331,7 +331,7 @@ pub(super) fn rejected_by(user: UserId, comment: &Comment) -> bool {
     comment.rejection.as_ref().is_some_and(|rejection| rejection.moderator == Some(user))
 }
 
-/// Whether the item of a user has nothing except a ban that holds.
+/// Whether a user's item has nothing except a ban in force.
 fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
     let has_reason = |ban: &AttributeValue| ban.as_m().is_ok_and(|ban| ban.contains_key(maps::ban::REASON));
     let is_bare = item.iter().all(|(name, value)| match name.as_str() {
@@ -343,7 +343,7 @@ fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
     Ok(is_bare && user.present_ban(now).is_some())
 }
 
-/// Whether a guest's notification state holds nothing but the refusal of emails.
+/// Whether a guest's notification state contains only the refusal of emails.
 fn is_refusal_alone(recipient: &Recipient, item: Item) -> Result<bool, Fault> {
     if !recipient.is_guest() {
         return Ok(false);
@@ -352,7 +352,7 @@ fn is_refusal_alone(recipient: &Recipient, item: Item) -> Result<bool, Fault> {
     Ok(state.refusal().as_ref() == Some(&state))
 }
 
-/// Whether the ban of this item has ended.
+/// Whether the ban in this item has ended.
 fn has_ended(item: &Item, now: Timestamp) -> bool {
     let expires = item.get(banned::EXPIRES).and_then(|x| x.as_n().ok()?.parse::<i64>().ok());
     expires.is_some_and(|expires| expires <= now.seconds())
@@ -364,9 +364,9 @@ pub(super) struct Search<'a> {
     now: Timestamp,
     left: u64,
     stays: BTreeSet<Retained>,
-    /// Other users with the Gravatar of the person's address.
+    /// Other users with the Gravatar of the person's email address.
     members: BTreeSet<UserId>,
-    /// Items of guests with that picture.
+    /// The number of guests' items with that Gravatar.
     guests: u64,
 }
 
@@ -375,7 +375,7 @@ pub(super) struct Search<'a> {
 enum Naming {
     No,
     Directly,
-    /// The hash of an address identifies the person, and another user has the address too.
+    /// By the hash of an email address that another user has too.
     ByAddress,
     InWords,
 }
@@ -385,7 +385,7 @@ impl<'a> Search<'a> {
         Self { person, now, left: 0, stays: BTreeSet::new(), members: BTreeSet::new(), guests: 0 }
     }
 
-    /// Whether an item names the person, in words too, but other than by an address that others have.
+    /// Whether an item names the person directly or in its text, not just by an email address that others have too.
     pub(super) fn is_named_anywhere(&self, key: &Key, item: &Item) -> bool {
         let kind = ItemKind::of(key);
         self.naming(&kind, item) == Naming::Directly || self.in_words(&kind, item) == Naming::InWords
@@ -431,7 +431,7 @@ impl<'a> Search<'a> {
         let addresses = || known.addresses.iter().chain(&known.sealed);
         let has_address = |text: &&str| addresses().any(|hash| text.contains(hash.as_str()));
         if texts(item).iter().any(has_address) {
-            // A guest erased by an address isn't the user whose token has it, and vice versa.
+            // A guest who is erased by email address isn't the user whose token has the address, and vice versa.
             let is_other = matches!(self.person.who, Who::User(_)) || user_of(kind, item).is_some();
             return if is_other { Naming::ByAddress } else { Naming::Directly };
         }
@@ -456,7 +456,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the attribute, or one of the map that it is, names the person.
+    /// Whether the attribute names the person, or an attribute inside it if it's a map.
     fn is_named(&self, attribute: &Attribute, of: &Item) -> bool {
         let Some(value) = of.get(attribute.name) else { return false };
         let inside = match (attribute.ty, value) {
@@ -496,7 +496,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether a hash that belongs only to the person is anywhere in the item.
+    /// Whether the item contains a hash that belongs only to the person.
     fn is_traced(&self, item: &Item) -> bool {
         let known = &self.person.known;
         let visitors =
@@ -549,7 +549,7 @@ fn texts_of(value: &AttributeValue) -> Vec<&str> {
     }
 }
 
-/// The operator's name for the item.
+/// A description of the item for the service's owner.
 fn describe(kind: &ItemKind, item: &Item) -> String {
     let in_thread = || {
         let thread = item.get(comment::THREAD).and_then(|thread| ThreadId::try_from(thread.as_s().ok()?.clone()).ok());
@@ -564,7 +564,7 @@ fn describe(kind: &ItemKind, item: &Item) -> String {
     }
 }
 
-/// Images by name, with the oldest comment that links each: its writer is assumed to have uploaded it.
+/// Images by name, with the oldest comment that links to each. Its writer is assumed to have uploaded the image.
 #[derive(Debug, Default)]
 pub struct Links(BTreeMap<String, (CommentId, bool)>);
 
@@ -574,7 +574,7 @@ impl Links {
         *oldest = (*oldest).min((comment, is_own));
     }
 
-    /// Whether the person's comment is the oldest that links it.
+    /// Whether the oldest comment that links to the image is the person's. True if there is none.
     #[must_use]
     pub fn is_own(&self, image: &str) -> bool {
         self.0.get(image).is_none_or(|(_, is_own)| *is_own)

@@ -1,5 +1,5 @@
-//! People who were erased. An item for each hash of a person keeps later imports from bringing the person's comments back.
-//! The hashes are keyed with the visitor salt, so the items reveal nothing without it.
+//! Erased people. An item for each hash of a person keeps later imports from bringing the person's comments back. The hashes
+//! are keyed with the visitor salt, so the items reveal nothing without it.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use shared::store::schema::{SK, forgotten};
 use shared::store::transaction::Write;
 use shared::store::{Index, Query, Reading, Store, keys, number, text, write};
 
-/// Everyone who was erased.
+/// All erased people.
 #[derive(Clone, Debug)]
 pub struct Forgotten {
     people: BTreeSet<String>,
@@ -30,7 +30,7 @@ impl Forgotten {
         self.people.contains(&self.hashes.user(id))
     }
 
-    /// `hash` is Gravatar's, of an address.
+    /// `hash` is the Gravatar hash of an email address.
     #[must_use]
     pub fn has_address(&self, hash: &str) -> bool {
         self.people.contains(&self.hashes.address(hash))
@@ -55,7 +55,7 @@ impl PartialEq for Forgotten {
     }
 }
 
-/// Everyone who was erased. `None` if that was under another salt.
+/// Reads all erased people. `None` if they were erased under another salt.
 pub async fn forgotten(store: &Store, hashes: PersonHashes) -> Result<Option<Forgotten>, Fault> {
     let query = Query {
         index: Index::Table(Reading::Consistent),
@@ -73,12 +73,12 @@ pub async fn forgotten(store: &Store, hashes: PersonHashes) -> Result<Option<For
     Ok(Some(Forgotten { people: people.collect(), hashes }))
 }
 
-/// The data that an unfinished erasure of the same person had collected.
+/// The data that an unfinished erasure of this person had collected.
 pub async fn unfinished_erasure(store: &Store, who: &str) -> Result<Option<KnownBy>, Fault> {
     store.get(&keys::erasure(who), Reading::Consistent).await
 }
 
-/// Remembers the person, for imports, and for the next erasure in case this one doesn't finish.
+/// Records the person, for later imports, and for the next erasure in case this one is interrupted.
 pub async fn begin_erasure(store: &Store, person: &Person, hashes: &PersonHashes, now: Timestamp) -> Result<(), Fault> {
     let who = keys::erasure(&hashes.who(&person.who));
     store.put("beginning an erasure", Write::put(write(&who, &person.known)?)).await?;

@@ -1,4 +1,4 @@
-//! A person's data on one machine outside the table: changes that were not followed up yet, and queue messages.
+//! A person's data on one machine outside the table: unprocessed changes and queue messages.
 
 use std::collections::BTreeSet;
 
@@ -25,9 +25,9 @@ pub struct Leftovers<'a> {
     handles: BTreeSet<String>,
     who: String,
     now: Timestamp,
-    /// The person's reports. Comments keep excerpts of them.
+    /// The ids of the person's reports, of which comments contain excerpts.
     reports: BTreeSet<u64>,
-    /// In lower case.
+    /// The person's email addresses, in lower case.
     addresses: Vec<String>,
 }
 
@@ -48,14 +48,14 @@ impl<'a> Leftovers<'a> {
         Ok(Self { person, handles: person.handles(), who, now, reports, addresses })
     }
 
-    /// Learns of reports. Called with every image before [`Self::amend`].
+    /// Collects the person's reports. To be called with every image before [`Self::amend`].
     pub fn learn(&mut self, image: &Value) {
         let found = item_of(image).and_then(|item| self.match_of(item));
         self.reports.extend(found.as_ref().and_then(report_of));
     }
 
-    /// An image without the person. `None` when it is of the person, or mentions or names the person in others' words:
-    /// the words may be deleted already, and an email that quotes them is removed too.
+    /// The image without the person. `None` if it belongs to the person, or if its text mentions or names the person: the text
+    /// may already be deleted from the table, and an email that quotes it is removed too.
     #[must_use]
     pub fn amend(&self, image: Value) -> Option<Value> {
         let Some(mut item) = item_of(&image) else { return Some(image) };
@@ -68,7 +68,7 @@ impl<'a> Leftovers<'a> {
         if is_changed { serde_json::to_value(serde_dynamo::Item::from(item)).ok() } else { Some(image) }
     }
 
-    /// Takes the person's decision and words out of a comment. Whether there were any.
+    /// Removes the person's decision and report texts from a comment. Returns whether there were any.
     fn redact(&self, item: &mut Item) -> Option<bool> {
         let key = Key::of(item)?;
         if !matches!(ItemKind::of(&key), ItemKind::Comment(_)) {
@@ -92,7 +92,7 @@ impl<'a> Leftovers<'a> {
         match_of(self.person, &self.handles, &self.who, self.now, item, &mut |_, _| {}).ok().flatten()
     }
 
-    /// Whether a message is about the person. Messages about comments name nothing but their ids.
+    /// Whether a message is about the person. Messages about comments contain only ids.
     #[must_use]
     pub fn is_in_message(&self, body: &str) -> bool {
         let (known, user) = (&self.person.known, self.person.user());

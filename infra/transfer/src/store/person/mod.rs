@@ -1,14 +1,14 @@
-//! Finds and erases everything about one person in the table. The schema says which attributes may identify a person.
+//! Finds and erases everything about one person in the table. The schema marks the attributes that may identify a person.
 //!
 //! | file        | what |
 //! |-------------|------|
-//! | `find`      | reads the table: who the person is, what to erase, what stays |
-//! | `erase`     | erases one thing after another, by the transactions of the service |
-//! | `forgotten` | remembers who was forgotten, so that no import brings them back |
-//! | `leftovers` | finds the person in changes that were not followed up, and in messages of queues |
+//! | `find`      | reads the table for data that identifies the person, items to erase, and items that stay |
+//! | `erase`     | erases one item after another, in the transactions of the service |
+//! | `forgotten` | records erased people, so that no import brings them back |
+//! | `leftovers` | finds the person in unprocessed changes and in queue messages |
 //!
-//! An erasure runs beside the service. It first stores who the person is, and removes that item at its end. So the next
-//! erasure can finish a killed one, although half of what identified the person is gone.
+//! An erasure runs beside the service. It first stores the data that identifies the person, and removes it at the end. The
+//! next erasure can therefore finish a killed one, although half of that data is gone from the table.
 
 pub mod erase;
 pub mod find;

@@ -1,5 +1,5 @@
-//! Hashes of addresses that everyone can find: nothing has one where no Gravatars are shown. In place of a guest's a keyed hash
-//! stays. Name fragments follow from their users.
+//! Checks that no unkeyed hashes of email addresses are stored while Gravatars aren't shown. A guest's is replaced with a keyed
+//! hash. Name fragments are checked with the directory.
 
 use shared::domain::avatar::Avatar;
 use shared::store::addresses::Addresses;
@@ -42,7 +42,7 @@ pub(super) fn check(snapshot: &Snapshot, addresses: &Addresses) -> Vec<Finding> 
     findings
 }
 
-/// A change of an item that still has this picture.
+/// An update of an item, if it still has this avatar.
 fn having(key: Key, attribute: &'static str, avatar: &Avatar) -> Write {
     Write::update(key).still(attribute, Some(text(avatar.clone())))
 }

@@ -1,5 +1,5 @@
-//! The list of bans should have exactly the users and networks with a ban. The item of an ended ban expires, so it may be
-//! missing.
+//! Checks that the list of bans has exactly the users and networks with a ban. The item of an ended ban expires, so it may
+//! be missing.
 
 use shared::domain::ids::UserId;
 use shared::domain::time::Timestamp;
@@ -60,7 +60,7 @@ fn fallback(user: UserId) -> u64 {
     user.0
 }
 
-/// Gives the ban its id, if it is as it was read.
+/// Sets the id of a ban, if the ban is unchanged since it was read.
 fn with_id(user: &User, ban: &Ban, id: u64) -> Write {
     let update =
         Write::update(keys::user(user.id)).set(user::BAN_ID, number(id)).still(user::BAN_ID, user.ban_id.map(number));

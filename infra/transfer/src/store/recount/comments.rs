@@ -19,8 +19,8 @@ use super::Finding;
 use super::repair::{Wanted, absent, correct};
 use super::snapshot::{Orphans, Snapshot, StoredComment};
 
-/// Invisible comments below one that is gone. An import that stopped early leaves replies whose parent it hasn't written:
-/// they weren't deleted, so they leave no tombstone.
+/// Finds invisible comments below a missing one. An interrupted import leaves replies without their parents. These weren't
+/// deleted, so they get no tombstone.
 pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let orphans = orphans.iter().map(|(id, missing)| {
         let comment = &snapshot.comments[id].comment;
@@ -42,7 +42,7 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
     orphans.collect()
 }
 
-/// Placeholders whose last reply is gone.
+/// Finds placeholders without replies.
 pub(super) fn check_empty(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let comments = || snapshot.comments.values().map(|stored| &stored.comment);
     let answered: BTreeSet<CommentId> = comments().filter_map(Comment::parent).collect();
@@ -69,7 +69,7 @@ pub(super) fn check(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Counts that are made once for all comments.
+/// Data computed once for all comments.
 struct Recount<'a> {
     snapshot: &'a Snapshot,
     likes: BTreeMap<u64, u64>,
@@ -128,14 +128,14 @@ impl<'a> Recount<'a> {
             (comment::REPLIES_RANK, rank(count)),
             (comment::FINGERPRINT, comment.is_top_level().then(|| number(marks))),
             (comment::INLINE, number_set(inline)),
-            // Never unset, so the separate reply it refers to may be gone.
+            // Never unset, so no separate reply may be left.
             (comment::HAS_SEPARATE, Some(AttributeValue::Bool(comment.has_separate || count > inline.len() as u64))),
-            // Edits of unapproved comments are not reviewed.
+            // An edit of an unapproved comment needs no review.
             (comment::IN_REVIEW, Some(AttributeValue::Bool(comment.in_review && comment.is_approved()))),
             (comment::REPORTS, Some(number(reports.map_or(0, BTreeMap::len)))),
             (comment::NEWEST_REPORTS, newest_reports(reports)),
             (comment::REPORTED, Some(AttributeValue::Bool(reported))),
-            // Never unset, so the unapproved reply it refers to may be gone.
+            // Never unset, so no unapproved reply may be left.
             (
                 comment::DELETION_GUARD,
                 Some(number(comment.deletion_guard.max(u64::from(self.has_hidden.contains(&id))))),
@@ -151,13 +151,13 @@ impl<'a> Recount<'a> {
         wanted
     }
 
-    /// Placeholders have none, though visitors' items may name them.
+    /// The likes of a comment. Placeholders have none, even if visitors' items contain some.
     fn likes(&self, comment: &Comment) -> u64 {
         let likes = comment.imported_likes + self.likes.get(&comment.id.0).copied().unwrap_or_default();
         if comment.is_placeholder { 0 } else { likes }
     }
 
-    /// The index keys of a comment. An unapproved reply may be inline or separate, so its present place decides.
+    /// The expected index keys of a comment. An unapproved reply may be inline or separate, so its current place decides.
     fn placed(&self, comment: &Comment, item: &Item) -> [(&'static str, AttributeValue); 3] {
         let visitor = comment.visitor();
         let scope = placement::scope(comment, &visitor);
@@ -173,13 +173,13 @@ impl<'a> Recount<'a> {
     }
 }
 
-/// The excerpts that a comment keeps of its reports.
+/// The expected excerpts of a comment's reports.
 fn newest_reports(reports: Option<&BTreeMap<Visitor, Report>>) -> Option<AttributeValue> {
     let newest = newest(reports?.values().map(ReportExcerpt::from));
     serde_dynamo::to_attribute_value(newest).ok()
 }
 
-/// Whether two values mean the same. A missing attribute means 0 or false.
+/// Whether two values are equivalent. A missing attribute means 0 or false.
 fn agree(stored: Option<&AttributeValue>, wanted: Option<&AttributeValue>) -> bool {
     let meaning = |value: Option<&AttributeValue>| match value {
         None | Some(AttributeValue::Bool(false)) => None,

@@ -1,4 +1,4 @@
-//! Which comments count in their thread, and how many.
+//! Checks the counted comments of threads, and their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     findings
 }
 
-/// The count is compared with the items, because a repaired item changes the count.
+/// Compares the count with the existing items, because repairing an item also changes the count.
 fn check_count(snapshot: &Snapshot, thread: &ThreadId, rows: u64) -> Option<Finding> {
     let nothing = Item::new();
     let item = snapshot.counts.get(&thread.to_string()).unwrap_or(&nothing);
@@ -43,7 +43,7 @@ fn check_count(snapshot: &Snapshot, thread: &ThreadId, rows: u64) -> Option<Find
     Some(Finding::new(format_args!("thread {thread}"), problem, vec![repair]))
 }
 
-/// The comments that everyone may see, by thread.
+/// The comments that should count, by thread: those that everyone may see.
 fn counting_comments(snapshot: &Snapshot) -> BTreeMap<String, BTreeSet<CommentId>> {
     let mut counting: BTreeMap<String, BTreeSet<CommentId>> = BTreeMap::new();
     for comment in snapshot.comments.values().map(|stored| &stored.comment) {
@@ -58,7 +58,7 @@ fn is_approved(snapshot: &Snapshot, id: CommentId) -> bool {
     snapshot.comments.get(&id).is_some_and(|stored| stored.comment.is_approved())
 }
 
-/// Checks that the comment, and everything above it, is as it was read.
+/// Conditions that the comment and its ancestors are unchanged since they were read.
 fn conditions(snapshot: &Snapshot, id: CommentId) -> Vec<Write> {
     let comment = snapshot.comments.get(&id).map(|stored| &stored.comment);
     let ancestors = comment.map(|comment| comment.ancestors.as_slice()).unwrap_or_default();

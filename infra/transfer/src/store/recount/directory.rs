@@ -1,4 +1,4 @@
-//! The expected directory of names: the handle and the name fragments of every user, and nothing else.
+//! Checks that the directory has the handle and the name fragments of every user, and nothing else.
 
 use shared::domain::user::User;
 use shared::store::keys::{self, ItemKind, Key};

@@ -23,7 +23,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     for (source, ids) in &imported {
         match ids.as_slice() {
             [id] => findings.extend(check_row(snapshot, source, *id)),
-            // It is unknown which of them has the replies and likes to keep.
+            // No repair: it's unknown which of the comments has the replies and likes to keep.
             [first, others @ ..] => findings.extend(others.iter().map(|other| {
                 Finding::of_comment(*other, format_args!("{source} was imported as {first} too"), Vec::new())
             })),
@@ -33,7 +33,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let live = snapshot.sources.iter().filter(|(_, row)| !row.is_deleted);
     let gone = live.filter(|(source, _)| !imported.contains_key(source));
     findings.extend(gone.map(|(source, row)| {
-        // An import that ended early has not written the comment, which was not deleted.
+        // An interrupted import may not have written the comment, so a missing one wasn't necessarily deleted.
         let row_of = Write::delete(keys::source(source))
             .when(format!("{0} = :id", source::COMMENT))
             .with(":id", number(row.comment.0));

@@ -1,47 +1,47 @@
-//! Recounts the table. Whatever is stored twice (counts, ranks, index keys, queues, the directory of names) must follow
-//! from what is stored once. Each difference is a finding, with the transaction that repairs it.
+//! Recounts the table. All derived data (counts, ranks, index keys, queues, the directory of names) must match the data that
+//! it's derived from. Each difference is a finding, with the transaction that repairs it.
 //!
-//! What must always hold:
+//! Invariants:
 //!
-//! - A comment's likes and replies, and a thread's top-level comments, are as many as the items say. Likes that were
+//! - The counts of a comment's likes and replies, and of a thread's top-level comments, equal the numbers of items. Likes
 //!   imported without voters are added.
-//! - The count of a thread is the number of its items of counted comments, and these are the comments that everyone may see.
-//! - The sorts `most_liked` and `most_replied` read ranks: count × 10^16 + id, so that ties fall by id.
+//! - A thread has an item for each comment that everyone may see, and its count is the number of these items.
+//! - The sorts `most_liked` and `most_replied` read ranks: count × 10^16 + id, so that ties are in order of ids.
 //!   `reactions.rs` and `placement.rs` of the store change a rank with its count.
 //! - Every inline reply of a comment is older than every separate one, however far an index lags.
 //! - An unapproved comment is only in its writer's partitions, an approved one only in everyone's.
 //! - A comment is in exactly the moderation queues that follow from its state.
 //! - A placeholder of a deleted comment is approved and keeps its place and its replies. It has no writer, text, likes or
-//!   reports. It does not count, but replies to it do. Every placeholder has a reply. One without a live reply, which is a
-//!   reply that is not rejected, is left by a rejection, never by a deletion: `deletion.rs` of the store.
+//!   reports. It doesn't count, but replies to it do. Every placeholder has a reply, although all its replies may be rejected.
+//!   That results only from rejections, never from a deletion: see `deletion.rs` of the store.
 //! - A comment is imported once: no two have the same source, and the item of the source names the comment. When the comment
 //!   is deleted, that item is its tombstone.
-//! - A report whose reporter was forgotten is in no visitor's state.
-//! - A comment keeps excerpts of its newest three reports. A decision covers the reports that the comment counted when it
-//!   was stored, and no later one, whatever clocks say.
-//! - A user or network with a ban is in the list of bans until the ban ends, and no other is.
-//! - A thread with an approved top-level comment knows when the first one that everyone saw was written.
+//! - A report whose reporter was erased is in no visitor's state.
+//! - A comment has excerpts of its newest three reports. A decision covers the reports that the comment counted when the
+//!   decision was stored, and no later one, regardless of clocks.
+//! - The list of bans has every user and network with a ban until the ban ends, and no others.
+//! - A thread with an approved top-level comment has the time of the first one that everyone could see.
 //! - A thread has at most one pin, on an approved top-level comment.
-//! - A user is found by the present name only.
+//! - A user is found only by the current name.
 //!
-//! These hold by conditions in transactions, never by reading first and writing later. So does the moderators' log: an
-//! entry is written in the transaction that it describes.
+//! Conditions in transactions maintain these invariants, never a read followed by a write. An entry in the moderators' log
+//! is likewise written in the transaction that it describes.
 //!
 //! | file         | what |
 //! |--------------|------|
-//! | `snapshot`   | the whole table in memory by kind of item; a new kind gets its place here first |
+//! | `snapshot`   | the whole table in memory, by kind of item; add a new kind here first |
 //! | `comments`   | counts, ranks and index keys of comments, comments below a deleted one, and placeholders without replies |
 //! | `threads`    | counts and pins of threads |
 //! | `counted`    | comments that count in their thread, and how many |
 //! | `imports`    | sources of imported comments, and tombstones |
 //! | `visitors`   | visitors' likes, reports and counts of unapproved comments |
-//! | `dependents` | items in the partition of a comment, which go when it goes or becomes a placeholder |
+//! | `dependents` | items in the partition of a comment, which are removed with it or when it becomes a placeholder |
 //! | `queues`     | moderation queues |
 //! | `directory`  | handles and name fragments |
 //! | `bans`       | the list of bans |
-//! | `trust`      | comments that count as approved, where those of new writers wait |
-//! | `addresses`  | hashes of addresses, where no Gravatars are shown |
-//! | `repair`     | writes that hold only while what was read is unchanged |
+//! | `trust`      | comments that count as approved, while comments of new writers are held |
+//! | `addresses`  | hashes of email addresses, while Gravatars aren't shown |
+//! | `repair`     | writes that succeed only if the table is unchanged since it was read |
 
 mod addresses;
 mod bans;
@@ -68,11 +68,11 @@ use shared::store::transaction::{Outcome, Write};
 use self::snapshot::Snapshot;
 use crate::store::for_each_item;
 
-/// Something in the table that does not follow from the rest of it.
+/// An inconsistency in the table.
 #[derive(Clone, Debug)]
 pub struct Finding {
     text: String,
-    /// One transaction, which fails when what was read has changed. Empty when there is no known repair.
+    /// A single transaction, which fails if the table has changed since it was read. Empty if there is no known repair.
     repair: Vec<Write>,
 }
 
@@ -81,7 +81,7 @@ impl Finding {
         Self { text: format!("{subject}: {problem}"), repair }
     }
 
-    /// Whether [`repair`] can correct it.
+    /// Whether [`repair`] can correct this.
     #[must_use]
     pub fn has_repair(&self) -> bool {
         !self.repair.is_empty()
@@ -98,8 +98,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Scans the whole table and recounts it. While others write, only a finding that a second check repeats is
-/// certain.
+/// Scans the whole table and recounts it. While other processes write, a finding is certain only if a second check repeats
+/// it.
 pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault> {
     let snapshot = snapshot(store).await?;
     if snapshot.importing.is_empty() {
@@ -111,14 +111,14 @@ pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault>
         }
         return Ok(findings);
     }
-    // Replies are written before their parents, and counts last. A repair would take them for damage.
+    // Imports write replies before their parents, and counts last. A check would mistake this for damage.
     let problem = "an import is not finished; the same command finishes it";
     let unfinished = |thread| Finding::new(format_args!("thread {thread}"), problem, Vec::new());
     Ok(snapshot.importing.iter().map(unfinished).collect())
 }
 
-/// Checks the remains of imports that ended early, in order to abandon these imports. The repair of each finding puts it in
-/// order. Returns their threads too.
+/// Checks a table with interrupted imports, in order to abandon them. Returns their threads, and findings whose repairs put
+/// the table in order.
 pub async fn check_unfinished(store: &Store, now: Timestamp) -> Result<(Vec<ThreadId>, Vec<Finding>), Fault> {
     let snapshot = snapshot(store).await?;
     let findings = recount(&snapshot, now);
@@ -131,7 +131,7 @@ async fn snapshot(store: &Store) -> Result<Snapshot, Fault> {
     Ok(snapshot)
 }
 
-/// False when the table has changed since the check, or no repair is known.
+/// Repairs a finding. False if the table has changed since the check, or no repair is known.
 pub async fn repair(store: &Store, finding: &Finding) -> Result<bool, Fault> {
     if finding.repair.is_empty() {
         return Ok(false);

@@ -1,5 +1,5 @@
-//! The expected moderation queues: every comment that is in a state of theirs, and nothing else. Entries of new
-//! comments are not checked: they expire, and one that names nothing shows nothing.
+//! Checks that each moderation queue has exactly the comments in its state. Entries of new comments aren't checked, because
+//! they expire, and the queue doesn't show an entry without a comment.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Writes that repair a finding. Each holds only while what it was derived from is unchanged.
+//! Writes that repair a finding. Each succeeds only if the data that it's derived from is unchanged.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use shared::domain::ids::CommentId;
@@ -7,7 +7,7 @@ use shared::store::schema::comment;
 use shared::store::transaction::{self, Write};
 use shared::store::{number, stored_number};
 
-/// The attributes of a comment that a recount reads or decides.
+/// The attributes of a comment that a recount reads or derives.
 const DERIVED: [&str; 20] = [
     comment::STATE,
     comment::IN_REVIEW,
@@ -31,20 +31,20 @@ const DERIVED: [&str; 20] = [
     comment::DELETION_GUARD,
 ];
 
-/// An attribute and the value it should have; `None` for none.
+/// An attribute and the value it should have; `None` if it should be missing.
 pub(super) type Wanted = (&'static str, Option<AttributeValue>);
 
-/// Checks that the comment is as it was read, in every attribute that a recount uses.
+/// Checks that every attribute of the comment that a recount uses is unchanged since it was read.
 pub(super) fn unchanged(id: CommentId, item: &Item) -> Write {
     still_as(Write::check(keys::comment(id), transaction::exists()), item)
 }
 
-/// Checks that there is no such comment.
+/// Checks that the comment doesn't exist.
 pub(super) fn absent(id: CommentId) -> Write {
     Write::check(keys::comment(id), transaction::absent())
 }
 
-/// Gives attributes of a comment their wanted values, if the comment is as it was read.
+/// Corrects attributes of a comment, if it's unchanged since it was read.
 pub(super) fn correct(id: CommentId, item: &Item, wrong: &[Wanted]) -> Write {
     let update = still_as(Write::update(keys::comment(id)).exists(), item);
     wrong.iter().fold(update, |update, (name, wanted)| {
@@ -52,14 +52,14 @@ pub(super) fn correct(id: CommentId, item: &Item, wrong: &[Wanted]) -> Write {
     })
 }
 
-/// A stored count that is wrong, and the write that sets it, if it is still what was read.
+/// The stored count if it's wrong, and a write that corrects it unless it has changed.
 pub(super) fn recounted(key: Key, name: &'static str, counted: u64, item: &Item) -> Option<(i64, Write)> {
     let stored = stored_number(item, name);
     let set = || Write::update(key).set(name, number(counted)).still(name, item.get(name).cloned());
     (i64::try_from(counted) != Ok(stored)).then(|| (stored, set()))
 }
 
-/// The condition that every derived attribute is as it was read.
+/// Adds the condition that every derived attribute is unchanged since it was read.
 fn still_as(write: Write, item: &Item) -> Write {
     DERIVED.iter().fold(write, |write, name| write.still(name, item.get(*name).cloned()))
 }

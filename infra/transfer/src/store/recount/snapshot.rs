@@ -43,38 +43,38 @@ pub(super) struct QueueEntry {
     pub(super) comment: CommentId,
 }
 
-/// Comments below one that is gone, and the highest ancestor that is gone.
+/// Comments below a missing one, with their highest missing ancestor.
 pub(super) type Orphans = BTreeMap<CommentId, CommentId>;
 
 #[derive(Default)]
 pub(super) struct Snapshot {
     pub(super) comments: BTreeMap<CommentId, StoredComment>,
     pub(super) reports: BTreeMap<CommentId, BTreeMap<Visitor, Report>>,
-    /// Parent and unapproved reply.
+    /// Pairs of a parent and an unapproved reply.
     pub(super) hidden_replies: BTreeSet<(CommentId, CommentId)>,
     /// Items in the partition of a comment, other than the comment itself.
     pub(super) dependents: Vec<(CommentId, Key)>,
     /// Threads by the text of their ids.
     pub(super) threads: BTreeMap<String, StoredThread>,
-    /// Threads that an import has not finished.
+    /// Threads with an unfinished import.
     pub(super) importing: Vec<ThreadId>,
-    /// Threads and their counted comments, and the counts, by the text of the threads' ids.
+    /// The counted comments of threads, and the counts, by the text of the threads' ids.
     pub(super) counted: BTreeMap<String, BTreeSet<CommentId>>,
     pub(super) counts: BTreeMap<String, Item>,
     pub(super) visitor_states: Vec<StoredVisitorState>,
     pub(super) users: BTreeMap<UserId, User>,
-    /// Guests with a key.
+    /// Trust in guests with a key.
     pub(super) guests: BTreeMap<Visitor, Trust>,
-    /// Rows by the id of the ban.
+    /// Entries of the list of bans, by the id of the ban.
     pub(super) banned: BTreeMap<u64, Item>,
     pub(super) network_bans: Vec<NetworkBan>,
-    /// Entries by partition and sort key.
+    /// Handles and name fragments, by partition and sort key.
     pub(super) directory: BTreeMap<(String, String), Item>,
     pub(super) queue: Vec<QueueEntry>,
     pub(super) sources: BTreeMap<SourceId, SourceRow>,
-    /// The comments that have a tombstone.
+    /// The comments with a tombstone.
     pub(super) deleted: BTreeSet<CommentId>,
-    /// Items that are not what their key says.
+    /// Items that can't be parsed as the kind in their key.
     pub(super) unreadable: Vec<Key>,
 }
 
@@ -89,7 +89,7 @@ impl Snapshot {
     fn sort_in(&mut self, key: Key, mut item: Item) -> Result<(), Fault> {
         match ItemKind::of(&key) {
             ItemKind::Comment(id) => {
-                // Bodies are most of a table, and only placeholders must have none.
+                // Bodies make up most of a table. Only a placeholder's matters, which must be empty.
                 item.entry(comment::BODY.to_owned()).and_modify(|body| *body = text(""));
                 let comment = Comment { id, ..read(item.clone())? };
                 self.comments.insert(id, StoredComment { comment, item });
@@ -127,14 +127,14 @@ impl Snapshot {
             ItemKind::Handle(_) | ItemKind::NameFragment(_) => {
                 self.directory.insert((key.pk, key.sk), item);
             }
-            // One that writes comments one by one leaves the table in order at every step.
+            // An import that writes comments one by one leaves the table in order at every step.
             ItemKind::ImportJournal(_) if item.contains_key(import_journal::LAST) => {}
             ItemKind::ImportJournal(thread) => self.importing.push(thread),
             ItemKind::Banned(id) => {
                 self.banned.insert(id, item);
             }
             ItemKind::NetworkBan(name) => self.network_bans.push(network(&name, item)?),
-            // Nothing follows from the log, and it follows from nothing.
+            // The log isn't derived, and nothing is derived from it.
             ItemKind::Log => drop(read::<LogEntry>(item)?),
             ItemKind::Queue { state, id } => self.queue.push(QueueEntry { key, state, comment: id }),
             ItemKind::Source(source) => {
@@ -142,7 +142,7 @@ impl Snapshot {
                 self.deleted.extend(row.is_deleted.then_some(row.comment));
                 self.sources.insert(source, row);
             }
-            // Nor from what is about erasures, imports, limits, emails and webhooks.
+            // Nor is anything derived from items about erasures, imports, limits, emails and webhooks.
             _ => {}
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Checks threads: the number of their approved top-level comments, a pin on one of these, and since when they are open.
+//! Checks threads: the number of approved top-level comments, the pin on one of these, and the time when the thread was opened.
 
 use std::collections::BTreeMap;
 
@@ -46,11 +46,11 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
 #[derive(Default)]
 struct Parents {
     count: u64,
-    /// When the first of them was written.
+    /// The time of the first of them.
     first: Option<Timestamp>,
 }
 
-/// Counts the parents of each thread. Threads without any have 0.
+/// Counts the approved top-level comments of each thread. Threads without any have 0.
 fn count_parents(snapshot: &Snapshot) -> BTreeMap<String, Parents> {
     let mut parents: BTreeMap<String, Parents> =
         snapshot.threads.keys().map(|name| (name.clone(), Parents::default())).collect();

@@ -1,4 +1,4 @@
-//! Checks trust, while comments of new writers are held. Comments that were public before that, or imported for a known user,
+//! Checks trust, while comments of new writers are held. Comments that were public before then, or imported for a known user,
 //! count as approved.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,15 +31,15 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Counts comments of a user that are about to be shown as approved, as far as there is room.
+/// Counts a user's comments as approved before they become visible, up to the maximum.
 pub async fn note_shown(store: &Store, user: UserId, known: &Trust, comments: &BTreeSet<u64>) -> Result<(), Fault> {
     let Some(update) = count(&user.into(), &known.without_decision(comments)) else { return Ok(()) };
     store.update("counting comments as approved", update).await.map(drop)
 }
 
-/// `None` for no comments, and for guests without a key.
+/// A write that counts comments as approved. `None` if there are none, and for guests without a key.
 fn count(writer: &Visitor, comments: &BTreeSet<u64>) -> Option<Write> {
     let update = Write::update(keys::trust(writer)?).add(guest::APPROVED, number_set(comments)?);
-    // The item of a user has the id, even if the user has never signed in.
+    // A user's item always has the id, even if the user has never signed in.
     Some(writer.user().into_iter().fold(update, |update, id| update.set(user::ID, number(id.0))))
 }

@@ -1,5 +1,5 @@
-//! Checks visitors' states: each like and report in one place, every report noted, and the counts of their own unapproved
-//! comments.
+//! Checks visitors' states: each like and report is in one place, every report is in its visitor's state, and the counts of own
+//! unapproved comments are right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use super::Finding;
 use super::repair::{absent, recounted};
 use super::snapshot::{Snapshot, StoredVisitorState};
 
-/// A visitor, and a thread as text.
+/// A visitor, and a thread's id as text.
 type VisitorThread = (Visitor, String);
 
-/// Likes and reports. Entries of comments that are gone, placeholders included, may stay, but not those of comments that an import has not written:
-/// another import may write them without these likes.
+/// Checks likes and reports. Entries of deleted comments, including placeholders, may stay. Entries of comments that an
+/// interrupted import hasn't written may not, because another import may write the comments without these likes.
 pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
     let mut liked = BTreeSet::new();
     let mut reported = BTreeSet::new();
@@ -67,7 +67,7 @@ fn present(snapshot: &Snapshot, id: CommentId) -> Option<&Comment> {
     snapshot.comments.get(&id).map(|stored| &stored.comment).filter(|comment| !comment.is_placeholder)
 }
 
-/// Entries of missing comments.
+/// Finds entries of comments that don't exist.
 fn of_unwritten(snapshot: &Snapshot, key: &Key, set: &'static str, ids: &BTreeSet<u64>) -> Vec<Finding> {
     let ids = ids.iter().map(|id| CommentId(*id)).filter(|id| !snapshot.comments.contains_key(id));
     let finding = |id| {
@@ -77,13 +77,13 @@ fn of_unwritten(snapshot: &Snapshot, key: &Key, set: &'static str, ids: &BTreeSe
     ids.map(finding).collect()
 }
 
-/// Removes a comment from a set of a visitor's state, if it is in it.
+/// Removes a comment from a set of a visitor's state, if the set contains it.
 fn forget(key: &Key, set: &'static str, id: CommentId) -> Write {
     let removal = Write::update(key.clone()).subtract(set, id_set(id));
     removal.when(format!("contains({set}, :id)")).with(":id", number(id.0))
 }
 
-/// The item that a further entry of this visitor goes to.
+/// The item for another entry of this visitor.
 fn entry_key(snapshot: &Snapshot, visitor: &Visitor, comment: &Comment) -> Key {
     let of_thread = |stored: &&StoredVisitorState| stored.visitor == *visitor && stored.thread == comment.thread;
     if snapshot.visitor_states.iter().filter(of_thread).any(|stored| stored.state.full) {
@@ -93,7 +93,7 @@ fn entry_key(snapshot: &Snapshot, visitor: &Visitor, comment: &Comment) -> Key {
     }
 }
 
-/// A visitor's own unapproved comments in a thread. Those below a comment that is gone are counted too.
+/// A visitor's own unapproved comments in a thread, including those below a missing comment.
 #[derive(Default)]
 struct Hidden {
     parents: u64,
