@@ -1,5 +1,5 @@
-//! IAM: the permissions of each function on the table, the bucket, the queues and emails. They are checked at each call, so
-//! that a function is denied locally what AWS would deny it.
+//! IAM: the permissions of each function for the table, the bucket, the queues and emails. Every call is checked, so that a
+//! call that AWS would deny is denied locally too.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +12,8 @@ tokio::task_local! {
     static CALLER: Arc<Access>;
 }
 
-/// An action and the part of the resource it is granted on: the name of an index, the beginning of partition keys and `*`,
-/// a prefix of object keys, the logical id of a queue, or the sender of emails. The part is empty for the whole table or
+/// An action, and the part of the resource it's granted on: the name of an index, a prefix of partition keys and `*`, a
+/// prefix of object keys, the logical id of a queue, or the sender of emails. The part is empty for the whole table or
 /// bucket.
 pub type Grant = (String, String);
 
@@ -22,7 +22,7 @@ pub type Grant = (String, String);
 pub struct Access {
     pub function: String,
     granted: BTreeSet<Grant>,
-    /// Actions on items of these partition keys, whatever is granted.
+    /// Actions that are denied on items with these partition keys, even if they are granted.
     denied: BTreeSet<Grant>,
     used: Mutex<BTreeSet<Grant>>,
 }
@@ -38,7 +38,7 @@ impl Access {
         CALLER.scope(self, work).await
     }
 
-    /// The grants that no call has needed so far.
+    /// The grants that no call has used so far.
     pub fn unused(&self) -> Vec<Grant> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.granted.difference(&used).cloned().collect()
@@ -55,7 +55,7 @@ impl Access {
     }
 }
 
-/// Gives `work` the permissions of the function that the current task runs, for another task to run it.
+/// Gives `work`, which another task is to run, the permissions of the current task's function.
 pub fn as_caller<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let caller = CALLER.try_with(Arc::clone).ok();
     async {
@@ -66,7 +66,7 @@ pub fn as_caller<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     }
 }
 
-/// Checks a request to the table. A caller that is not a function may do everything. The error is the message.
+/// Checks a request to the table. A caller that isn't a function may do everything. The error is a message.
 pub(crate) fn check_table(operation: &str, body: &[u8]) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -100,8 +100,8 @@ pub(crate) fn check_queue(operation: &str, queue: &str) -> Result<(), String> {
     caller.check(&format!("sqs:{operation}"), queue, |part| part == queue)
 }
 
-/// Checks an email by this sender, as [`check_table`] does. SES asks for this permission where an email is composed by its
-/// sender.
+/// Checks an email from this sender, as [`check_table`] does. SES requires this permission for an email whose raw content
+/// the caller composes.
 pub(crate) fn check_mail(from: &str) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
     caller.check("ses:SendRawEmail", from, |part| part == from)
@@ -117,13 +117,13 @@ fn needed(operation: &str, body: &Value) -> BTreeSet<Grant> {
             kinds.map(|kind| on_table(&format!("{kind}Item"))).collect()
         }
         "TransactGetItems" => BTreeSet::from([on_table("GetItem")]),
-        // It is granted for some keys only.
+        // Granted only for some keys.
         "BatchWriteItem" => keys_of_batch(body).map(|key| (operation.to_owned(), key.to_owned())).collect(),
         _ => BTreeSet::from([(operation.to_owned(), body["IndexName"].as_str().unwrap_or_default().to_owned())]),
     }
 }
 
-/// The writes of a request: actions, and the partition keys of the items that they are on.
+/// The writes of a request: actions, and the partition keys of their items.
 fn written(operation: &str, body: &Value) -> Vec<Grant> {
     let write = |action: &str, write: &Value| {
         let key = write["Item"]["pk"]["S"].as_str().or_else(|| write["Key"]["pk"]["S"].as_str())?;

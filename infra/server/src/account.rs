@@ -1,4 +1,4 @@
-//! The AWS account that the emulated services pretend to be in.
+//! The AWS account that the emulated services appear to be in.
 
 pub(crate) const REGION: &str = "us-east-1";
 pub(crate) const ACCOUNT_ID: &str = "000000000000";

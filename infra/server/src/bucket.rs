@@ -1,5 +1,5 @@
 //! S3 in this process: its interface over a directory, behind the real SDK, without a socket. Each put becomes the
-//! event that Lambda would receive. It is independent of what the objects are.
+//! event that Lambda would receive. Nothing here depends on the content of the objects.
 
 mod connector;
 mod files;
@@ -58,7 +58,7 @@ impl fmt::Debug for Bucket {
 }
 
 impl Bucket {
-    /// Creates the directory when it is missing.
+    /// Opens the bucket, and creates its directory if it's missing.
     pub fn open(directory: &Path, name: &str) -> Result<Self, BucketError> {
         Self::new(directory, name, None)
     }
@@ -71,7 +71,7 @@ impl Bucket {
     }
 
     fn new(directory: &Path, name: &str, temporary: Option<TempDir>) -> Result<Self, BucketError> {
-        // A bucket is a directory of s3s-fs.
+        // s3s-fs stores a bucket as a directory.
         let objects = directory.join(name);
         crate::files::make_folder(&objects)?;
         remove_orphans(directory, name)?;
@@ -89,7 +89,7 @@ impl Bucket {
         &self.shared.name
     }
 
-    /// Subscribes to the puts from now on.
+    /// Subscribes to all puts from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
         lock(&self.shared.puts).subscribe()
@@ -101,7 +101,7 @@ impl Bucket {
         lock(&self.shared.puts).published()
     }
 
-    /// Publishes the puts since this time again.
+    /// Publishes puts since this time again.
     pub fn publish_again(&self, since: SystemTime) -> Result<(), BucketError> {
         let mut directories = vec![self.shared.directory.clone()];
         while let Some(directory) = directories.pop() {
@@ -200,7 +200,7 @@ mod tests {
         bucket.client().delete_object().bucket("things").key("in/a.png").send().await.unwrap();
         assert_eq!(files(), 4);
 
-        // Left by a process that was killed.
+        // A killed process leaves these files.
         fs::remove_file(directory.path().join("things/in/b.png")).unwrap();
         let opened_again = Bucket::open(directory.path(), "things").unwrap();
         assert_eq!(files(), 2);

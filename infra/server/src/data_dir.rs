@@ -1,5 +1,5 @@
-//! The directory that keeps the data of `cargo local` between starts: the table, the objects and the secrets. A lock
-//! file allows one process at a time.
+//! The directory for the service's persistent data: the table, the objects, the queues and the secrets. A lock file allows
+//! one process at a time.
 
 use std::env;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -13,18 +13,18 @@ use tempfile::{TempDir, TempPath};
 
 use crate::files;
 
-/// The file of the secret that signs tokens.
+/// The file with the secret that signs tokens.
 pub const JWT_SECRET: &str = "jwt-secret";
-/// The file of the seed that signs the tokens of sign-in.
+/// The file with the seed of the key that signs the tokens of sign-in.
 pub const SEED: &str = "sign-in-seed";
-/// The file of the key of visitors' hashes.
+/// The file with the key of visitors' hashes.
 pub const SALT: &str = "visitor-salt";
-/// The version of the format of the directory. One without a version has the first one.
+/// The version of the directory's format. A directory without a version file is in version 1.
 pub const VERSION: u64 = 1;
 const VERSION_FILE: &str = "version";
 const LOCK: &str = "lock";
 const TABLE: &str = "table.db";
-/// Folders with files, in addition to the table.
+/// Folders of data, in addition to the table.
 const FOLDERS: [&str; 2] = ["objects", "queue"];
 /// Where a backup is unpacked.
 const STAGING: &str = ".tmp-restore";
@@ -66,7 +66,7 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Records that work on the data begins. Returns when earlier work began, if it was not finished.
+    /// Records that work on the data begins. If earlier work is unfinished, returns the time when it began.
     pub fn begin(&self) -> Result<Option<SystemTime>, DataDirError> {
         let begin = || {
             let metadata = self.file.metadata()?;
@@ -81,13 +81,13 @@ impl Lock {
         begin().map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
     }
 
-    /// Records work that began at this time and is not finished.
+    /// Records unfinished work that began at this time.
     pub fn begin_at(&self, time: SystemTime) -> Result<(), DataDirError> {
         self.begin()?;
         self.file.set_modified(time).map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
     }
 
-    /// Whether the last process to begin work did not finish it.
+    /// Whether the last process left its work unfinished.
     pub fn is_unfinished(&self) -> Result<bool, DataDirError> {
         let metadata = self.file.metadata();
         Ok(metadata.map_err(|cause| DataDirError::File { path: self.path.clone(), cause })?.len() > 0)
@@ -100,7 +100,7 @@ impl Lock {
 }
 
 impl DataDir {
-    /// Creates the directory when it is missing. Only its owner can read it then.
+    /// Opens the directory. If it's missing, creates it so that only its owner can read it.
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
         if path.is_file() {
             return Err(DataDirError::IsFile(path.to_owned()));
@@ -111,7 +111,7 @@ impl DataDir {
         Self { path: path.to_owned() }.readable()
     }
 
-    /// One that has a table.
+    /// Opens a directory that has a table.
     pub fn existing(path: &Path) -> Result<Self, DataDirError> {
         let data_dir = Self { path: path.to_owned() };
         if data_dir.table().exists() { data_dir.readable() } else { Err(DataDirError::Unused(data_dir.path)) }
@@ -131,20 +131,20 @@ impl DataDir {
         }
     }
 
-    /// Records which version has written the directory.
+    /// Records the format's version in the directory.
     pub fn record_version(&self) -> Result<(), DataDirError> {
         let path = self.file(VERSION_FILE);
         let recorded = if path.exists() { Ok(false) } else { files::create(&path, format!("{VERSION}\n").as_bytes()) };
         recorded.map(drop).map_err(|cause| DataDirError::File { path, cause })
     }
 
-    /// A directory that a service has used. Creates nothing.
+    /// Opens a directory that a service has used. Creates nothing.
     pub fn used(path: &Path) -> Result<Self, DataDirError> {
         let data_dir = Self { path: path.to_owned() };
         if data_dir.has_secret(JWT_SECRET) { data_dir.readable() } else { Err(DataDirError::Unused(data_dir.path)) }
     }
 
-    /// Whether nothing is in it but the lock of a service that didn't start.
+    /// Whether the directory is empty, or has only the lock of a service that failed to start.
     pub fn is_unused(&self) -> io::Result<bool> {
         let names = fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name()));
         Ok(names.collect::<io::Result<Vec<_>>>()?.iter().all(|name| name == LOCK))
@@ -160,8 +160,8 @@ impl DataDir {
         }
     }
 
-    /// Copies the table and the secrets of a directory that cannot be written, such as a snapshot. `None` if it can be. Fails while
-    /// another process uses it.
+    /// Copies the table and the secrets of a read-only directory, such as a snapshot. `None` if it's writable. Fails while
+    /// another process is using it.
     pub fn copy_if_read_only(&self) -> Result<Option<TempDir>, DataDirError> {
         let file = |path: PathBuf| move |cause| DataDirError::File { path, cause };
         let lock = self.lock().and_then(|_| {
@@ -189,19 +189,19 @@ impl DataDir {
         Ok(Some(copy))
     }
 
-    /// The file of the table. It may be missing.
+    /// The path of the table's file, which may be missing.
     #[must_use]
     pub fn table(&self) -> PathBuf {
         self.file(TABLE)
     }
 
-    /// Whether a service, or an import, has used the directory.
+    /// Whether a service or an import has used the directory.
     #[must_use]
     pub fn is_used(&self) -> bool {
         [JWT_SECRET, SEED, SALT].iter().any(|name| self.has_secret(name))
     }
 
-    /// The parts of a backup other than the table.
+    /// The files that a backup contains, other than the table.
     pub fn files(&self) -> io::Result<Vec<String>> {
         let mut names = [JWT_SECRET, SEED, SALT, VERSION_FILE].map(str::to_owned).to_vec();
         let mut folders = FOLDERS.map(str::to_owned).to_vec();
@@ -218,18 +218,18 @@ impl DataDir {
         Ok(names)
     }
 
-    /// An empty file for something that is needed for a while.
+    /// Creates an empty file that is removed when dropped.
     pub fn temporary_file(&self) -> io::Result<TempPath> {
         Ok(tempfile::Builder::new().prefix(files::TEMPORARY).tempfile_in(&self.path)?.into_temp_path())
     }
 
-    /// A folder in this one. [`Self::adopt`] moves its content here.
+    /// A folder inside the directory, whose content [`Self::adopt`] moves into the directory.
     #[must_use]
     pub fn staging(&self) -> PathBuf {
         self.file(STAGING)
     }
 
-    /// Moves the content of the staging folder here, permanently.
+    /// Moves the content of the staging folder into the directory, so that it survives a power failure.
     pub fn adopt(&self, staging: &Path) -> io::Result<()> {
         files::sync_tree(staging)?;
         for entry in fs::read_dir(staging)? {
@@ -237,12 +237,12 @@ impl DataDir {
             fs::rename(entry.path(), self.path.join(entry.file_name()))?;
         }
         files::sync_folder(staging)?;
-        // Until now the directory counts as unfinished.
+        // Until here the directory counts as unfinished.
         fs::remove_dir(staging)?;
         files::sync_folder(staging)
     }
 
-    /// Makes a file that only its owner can read, with the folders above it.
+    /// Creates a file that only its owner can read, and missing folders above it.
     pub fn create_file(path: &Path) -> io::Result<File> {
         files::make_folder(path.parent().unwrap_or(path))?;
         let mut options = OpenOptions::new();
@@ -252,7 +252,7 @@ impl DataDir {
         options.open(path)
     }
 
-    /// Removes files that a process was writing when it was killed.
+    /// Removes partial files that a killed process left.
     pub fn remove_partial_files(&self) -> io::Result<()> {
         files::remove_partial(&self.path)
     }
@@ -262,14 +262,13 @@ impl DataDir {
         self.path.join(name)
     }
 
-    /// Whether a secret was generated before.
+    /// Whether the secret already exists.
     #[must_use]
     pub fn has_secret(&self, name: &str) -> bool {
         fs::metadata(self.file(name)).is_ok_and(|file| file.len() > 0)
     }
 
-    /// Generates a secret at the first call, in a file that only its owner can read, and returns the same one from then
-    /// on.
+    /// Generates a secret in a file that only its owner can read. Later calls return the same one.
     pub fn secret(&self, name: &str) -> Result<String, DataDirError> {
         self.kept_or(name, random_secret)
     }
@@ -284,13 +283,13 @@ impl DataDir {
         let failed = |cause| DataDirError::File { path: path.clone(), cause };
         match fs::read_to_string(&path) {
             Ok(secret) if !secret.is_empty() => return Ok(secret),
-            // Earlier versions left one when they were killed at that moment. Nothing was made with it.
+            // Earlier versions left an empty file if they were killed at this moment. It was never used as a secret.
             Ok(_) => fs::remove_file(&path).map_err(failed)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(cause) => return Err(failed(cause)),
         }
         let secret = make()?;
-        // Another process may have been faster.
+        // Another process may have created it first.
         let is_new = files::create(&path, secret.as_bytes()).map_err(failed)?;
         if is_new { Ok(secret) } else { fs::read_to_string(&path).map_err(failed) }
     }
@@ -300,7 +299,7 @@ fn is_read_only(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
 }
 
-/// 256 bits.
+/// A random secret of 256 bits.
 pub fn random_secret() -> Result<String, DataDirError> {
     let mut bytes = [0; 32];
     getrandom::fill(&mut bytes)?;

@@ -1,5 +1,5 @@
-//! `DynamoDB` in this process: an embedded engine behind the real SDK, without a socket. Writes become the stream
-//! records that Lambda would receive, and survive the process as they do. It is independent of what the table holds.
+//! `DynamoDB` in this process: an embedded engine behind the real SDK, without a socket. Writes become the stream records that
+//! Lambda would receive. Both survive the process. Nothing here depends on the content of the table.
 
 mod barrier;
 mod connector;
@@ -33,9 +33,9 @@ pub use crate::event_filter::EventFilter;
 use crate::files;
 pub use crate::publisher::{Batch, Record};
 
-/// Requests that have a thread: while the database works on one, the next is parsed.
+/// Requests that have a thread. While the database executes one, the next can be parsed.
 const AT_ONCE: usize = 2;
-/// Items that one request of a sweep reads.
+/// Items that each request of a sweep reads.
 const SWEEP_PAGE: usize = 100;
 
 #[derive(Debug, thiserror::Error)]
@@ -71,15 +71,15 @@ pub struct Engine {
 }
 
 struct Shared {
-    /// Reads, writes and checkpoints hold this lock. Two connections that meet would wait for milliseconds, and in the
-    /// bundled `SQLite` a commit that meets a checkpoint can corrupt the file (the WAL-reset bug, fixed in 3.51.3).
+    /// Reads, writes and checkpoints hold this lock. Two connections in conflict would wait for milliseconds, and in the
+    /// bundled `SQLite` a commit during a checkpoint can corrupt the file (the WAL-reset bug, fixed in 3.51.3).
     connections: Mutex<Connections>,
-    /// The file of the database, as `SQLite` names it.
+    /// The database's file name for `SQLite`.
     file: String,
     barrier: Barrier,
     /// Notified after every write.
     changed: Notify,
-    /// The other requests wait for these without a thread, because each thread would keep its own memory.
+    /// Other requests wait for these permits without a thread, because each thread would hold on to its own memory.
     turns: Semaphore,
 }
 
@@ -98,17 +98,18 @@ impl fmt::Debug for Shared {
 impl Engine {
     pub fn memory() -> Result<Self, EngineError> {
         static ENGINES: AtomicU64 = AtomicU64::new(0);
-        // Connections of this process share a database of this file system by its name.
+        // In this file system, connections within a process share a database by name.
         let number = ENGINES.fetch_add(1, Ordering::Relaxed);
         Self::new(&format!("file:/engine-{}-{number}?vfs=memdb", process::id()), None)
     }
 
-    /// Creates the file when it is missing. Only its owner can read it.
+    /// Opens the database, and creates its file if it's missing. Only the owner can read the file.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
         Self::open_file(path).map_err(|cause| unusable(path, &cause))
     }
 
-    /// The same of a file that an earlier process has made. It may be missing, but not empty: then its content is lost.
+    /// Opens the database of a directory that a service has used. Its file may be missing, but not empty, which would mean that
+    /// its content is lost.
     pub fn open_used(path: &Path) -> Result<Self, EngineError> {
         if is_empty(path).unwrap_or_default() {
             let why = "is empty, although a service has used the directory".to_owned();
@@ -133,8 +134,8 @@ impl Engine {
     fn open_file(path: &Path) -> Result<Self, EngineError> {
         files::make_database(path)?;
         let engine = Self::new(&path.to_string_lossy(), Some(path))?;
-        // Sets SQLite's `synchronous = NORMAL`: a write does not wait for the disk. Acknowledging it waits for the
-        // barrier.
+        // Sets SQLite's `synchronous = NORMAL`: a write doesn't wait for the disk. Its acknowledgement waits for the
+        // barrier instead.
         engine.shared.connections().database.disable_bulk_loading()?;
         Ok(engine)
     }
@@ -148,7 +149,7 @@ impl Engine {
         Ok(Self { shared: Arc::new(Shared { connections, file, barrier, changed, turns }) })
     }
 
-    /// Fails if the file is damaged. Changes nothing, and makes no file.
+    /// Fails if the file is damaged. Changes and creates nothing.
     pub fn check_file(path: &Path) -> Result<(), EngineError> {
         if path.exists() && is_damaged(path) {
             return Err(unusable(path, &EngineError::Busy));
@@ -156,20 +157,20 @@ impl Engine {
         Ok(())
     }
 
-    /// Waits until everything that was written before this call is on disk.
+    /// Waits until everything written before this call is on disk.
     pub async fn synced(&self) -> io::Result<()> {
         self.shared.barrier.wait().await
     }
 
-    /// Copies the table as it is now into an empty file. Requests continue meanwhile, because a reader blocks no one.
+    /// Copies the table in its current state into an empty file. Requests continue meanwhile, because a reader blocks nothing.
     pub async fn snapshot(&self, to: &Path) -> Result<(), EngineError> {
         let to = to.to_string_lossy().into_owned();
         let copy = move |shared: &Shared| Connection::open(&shared.file)?.execute("VACUUM INTO ?1", [to]).map(drop);
         Ok(self.shared.work(copy).await??)
     }
 
-    /// Removes the items of a table whose TTL expired before `now`, in Unix seconds, and returns their number. Their removal is in
-    /// the stream. The sweep consists of requests that take turns with all others.
+    /// Removes items of a table whose TTL expired before `now`, in Unix seconds, and returns their number. The stream records
+    /// their removal. The sweep is a series of requests that take turns with all others.
     pub async fn remove_expired(&self, table: &str, now: i64) -> Result<usize, EngineError> {
         let name = table.to_owned();
         let swept = self.shared.work(move |shared| shared.connections().swept(&name)).await??;
@@ -187,7 +188,7 @@ impl Engine {
         loop {
             let page = self.request("Scan", &scan).await?;
             for key in page["Items"].as_array().into_iter().flatten() {
-                // Its time may have been put off meanwhile.
+                // Its expiry may have been postponed meanwhile.
                 let delete = json!({
                     "TableName": table, "Key": key, "ConditionExpression": is_expired,
                     "ExpressionAttributeNames": { "#ttl": ttl }, "ExpressionAttributeValues": now,
@@ -205,7 +206,7 @@ impl Engine {
         }
     }
 
-    /// Rewrites the file, so that deleted data leaves its free pages and the log of `SQLite` as well.
+    /// Rewrites the file, so that deleted data is also gone from its free pages and from the log of `SQLite`.
     pub fn compact(&self) -> Result<(), EngineError> {
         self.shared.connections().stream.compact()
     }
@@ -225,7 +226,7 @@ impl Engine {
         self.shared.work(move |shared| shared.answer(&operation, &body)).await
     }
 
-    /// Does what [`Self::answer`] does, on this thread.
+    /// Like [`Self::answer`], but on this thread.
     #[must_use]
     pub fn answer_here(&self, operation: &str, body: &[u8]) -> (u16, Vec<u8>) {
         self.shared.answer(operation, body)
@@ -233,7 +234,7 @@ impl Engine {
 }
 
 impl Shared {
-    /// The engine is synchronous and may wait for the disk.
+    /// Runs work on another thread, because the engine is synchronous and may wait for the disk.
     async fn work<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Self) -> T + Send + 'static,
@@ -255,7 +256,7 @@ impl Connections {
         key_of(&stored.ok_or_else(|| EngineError::NoTable(table.to_owned()))?)
     }
 
-    /// The names of a table's key attributes, and of the one that says when an item expires. `None` when none does.
+    /// The names of a table's key attributes and of its TTL attribute. `None` if it has no TTL.
     fn swept(&self, table: &str) -> Result<Option<(Vec<String>, String)>, EngineError> {
         let stored = self.database.get_table_metadata(table)?.filter(|stored| stored.ttl_enabled);
         let Some(stored) = stored else { return Ok(None) };
@@ -274,7 +275,7 @@ fn unusable(path: &Path, cause: &EngineError) -> EngineError {
     EngineError::Unusable { path: path.to_owned(), why }
 }
 
-/// Whether a file exists and has no table. A log beside a missing or empty file means that its data is lost, too.
+/// Whether a file exists but has no table. A log beside a missing or empty file also means that its data is lost.
 fn is_empty(path: &Path) -> Result<bool, EngineError> {
     let size = |path: &Path| path.metadata().map_or(0, |file| file.len());
     if size(path) == 0 {
@@ -284,13 +285,13 @@ fn is_empty(path: &Path) -> Result<bool, EngineError> {
     Ok(connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
 }
 
-/// Whether `SQLite` finds the file damaged. Makes no file, and changes none.
+/// Whether `SQLite` finds the file damaged. Creates and changes no file.
 fn is_damaged(path: &Path) -> bool {
     let has_log = files::beside(path, "-wal").metadata().is_ok_and(|log| log.len() > 0);
     let open = || {
         if has_log {
             let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-            // In this mode SQLite makes no file of shared memory.
+            // In this mode SQLite creates no shared-memory file.
             connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
             return Ok(connection);
         }

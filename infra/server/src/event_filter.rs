@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// The filter of a trigger. Every record passes the default one.
+/// The filter of a trigger. Every record passes the default filter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EventFilter(Vec<Value>);
 

@@ -1,4 +1,4 @@
-//! Files and folders that only their owner can read, and that are complete or missing.
+//! Files and folders that only their owner can read. After a crash, each file is either complete or missing.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// The ending of a file that is being written. If one remains, a killed process left it.
+/// The suffix of a file that is being written. A killed process may leave one behind.
 const PARTIAL: &str = ".partial";
-/// The beginning of its name, and of names of other temporary files.
+/// The prefix of these files and of other temporary files.
 pub(crate) const TEMPORARY: &str = ".tmp";
 
-/// Makes a folder when it is missing, with those above it. They stay after a power failure too.
+/// Creates a folder and missing folders above it. They survive a power failure.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     let missing = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
     let missing: Vec<&Path> = missing.collect();
@@ -25,7 +25,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     restrict(path, 0o700)
 }
 
-/// Makes the empty file of a database when it is missing. The files that `SQLite` puts beside it have its permissions.
+/// Creates the empty file of a database if it's missing. `SQLite` gives the files beside it the same permissions.
 pub(crate) fn make_database(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).append(true);
@@ -40,14 +40,14 @@ pub(crate) fn make_database(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The file whose name is this one's with an ending.
+/// The path with a suffix appended to the file name.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(path);
     path.push(ending);
     PathBuf::from(path)
 }
 
-/// Writes a file, or replaces it. It stays after a power failure too.
+/// Writes or replaces a file. It survives a power failure.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = partial(path, content)?;
     file.as_file().sync_all()?;
@@ -55,7 +55,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     sync_folder(path)
 }
 
-/// Writes a file that survives a power failure. Returns whether it did: an existing file is left as it is.
+/// Creates a file that survives a power failure. Returns false and changes nothing if the file exists.
 pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<bool> {
     let file = partial(path, content)?;
     file.as_file().sync_all()?;
@@ -69,14 +69,14 @@ pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Keeps the names of the files in the folder of this one.
+/// Makes the names in this file's folder durable.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     fs::File::open(folder(path))?.sync_all()?;
     Ok(())
 }
 
-/// Keeps a folder with all that is in it.
+/// Makes a folder and everything in it durable.
 pub(crate) fn sync_tree(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -91,7 +91,7 @@ pub(crate) fn sync_tree(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes files that a killed process was writing, in this folder and in those in it.
+/// Removes files that a killed process was writing, in this folder and its subfolders.
 pub(crate) fn remove_partial(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -114,7 +114,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Files of earlier versions could be read by everyone.
+/// Restricts the permissions of files that earlier versions left readable by everyone.
 #[cfg(unix)]
 fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -1,6 +1,6 @@
-//! API Gateway's HTTP API and Lambda's invocation in one process: a request becomes the event that Lambda would
-//! receive, passes through the same adapter, and the response comes back as HTTP, within the limits of AWS. It is
-//! independent of what the functions do.
+//! API Gateway's HTTP API and Lambda's invocation in one process. A request becomes the event that Lambda would receive,
+//! passes through the same adapter, and the result becomes an HTTP response, within the limits of AWS. Nothing here
+//! depends on the functions.
 
 mod client;
 mod cors;
@@ -68,7 +68,7 @@ pub struct Exchange {
     pub method: Method,
     /// The path, without tokens.
     pub path: String,
-    /// The path's template; `unknown` for all paths and methods that have no route.
+    /// The path's template; `unknown` if no route matches the path and method.
     pub route: String,
     pub status: StatusCode,
     pub elapsed: Duration,
@@ -98,7 +98,7 @@ impl Gateway {
         Ok(Self { shared: Arc::new(shared) })
     }
 
-    /// Handles one request. If the function panics, the response is 500, as for a crashed Lambda.
+    /// Handles one request. If the function panics, the response is 500, as if Lambda had crashed.
     pub async fn call(&self, request: Request<Bytes>, source_ip: IpAddr) -> Response<Bytes> {
         let Some(host) = host(request.headers()) else { return Refusal::BadRequest.into_response() };
         if let Some(mount) = self.shared.mounts.iter().find(|mount| mount.covers(request.uri().path())) {
@@ -181,7 +181,7 @@ impl Gateway {
     }
 }
 
-/// The responses of the gateway itself: AWS's messages, in the envelope of the API.
+/// Error responses of the gateway itself: AWS's messages, in the envelope of the API.
 #[derive(Debug)]
 enum Refusal {
     BadRequest,
@@ -217,7 +217,7 @@ impl Refusal {
     }
 }
 
-/// The one `Host` of a request; `localhost` where it has none, as in HTTP/1.0. `None` when it is malformed, or there are several.
+/// The `Host` of a request; `localhost` if it's missing, as in HTTP/1.0. `None` if it's malformed, or there are several.
 fn host(headers: &HeaderMap) -> Option<Authority> {
     let mut hosts = headers.get_all(HOST).into_iter();
     let host = hosts.next().map_or(Some("localhost"), |host| host.to_str().ok())?;

@@ -1,4 +1,4 @@
-//! A small HTTP server for the table, the bucket and the tests. The gateway has a separate one, which stops gracefully.
+//! A small HTTP server for the table, the bucket, the queues and the tests. The gateway has a separate one that stops gracefully.
 
 use std::convert::Infallible;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 //! queues and the mail server.
 //!
 //! Layers: `access, account, event_filter, files, http_server, publisher ← bucket, data_dir, engine, gateway, queue ← outbox,
-//! template, trigger ← settings, stack, token ← service`. A module uses the modules of the layers to its left.
+//! template, trigger ← settings, stack, token ← service`. A module uses only modules in layers to its left.
 
 pub mod access;
 mod account;

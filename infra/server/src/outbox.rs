@@ -1,5 +1,5 @@
-//! SES on one machine: its operation `SendEmail` writes emails into a folder, and `/_mail` shows them. Emails to
-//! `bounce@` and `complaint@` any domain bounce or complain as those to SES's simulator do.
+//! SES on one machine: its operation `SendEmail` writes emails to a folder, and `/_mail` shows them. As with SES's mailbox
+//! simulator, emails to `bounce@` or `complaint@` at any domain cause a bounce or a complaint.
 
 use std::fs;
 use std::io;
@@ -25,16 +25,16 @@ use crate::access;
 use crate::files;
 use crate::queue::Queues;
 
-/// Characters of a line of an email (RFC 5322).
+/// The most characters on a line of an email (RFC 5322).
 const MAX_LINE: usize = 998;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:800px;margin:24px auto;\
 padding:0 16px}article{margin:24px 0}iframe{width:100%;height:420px;border:1px solid #888}pre{white-space:pre-wrap}";
 
-/// An email as its file holds it.
+/// An email as stored in its file.
 #[derive(Clone, Debug)]
 pub struct SentMail {
-    /// Its headers and body.
+    /// The headers and the body.
     pub raw: String,
     pub to: String,
     pub subject: String,
@@ -53,7 +53,7 @@ impl SentMail {
     }
 }
 
-/// Removes some of the emails in a folder, and returns how many. There are none when the folder is missing.
+/// Removes the emails in a folder that `picks` selects, and returns their number. The folder may be missing.
 ///
 /// # Errors
 ///
@@ -88,16 +88,16 @@ struct Shared {
     feedback: String,
     clock: Clock,
     written: AtomicU64,
-    /// Emails that are refused, as by SES beyond its quota.
+    /// The number of next emails to refuse, as SES does beyond its quota.
     refused: AtomicU64,
-    /// An address that is refused permanently.
+    /// A recipient that is refused permanently.
     rejected: Mutex<Option<String>>,
     /// Removed with the last handle.
     _directory: Option<TempDir>,
 }
 
 impl Outbox {
-    /// The emails in a folder, with those of earlier processes.
+    /// Opens the outbox in a folder, which may contain emails from earlier processes.
     ///
     /// # Errors
     ///
@@ -107,7 +107,7 @@ impl Outbox {
         Ok(Self::new(folder.to_owned(), None, queues, feedback, clock))
     }
 
-    /// Emails that are removed with the last handle.
+    /// An outbox whose emails are removed with the last handle.
     ///
     /// # Errors
     ///
@@ -142,7 +142,7 @@ impl Outbox {
         Ok(mails.collect::<io::Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    /// The page at `/_mail`. Each email is in a frame that cannot run scripts.
+    /// The page at `/_mail`. Each email is shown in a frame that can't run scripts.
     #[must_use]
     pub fn page(&self) -> Response<Bytes> {
         let mails = self.mails().unwrap_or_default();
@@ -242,7 +242,7 @@ impl Transport for Outbox {
             let (status, answer) = match request.uri().path() {
                 SEND_EMAIL if is_json => {
                     let answer = self.send_email(&body).await;
-                    // The email is accepted before its sender gets the response. A worker may die in between.
+                    // The email is accepted before the sender gets the response. A worker may be killed in between.
                     tokio::task::yield_now().await;
                     answer
                 }

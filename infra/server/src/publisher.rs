@@ -1,4 +1,4 @@
-//! Records on their way to the functions that they invoke.
+//! Publishes records to the triggers that invoke functions with them.
 
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -6,7 +6,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// An element of the `Records` of Lambda's event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Grows with each record of a source.
+    /// Increases with each record of a source.
     pub number: i64,
     pub content: Value,
 }
@@ -15,11 +15,11 @@ pub struct Record {
 #[derive(Debug, PartialEq)]
 pub struct Batch {
     pub records: Vec<Record>,
-    /// The number of the last one, whether it is among them or was filtered out.
+    /// The number of the last record, even if it was filtered out.
     pub end: i64,
 }
 
-/// The records that are published from its beginning on.
+/// Receives all records published after it was created.
 #[derive(Debug)]
 pub struct Subscription {
     records: UnboundedReceiver<Record>,
@@ -28,7 +28,7 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The next records: those that exist already, at least one and at most `most`. `None` once the publisher is gone.
+    /// Waits for at least one record, and returns at most `most`. `None` once the publisher is gone.
     pub async fn next(&mut self, most: usize) -> Option<Batch> {
         let mut records = Vec::new();
         self.records.recv_many(&mut records, most).await;
@@ -56,7 +56,7 @@ impl Publisher {
         self.subscribers.retain(|subscriber| subscriber.send(record.clone()).is_ok());
     }
 
-    /// The number of the last record.
+    /// The number of the last published record.
     pub(crate) fn published(&self) -> i64 {
         self.published
     }

@@ -1,5 +1,5 @@
-//! SQS on one machine: its JSON protocol over messages that are files, with delays, visibility, receive counts and dead
-//! letters. A queue survives the process.
+//! SQS on one machine: its JSON protocol, with a file for each message, delays, visibility timeouts, receive counts and dead
+//! letters. Queues survive the process.
 
 mod connector;
 mod messages;
@@ -32,20 +32,20 @@ use crate::account::ACCOUNT_ID;
 pub struct QueueSettings {
     /// The logical id in the template.
     pub name: String,
-    /// How long a received message is hidden from others.
+    /// How long a received message is hidden from other receivers.
     pub visibility: Duration,
     pub redrive: Option<Redrive>,
 }
 
-/// Where a message goes that was received too often.
+/// The destination of messages that have been received too often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Redrive {
     pub max_receives: u32,
     pub dead_letters: String,
 }
 
-/// Removes some of the messages of the queues in a directory, and returns how many. `picks` gets their bodies. There are none when
-/// the directory is missing.
+/// Removes messages from the queues in a directory, selected by their bodies, and returns their number. The directory may be
+/// missing.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ struct Shared {
     _directory: Option<TempDir>,
 }
 
-/// Messages that were given up, from a dead-letter queue.
+/// Messages in a dead-letter queue.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DeadLetters {
     pub queue: String,
@@ -82,7 +82,7 @@ pub struct DeadLetters {
     pub count: usize,
 }
 
-/// A trigger handles messages while this exists.
+/// Marks that a trigger is handling messages, until it's dropped.
 #[derive(Debug)]
 pub struct Handling(watch::Sender<usize>);
 
@@ -112,7 +112,7 @@ pub enum QueueError {
 type Result<T> = std::result::Result<T, QueueError>;
 
 impl Queues {
-    /// The queues in a directory, with the messages that an earlier process left there.
+    /// Opens the queues in a directory, with messages that an earlier process left there.
     ///
     /// # Errors
     ///
@@ -144,7 +144,7 @@ impl Queues {
         Ok(Self(Arc::new(Shared { queues, clock, random, _directory: directory })))
     }
 
-    /// The address that names a queue in requests.
+    /// The URL that identifies a queue in requests.
     #[must_use]
     pub fn url(name: &str) -> String {
         format!("http://sqs.local/{ACCOUNT_ID}/{name}")
@@ -163,7 +163,7 @@ impl Queues {
         format!("{:013}-{}", now.0.max(0), hex(&self.0.random.bytes::<12>()))
     }
 
-    /// The bodies of all messages, hidden ones too.
+    /// The bodies of all messages, including hidden ones.
     ///
     /// # Errors
     ///
@@ -172,7 +172,8 @@ impl Queues {
         Ok(self.queue(name)?.messages().values().map(|message| message.body.clone()).collect())
     }
 
-    /// Up to `most` visible messages, hidden from now on in this process: the next one receives them again. A message that was received too often goes to the dead letters.
+    /// Receives up to `most` visible messages, and hides them until the visibility timeout or the next start of the process.
+    /// Moves messages that have been received too often to the dead letters.
     ///
     /// # Errors
     ///
@@ -225,15 +226,15 @@ impl Queues {
         self.delete_message(&json!({ "QueueUrl": Self::url(name), "ReceiptHandle": message.receipt() })).map(drop)
     }
 
-    /// Waits until a message of the queue may be visible, for `most` at most.
+    /// Waits until a message in the queue may be visible, for at most `most`.
     pub async fn wait(&self, name: &str, most: Duration) {
         if let Ok(queue) = self.queue(name) {
             queue.wait(self.now(), most).await;
         }
     }
 
-    /// Returns dead letters to the queues that they come from. Those of the stream and of the bucket are removed:
-    /// the start reads the table's records, and the puts of an unfinished process, again.
+    /// Returns dead letters to their original queues. Removes those of the stream and of the bucket, because the start reads
+    /// the table's records and an unfinished process's puts again.
     ///
     /// # Errors
     ///
@@ -269,7 +270,7 @@ impl Queues {
         self.send(self.queue(name)?, &json!({ "MessageBody": body.to_string() })).map(drop)
     }
 
-    /// Begins the handling of a queue. Callers do this before they receive messages.
+    /// Marks that a queue's messages are being handled. To be called before receiving messages.
     ///
     /// # Errors
     ///
@@ -280,12 +281,12 @@ impl Queues {
         Ok(Handling(handlers.clone()))
     }
 
-    /// Waits until no message of the queue can be received and none is being handled. Delayed messages do not count.
+    /// Waits until no message in the queue can be received and none is being handled. Ignores delayed messages.
     pub async fn idle(&self, name: &str) {
         let Ok(queue) = self.queue(name) else { return };
         let mut handlers = queue.handlers.subscribe();
         loop {
-            // The order matters: a trigger counts before it makes a message invisible.
+            // The order matters: a trigger is counted before it hides a message.
             let has_visible = queue.next_visible().is_some_and(|time| time <= self.now());
             let is_handled = *handlers.borrow_and_update() > 0;
             if !has_visible && !is_handled {
@@ -301,7 +302,7 @@ impl Queues {
         }
     }
 
-    /// The messages that wait, and the dead letters.
+    /// The numbers of waiting messages and of dead letters.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
         let count = |has_redrive: bool| {
@@ -311,7 +312,7 @@ impl Queues {
         (count(true), count(false))
     }
 
-    /// When the next message becomes visible, in any queue except those of dead letters.
+    /// When the next message becomes visible, in any queue except dead-letter queues.
     #[must_use]
     pub fn next_visible(&self) -> Option<Timestamp> {
         let queues = self.0.queues.values();

@@ -1,4 +1,4 @@
-//! The functions of this repository on the stack. They share one app here, but each has its own permissions.
+//! Runs the functions of this repository on the stack. They share one app here, but each has its own permissions.
 
 use std::future::ready;
 use std::io;
@@ -52,7 +52,7 @@ pub fn queue_settings() -> Result<Vec<QueueSettings>, TemplateError> {
     Template::parse(DEPLOYED, &[])?.queues()
 }
 
-/// The queues that functions send to, reached by this transport.
+/// The queues that functions send to, over this transport.
 #[must_use]
 pub fn app_queues(queues: &(impl Transport + Clone)) -> app::Queues {
     let queue = |name| Queue::new(Queues::url(name), REGION.to_owned(), caller(queues.clone()));
@@ -70,14 +70,14 @@ pub struct Services {
     pub engine: Engine,
     pub bucket: Bucket,
     pub queues: Queues,
-    /// Takes the emails, unless there is an SMTP server.
+    /// Receives emails if there is no SMTP server.
     pub outbox: Outbox,
-    /// Finds the hosts of webhooks.
+    /// Resolves the hosts of webhooks.
     pub lookup: Lookup,
 }
 
 impl Services {
-    /// A service on this table. All else is lost at the end.
+    /// Services on this table. All other data is temporary.
     ///
     /// # Errors
     ///
@@ -92,8 +92,8 @@ impl Services {
     }
 }
 
-/// Starts the service for development and tests: it shows the emails that it sent, and denies a function what AWS would deny
-/// it. Needs a tokio runtime.
+/// Starts the service for development and tests. It shows sent emails, and denies calls that AWS would deny. Needs a tokio
+/// runtime.
 pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
     let Services { engine, bucket, queues, outbox, lookup } = services;
     let senders = senders(&app, &outbox, lookup).map_err(|fault| StackError::Mailer(fault.chain()))?;
@@ -165,7 +165,7 @@ fn connect(
     Ok(stack)
 }
 
-/// A gateway to functions that share this app and have no roles. Nothing follows the table.
+/// A gateway to functions that share this app and have no roles. Nothing processes the table's stream.
 pub fn gateway(app: &Arc<App>, services: &Services, template: &Template) -> Result<Gateway, StackError> {
     let Services { engine, bucket, .. } = services;
     let functions =
@@ -198,12 +198,12 @@ fn media_mount(bucket: &Bucket) -> Mount {
     Mount { prefix, handler: Arc::new(handler) }
 }
 
-/// The emails that were sent. Their links act for the recipients.
+/// The sent emails. They are only for this machine, because their links act for the recipients.
 fn mail_mount(outbox: Outbox) -> Mount {
     Mount::for_this_machine(&format!("/{MAILBOX}"), move |_| ready(outbox.page()))
 }
 
-/// For monitoring.
+/// The health check for monitoring.
 fn health_mount() -> Mount {
     let handler = |request: Request<Bytes>| -> BoxFuture<Response<Bytes>> {
         let mut response = Response::new(Bytes::from_static(b"ok"));
@@ -219,7 +219,7 @@ fn health_mount() -> Mount {
     Mount { prefix: format!("/{HEALTH}"), handler: Arc::new(handler) }
 }
 
-/// Puts emails into the outbox, unless there is an SMTP server.
+/// The senders of emails and webhooks. Emails go to the outbox if there is no SMTP server.
 ///
 /// # Errors
 ///
@@ -239,7 +239,7 @@ fn unavailable() -> Result<Response<Body>, http::Error> {
     response.body(Body::from(body))
 }
 
-/// The permissions that a function runs with; `None` where they are not checked.
+/// The permissions of a function; `None` if they aren't checked.
 type Role = Option<Arc<Access>>;
 
 async fn with_role<T>(role: Role, work: impl Future<Output = T>) -> T {
@@ -249,7 +249,7 @@ async fn with_role<T>(role: Role, work: impl Future<Output = T>) -> T {
     }
 }
 
-/// Acknowledges a write once it is on disk.
+/// Wraps a handler as a function that acknowledges a write once it's on disk.
 fn http_function(app: &Arc<App>, engine: &Engine, role: Role, handler: Arc<dyn Handler>) -> Function {
     let (app, engine) = (Arc::clone(app), engine.clone());
     function(move |request| {
@@ -260,7 +260,7 @@ fn http_function(app: &Arc<App>, engine: &Engine, role: Role, handler: Arc<dyn H
             if is_write && let Err(error) = engine.synced().await {
                 tracing::error!("syncing the table failed: {error}");
                 if error.kind() != io::ErrorKind::StorageFull {
-                    // The state on disk is unknown now. The next start reads it.
+                    // The state on disk is now unknown. The next start reads it again.
                     process::exit(1);
                 }
                 return Ok(unavailable()?);

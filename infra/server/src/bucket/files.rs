@@ -1,4 +1,4 @@
-//! The part of S3 that the service uses, over files. Each put is published.
+//! The part of S3 that the service uses, implemented with files. Each put is published.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -22,13 +22,13 @@ use crate::account::REGION;
 use crate::files::sync_folder;
 use crate::publisher::Publisher;
 
-/// The endings of an object's companions.
+/// Suffixes of the files beside an object.
 const COMPANIONS: [&str; 2] = [".metadata.json", ".internal.json"];
 
 /// Other operations fail as not implemented.
 pub(super) struct Files {
     pub(super) system: FileSystem,
-    /// The folder of the bucket's folder.
+    /// The folder that contains the bucket's folder.
     pub(super) root: PathBuf,
     pub(super) puts: Arc<Mutex<Publisher>>,
 }
@@ -70,7 +70,7 @@ impl S3 for Files {
 }
 
 impl Files {
-    /// Waits until an object and its metadata are on disk, or gone from it.
+    /// Waits until the write or deletion of an object and its metadata has reached the disk.
     async fn sync(&self, bucket: String, key: String) -> S3Result<()> {
         let root = self.root.clone();
         let synced = tokio::task::spawn_blocking(move || sync(&root, &bucket, &key)).await;
@@ -94,8 +94,7 @@ fn sync(root: &Path, bucket: &str, key: &str) -> io::Result<()> {
     })
 }
 
-/// The files that s3s-fs keeps about an object: its headers and its checksums. They are in the root, and s3s-fs does not
-/// delete them.
+/// The files in the root where s3s-fs stores an object's headers and checksums. It doesn't delete them with the object.
 fn companions(root: &Path, bucket: &str, key: &str) -> [PathBuf; 2] {
     let stem = format!("{}{}", companion_prefix(bucket), URL_SAFE_NO_PAD.encode(key));
     COMPANIONS.map(|ending| root.join(format!("{stem}{ending}")))
@@ -105,7 +104,7 @@ fn companion_prefix(bucket: &str) -> String {
     format!(".bucket-{}.object-", URL_SAFE_NO_PAD.encode(bucket))
 }
 
-/// Removes companions without an object. A process that was killed while it deleted the object leaves them.
+/// Removes companions without an object, which remain if the process is killed while it deletes the object.
 pub(super) fn remove_orphans(root: &Path, bucket: &str) -> io::Result<()> {
     let (objects, prefix) = (root.join(bucket), companion_prefix(bucket));
     for entry in fs::read_dir(root)? {

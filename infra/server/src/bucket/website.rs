@@ -69,8 +69,8 @@ impl Website {
     }
 }
 
-/// The key in a path: a directory and a file, both of characters without a meaning in file names. All keys are like
-/// that.
+/// The key in a path: a directory and a file, whose characters have no special meaning in file names. All keys have this
+/// form.
 fn key(path: &str) -> Option<&str> {
     let key = path.strip_prefix('/')?;
     let plain =
@@ -95,7 +95,7 @@ fn headers(object: &GetObjectOutput) -> HeaderMap {
 fn empty(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::default();
     *response.status_mut() = status;
-    // A missing thumbnail will exist in a moment.
+    // A missing thumbnail may exist in a moment.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -10,27 +10,27 @@ use tokio::sync::Mutex;
 
 use crate::files;
 
-/// `SQLite` appends each commit to its log without a sync, and syncs the log before it moves commits into the database. A sync of
-/// the log therefore keeps all commits before it.
+/// `SQLite` appends each commit to its log without a sync, and syncs the log before it moves commits into the database. Syncing
+/// the log therefore makes all earlier commits durable.
 #[derive(Debug, Default)]
 pub(super) struct Barrier {
     /// `None` for a table in memory.
     log: Option<Arc<File>>,
     /// Counts writes.
     written: AtomicU64,
-    /// The writes that are on disk. While it is locked, a sync is under way, and its successor covers all who wait.
+    /// The number of writes on disk. Locked during a sync. The next sync covers all writers that are waiting for the lock.
     synced: Mutex<u64>,
 }
 
 impl Barrier {
-    /// Of a database that is open.
+    /// The barrier of an open database.
     pub(super) fn of(database: &Path) -> io::Result<Self> {
         let log = File::open(files::beside(database, "-wal"))?;
         files::sync_folder(database)?;
         Ok(Self { log: Some(Arc::new(log)), ..Self::default() })
     }
 
-    /// Another write is committed.
+    /// Counts another committed write.
     pub(super) fn wrote(&self) {
         self.written.fetch_add(1, Ordering::Release);
     }

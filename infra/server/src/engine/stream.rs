@@ -1,7 +1,6 @@
-//! The table's stream. Triggers of `SQLite` write a record of each change into a table of the same database, so that the
-//! change and its record are one transaction. A record is removed once everyone who follows the stream has handled it. What a
-//! process leaves is delivered by the next. The engine has its own stream, but with it each write takes longer the more has
-//! been written before.
+//! The table's stream. Triggers in `SQLite` record each change in a table of the same database, in the same transaction. A
+//! record is removed once all followers have handled it. The next process delivers records that a process leaves. The
+//! engine's own stream isn't used, because it makes each write slower the more has been written before.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -16,14 +15,14 @@ use crate::account::{ACCOUNT_ID, REGION};
 use crate::event_filter::EventFilter;
 use crate::publisher::{Batch, Record};
 
-/// Names with colons cannot be those of tables and indexes.
+/// The names contain colons, so that they can't clash with those of `DynamoDB`'s tables and indexes.
 const SCHEMA: &str = r#"
 PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS "stream::changes" (number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, old TEXT, new TEXT);
 DROP TRIGGER IF EXISTS "stream::put";
 DROP TRIGGER IF EXISTS "stream::delete";
 "#;
-/// The engine replaces a whole item at each change. The replaced one can be seen before that.
+/// The engine replaces the whole item at each change. A trigger before the change still finds the old one.
 const TRIGGERS: &str = r#"
 CREATE TRIGGER IF NOT EXISTS "stream::put" BEFORE INSERT ON "{table}" BEGIN
     INSERT INTO "stream::changes" (at, old, new) VALUES (unixepoch(),
@@ -37,7 +36,7 @@ const READ: &str = r#"SELECT number, at, old, new FROM "stream::changes" WHERE n
 const REMOVE: &str = r#"DELETE FROM "stream::changes" WHERE number >= ?1 AND number < ?2"#;
 const REPLACE: &str = r#"REPLACE INTO "stream::changes" (number, at, old, new) VALUES (?1, ?2, ?3, ?4)"#;
 const LAST: &str = r#"SELECT ifnull(max(number), 0) FROM "stream::changes""#;
-/// Records that are read at once to be amended.
+/// Records that are read at once in order to amend them.
 const AMENDED_AT_ONCE: usize = 1_000;
 /// The wait after a failure, such as a full disk.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -45,14 +44,14 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The records, on their own connection to the engine's database.
 pub(super) struct Stream {
     connection: Connection,
-    /// How far each follower has come.
+    /// The position of each follower.
     positions: Vec<Weak<AtomicI64>>,
-    /// Records up to this number are removed, except those that were given up.
+    /// Records up to this number have been removed, except those that were given up.
     removed: i64,
     given_up: BTreeSet<i64>,
 }
 
-/// A change as the database holds it. The images are JSON.
+/// A change as stored in the database. The images are JSON.
 struct Change {
     number: i64,
     at: i64,
@@ -60,7 +59,7 @@ struct Change {
     new: Option<String>,
 }
 
-/// Reads the stream from its beginning if it is the first one to do so, and else from now on.
+/// Reads the stream. The first follower begins with the oldest record, and any other with the next change.
 #[derive(Debug)]
 pub struct Follower {
     shared: Arc<Shared>,
@@ -73,19 +72,19 @@ pub struct Follower {
 }
 
 impl Stream {
-    /// Changes are recorded only once there is a follower: imports and repairs do their own follow-up work.
+    /// Opens the stream. Changes are recorded only once there is a follower: imports and repairs do their own follow-up work.
     pub(super) fn open(connection: Connection) -> rusqlite::Result<Self> {
         connection.execute_batch(SCHEMA)?;
         Ok(Self { connection, positions: Vec::new(), removed: 0, given_up: BTreeSet::new() })
     }
 
-    /// The number of the last change, even if it was removed since.
+    /// The number of the last change, even if its record has been removed.
     pub(super) fn last(&self) -> rusqlite::Result<i64> {
         let stored: i64 = self.connection.prepare_cached(LAST)?.query_row([], |row| row.get(0))?;
         Ok(self.handled().fold(stored, i64::max))
     }
 
-    /// How far each present follower has come.
+    /// The positions of the current followers.
     fn handled(&self) -> impl Iterator<Item = i64> {
         self.positions.iter().filter_map(Weak::upgrade).map(|position| position.load(Ordering::Relaxed))
     }
@@ -143,7 +142,7 @@ impl Stream {
         if is_busy { Err(EngineError::Busy) } else { Ok(()) }
     }
 
-    /// Removes what every follower has handled.
+    /// Removes records that every follower has handled.
     fn remove_handled(&mut self) -> rusqlite::Result<()> {
         let Some(end) = self.handled().min().filter(|end| *end > self.removed) else { return Ok(()) };
         let mut statement = self.connection.prepare_cached(REMOVE)?;
@@ -164,7 +163,7 @@ impl Change {
         Ok(Self { number: row.get(0)?, at: row.get(1)?, old: row.get(2)?, new: row.get(3)? })
     }
 
-    /// `None` when nothing has changed.
+    /// Converts to a record of Lambda's event. `None` if the images are equal.
     fn record(self, table: &str, key: &[String]) -> serde_json::Result<Option<Record>> {
         let size = [&self.old, &self.new].into_iter().flatten().map(String::len).sum::<usize>();
         let image = |text: Option<String>| text.map(|text| serde_json::from_str::<Map<_, _>>(&text)).transpose();
@@ -191,7 +190,7 @@ impl Change {
             }
         }
         let content = json!({
-            // Unlike the number, it is another one in every database.
+            // Unlike the number alone, this differs between databases.
             "eventID": format!("{:016x}{:016x}", self.at, self.number),
             "eventName": name,
             "eventVersion": "1.1",
@@ -205,7 +204,7 @@ impl Change {
 }
 
 impl Engine {
-    /// Follows the stream of a table. From the first follower on, each change of the table is recorded with its images.
+    /// Follows the stream of a table. Once there is a follower, each change to the table is recorded with its images.
     pub fn follow(&self, table: &str, filter: EventFilter) -> Result<Follower, EngineError> {
         let mut connections = self.shared.connections();
         let key = connections.key(table)?;
@@ -214,14 +213,14 @@ impl Engine {
         Ok(Follower { shared: Arc::clone(&self.shared), table: table.to_owned(), key, filter, position })
     }
 
-    /// The number of the last recorded change, those of an earlier process included; zero without one.
+    /// The number of the last recorded change, including earlier processes; zero if there is none.
     pub fn last_change(&self) -> Result<i64, EngineError> {
         Ok(self.shared.connections().stream.last()?)
     }
 
-    /// Amends the records of the stream, and returns how many records were changed or removed. `amend` gets each image,
-    /// an item in `DynamoDB`'s JSON, and returns it as it should be; `None` removes the record. The stream must not be
-    /// read meanwhile.
+    /// Amends the records of the stream, and returns the number of records that were changed or removed. `amend` gets each
+    /// image, an item in `DynamoDB`'s JSON, and returns its replacement; `None` removes the record. The stream must not be read
+    /// meanwhile.
     pub fn amend_records(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> Result<u64, EngineError> {
         self.shared.connections().stream.amend(amend)
     }
@@ -234,7 +233,7 @@ impl Follower {
         self.position.load(Ordering::Relaxed)
     }
 
-    /// Waits for changes, and returns `most` at most. The same ones are returned again until they are handled.
+    /// Waits for changes, and returns at most `most`. Changes are returned again until they are handled.
     pub async fn next(&mut self, most: usize) -> Batch {
         loop {
             let shared = Arc::clone(&self.shared);
@@ -250,7 +249,7 @@ impl Follower {
         }
     }
 
-    /// The changes that exist already.
+    /// The changes that exist already, at most `most`.
     pub async fn next_now(&mut self, most: usize) -> Result<Option<Batch>, EngineError> {
         let after = self.position();
         let changes = self.shared.work(move |shared| shared.connections().stream.read(after, most)).await??;
@@ -261,7 +260,7 @@ impl Follower {
         Ok(Some(Batch { records, end }))
     }
 
-    /// The changes up to this number were handled, except those that were given up. These stay for the next process.
+    /// Records that the changes up to this number were handled. Changes that were given up stay for the next process.
     pub async fn handled(&mut self, end: i64, given_up: Vec<i64>) {
         self.position.store(end, Ordering::Relaxed);
         let removed = self.shared.work(move |shared| {

@@ -138,7 +138,7 @@ fn follow(engine: &Engine) -> Follower {
     engine.follow(TABLE, EventFilter::default()).unwrap()
 }
 
-/// The existing records, as in Lambda's event.
+/// The existing records, in the form of Lambda's event.
 async fn records(follower: &mut Follower) -> Value {
     let batch = follower.next(100).await;
     follower.handled(batch.end, Vec::new()).await;
@@ -354,7 +354,7 @@ async fn concurrent_writes_of_one_item_are_reported_as_an_unbroken_chain() {
     }
 }
 
-/// The second in which what [`put_expiring`] puts expires.
+/// The expiry of items by [`put_expiring`], in Unix seconds.
 const EXPIRY: u64 = 1_700_000_000;
 
 async fn put_expiring(client: &Client, pk: &str) {
@@ -403,8 +403,8 @@ async fn a_sweep_writes_nothing_while_another_connection_may_write() {
 #[test]
 fn the_bundled_sqlite_is_the_one_whose_bugs_are_known() {
     // 3.7.0 to 3.51.2 have the WAL-reset bug: a commit on one connection that meets a checkpoint on another can corrupt the file.
-    // That is why one lock guards both connections, and why nothing else may open the file while an engine has it. With
-    // another version, read its release notes first, and then change this line and what `Shared::connections` says.
+    // That is why a single lock guards both connections, and why nothing else may open the file while an engine has it open.
+    // Before you change the version here and in the comment on `Shared::connections`, read its release notes.
     assert_eq!(rusqlite::version(), "3.49.2");
 }
 
@@ -513,7 +513,7 @@ async fn a_change_without_followers_is_not_recorded() {
     engine.create_table(TABLE, &definition(&["by_owner"])).unwrap();
     drop(follow(&engine));
     drop(engine);
-    // An import, say.
+    // For example, an import.
     let engine = Engine::open(&path).unwrap();
     put(&engine.client(), "a", 1).await;
     assert_eq!(engine.last_change().unwrap(), 0);

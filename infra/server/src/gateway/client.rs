@@ -1,4 +1,4 @@
-//! The caller: the peer of the connection, or the client that a trusted proxy names.
+//! Determines the client: the peer of the connection, or the address that a trusted proxy forwards.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -19,7 +19,7 @@ struct Network {
 }
 
 impl Proxies {
-    /// The proxies of this machine.
+    /// Trusts only proxies on this machine.
     #[must_use]
     pub fn loopback() -> Self {
         "127.0.0.0/8,::1".parse().unwrap_or_default()
@@ -30,8 +30,8 @@ impl Proxies {
         self.0.iter().any(|network| network.contains(address.to_canonical()))
     }
 
-    /// The client of a request with these headers. Proxies append the address that they see, so only the part of
-    /// `X-Forwarded-For` to the right of the first untrusted address was written by trusted ones.
+    /// The client of a request with these headers. Each proxy appends the address of its peer to `X-Forwarded-For`, so the
+    /// client is the last address that isn't a trusted proxy. Anything before that could be forged.
     #[must_use]
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
@@ -40,7 +40,7 @@ impl Proxies {
         }
         let lines: Vec<_> = headers.get_all(FORWARDED_FOR).iter().map(|line| line.to_str().unwrap_or("?")).collect();
         let mut hops = lines.iter().rev().flat_map(|line| line.rsplit(',')).map(address);
-        // A malformed hop ends the search as the first untrusted address does.
+        // A malformed hop ends the search, like an untrusted address.
         hops.find(|hop| !hop.is_some_and(|hop| self.contain(hop))).flatten().unwrap_or(peer)
     }
 }
@@ -67,7 +67,7 @@ impl Network {
             Some(_) => return None,
         };
         let address = written.to_canonical();
-        // The prefix of an IPv4 address that is written as IPv6 counts the bits before it too.
+        // The prefix length of an IPv4-mapped IPv6 address includes the 96 bits before the IPv4 address.
         let before = if address.is_ipv4() && written.is_ipv6() { 96 } else { 0 };
         (before..=bits).contains(&prefix).then(|| Self { address, prefix: prefix - before })
     }
@@ -82,7 +82,7 @@ impl Network {
     }
 }
 
-/// An address as proxies write it, with or without a port. IPv6 is in brackets where a port follows.
+/// Parses an address as written by proxies, with or without a port. An IPv6 address with a port is in brackets.
 fn address(hop: &str) -> Option<IpAddr> {
     let hop = hop.trim_matches([' ', '\t']);
     let bare = hop.strip_prefix('[').and_then(|hop| hop.strip_suffix(']'));
@@ -133,7 +133,7 @@ mod tests {
             (&["::ffff:203.0.113.9"], "203.0.113.9"),
             (&["[::ffff:203.0.113.9]:80"], "203.0.113.9"),
             (&["203.0.113.9, ::ffff:10.0.0.1"], "203.0.113.9"),
-            // The end, or something malformed, comes first.
+            // No untrusted address before the end or a malformed hop.
             (&[], PEER),
             (&[""], PEER),
             (&["10.0.0.1, 127.0.0.1"], PEER),

@@ -1,6 +1,5 @@
-//! Cross-origin requests, as API Gateway handles them: it replaces the headers of all responses except those to
-//! preflights. Some APIs respond to preflights themselves and others hand them to a function. This one does the
-//! stricter of the two.
+//! Cross-origin requests as API Gateway handles them: it replaces the headers of all responses except those to preflights. It
+//! handles preflights itself or passes them to a function, depending on the API. This gateway does the stricter of the two.
 
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -22,7 +21,7 @@ impl Cors {
         Some(Self { origins: Origins::parse(&names(&configuration["AllowOrigins"]).join(","))?, expose })
     }
 
-    /// The headers of the response to a request with these headers.
+    /// The CORS headers of the response to a request with these headers.
     pub(super) fn headers(&self, request: &HeaderMap) -> HeaderMap {
         let origin = self.allowed(request);
         let headers = origin.map(|origin| {
@@ -37,7 +36,7 @@ impl Cors {
     }
 }
 
-/// Replaces the CORS headers of a function, which API Gateway ignores.
+/// Replaces a function's CORS headers, which API Gateway ignores.
 pub(super) fn replace(answer: &mut HeaderMap, headers: HeaderMap) {
     let said: Vec<HeaderName> =
         answer.keys().filter(|name| name.as_str().starts_with("access-control-")).cloned().collect();

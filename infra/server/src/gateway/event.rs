@@ -88,8 +88,8 @@ pub(super) fn event(
     event
 }
 
-/// The headers without cookies and hop-by-hop ones: names in lower case, several values joined by commas, forwarding
-/// headers as the gateway sets them.
+/// The event's headers, without cookies and hop-by-hop headers. Names are in lower case, multiple values are joined by
+/// commas, and the gateway sets the forwarding headers.
 fn event_headers(headers: &HeaderMap, authority: &Authority, ip: IpAddr) -> BTreeMap<String, String> {
     let hop_by_hop = [&COOKIE, &CONNECTION, &TRANSFER_ENCODING, &UPGRADE, &TE, &EXPECT];
     let sent = headers.iter().filter(|(name, _)| !hop_by_hop.contains(name));
@@ -123,7 +123,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// HTTP APIs pass these bodies on unchanged and encode all others, forms included.
+/// Whether the body is passed on as text. HTTP APIs encode all other bodies, including forms.
 fn is_text(headers: &HeaderMap) -> bool {
     let media_type = text(headers, &CONTENT_TYPE).unwrap_or("text/plain").split(';').next().unwrap_or_default();
     let media_type = media_type.trim().to_ascii_lowercase();

@@ -9,7 +9,7 @@ use lambda_http::request::LambdaRequest;
 use lambda_http::{Body, Context, Error, LambdaEvent, Service};
 use shared::app::lambda;
 
-/// Lambda's limits for the payload of an invocation and for its response, which may have 100 bytes more.
+/// Lambda's limits for the payload of an invocation and for its response, which may be 100 bytes larger.
 pub(super) const EVENT_LIMIT: usize = 6_291_456;
 pub(super) const ANSWER_LIMIT: usize = 6_291_556;
 
@@ -26,21 +26,21 @@ where
     Arc::new(move |request| Box::pin(handler(request)))
 }
 
-/// Returns the response's JSON, as Lambda would, or the failure. The response's extensions, which JSON can't hold, are
-/// returned beside it, for meters and logs in this process.
+/// Returns the response's JSON, as Lambda would, or the failure. Also returns the response's extensions, which JSON can't
+/// represent, for meters and logs in this process.
 pub(super) async fn invoke(function: Function, event: &str, request_id: &str) -> Result<(String, Extensions), String> {
     let payload: LambdaRequest = serde_json::from_str(event).map_err(|error| error.to_string())?;
     let mut context = Context::default();
     request_id.clone_into(&mut context.request_id);
-    // A panic in its own task ends only this invocation, which also continues when the client has disconnected, as
-    // in Lambda.
+    // In a separate task, a panic ends only this invocation, and the invocation continues if the client disconnects, as in
+    // Lambda.
     let run = tokio::spawn(async move {
         let (sender, extensions) = sync_channel(1);
         let mut adapter = lambda::adapter(lambda_http::service_fn(move |request| {
             let (answer, sender) = (function(request), sender.clone());
             async move {
                 let mut response = answer.await?;
-                // The channel has room for the only response.
+                // The channel has room for the response, since there is only one.
                 drop(sender.try_send(std::mem::take(response.extensions_mut())));
                 Ok::<_, Error>(response)
             }

@@ -1,4 +1,4 @@
-//! Paths of the port that are not a part of the API.
+//! Paths on the API's port that aren't part of the API.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use shared::domain::origin;
 
 use super::BoxFuture;
 
-/// A path of the port that is not a part of the API, such as that of the bucket.
+/// A path on the API's port that isn't part of the API, such as the bucket's.
 pub struct Mount {
     /// Begins with a slash and ends without one. `/` matches only that path.
     pub prefix: String,
@@ -18,7 +18,7 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// A page for the person at this machine. A site whose name resolves to it must not read it.
+    /// A page only for the user of this machine. A site whose name resolves to this machine must not be able to read it.
     #[must_use]
     pub fn for_this_machine<A>(prefix: &str, page: impl Fn(Request<Bytes>) -> A + Send + Sync + 'static) -> Self
     where

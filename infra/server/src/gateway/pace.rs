@@ -1,4 +1,4 @@
-//! A connection that ends when its client is too slow.
+//! A connection that is closed if its client is too slow.
 
 use std::io;
 use std::pin::Pin;
@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// For the whole head of a request.
+/// The timeout for the whole head of a request.
 const HEAD: Duration = Duration::from_secs(10);
-/// Between two requests, and for a client that reads nothing of its response.
+/// The timeout between two requests, and for a client that reads nothing of its response.
 pub(super) const IDLE: Duration = Duration::from_mins(1);
 
 /// The phase of a connection. Cheap to clone.
@@ -25,7 +25,7 @@ enum Phase {
     New,
     Idle,
     Head,
-    /// A request is being handled. Its body has its own bounds.
+    /// A request is being handled. Its body has separate timeouts.
     Busy,
 }
 
@@ -38,7 +38,7 @@ impl Pace {
         self.set(Phase::Idle);
     }
 
-    /// Whether no request has begun.
+    /// Whether no request is under way.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.phase(), Phase::New | Phase::Idle)
     }
@@ -58,7 +58,7 @@ pub(super) struct Paced<S> {
     /// The phase that `timer` was set for.
     timed: Phase,
     timer: Pin<Box<Sleep>>,
-    /// While the client takes nothing.
+    /// Runs while the client reads nothing.
     writing: Option<Pin<Box<Sleep>>>,
 }
 

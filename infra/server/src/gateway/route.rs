@@ -15,7 +15,7 @@ pub struct Route {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Pattern {
     Default,
-    /// `None` as the method is any method.
+    /// A method of `None` matches any method.
     Path {
         method: Option<Method>,
         segments: Vec<Segment>,
@@ -38,7 +38,7 @@ pub struct Match<'a> {
 }
 
 impl Route {
-    /// The method may be `ANY`. `None` when it is not an HTTP method.
+    /// A route for a method, which may be `ANY`. `None` if it isn't an HTTP method.
     #[must_use]
     pub fn new(method: &str, path: &str, function: &str) -> Option<Self> {
         let method = method.to_ascii_uppercase();
@@ -49,13 +49,13 @@ impl Route {
         Some(Self { key: format!("{method} {path}"), function: function.to_owned(), pattern })
     }
 
-    /// The route of requests that match no other.
+    /// The default route, for requests that match no other.
     #[must_use]
     pub fn fallback(function: &str) -> Self {
         Self { key: "$default".to_owned(), function: function.to_owned(), pattern: Pattern::Default }
     }
 
-    /// The template of its path. The default route has none.
+    /// The path's template; `None` for the default route.
     #[must_use]
     pub fn path(&self) -> Option<&str> {
         self.key.split_once(' ').map(|(_, path)| path)
@@ -86,7 +86,7 @@ impl Route {
         rest.is_empty().then_some(parameters)
     }
 
-    /// Where in a path of this route, or below it, the parameter `token` is.
+    /// The index of the parameter `token` in a path of this route or below it.
     fn token(&self, path: &[&str]) -> Option<usize> {
         let Pattern::Path { segments, .. } = &self.pattern else { return None };
         let place = segments.iter().position(|segment| *segment == Segment::Parameter("token".to_owned()))?;
@@ -97,7 +97,8 @@ impl Route {
             .then_some(place)
     }
 
-    /// A route that fits the whole path comes before one with a greedy parameter, and this before the default route.
+    /// The sort key of routes: those that match the whole path come first, then those with a greedy parameter, and then the
+    /// default route.
     fn precedence(&self) -> (u8, Vec<u8>, bool) {
         match &self.pattern {
             Pattern::Default => (2, Vec::new(), true),
@@ -130,7 +131,7 @@ impl Segment {
     }
 }
 
-/// The most specific route for a path, which is not decoded.
+/// The most specific route for a path, which is still percent-encoded.
 #[must_use]
 pub fn find<'a>(routes: &'a [Route], method: &Method, path: &str) -> Option<Match<'a>> {
     let path: Vec<&str> = path.trim_start_matches('/').split('/').collect();
@@ -141,7 +142,7 @@ pub fn find<'a>(routes: &'a [Route], method: &Method, path: &str) -> Option<Matc
     matches.min_by_key(|found| found.route.precedence())
 }
 
-/// The path as logs may have it: without a token that is a part of it, and the rest after it.
+/// The path for logs: without a token in it, and without anything after the token.
 #[must_use]
 pub fn without_token(routes: &[Route], path: &str) -> String {
     let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();

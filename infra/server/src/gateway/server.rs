@@ -1,4 +1,4 @@
-//! The gateway over HTTP, with bounds on what clients may keep busy.
+//! The gateway over HTTP, with limits on the resources that clients can occupy.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -21,19 +21,19 @@ use super::client::Proxies;
 use super::pace::{IDLE, Pace, Paced};
 use super::{BODY_LIMIT, Exchange, Gateway, Refusal, route};
 
-/// The time that requests have to finish once the server stops.
+/// The time that open requests get to finish once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
-/// Connections that are served at once, and those of one address.
+/// Connections that are served at once: in total, and from one address.
 const CONNECTIONS: usize = 1_000;
 const CONNECTIONS_OF_ONE: usize = 100;
-/// Further connections of one address that may wait.
+/// Further connections from one address that may wait.
 const WAITING_OF_ONE: usize = 200;
-/// Bytes of bodies that are held at once.
+/// The total size of request bodies in memory.
 const HELD: usize = 64_000_000;
-/// The wait for the next bytes of a body, and for the whole.
+/// The timeouts for the next bytes of a body, and for the whole body.
 const BODY_PAUSE: Duration = Duration::from_secs(30);
 const BODY_TIME: Duration = Duration::from_mins(5);
-/// The part of a refused body that is read, so that the client gets the response before the connection ends.
+/// The limits for reading a refused body, which is read so that the client gets the response before the connection closes.
 const DRAINED: usize = 32 * 1024 * 1024;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
@@ -41,7 +41,7 @@ const DRAIN_TIME: Duration = Duration::from_secs(10);
 #[derive(Clone, Debug, Default)]
 pub struct Front {
     pub proxies: Proxies,
-    /// The largest body of requests to all functions but this one.
+    /// The limit for request bodies, with one exempt function.
     pub small_bodies: Option<SmallBodies>,
 }
 
@@ -86,7 +86,7 @@ impl Gateway {
                     Ok(accepted) => accepted,
                     Err(error) => {
                         tracing::warn!("accepting a connection failed: {error}");
-                        // Most likely there are no file descriptors left. Without a pause this loop would spin.
+                        // Most likely no file descriptors are left. Without a pause, this loop would spin.
                         tokio::time::sleep(Duration::from_millis(100)).await;
                         continue;
                     }
@@ -107,14 +107,14 @@ impl Gateway {
 }
 
 impl House {
-    /// The turns of an address. `None` when too many of its connections wait for one.
+    /// The semaphore for connections from an address. `None` if too many of them are already waiting.
     fn turn(&self, peer: IpAddr) -> Option<Arc<Semaphore>> {
         if self.front.proxies.contain(peer) {
             return Some(Arc::clone(&self.connections));
         }
         let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turns) = by_address.get(&peer).and_then(Weak::upgrade) {
-            // Each connection has a handle.
+            // Each connection, served or waiting, has a handle.
             return (Arc::strong_count(&turns) <= CONNECTIONS_OF_ONE + WAITING_OF_ONE).then_some(turns);
         }
         by_address.retain(|_, turns| turns.strong_count() > 0);
@@ -196,7 +196,7 @@ impl House {
         response.map(Full::new)
     }
 
-    /// A whole body of `most` bytes at most. While the permit lives, the body counts as held.
+    /// Reads a whole body of at most `most` bytes. It counts toward `HELD` until the permit is dropped.
     async fn read(&self, mut body: Incoming, most: usize) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         let read =
@@ -208,7 +208,7 @@ impl House {
     }
 }
 
-/// A body of `most` bytes at most, as long as its client is fast enough and `held` has room.
+/// Reads a body of at most `most` bytes. Fails if the client is too slow or `held` has no room.
 async fn read_some<B: Body<Data = Bytes> + Unpin>(
     held: &Arc<Semaphore>,
     body: &mut B,
@@ -253,7 +253,7 @@ mod tests {
 
     use super::*;
 
-    /// A body that never ends, with a byte after each pause.
+    /// An endless body that sends a byte after each pause.
     fn dripping(pause: u64) -> Pin<Box<dyn Body<Data = Bytes, Error = Infallible>>> {
         Box::pin(StreamBody::new(unfold((), move |()| async move {
             tokio::time::sleep(Duration::from_secs(pause)).await;

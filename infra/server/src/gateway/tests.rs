@@ -279,7 +279,7 @@ async fn it_serves_over_tcp_until_the_shutdown() {
     let answer = ask("/things/1", &vec![b'a'; BODY_LIMIT + 1_000_000]).await;
     assert!(answer.starts_with("HTTP/1.1 413"), "{answer}");
     assert_eq!(log.recv().await.unwrap(), "POST /things/1 413");
-    // A reader of the log cannot act for the recipient of an email.
+    // The token isn't logged, so a reader of the log can't act for the recipient of an email.
     ask("/mail/secret/?token=secret", b"").await;
     assert_eq!(log.recv().await.unwrap(), "POST /mail/{token} 200");
 

@@ -23,7 +23,7 @@ pub(super) struct Queue {
     pub(super) messages: Mutex<BTreeMap<String, Message>>,
     /// When a message may have become visible.
     pub(super) changed: Notify,
-    /// Triggers that handle messages at the moment, or look for some.
+    /// The number of triggers that are handling or receiving messages.
     pub(super) handlers: watch::Sender<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Queue {
         let mut messages = BTreeMap::new();
         for path in files(&folder)? {
             let mut message = Message::read(&path)?;
-            // The functions that had received it ended with the process, which says nothing of the message.
+            // The function that received the message ended with the process, which isn't the message's fault.
             if message.received_at.is_some() {
                 message.visible_at = Timestamp(0);
             }
@@ -81,7 +81,7 @@ impl Queue {
         }
     }
 
-    /// Waits until a message is sent or becomes visible, at most for `most`.
+    /// Waits until a message is sent or becomes visible, for at most `most`.
     pub(super) async fn wait(&self, now: Timestamp, most: Duration) {
         let changed = self.changed.notified();
         let due = self.messages().values().map(|message| message.visible_at).min();
@@ -90,15 +90,15 @@ impl Queue {
     }
 }
 
-/// The files of messages in a queue's folder. A file without this ending was being written when the process died, and its
-/// sender got an error.
+/// The files of messages in a queue's folder. A file without the extension was being written when the process was killed, so
+/// its message was never acknowledged.
 pub(super) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
     Ok(files)
 }
 
-/// A message, as its file holds it, with times in Unix milliseconds.
+/// A message as stored in its file, with times in Unix milliseconds.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Message {
     pub id: String,
@@ -118,7 +118,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Fails with the path of a file that is damaged, and with what can be done about it.
+    /// Reads a message. The error names a damaged file, and says how to fix it.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let message = fs::read(path).and_then(|json| Ok(serde_json::from_slice(&json)?));
         message.map_err(|error| {
@@ -138,7 +138,7 @@ impl Message {
         self.receipt.as_deref().unwrap_or_default()
     }
 
-    /// Their names are SQS's, and their values are all texts.
+    /// The message's attributes as in SQS, where all values are strings.
     #[must_use]
     pub fn attributes(&self) -> Value {
         json!({

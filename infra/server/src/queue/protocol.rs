@@ -14,7 +14,7 @@ use super::messages::{Message, Queue};
 use super::{QueueError, Queues, Result};
 
 pub(super) const PROTOCOL: Version = Version::V1_0;
-/// The bounds of SQS.
+/// The limits of SQS.
 pub(super) const MAX_BODY: usize = 1_048_576;
 const MAX_BATCH: usize = 10;
 const MAX_DELAY: u64 = 900;
@@ -126,7 +126,7 @@ impl Queues {
         valid.then(|| work(queue, &mut messages, id)).transpose()
     }
 
-    /// It isn't an error if the message was deleted already, or received again since.
+    /// Deletes a message. It isn't an error if the message is already deleted, or has been received again.
     pub(super) fn delete_message(&self, request: &Value) -> Result<Value> {
         self.with_receipt(request, |queue, messages, id| {
             queue.remove(id)?;
@@ -202,7 +202,7 @@ impl QueueError {
     }
 }
 
-/// The operation in `X-Amz-Target`, such as `SendMessage`. SQS speaks one version of the JSON protocol.
+/// The operation in `X-Amz-Target`, such as `SendMessage`. SQS supports a single version of the JSON protocol.
 pub(super) fn operation(headers: &http::HeaderMap) -> Result<String> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let content_type = text("content-type");

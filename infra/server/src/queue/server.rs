@@ -10,7 +10,7 @@ use super::protocol::{PROTOCOL, operation};
 use crate::http_server;
 
 impl Queues {
-    /// Serves until the future is dropped. Signatures are not checked.
+    /// Serves until the future is dropped. Doesn't check signatures.
     pub async fn serve(self, listener: TcpListener) {
         http_server::serve(listener, move |request| {
             let queues = self.clone();
