@@ -1,4 +1,4 @@
-//! The service's settings on this machine: those of the environment, and defaults for what AWS would provide.
+//! The service's settings on one machine: from the environment, with defaults for those that AWS would provide.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -39,12 +39,13 @@ pub enum SettingsError {
     NoSalt(PathBuf),
 }
 
-/// `address` is where images are served, by a service that starts. Without a data directory the secrets are new at every start.
+/// Loads the settings. `address` is that of a service that is starting, which serves images there. Without a data directory,
+/// secrets are generated at every start.
 pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
     load_with(data_dir, address, &[])
 }
 
-/// The same with these additional defaults.
+/// Like [`load`], with additional defaults.
 pub fn load_with(
     data_dir: Option<&DataDir>,
     address: Option<SocketAddr>,
@@ -60,7 +61,7 @@ fn read(
     defaults: &[(&str, String)],
 ) -> Result<Config, SettingsError> {
     if let Some(data_dir) = data_dir {
-        // A command that finds comments can't tell whether its salt is theirs.
+        // If the table has items, it's unknown whether their hashes are under this salt.
         if starts || data_dir.has_secret(SALT) || !Engine::has_items(&data_dir.table(), TABLE)? {
             keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
         }
@@ -84,7 +85,7 @@ fn read(
             "MEDIA_BASE_URL" => return address.map(|address| format!("http://{address}/{MEDIA}")),
             "SVC_JWT_SECRET" => Some(&jwt_secret),
             "SVC_VISITOR_SALT" => Some(&visitor_salt),
-            // Here every function has to do with emails, so that subscriptions need a sender.
+            // Never `None`, since the functions here take part in emails: subscriptions and sign-in then require a sender.
             "SVC_MAIL_FROM" => return Some(environment(name).or_else(|| own(name).cloned()).unwrap_or_default()),
             "SVC_SIGN_IN_SEED" => Some(&seed),
             _ => own(name),
@@ -94,12 +95,12 @@ fn read(
     if data_dir.is_some() || address.is_some() {
         check_here(&config)?;
     }
-    // On this machine, reads that the edge would have served cost nothing.
+    // On one machine, reads that an edge would have served cost nothing.
     Ok(Config { at_edge: true, ..config })
 }
 
-/// The settings of a service in production. Refuses those with which it could not do what is turned on. Without a data
-/// directory the secrets are examples.
+/// Loads the settings of a service in production. Fails if a feature that is turned on lacks a setting. Without a data
+/// directory, secrets are only placeholders.
 pub fn load_production(data_dir: Option<&DataDir>) -> Result<Config, SettingsError> {
     let config = read(data_dir, true, None, &[])?;
     check_here(&config)?;
@@ -120,7 +121,7 @@ pub fn load_production(data_dir: Option<&DataDir>) -> Result<Config, SettingsErr
     Ok(Config { media_base_url, ..config })
 }
 
-/// Keeps the value of a variable in the data directory, and refuses another one later.
+/// Stores the value of a variable in the data directory, and refuses a different value later.
 fn keep(data_dir: &DataDir, name: &str, variable: &'static str) -> Result<(), SettingsError> {
     let Some(value) = environment(variable).map(|value| value.trim().to_owned()) else { return Ok(()) };
     if data_dir.keep(name, &value)? == value {
@@ -146,7 +147,7 @@ fn check_here(config: &Config) -> Result<(), ConfigError> {
     Ok(())
 }
 
-/// The settings of `--sign-in`, for a service at this address.
+/// The default settings for `--sign-in`, for a service at this address.
 #[must_use]
 pub fn for_sign_in(address: SocketAddr) -> [(&'static str, String); 4] {
     [
@@ -157,8 +158,8 @@ pub fn for_sign_in(address: SocketAddr) -> [(&'static str, String); 4] {
     ]
 }
 
-/// The salt of visitors' hashes, if there is one: that of the environment, or the data directory's, which gets one. It may
-/// be the name of a secret.
+/// The salt of visitors' hashes, if there is one: from the environment, or else from the data directory, where it's
+/// generated if needed. It may be the name of a secret.
 pub fn visitor_salt(data_dir: Option<&DataDir>) -> Result<Option<Secret>, SettingsError> {
     let salt = match environment("SVC_VISITOR_SALT") {
         Some(salt) => Some(salt),
@@ -167,7 +168,7 @@ pub fn visitor_salt(data_dir: Option<&DataDir>) -> Result<Option<Secret>, Settin
     Ok(salt.map(|salt| Secret::from(salt.trim().to_owned())))
 }
 
-/// The salt of the data directory. It is generated while the table has no items, unless the environment has one.
+/// The salt in the data directory, which is generated if the table has no items. `None` if the environment sets one.
 fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsError> {
     let Some(data_dir) = data_dir.filter(|_| !is_set("SVC_VISITOR_SALT")) else { return Ok(None) };
     if !data_dir.has_secret(SALT) && Engine::has_items(&data_dir.table(), TABLE)? {
@@ -176,7 +177,7 @@ fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsErr
     Ok(Some(data_dir.secret(SALT)?))
 }
 
-/// The environment of a function that runs elsewhere and uses the table, the bucket and the queues of this process.
+/// The environment of a function in another process that uses the table, the bucket and the queues of this one.
 #[must_use]
 pub fn for_functions(
     config: &Config,
@@ -202,7 +203,7 @@ pub fn for_functions(
     ]
 }
 
-/// Whether the environment has this variable.
+/// Whether the environment variable is set.
 #[must_use]
 pub fn is_set(name: &str) -> bool {
     environment(name).is_some()

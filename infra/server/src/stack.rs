@@ -1,5 +1,4 @@
-//! The parts put together: table, bucket, functions, gateway and background tasks. `cargo local` serves this stack and
-//! tests call it.
+//! Assembles the table, bucket, functions, gateway and background tasks into a stack, for the server and for tests.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,9 +16,9 @@ use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Task, T
 
 /// How often expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
-/// How far the clock may be from where it should be by the time that has passed, and for how long it must be steady after a jump.
+/// The largest deviation of the clock from the elapsed time, and how long the clock must be steady after a jump.
 const TOLERANCE: Duration = Duration::from_hours(1);
-/// The wait after a failure of the table's stream.
+/// The wait after failing to read the table's stream.
 const PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Debug, thiserror::Error)]
@@ -60,7 +59,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Creates the table when it is missing, and connects the functions as in the template. Needs a tokio runtime.
+    /// Creates the table if it's missing, and connects the functions as in the template. Needs a tokio runtime.
     pub fn start(
         template: &Template,
         engine: Engine,
@@ -102,8 +101,8 @@ impl Stack {
         Ok(Self { gateway, roles: Vec::new(), engine, bucket, streams, puts, queues, messages, ttl })
     }
 
-    /// Waits until all events of the table and the bucket, and all visible messages of the queues, have been handled,
-    /// including those that handling them caused.
+    /// Waits until all events of the table and the bucket and all visible messages have been handled, including those that
+    /// result from handling them.
     pub async fn wait_until_idle(&self) {
         loop {
             let Some(change) = self.last_change() else {
@@ -126,13 +125,13 @@ impl Stack {
         }
     }
 
-    /// If the table can't be queried, it is unknown whether everything was handled.
+    /// The number of the last change in the table's stream. `None` if it can't be read.
     fn last_change(&self) -> Option<i64> {
         let last = self.engine.last_change();
         last.inspect_err(|error| tracing::error!("reading the table's stream failed: {error}")).ok()
     }
 
-    /// Whether events of the table or the bucket were given up. The next start tries them again.
+    /// Whether any event of the table or the bucket was given up. The next start retries these events.
     #[must_use]
     pub fn has_given_up(&self) -> bool {
         self.streams.iter().chain(&self.puts).any(Trigger::has_given_up)
@@ -150,7 +149,7 @@ impl Stack {
     }
 }
 
-/// The machine's clocks: the time since 1970, which may be set, and a time that only advances.
+/// The machine's clocks: wall time since 1970, which can be set, and monotonic time.
 #[derive(Clone, Copy, Debug)]
 struct Clocks {
     wall: Duration,
@@ -164,10 +163,10 @@ impl Clocks {
     }
 }
 
-/// Keeps a clock that jumps ahead, perhaps for a minute, from removing all that expires.
+/// Detects a clock that jumps ahead, even for a minute, so that it doesn't make everything with a TTL expire.
 #[derive(Debug)]
 struct Watch {
-    /// Since when the two clocks have agreed.
+    /// The time since which the two clocks have agreed.
     steady_since: Clocks,
     has_jumped: bool,
 }
@@ -177,7 +176,7 @@ impl Watch {
         Self { steady_since: now, has_jumped: false }
     }
 
-    /// Whether the time since 1970 may be acted on.
+    /// Whether the wall clock is trustworthy.
     fn trusts(&mut self, now: Clocks) -> bool {
         let passed = now.passed.saturating_sub(self.steady_since.passed);
         let expected = self.steady_since.wall + passed;
@@ -190,21 +189,21 @@ impl Watch {
     }
 }
 
-/// The time since some moment, including the time when the machine slept.
+/// Monotonic time, including time when the machine was suspended.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn monotonic() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
     Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }
 
-/// The time since the first call. On some systems it leaves out the time when the machine slept.
+/// Monotonic time. On some systems it excludes time when the machine was suspended.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn monotonic() -> Duration {
     static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
     START.elapsed()
 }
 
-/// The filter of an S3 event: passes on only puts of keys with this prefix.
+/// The filter of an S3 event: passes only puts of keys with this prefix.
 fn on_prefix(prefix: String, function: EventFunction) -> EventFunction {
     Arc::new(move |mut event| {
         let records = event["Records"].as_array_mut();
@@ -342,7 +341,7 @@ Resources:
         let mut watch = Watch::new(minutes(day, 0));
         for (wall, passed, is_trusted) in [
             (day + 1, 1, true),
-            // It is corrected, by less than an hour.
+            // A correction by less than an hour.
             (day + 40, 2, true),
             // A year ahead for a minute.
             (366 * day, 3, false),

@@ -1,5 +1,5 @@
-//! The deployment template: its routes, functions, policies and table. Intrinsic functions that concern parameters are
-//! resolved; the others remain, because nothing here reads them.
+//! The deployment template: its routes, functions, policies and table. Intrinsic functions of parameters are resolved.
+//! Others are left as they are, because nothing here needs their values.
 
 mod policies;
 mod yaml;
@@ -18,7 +18,7 @@ use crate::queue::{QueueSettings, Redrive};
 
 /// Lambda's default for queues.
 const DEFAULT_BATCH: usize = 10;
-/// Seconds: the default of SQS.
+/// SQS's default, in seconds.
 const DEFAULT_VISIBILITY: u64 = 30;
 
 /// The template of this repository.
@@ -43,17 +43,17 @@ pub struct Template {
     resources: Map<String, Value>,
 }
 
-/// The name of a function, what it is invoked for, and the queue of events that it gives up.
+/// The name of a function, the events it's invoked for, and the queue for events that are given up.
 pub type EventTarget<'a, T> = (&'a str, T, Option<&'a str>);
 
-/// A template as it is written: nothing is resolved.
+/// A template as written, with nothing resolved.
 pub fn document(yaml: &str) -> Result<Value, TemplateError> {
     let documents = Yaml::load_from_str(yaml)?;
     yaml::to_json(documents.first().ok_or(TemplateError::Empty)?)
 }
 
 impl Template {
-    /// `parameters` replace the defaults of the template.
+    /// Parses a template. `parameters` override its defaults.
     pub fn parse(yaml: &str, parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
         let template = document(yaml)?;
         let values = parameter_values(&template["Parameters"], parameters)?;
@@ -87,7 +87,7 @@ impl Template {
         cors.map(Some).ok_or_else(|| problem(name, "its CorsConfiguration is not valid in headers".to_owned()))
     }
 
-    /// The functions that the table's stream invokes, each with the filter of its records.
+    /// The functions that the table's stream invokes, each with its filter of records.
     pub fn stream_functions(&self) -> Result<Vec<EventTarget<'_, EventFilter>>, TemplateError> {
         let functions = self.events("DynamoDB").map(|(resource, function, event)| {
             let filters = event["FilterCriteria"]["Filters"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -101,7 +101,7 @@ impl Template {
         functions.collect()
     }
 
-    /// The functions that the bucket invokes, each with the prefix of the keys that it is invoked for.
+    /// The functions that the bucket invokes, each with its prefix of keys.
     pub fn bucket_functions(&self) -> Result<Vec<EventTarget<'_, &str>>, TemplateError> {
         let functions = self.events("S3").map(|(resource, function, event)| {
             let rules = event["Filter"]["S3Key"]["Rules"].as_array();
@@ -129,7 +129,7 @@ impl Template {
         functions.collect()
     }
 
-    /// The only table.
+    /// The template's table. Fails unless there is exactly one.
     pub fn table(&self) -> Result<TableDefinition, TemplateError> {
         let mut tables = self.of_type("AWS::DynamoDB::Table");
         match (tables.next(), tables.next()) {
@@ -144,7 +144,7 @@ impl Template {
         wanted.map(|(name, resource)| (name.as_str(), resource))
     }
 
-    /// The functions with an event of this type: logical id, resource, and the properties of the event.
+    /// The functions with events of this type: logical id, resource, and the event's properties.
     fn events(&self, kind: &str) -> impl Iterator<Item = (&str, &Value, &Value)> {
         self.of_type("AWS::Serverless::Function").flat_map(move |(name, function)| {
             let events = function["Properties"]["Events"].as_object().into_iter().flat_map(Map::values);

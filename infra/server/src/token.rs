@@ -1,4 +1,4 @@
-//! Tokens of signed-in users, as their site would issue them.
+//! Tokens for signed-in users, like those that their site would issue.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use shared::config::Auth;
 use shared::domain::time::Timestamp;
 use shared::domain::user::Claims;
 
-/// `Keys` needs a client, which signing does not use.
+/// `Keys` requires an HTTP client, which signing doesn't use.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, thiserror::Error)]
@@ -27,14 +27,14 @@ pub struct Token {
 }
 
 impl Token {
-    /// A token without picture and address that is valid for a day.
+    /// A token that is valid for a day, without a picture or email address.
     #[must_use]
     pub fn new(id: &str, name: &str) -> Self {
         let lifetime = SignedDuration::from_hours(24);
         Self { id: id.to_owned(), name: name.to_owned(), moderator: false, picture: None, email: None, lifetime }
     }
 
-    /// Signs as a site with these settings does.
+    /// Signs the token as a site with these settings would.
     pub fn sign(&self, auth: &Auth, now: Timestamp) -> Result<String, NoSecret> {
         let keys = KeySettings {
             secret: auth.secret.clone(),

@@ -1,4 +1,4 @@
-//! Lambda's event source mappings: invoke a function with records in order, in batches, and retry when it fails.
+//! Lambda's event source mappings: invoke a function with batches of records, in order, and retry on failure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use crate::gateway::BoxFuture;
 use crate::publisher::{Batch, Record, Subscription};
 use crate::queue::{Handling, Message, QueueError, Queues};
 
-/// A function that is invoked with messages of a queue, and returns those that failed.
+/// A function that is invoked with messages of a queue, and reports those that failed.
 pub type QueueFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<Value, lambda_http::Error>> + Send + Sync>;
 
 /// A function that is invoked with events.
@@ -23,19 +23,20 @@ pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::
 
 /// Lambda's default for streams.
 const BATCH_SIZE: usize = 100;
-/// AWS tries a record for longer. Here a failing one blocks the records behind it, and the next start tries it again.
+/// The attempts for a record. AWS retries for longer, but here a failing record blocks those after it, and the next start
+/// retries it anyway.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Where records come from.
+/// A source of records.
 pub trait Source: Send + 'static {
-    /// The number of the last record that is not to be delivered.
+    /// The number of the last record before the first one to deliver.
     fn start(&self) -> i64;
 
-    /// Waits for records, and returns `most` at most. `None` when there will be no more.
+    /// Waits for records, and returns at most `most`. `None` if there will be no more.
     fn next(&mut self, most: usize) -> impl Future<Output = Option<Batch>> + Send;
 
-    /// The records up to `end` were delivered, except some that were given up.
+    /// Records that everything up to `end` was delivered, except the records that were given up.
     fn handled(&mut self, end: i64, given_up: Vec<i64>) -> impl Future<Output = ()> + Send;
 }
 
@@ -65,7 +66,7 @@ impl Source for Subscription {
     async fn handled(&mut self, _end: i64, _given_up: Vec<i64>) {}
 }
 
-/// A function and where its failures go.
+/// A function, and the destination of its failures.
 pub struct Target {
     pub name: String,
     pub function: EventFunction,
@@ -82,11 +83,11 @@ impl Task {
         Self(tokio::spawn(work))
     }
 
-    /// Ends the task and waits until it has ended. A task that is only dropped may still run when the runtime ends, and
-    /// take that for a failure.
+    /// Stops the task and waits until it has ended. A task that is only dropped may still be running when the runtime shuts
+    /// down, and mistake that for a failure.
     pub(crate) async fn stop(mut self) {
         self.0.abort();
-        // An error means that it was ended early, or had panicked.
+        // An error means that it was aborted or had panicked.
         drop((&mut self.0).await);
     }
 }
@@ -124,11 +125,11 @@ impl Trigger {
 
     /// Waits until the records up to this number have been handled or given up.
     pub async fn handled(&self, number: i64) {
-        // An error means that the task has ended and will handle no more records.
+        // An error means that the task has ended, so no more records will be handled.
         drop(self.handled.clone().wait_for(|handled| *handled >= number).await);
     }
 
-    /// Whether there was a record that the function could not handle.
+    /// Whether any record was given up.
     #[must_use]
     pub fn has_given_up(&self) -> bool {
         self.has_given_up.load(Ordering::Relaxed)
@@ -141,11 +142,11 @@ impl Trigger {
 }
 
 impl Target {
-    /// Delivers the records in their order, and returns the numbers of those that were given up. A batch that fails is
-    /// delivered in halves, so that one bad record keeps no other back.
+    /// Delivers the records in order, and returns the numbers of those that were given up. A failing batch is split in half,
+    /// so that a bad record doesn't hold back the others.
     async fn deliver(&self, records: Vec<Record>) -> Vec<i64> {
         let mut given_up = Vec::new();
-        // The next one is the last.
+        // A stack: the next part is the last.
         let mut parts = vec![records];
         while let Some(mut part) = parts.pop() {
             match part.as_slice() {
@@ -188,7 +189,8 @@ impl Target {
         handled.inspect_err(|error| tracing::error!(function = self.name, "handling an event failed: {error}"))
     }
 
-    /// Leaves a message as Lambda does, which names a record of a stream and holds another one.
+    /// Sends a failed record to the dead letters. As in Lambda, the message refers to a record of a stream, and contains any
+    /// other record.
     fn give_up(&self, record: &Record, error: &str) {
         tracing::error!(function = self.name, "an event is given up; the next start tries it again");
         let Some((queues, queue)) = &self.dead_letters else { return };
@@ -215,10 +217,10 @@ impl Target {
     }
 }
 
-/// How often a queue is read at least. The clock of the queues may be set by a test.
+/// The longest time between two reads of a queue, since a test may set the queues' clock.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Batches that are handled at once. Lambda begins with five and grows to a thousand when they are slow.
+/// Batches that are handled concurrently. Lambda starts with five, and scales up to a thousand if they are slow.
 const BATCHES: usize = 100;
 
 /// Invokes a function with the messages of a queue, and deletes those that it handled. Stops when dropped.
@@ -233,7 +235,7 @@ impl QueueTrigger {
     pub fn start(queues: Queues, queue: String, batch: usize, function: QueueFunction) -> Self {
         let name = queue.clone();
         let task = Task::spawn(async move {
-            // Those that are being handled; aborted with this task.
+            // Batches that are being handled. They are aborted with this task.
             let mut batches = JoinSet::new();
             loop {
                 while batches.len() >= BATCHES {
@@ -255,7 +257,7 @@ impl QueueTrigger {
         Self { queue, task }
     }
 
-    /// Waits until no message of the queue can be received and none is being handled.
+    /// Waits until no message in the queue can be received and none is being handled.
     pub async fn idle(&self, queues: &Queues) {
         queues.idle(&self.queue).await;
     }
@@ -280,7 +282,7 @@ impl Received {
         Ok((!messages.is_empty()).then_some(Self { messages, _handling: handling }))
     }
 
-    /// Messages that failed become visible again later.
+    /// Handles the messages, and deletes those that succeeded. Failed ones become visible again later.
     async fn handle(self, queues: Queues, queue: String, function: QueueFunction) {
         let records: Vec<Value> = self.messages.iter().map(|message| record(&queue, message)).collect();
         // A panic is a failure like any other, as in Lambda.
@@ -307,7 +309,7 @@ impl Received {
     }
 }
 
-/// A message as in Lambda's event.
+/// A message in the form of Lambda's event.
 fn record(queue: &str, message: &Message) -> Value {
     json!({
         "messageId": message.id,
@@ -406,7 +408,7 @@ mod tests {
             let message = json!({ "QueueUrl": Queues::url("Test"), "MessageBody": "x" }).to_string();
             assert_eq!(queues.answer("SendMessage", message.as_bytes()).await.0, StatusCode::OK);
         }
-        // Each waits until all are being handled.
+        // Each message waits until all are being handled.
         let all = Arc::new(Barrier::new(WAITING));
         let function: QueueFunction = Arc::new(move |_| {
             let all = Arc::clone(&all);

@@ -28,7 +28,7 @@ impl Template {
         grants
     }
 
-    /// The actions that the function may not perform on items of these partition keys, whatever it is granted.
+    /// The actions that the function may not perform on items with these partition keys, even if they are granted.
     #[must_use]
     pub fn denials(&self, function: &str) -> BTreeSet<Grant> {
         let denied = self.statements(function).into_iter().filter(|statement| statement["Effect"] == "Deny");
@@ -43,7 +43,7 @@ impl Template {
         denials.collect()
     }
 
-    /// The statements of a function's policies, of the managed policies it refers to, and of its own role.
+    /// The policy statements of a function, of the managed policies that it refers to, and of its own role.
     fn statements(&self, function: &str) -> Vec<&Value> {
         let named =
             |(resource, properties): &(&str, &Value)| binary(resource, properties).is_ok_and(|name| name == function);
@@ -62,17 +62,17 @@ impl Template {
         });
         let documents = of_function.chain(of_role);
         let statements = documents.filter_map(|document| document["Statement"].as_array()).flatten();
-        // Everything that a condition allows exists here.
+        // All conditional resources exist here, so a condition selects its first branch.
         statements.map(|statement| statement["Fn::If"].get(1).unwrap_or(statement)).collect()
     }
 }
 
-/// The items of a list, or the only one.
+/// The items of a list, or the value itself.
 fn list(value: &Value) -> Vec<&Value> {
     value.as_array().map_or_else(|| vec![value], |items| items.iter().collect())
 }
 
-/// The part of the table or the bucket, or the queue, that a resource names; `None` when it names something else.
+/// The part of the table or the bucket, or the queue, that a resource refers to; `None` if it's something else.
 fn part(resource: &Value) -> Option<String> {
     if resource["Fn::GetAtt"] == "Table.Arn" || resource["Fn::GetAtt"] == "MediaBucket.Arn" {
         return Some(String::new());

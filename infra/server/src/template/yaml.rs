@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::TemplateError;
 
-/// Short forms of intrinsic functions become their long forms: `!Ref x` is `{"Ref": x}`, `!Sub x` is `{"Fn::Sub": x}`.
+/// Converts short forms of intrinsic functions to long forms: `!Ref x` to `{"Ref": x}`, `!Sub x` to `{"Fn::Sub": x}`.
 pub(super) fn to_json(yaml: &Yaml<'_>) -> Result<Value, TemplateError> {
     Ok(match yaml {
         Yaml::Value(Scalar::Null) => Value::Null,
@@ -57,7 +57,7 @@ pub(super) fn resolve(value: &Value, parameters: &BTreeMap<String, String>) -> V
     }
 }
 
-/// Replaces `${Parameter}` by its value. Other names remain.
+/// Replaces `${Parameter}` with its value. Other names stay.
 fn substitute(text: &str, parameters: &BTreeMap<String, String>) -> String {
     parameters.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
 }
