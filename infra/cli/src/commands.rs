@@ -1,4 +1,4 @@
-//! The command line: the words, and a module for each command.
+//! The command line, with a module for each command.
 
 mod backup;
 mod check;
@@ -43,11 +43,11 @@ use tokio::net::TcpListener;
 
 const DEFAULT_PORT: u16 = 3000;
 
-/// The exit code of all other failures.
+/// The exit code for all other failures.
 const FAILED: u8 = 1;
-/// The exit code of settings and flags that are missing, malformed or contradictory.
+/// The exit code for settings and flags that are missing, malformed or contradictory.
 const MISUSED: u8 = 2;
-/// The exit code when a source, a table or a directory cannot be used.
+/// The exit code if a source, a table or a directory can't be used.
 const UNUSABLE: u8 = 3;
 
 type Failure = Box<dyn Error + Send + Sync>;
@@ -126,10 +126,10 @@ fn called_as() -> &'static str {
 }
 
 impl Command {
-    /// Nothing is touched while a setting is wrong.
+    /// Checks the settings before anything is touched.
     fn check_settings(&self) -> Result<(), SettingsError> {
         let deployed = match self {
-            // It needs more settings than others, and warns in its log.
+            // It needs more settings, and logs its warnings.
             Self::Serve(_) => return Ok(()),
             Self::Backup(_) | Self::Restore(_) | Self::Token(_) => false,
             Self::Moderate(options) => options.stack.is_some(),
@@ -144,23 +144,23 @@ impl Command {
     }
 }
 
-/// The data directory where `--data-dir` names none.
+/// The data directory if `--data-dir` isn't given.
 fn data_dir_or(default: &str) -> PathBuf {
     let named = env::var_os("COMMENTS_DATA_DIR").filter(|path| !path.is_empty());
     named.map_or_else(|| PathBuf::from(default), PathBuf::from)
 }
 
-/// The data directory of commands for development.
+/// The default data directory of commands for development.
 fn data_dir() -> PathBuf {
     data_dir_or(".local")
 }
 
-/// The data directory of a service in production.
+/// The default data directory of a service in production.
 fn production_data_dir() -> PathBuf {
     data_dir_or("/var/lib/comments")
 }
 
-/// The exit code of an error that has the same one in every command.
+/// The exit code of an error, if it's the same in every command.
 fn exit_code(error: &Failure) -> Option<u8> {
     let of_settings = error.downcast_ref::<SettingsError>();
     if error.is::<ConfigError>() || matches!(of_settings, Some(SettingsError::Config(_))) {
@@ -170,19 +170,19 @@ fn exit_code(error: &Failure) -> Option<u8> {
     is_of_data.then_some(UNUSABLE)
 }
 
-/// The error for a setting that the command has to have from the service.
+/// The error for an unset setting that must be the same as the service's.
 fn not_set(variable: &'static str) -> ConfigError {
     ConfigError::new(variable, None, "the value that the service has, but it is not set")
 }
 
-/// Warns of variables that are named like settings but that nothing reads.
+/// Warns about variables that are named like settings but aren't used.
 fn warn_of_unknown_settings(config: &Config) {
     for unknown in config.unknown_settings() {
         eprintln!("warning: {unknown}");
     }
 }
 
-/// `hint` says what to do when it can't.
+/// Listens on this machine. `hint` tells users what to do if that fails.
 async fn listen(port: u16, hint: &str) -> Result<TcpListener, Failure> {
     listen_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), hint).await
 }
@@ -195,16 +195,16 @@ async fn listen_at(address: SocketAddr, hint: &str) -> Result<TcpListener, Failu
     })
 }
 
-/// Names this process to others that write to the table in bulk. A data directory has its own lock, so the lease of a
-/// process that was killed there blocks no other.
+/// Identifies this process to others that write to the table in bulk. It's constant for a data directory, which has its own
+/// lock, so that the lease of a killed process blocks no other.
 fn holder(table: Option<&str>) -> String {
     table.map_or_else(|| "the data directory".to_owned(), |_| hex(&Random::system().bytes::<8>()))
 }
 
-/// Tokens to try the service with, by role.
+/// Sample tokens by role, for trying the service.
 fn sample_tokens(config: &Config) -> Result<[(&'static str, String); 2], NoSecret> {
     let now = Clock::system().now();
-    // Ada gets an address where email is on, so that she can try it.
+    // With email on, Ada has an address, so that she can try it.
     let email = config.mail.is_some().then(|| "ada@example.org".to_owned());
     let member = Token { email, ..people::ADA.token() };
     Ok([("member", member.sign(&config.auth, now)?), ("moderator", people::GRACE.token().sign(&config.auth, now)?)])

@@ -54,7 +54,7 @@ impl BackUp {
         let data_dir = DataDir::existing(&self.data_dir)?;
         let out = Some(self.out.as_path()).filter(|out| *out != Path::new("-"));
         write_to(out, async |mut out| {
-            // Held until the archive is written, here or by the service.
+            // This process or the service holds the lock until the archive is written.
             let (_lock, snapshot) = match data_dir.lock() {
                 Ok(lock) => (Some(lock), door::snapshot(&open_table(Some(&data_dir))?, &data_dir).await?),
                 Err(in_use @ DataDirError::InUse(_)) => (None, door::ask(&data_dir).await?.ok_or(in_use)?),
@@ -88,7 +88,7 @@ impl Restore {
         Ok(())
     }
 
-    /// Unpacks the backup, completes the work that was under way, and returns when the backup was made.
+    /// Unpacks the backup, completes unfinished work, and returns the time of the backup.
     async fn fill(&self, staging: &Path) -> Result<Timestamp, Failure> {
         DataDir::open(staging)?;
         let named = |error: Failure| format!("{}: {error}", self.file.display());
@@ -110,7 +110,7 @@ impl Restore {
         let table = Table::open(staging, None).await?;
         Check { repair: true, patience: Duration::ZERO }.run(&table.store, &Clock::system(), &mut io::sink()).await?;
         if let Some(kept) = &table.kept {
-            // The first start makes the missing thumbnails.
+            // The first start makes any missing thumbnails.
             kept.lock.begin_at((made_at - SignedDuration::from_hours(1)).into())?;
         }
         Ok(made_at)

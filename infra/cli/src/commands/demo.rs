@@ -1,4 +1,4 @@
-//! The page at `/`: a post with the widget, for trying the service on this machine.
+//! The demo page at `/`: a post with the widget, for trying the service on this machine.
 
 mod conversation;
 mod filling;
@@ -22,7 +22,7 @@ const TITLE: &str = "A short history of writing in the margin";
 const GUESTS_READ: &str =
     "<p>Guests only read here. Start with <code>SVC_ALLOW_GUESTS=true cargo local</code>, and they write too.</p>";
 
-/// Its first GET fills the thread, unless there is nothing to fill it with. The page has a moderator's token.
+/// The mount of the page. The first GET fills the thread if `filling` is given. The page contains a moderator's token.
 pub(super) fn mount(config: &Config, filling: Option<Filling>) -> Mount {
     let (config, filling) = (Arc::new(config.clone()), filling.map(Arc::new));
     Mount::for_this_machine("/", move |request| {
@@ -40,7 +40,7 @@ fn thread(config: &Config) -> Result<ThreadId, &'static str> {
     ThreadId::new(&config.types[0], "demo").ok_or("no record can have this id")
 }
 
-/// Its tokens are signed at each request, so that a page that is reloaded has valid ones.
+/// The page. Its tokens are signed for each request, so that a reload gets valid ones.
 fn page(config: &Config) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
     let has_outbox = config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none());

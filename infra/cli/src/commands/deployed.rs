@@ -1,5 +1,5 @@
-//! A deployed stack, as `CloudFormation` describes it: where the API is, and the secret that signs tokens. It is one signed call,
-//! which does not justify another SDK crate.
+//! Finds the API and the token secret of a deployed stack in its `CloudFormation` description. That takes a single signed
+//! call, which doesn't justify another SDK crate.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(super) struct Stack {
 const NO_CREDENTIALS: &str = "there are no credentials in the environment; for a profile or SSO run: \
                               eval \"$(aws configure export-credentials --profile NAME --format env)\"";
 
-/// The configuration of a command for a deployed stack. Its error names what the environment lacks.
+/// The AWS configuration of a command for a deployed stack. The error names what's missing in the environment.
 pub(super) async fn sdk_config() -> Result<SdkConfig, Failure> {
     let sdk = config::sdk_config().await;
     sdk.region().ok_or("AWS_REGION is not set; set it to the region of the stack, such as eu-west-1")?;
@@ -64,7 +64,7 @@ impl Stack {
         self.values.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The base of every route, as visitors see it.
+    /// The public base URL of the API.
     pub(super) fn api(&self) -> Result<String, Failure> {
         let public = self.value("PublicUrl").zip(self.value("ApiPrefix"));
         let public = public.map(|(base, prefix)| format!("{}/{prefix}", without_prefix(base, prefix)));
@@ -120,7 +120,7 @@ fn refused(name: &str, region: &str, code: &str, message: &str) -> String {
     }
 }
 
-/// The texts of elements by name; those of pairs, such as `OutputKey` and `OutputValue`, by the text of the first.
+/// The text of each element by name. The value of a pair, such as `OutputKey` and `OutputValue`, is under the key's text.
 fn texts(xml: &str) -> Result<HashMap<String, String>, quick_xml::Error> {
     let (mut reader, mut texts) = (Reader::from_str(xml), HashMap::new());
     let (mut text, mut key) = (String::new(), String::new());

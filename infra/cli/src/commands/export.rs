@@ -47,8 +47,8 @@ impl Options {
     }
 }
 
-/// Writes to a file, compressed if its name ends in `.gz`, or to standard output. It fails on an unwritable
-/// path before anything is done.
+/// Writes to a file, compressed if its name ends in `.gz`, or to standard output. Fails before anything is done if the
+/// path isn't writable.
 pub(super) async fn write_to<T>(
     path: Option<&Path>,
     write: impl AsyncFnOnce(&mut dyn Write) -> Result<T, Failure>,
@@ -75,7 +75,7 @@ pub(super) async fn write_to<T>(
     Ok(written)
 }
 
-/// Reports errors with the path that the user gave.
+/// Adds the path that the user gave to errors.
 struct Named<'a> {
     path: &'a Path,
     file: &'a File,
@@ -97,7 +97,7 @@ impl Write for Named<'_> {
     }
 }
 
-/// A file gets its name when it is whole.
+/// A file that is being written, which gets its name once it's complete.
 enum Output {
     Temporary(NamedTempFile),
     /// A device or a pipe.

@@ -1,5 +1,4 @@
-//! The text that `cargo local` prints once it is ready: where to look, what to put on a page, and tokens to call the API
-//! with.
+//! The text that `cargo local` prints once it's ready: URLs, HTML for a page, and tokens for the API.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -12,10 +11,10 @@ use super::sample_tokens;
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
-/// Labels are in a column of this width.
+/// The width of the column of labels.
 const WIDTH: usize = 10;
 
-/// The text has colors, which the printer strips where they are not supported. Lines with tokens are long and come last, the
+/// The text contains colors, which the printer strips if they aren't supported. Long lines with tokens are last, with the
 /// moderator's at the end.
 pub(super) fn greeting(config: &Config, address: SocketAddr) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;

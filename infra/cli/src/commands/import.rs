@@ -1,4 +1,4 @@
-//! `cargo local import`: brings in the comments of another system.
+//! `cargo local import`: imports comments from another system.
 
 use std::env;
 use std::fs;
@@ -32,13 +32,13 @@ const ERASED_MEANWHILE: &str =
     "a person was erased from the table while the source was being read; run the command again";
 const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests will not be known as writers of \
                           their comments, likes and reports";
-/// Some records were refused, or the source has only a part.
+/// The exit code if records were refused, or the source is incomplete.
 const INCOMPLETE: u8 = 1;
-/// Write units a second into a deployed table.
+/// The default write units per second for a deployed table.
 const RATE: u32 = 1_000;
-/// A deployed service completes the requests under way within this time.
+/// A deployed service completes requests under way within this time.
 const RECHECK: Duration = Duration::from_secs(5);
-/// The least time between two changes of the line on a terminal, and between two lines elsewhere.
+/// The shortest time between two updates of the line on a terminal, and between two lines elsewhere.
 const STEP: Duration = Duration::from_millis(200);
 const LINE: Duration = Duration::from_secs(30);
 
@@ -176,7 +176,7 @@ impl Options {
         Ok(report)
     }
 
-    /// The table to import into. A dry run may have none.
+    /// The table to import into. A dry run may not have one.
     async fn open_table(&self) -> Result<Option<Table>, Failure> {
         if self.dry_run && self.table.is_none() && !table::exists(&self.data_dir) {
             return Ok(None);
@@ -184,7 +184,7 @@ impl Options {
         Table::open_or_create(&self.data_dir, self.table.as_deref()).await.map(Some)
     }
 
-    /// The fingerprint of the salt of an export, if it is not the one here.
+    /// The fingerprint of an export's salt, if it isn't this service's.
     fn compare_salts(&self, staging: &Staging, table: Option<&Table>) -> Result<Option<String>, Failure> {
         if !staging.is_export() {
             return Ok(None);
@@ -204,7 +204,7 @@ impl Options {
         Lease { store, clock: Clock::system(), holder: holder(self.table.as_deref()), patience: PATIENCE }
     }
 
-    /// The table of a data directory has no other user.
+    /// The limits for writing. Nothing else uses the table of a data directory.
     fn write_limits(&self) -> WriteLimits {
         let deployed = self.table.is_some();
         let recheck = if deployed { RECHECK } else { Duration::ZERO };
@@ -232,14 +232,14 @@ impl Options {
     }
 }
 
-/// Hashes of those who were erased from the table, if there is one.
+/// Hashes of people who were erased from the table, if there is one.
 async fn forgotten(table: Option<&Table>, hashes: &PersonHashes) -> Result<Option<Forgotten>, Failure> {
     let Some(table) = table else { return Ok(None) };
     let forgotten = forgotten::forgotten(&table.store, hashes.clone()).await.map_err(|fault| fault.chain())?;
     forgotten.map(Some).ok_or_else(|| ERASED_UNDER_OTHER_SALT.into())
 }
 
-/// Prints what may be a mistake, although nothing was refused.
+/// Prints notes about possible mistakes, even if nothing was refused.
 fn print_notes(staging: &Staging, map: &Map, types: &[String]) {
     for file in &staging.silent {
         eprintln!("note: {file} has no comments");
@@ -251,7 +251,7 @@ fn print_notes(staging: &Staging, map: &Map, types: &[String]) {
     }
 }
 
-/// One line on a terminal, which is rewritten. Elsewhere a line now and then.
+/// The progress: a line that is rewritten on a terminal, and occasional lines elsewhere.
 struct Progress {
     is_terminal: bool,
     began: Instant,
@@ -329,7 +329,7 @@ fn of_writing(done: u64, total: u64, took: Duration) -> String {
     format!("{done} of {total} comments written, {rate} a second, {} left", left(took, done, total))
 }
 
-/// How long the rest takes at the rate so far.
+/// The estimated remaining time at the rate so far.
 fn left(took: Duration, done: u64, total: u64) -> String {
     let rest = u128::from(total.saturating_sub(done));
     match took.as_millis() * rest / u128::from(done.max(1)) / 1000 {
@@ -339,7 +339,7 @@ fn left(took: Duration, done: u64, total: u64) -> String {
     }
 }
 
-/// The names of all formats, in lines of the length that help has.
+/// The names of all formats, wrapped for the help.
 fn format_names() -> String {
     let mut names = String::new();
     for format in Format::all() {

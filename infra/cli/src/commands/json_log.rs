@@ -1,4 +1,4 @@
-//! The log of `serve`: JSON lines on standard output. The first one says where it listens, and all others wait for it.
+//! The log of `serve`: JSON lines on standard output. The first line has the address, and all others wait for it.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -19,7 +19,7 @@ pub(super) const TARGET: &str = "comments_server";
 #[derive(Clone)]
 pub(super) struct Lines(Arc<Mutex<Held>>);
 
-/// The waiting lines; `None` once the first one is written.
+/// Waiting lines; `None` once the first line is written.
 type Held = Option<Vec<u8>>;
 
 impl Lines {
@@ -29,7 +29,7 @@ impl Lines {
         lines
     }
 
-    /// Warnings, and lines of this program.
+    /// The lines, and a subscriber for warnings and for this program's own events.
     pub(super) fn new() -> (Self, impl Subscriber + Send + Sync) {
         let lines = Self(Arc::new(Mutex::new(Some(Vec::new()))));
         let writer = lines.clone();
@@ -56,9 +56,9 @@ impl Lines {
         out.flush()
     }
 
-    /// Shows the waiting lines if the start failed.
+    /// Prints the waiting lines to standard error if the start failed.
     pub(super) fn give_up(&self) {
-        // The log has no reader then.
+        // An error is ignored, because nothing reads the log then.
         drop(io::stderr().write_all(&self.held().take().unwrap_or_default()));
     }
 
@@ -80,7 +80,7 @@ impl Write for Lines {
     }
 }
 
-/// A line for each request, without anything that the client sent.
+/// Logs a request, without anything that the client sent.
 pub(super) fn exchange(exchange: &Exchange) {
     let Exchange { method, route, status, elapsed, extensions, path: _ } = exchange;
     let cost = extensions.get::<Cost>().copied().unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The contents of a data directory: the table, the bucket, the queues and the emails. Without one they are temporary.
+//! Opens the contents of a data directory: the table, the bucket, the queues and the emails. Without a directory, they are
+//! temporary.
 
 use std::io;
 
@@ -14,7 +15,8 @@ use shared::domain::time::Clock;
 
 use super::Failure;
 
-/// Opened before any secret is generated, so that an existing one belongs to this table. The caller holds the lock.
+/// Opens the table. This must come before any secret is generated, so that an existing secret belongs to this table. The
+/// caller must hold the lock.
 pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, Failure> {
     let Some(data_dir) = data_dir else { return Ok(Engine::memory()?) };
     let open = if data_dir.is_used() { Engine::open_used } else { Engine::open };

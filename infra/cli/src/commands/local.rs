@@ -1,4 +1,4 @@
-//! `cargo local`: serves the API.
+//! `cargo local`: serves the API for development.
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -26,7 +26,7 @@ use super::recovery::recover;
 use super::stop::stop_signal;
 use super::{Failure, data_dir, listen, log, services, warn_of_unknown_settings};
 
-/// How long the events of the last writes may take at the start and after the signal to stop.
+/// How long to wait for unfinished events at the start and after the signal to stop.
 const GRACE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Args)]
@@ -59,7 +59,7 @@ pub(super) struct Options {
 impl Options {
     pub(super) async fn run(self) -> Result<(), Failure> {
         tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
-        // Nothing is touched if a setting is wrong.
+        // Nothing is touched if a setting is invalid.
         warn_of_unknown_settings(&self.settings(None, SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)))?);
         let data_dir = self.data_dir().map(|path| DataDir::open(&path)).transpose()?;
         let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
@@ -82,7 +82,7 @@ impl Options {
         settings::load_with(data_dir, Some(address), if self.sign_in { &sign_in } else { &[] })
     }
 
-    /// Serves until a signal, and returns whether all events were handled then.
+    /// Serves until a signal, and returns whether all events were handled.
     async fn serve(&self, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<bool, Failure> {
         let listener = listen(self.port, "choose another with --port, or --port 0").await?;
         let address = listener.local_addr()?;
@@ -90,7 +90,7 @@ impl Options {
         let config = self.settings(data_dir, address)?;
         let bucket = open_bucket(data_dir, &config.media_bucket)?;
         let queues = open_queues(data_dir)?;
-        // A failed start leaves nothing unfinished.
+        // Only now, because a start that fails before this leaves nothing unfinished.
         let unfinished_since = lock.map(Lock::begin).transpose()?.flatten();
         let dead_letters = queues.redrive()?;
         let outbox = open_outbox(data_dir, &queues)?;
@@ -109,7 +109,7 @@ impl Options {
             recover(&stack, &engine, &config, &bucket, since, GRACE, &mut io::stderr()).await?;
         }
 
-        // A signal may arrive as soon as the first line is printed.
+        // First, because a signal may arrive as soon as the first line is printed.
         let stopped = stop_signal()?;
         let mut stdout = anstream::stdout();
         write!(stdout, "{}", greeting(&config, address)?)?;

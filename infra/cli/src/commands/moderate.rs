@@ -1,4 +1,4 @@
-//! `cargo local moderate`: prints the address of the moderators' page, with a token.
+//! `cargo local moderate`: prints the URL of the moderation page, with a token.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ use super::deployed::{Stack, sdk_config};
 use super::local::parse_port;
 use super::{DEFAULT_PORT, Failure, data_dir, token};
 
-/// How long the token is valid.
+/// The lifetime of the token.
 const HOURS: i64 = 12;
-/// It isn't a number, so it isn't the id of a user of the site.
+/// Not a number, so it can't be the id of one of the site's users.
 const DEFAULT_ID: &str = "moderator";
 
 /// Print the address of the moderation page with a token for twelve hours; the

@@ -1,9 +1,9 @@
-//! Notifies a supervisor, such as systemd, of the state of the service.
+//! Notifies a supervisor, such as systemd, of the service's state.
 
 use std::env;
 use std::io;
 
-/// Does nothing where no supervisor listens.
+/// Does nothing if no supervisor is listening.
 #[cfg(unix)]
 pub(super) fn notify(state: &str) -> io::Result<()> {
     use std::os::unix::net::{SocketAddr, UnixDatagram};

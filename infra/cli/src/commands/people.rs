@@ -1,10 +1,10 @@
-//! The people of the demonstration. Ada and Grace have tokens to try the service with; all of them commented on its page.
+//! The people of the demo. All of them have commented on its page, and Ada and Grace have sample tokens.
 
 use server::token::Token;
 
 #[derive(Debug)]
 pub(super) struct Person {
-    /// The ids of Ada and Grace are small, as those of an application are. The others are too large for any application.
+    /// Ada and Grace have small ids, like an application's users. The other ids are too large to be in any application.
     pub(super) id: u64,
     pub(super) name: &'static str,
     pub(super) moderator: bool,

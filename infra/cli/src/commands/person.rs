@@ -1,4 +1,4 @@
-//! `cargo local person`: writes a person's data to a file, or erases it.
+//! `cargo local person`: exports or erases a person's data.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ use super::kept::open_bucket;
 use super::table::{Kept, Table};
 use super::{Failure, data_dir, holder, not_set};
 
-/// Something still names the person.
+/// The exit code if something still names the person.
 const LEFT: u8 = 1;
 
 /// Export or erase one person's data
@@ -90,7 +90,7 @@ struct WhoOptions {
 }
 
 impl WhoOptions {
-    /// One of the two is required.
+    /// The person that the options name. One of them is required.
     fn who(&self, salt: &Secret) -> Result<Who, Failure> {
         let by_address = |email: &String| Who::address(email, hex(&Md5::digest(email.as_bytes())), salt);
         match (&self.user, &self.email) {
@@ -201,8 +201,8 @@ impl Machine for Kept {
     }
 }
 
-/// The command that empties the edge of the stack that has the table, and does nothing where the stack has none.
-/// `describe-stack-resources` returns at most a hundred resources, so it is only used for the name of the stack.
+/// A shell command that invalidates the edge cache of the table's stack, and does nothing if the stack has no edge.
+/// `describe-stack-resources` returns at most a hundred resources, so it's used only for the name of the stack.
 fn emptying_the_edge(table: &str) -> String {
     format!(
         "for edge in $(aws cloudformation list-stack-resources --stack-name \"$(aws cloudformation describe-stack-resources \
@@ -212,7 +212,7 @@ fn emptying_the_edge(table: &str) -> String {
     )
 }
 
-/// The bucket of a table.
+/// The bucket that belongs to a table.
 struct Objects {
     client: aws_sdk_s3::Client,
     bucket: String,
@@ -246,7 +246,7 @@ fn parse_user(text: &str) -> Result<NamedUser, &'static str> {
     user.map_err(|_| "expected a user's id, such as 7, or an account such as github:583231")
 }
 
-/// Parses an address into the form that is hashed.
+/// Parses an email address into the form that is hashed.
 fn parse_email(text: &str) -> Result<String, &'static str> {
     let email = text.trim().to_lowercase();
     let (name, host) = email.rsplit_once('@').unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Recovers the work of a process that was killed or lost power.
+//! Completes the work of a process that was killed or lost power.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use transfer::check::Check;
 
 use super::Failure;
 
-/// Completes the work that the last process left when it ended early. The table's stream and the queues go first.
+/// Completes the work that the last process left unfinished. The table's stream and the queues come first.
 pub(super) async fn recover(
     stack: &Stack,
     engine: &Engine,
@@ -26,7 +26,7 @@ pub(super) async fn recover(
     log: &mut impl Write,
 ) -> Result<(), Failure> {
     writeln!(log, "the last process did not finish its work; finishing it and checking the table")?;
-    // Longer work continues in the background.
+    // Work that takes longer continues in the background.
     let _ = tokio::time::timeout(grace, stack.wait_until_idle()).await;
     let store = Store::new(engine.client(), config.table_name.clone(), Random::system());
     let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));

@@ -1,4 +1,4 @@
-//! `comments-server serve`: the service for production.
+//! `comments-server serve`: serves the API in production.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -29,12 +29,12 @@ use super::recovery::recover;
 use super::stop::stop_signal;
 use super::{FAILED, Failure, MISUSED, UNUSABLE, exit_code, listen_at, production_data_dir};
 
-/// How long finishing the work of a killed process may delay the start.
+/// The most that finishing a killed process's work may delay the start.
 const RECOVERY_GRACE: Duration = Duration::from_secs(10);
-/// How long the events of the last writes may take after the last request. The next start finishes the rest.
+/// How long to wait for unfinished events after the last request. The next start finishes the rest.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
-/// The largest body of a request that isn't an upload.
+/// The limit for request bodies, except uploads.
 const SMALL_BODY: usize = 256 * 1024;
 
 /// Serve the API in production, behind a proxy that speaks TLS; see docs/server.md.
@@ -63,14 +63,14 @@ fn address(text: &str) -> Result<SocketAddr, &'static str> {
     text.parse().map_err(|_| "an IP address and a port are needed, such as 127.0.0.1:3000 or [::]:80")
 }
 
-/// Why the service stopped, with the exit code.
+/// The exit code, and the reason why the service stopped.
 struct Stopped(u8, Failure);
 
 fn misused(error: impl Into<Failure>) -> Stopped {
     Stopped(MISUSED, error.into())
 }
 
-/// With the error's own exit code, if it has one.
+/// Stops with the error's own exit code, if it has one.
 fn unusable(error: impl Into<Failure>) -> Stopped {
     let error = error.into();
     Stopped(exit_code(&error).unwrap_or(UNUSABLE), error)
@@ -94,7 +94,7 @@ impl Options {
     }
 
     async fn serve(self, lines: &Lines) -> Result<(), Stopped> {
-        // Nothing is touched if a setting is wrong.
+        // Nothing is touched if a setting is invalid.
         settings::load_production(None).map_err(unusable)?;
         let proxies = self.proxies()?;
         let data_dir = DataDir::open(&self.data_dir).map_err(unusable)?;
@@ -163,7 +163,7 @@ impl Service {
         Ok(Self { stack, queues, tally, config, door })
     }
 
-    /// Serves until a signal, and returns whether all events were handled then.
+    /// Serves until a signal, and returns whether all events were handled.
     async fn serve(self, listener: TcpListener, proxies: Proxies, stopped: impl Future<Output = ()>) -> bool {
         let Self { stack, queues, tally, config: _, door } = self;
         let report = tokio::spawn(report(queues, tally));
@@ -186,7 +186,7 @@ impl Service {
     }
 }
 
-/// Logs the numbers of waiting and sent messages, if they have changed.
+/// Logs the numbers of waiting and sent messages whenever they change, at most once per interval.
 async fn report(queues: Queues, tally: Arc<Tally>) {
     let mut last = (0, 0, 0, 0);
     let mut interval = tokio::time::interval(REPORT_INTERVAL);
@@ -208,8 +208,8 @@ fn supervised(state: &str) {
     }
 }
 
-/// Raises the limit of open files to this process's maximum. Connections are files, and so are the images that they
-/// read.
+/// Raises the limit of open files to the process's maximum, since each connection takes a file, and another one to read an
+/// image.
 #[cfg(unix)]
 fn allow_connections() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -16,8 +16,8 @@ const TABLE_PORT: u16 = 8000;
 const BUCKET_PORT: u16 = 9000;
 const QUEUE_PORT: u16 = 9324;
 
-/// Prints a shell script that sets the environment of the functions. Its last line says that the service is ready. With
-/// port 0, all ports are free ones.
+/// Prints a shell script that sets the environment of the functions. Its last line means that the services are ready. With
+/// port 0, takes free ports.
 pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<(), Failure> {
     let port = |fixed| if port == 0 { 0 } else { fixed };
     let hint = "--port 0 takes free ones";
@@ -32,7 +32,7 @@ pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>, lock: Option<&L
     let objects = open_bucket(data_dir, &config.media_bucket)?;
     let queues = open_queues(data_dir)?;
     let _door = data_dir.map(|data_dir| Door::open(data_dir, &engine)).transpose()?;
-    // No function here follows what is written, so the next start finishes it.
+    // No function here processes the writes, so the next start does the follow-up work.
     lock.map(Lock::begin).transpose()?;
 
     let stopped = stop_signal()?;

@@ -1,9 +1,9 @@
-//! The signals by which a user or a supervisor ends the process.
+//! The signals that a user or a supervisor sends to stop the process.
 
 use std::io;
 
-/// Resolves at Ctrl-C or SIGTERM. The handlers are installed when this returns: a signal that arrives before the future
-/// is polled is not lost and does not kill the process.
+/// Resolves on Ctrl-C or SIGTERM. The handlers are installed when this returns, so that a signal before the future is
+/// polled isn't lost and doesn't kill the process.
 #[cfg(unix)]
 pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -16,7 +16,7 @@ pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Resolves at Ctrl-C.
+/// Resolves on Ctrl-C.
 #[cfg(windows)]
 pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = tokio::signal::windows::ctrl_c()?;
@@ -34,7 +34,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_signal_before_the_first_poll_is_not_lost() {
-        // Handlers of signals are the process's, so this test runs alone in another one.
+        // Signal handlers belong to the process, so this test runs alone in a separate one.
         const ALONE: &str = "STOP_SIGNAL_TEST";
         if env::var_os(ALONE).is_none() {
             let test = "commands::stop::tests::a_signal_before_the_first_poll_is_not_lost";

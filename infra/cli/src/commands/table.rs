@@ -1,4 +1,4 @@
-//! A table that exists already, in a data directory or deployed.
+//! An existing table, in a data directory or deployed.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ use super::{Failure, not_set};
 
 pub(super) struct Table {
     pub(super) store: Store,
-    /// The key of visitors' hashes. `None` for a deployed table if `SVC_VISITOR_SALT` is not set.
+    /// The key of visitors' hashes. `None` for a deployed table if `SVC_VISITOR_SALT` isn't set.
     salt: Option<Secret>,
     /// A directory for temporary files.
     pub(super) temp_dir: PathBuf,
@@ -31,7 +31,7 @@ pub(super) struct Table {
     _copy: Option<TempDir>,
 }
 
-/// The other data of a table in a data directory.
+/// The rest of the data directory that contains the table.
 pub(super) struct Kept {
     pub(super) data_dir: DataDir,
     pub(super) engine: Engine,
@@ -39,7 +39,7 @@ pub(super) struct Kept {
 }
 
 impl Table {
-    /// The deployed table of this name, or else the one in the data directory.
+    /// Opens the deployed table with this name, or else the one in the data directory.
     pub(super) async fn open(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
         match deployed {
             Some(name) => Self::deployed(name).await,
@@ -47,7 +47,7 @@ impl Table {
         }
     }
 
-    /// The same, to read it. A data directory that cannot be written, such as a snapshot, is read from a copy.
+    /// Like [`Self::open`], but only to read the table. A read-only data directory, such as a snapshot, is read from a copy.
     pub(super) async fn open_to_read(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
         if let Some(name) = deployed {
             return Self::deployed(name).await;
@@ -61,7 +61,7 @@ impl Table {
         }
     }
 
-    /// The same. A data directory gets a table if it has none.
+    /// Like [`Self::open`], but creates a missing table in a data directory.
     pub(super) async fn open_or_create(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
         match deployed {
             Some(name) => Self::deployed(name).await,
@@ -103,7 +103,7 @@ impl Table {
     }
 }
 
-/// The data directory, if it has a table.
+/// The data directory. Fails if it has no table.
 fn existing(data_dir: &Path) -> Result<&Path, Failure> {
     let missing = || format!("there is no table in {}; name the --data-dir of the service", data_dir.display()).into();
     if exists(data_dir) { Ok(data_dir) } else { Err(missing()) }

@@ -50,7 +50,7 @@ impl Options {
     }
 }
 
-/// The configuration of a service on this machine. A secret that is set needs no directory.
+/// The configuration of a service on this machine. No directory is needed if `SVC_JWT_SECRET` is set.
 pub(super) fn local_config(data_dir: &Path) -> Result<Config, Failure> {
     let data_dir = (!settings::is_set("SVC_JWT_SECRET")).then(|| DataDir::used(data_dir)).transpose()?;
     Ok(settings::load(data_dir.as_ref(), None)?)

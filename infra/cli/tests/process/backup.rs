@@ -64,7 +64,7 @@ async fn a_backup_during_writes_has_what_was_acknowledged_before_and_restores_in
         assert!(ids.contains(&before), "{ids:?}");
         let path = image["url"].as_str().unwrap().split_once(".org").unwrap().1;
         second.at(&format!("http://{address}")).send_at(http::Method::GET, path, "").await.ok(200);
-        // The same secrets.
+        // The secrets are the same.
         guest(&second, &address).with_token(&token(&data)).get("moderation/comments").await.ok(200);
         assert!(second.stop().success());
         fs::remove_dir_all(&copy).unwrap();
@@ -143,7 +143,7 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     refused(&restore(folder.path(), &path("copy")), "directory");
     refused(&restore(&out, &out), "b.tar is a file");
 
-    // A name that leads out of the directory.
+    // A name that escapes the directory.
     let evil_file = path("evil.tar");
     let mut evil = tar::Builder::new(File::create(&evil_file).unwrap());
     let mut header = tar::Header::new_gnu();
@@ -155,7 +155,7 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     refused(&restore(&evil_file, &path("copy")), "evil.tar");
     assert!(!path("evil").exists() && !path("copy").exists());
 
-    // As a service leaves a new directory when its port is taken.
+    // A new directory of a service whose port was taken.
     fs::create_dir(path("locked")).unwrap();
     fs::write(path("locked/lock"), "").unwrap();
     assert!(is_well(&restore(&out, &path("locked"))));

@@ -85,7 +85,7 @@ async fn emails_become_files_in_the_data_directory() {
     assert!(demo.json.as_str().unwrap().contains("<a href=\"/_mail\">"), "{}", demo.json);
 }
 
-/// Others on this machine can read nothing that is personal or secret.
+/// Other users of this machine can't read anything personal or secret.
 #[cfg(unix)]
 fn assert_private(data_dir: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
@@ -105,7 +105,7 @@ fn assert_private(data_dir: &std::path::Path) {
     }
 }
 
-/// The headers of a response in order of their names, without those that differ from one response to the next.
+/// The headers of a response, sorted by name, without those that differ between responses.
 fn headers(answer: &TestResponse) -> Vec<String> {
     let passing = ["apigw-requestid", "content-length", "date", "etag", "x-ratelimit-remaining"];
     let headers = answer.headers.iter().filter(|(name, _)| !passing.contains(&name.as_str()));
@@ -460,7 +460,7 @@ async fn an_empty_table_beside_secrets_is_damaged_and_left_as_it_is() {
     assert_eq!(service.guest().list("posts/1", "").await.rows().len(), 1);
 }
 
-/// Runs a command as a user who may read the files, but not write them.
+/// Runs a command as a user who can read the files, but not write them.
 #[cfg(unix)]
 fn as_reader(words: &[&str], data: &Path) -> std::process::Output {
     use std::os::unix::process::CommandExt;
@@ -487,7 +487,7 @@ async fn a_snapshot_that_cannot_be_written_is_exported_and_checked_and_stays_as_
     for _ in 0..3 {
         service.member().comment("posts/1", "in the log alone").await;
     }
-    // Killed, so that the log of SQLite holds a part.
+    // Killed, so that part of the data is in SQLite's log.
     service.kill();
     let names = ["table.db", "table.db-wal", "jwt-secret", "sign-in-seed", "visitor-salt"];
     let files = || names.map(|name| fs::read(data.join(name)).unwrap());

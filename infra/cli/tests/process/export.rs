@@ -1,4 +1,4 @@
-//! `cargo local export`, and `cargo local import native` of what it wrote.
+//! `cargo local export`, and `cargo local import native` of the exports.
 
 use std::fs;
 use std::io::Read;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::{local, on_data, serve, stderr};
 
-/// A directory of a test, with its data directories and exports.
+/// The directory of a test, for data directories and exports.
 struct Sandbox {
     directory: TempDir,
 }
@@ -25,7 +25,7 @@ impl Sandbox {
         self.directory.path().join(name)
     }
 
-    /// Writes the table of the data directory `data` to `file`.
+    /// Exports the table of the data directory `data` to `file`.
     fn export(&self, data: &str, file: &str) -> Output {
         on_data(&["export", "--out", self.path(file).to_str().unwrap()], &self.path(data)).output().unwrap()
     }
@@ -38,7 +38,7 @@ impl Sandbox {
         fs::read_to_string(self.path(file)).unwrap()
     }
 
-    /// A data directory with a thread that Ada began.
+    /// Fills a data directory with a thread that Ada started.
     async fn served(&self, data: &str) {
         let service = serve(&self.path(data));
         let ada = service.member();
@@ -205,7 +205,7 @@ async fn a_file_that_was_cut_off_between_two_lines_exits_with_3_and_nothing_is_w
     assert!(succeeded(&sandbox.import("a.jsonl", "other")).contains("2 new"));
 }
 
-/// Lines of a large table: threads with comments, replies, likes and reports.
+/// An export of a large table: threads with comments, replies, likes and reports.
 fn long_export() -> String {
     let id = |number: u64| (1_577_934_245_u64 << 16) + number;
     let mut records =
@@ -242,7 +242,7 @@ fn an_import_that_was_killed_is_finished_by_the_same_command_and_loses_nothing()
     let words = ["import", "native", sandbox.path("long.jsonl").to_str().unwrap(), "--rate", "1500"].map(str::to_owned);
     let mut command = on_data(&words.each_ref().map(String::as_str), &sandbox.path("data"));
     let mut import = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // The table grows as soon as some of it is written.
+    // The table has grown once some comments are written.
     let table = sandbox.path("data/table.db-wal");
     while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 3_000_000 && import.try_wait().unwrap().is_none()
     {

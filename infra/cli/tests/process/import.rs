@@ -1,4 +1,4 @@
-//! `cargo local import`: exit codes, reports, and what the API shows afterwards.
+//! `cargo local import`: exit codes, reports, and the API's responses afterwards.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ const DISQUS: &str = r#"<?xml version="1.0"?>
   <post dsq:id="12"><message>pills</message><createdAt>2014-01-02T03:04:07Z</createdAt>
     <isDeleted>false</isDeleted><isSpam>true</isSpam><author><name>Eve</name></author><thread dsq:id="1"/></post>
 </disqus>"#;
-/// A comment of a page without an address.
+/// A comment on a page without a URL.
 const NOWHERE: &str = r#"<post dsq:id="13"><message>three</message><createdAt>2014-01-02T03:04:08Z</createdAt>
     <isDeleted>false</isDeleted><isSpam>false</isSpam><author><name>Bob</name></author><thread dsq:id="2"/></post>
 </disqus>"#;
@@ -162,7 +162,7 @@ fn a_missing_file_or_an_unwritable_report_fails_before_a_data_directory_is_creat
     }
 }
 
-/// Everything else would be shown, and no message would say why it is missing.
+/// Otherwise the rest would be visible, with no sign that anything is missing.
 #[test]
 fn an_incomplete_source_is_imported_and_exits_with_1() {
     let directory = tempfile::tempdir().unwrap();
@@ -279,7 +279,7 @@ async fn every_option_has_its_effect() {
     }
 }
 
-/// Exports of Waline do not name their site.
+/// Waline's exports don't name their site.
 #[test]
 fn two_sites_are_told_apart_by_name_and_refused_without() {
     let directory = tempfile::tempdir().unwrap();
@@ -353,7 +353,7 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     let words = ["import", "native", file.to_str().unwrap(), "--rate", "1500"];
     let mut command: Command = on_data(&words, &data);
     let mut import = command.stdout(Stdio::null()).spawn().unwrap();
-    // The table grows as soon as some of it is written.
+    // The table has grown once some comments are written.
     let table = data.join("table.db-wal");
     while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 3_000_000 && import.try_wait().unwrap().is_none()
     {

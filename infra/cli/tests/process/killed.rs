@@ -1,5 +1,5 @@
-//! The process is killed in the middle of its work, or cannot finish it. After the next start everything it
-//! acknowledged is stored and followed up on, and the table is in order.
+//! The process is killed in the middle of its work, or can't finish it. After the next start, everything acknowledged is
+//! stored, all follow-up work is done, and the table is in order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,16 +17,16 @@ use tests::{Actor, MAIL, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 
 use crate::{count, on_data, serve};
 
-/// Unless `KILLS` says otherwise.
+/// The default for `KILLS`.
 const KILLS: u64 = 20;
 const ROUNDS: u64 = 3;
 const WRITERS: u64 = 3;
-/// Written in a round before it ends.
+/// Comments that are written in a round before the kill.
 const COMMENTS: u64 = 18;
 /// The longest wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The responses that the writers got.
+/// The acknowledged writes.
 #[derive(Default)]
 struct Answers {
     /// New comments with their parents.
@@ -35,7 +35,7 @@ struct Answers {
     deleted: BTreeSet<u64>,
 }
 
-/// A service that does not limit how much is written.
+/// A service without limits on writing.
 fn serve_writers(data_dir: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data_dir);
     command.env("SVC_WRITE_LIMIT", "1000000").env("SVC_READ_LIMIT", "1000000");
@@ -46,7 +46,7 @@ fn is_in_order(data_dir: &Path) -> bool {
     on_data(&["check"], data_dir).output().unwrap().status.success()
 }
 
-/// Whether there are comments below one that is gone.
+/// Whether there are comments below a missing one.
 fn has_orphans(data_dir: &Path) -> bool {
     let check = on_data(&["check"], data_dir).output().unwrap();
     String::from_utf8_lossy(&check.stdout).contains("above it is gone")
@@ -116,7 +116,7 @@ pub(crate) fn serve_all(data_dir: &Path) -> Service {
     Service::start(&mut command, "moderator")
 }
 
-/// A member with an address, who is called that since `seconds` ago.
+/// A member with an email address, whose name changed to this one `seconds` ago.
 fn member(service: &Service, id: u64, name: &str, seconds: i64) -> Actor {
     service.guest().with_token(&token(id, name, seconds))
 }
@@ -158,7 +158,7 @@ async fn emails_webhooks_names_and_counts_follow_from_everything_acknowledged_be
             }
         });
         let asked = join_all(asked).await;
-        // Each member gets a new name with a reply to someone else.
+        // Each member replies to another one under a new name.
         let answered = asked.iter().zip(asked.iter().cycle().skip(1)).map(|((id, _), (_, parent))| {
             let renamed = member(&service, *id, &format!("New {id}"), 0);
             let body = format!("answer-{id}-end");
@@ -179,7 +179,7 @@ async fn emails_webhooks_names_and_counts_follow_from_everything_acknowledged_be
     let comments = answers.iter().map(|(answer, _)| answer).chain(&written);
     let undelivered = comments.filter(|comment| !received.contains(comment));
     let missing: Vec<_> = unsent.map(|(answer, _)| answer).chain(undelivered).collect();
-    // A message that a killed process was sending waits until no process can be sending it any more.
+    // A message that a killed process was sending waits until no process can still be sending it.
     let waiting = files(data_dir.path().join("queue/DeliveriesQueue"), "json").len();
     assert!(missing.len() <= waiting, "of {missing:?}, only {waiting} wait");
 
@@ -203,7 +203,7 @@ async fn changes_that_could_not_be_followed_up_are_reported_and_retried_at_the_n
     member(&service, 7, "Ada", 60).comment("posts/1", "x").await;
     assert!(service.stop().success());
 
-    // Nothing can be put into this queue.
+    // No message can be put into this queue.
     let jobs = data_dir.path().join("queue/JobsQueue");
     let service = serve_all(data_dir.path());
     fs::remove_dir(&jobs).unwrap();
@@ -251,7 +251,7 @@ async fn a_job_that_was_given_up_is_reported_and_retried_at_the_next_start() {
     assert!(!file.exists() && !has_orphans(data_dir.path()));
 }
 
-/// A job in the queue that was received this often, and is hidden.
+/// Puts a hidden job into a queue, received this many times.
 fn put_clean_up(data_dir: &Path, queue: &str, comment: u64, receives: u32) -> PathBuf {
     let job = json!({ "job": "clean_up", "comment": comment, "replies": 1, "deleted_at": 0 });
     let message = json!({
@@ -274,7 +274,7 @@ async fn after_a_crash_the_next_start_finishes_the_work_that_was_left() {
     let thumbnail = data_dir.path().join("objects/media").join(thumbnail);
     assert!(service.stop().success());
 
-    // The files are those of a process that ended between the writes and the work that follows from them.
+    // The state of a process that ended between the writes and their follow-up work.
     fs::remove_file(&thumbnail).unwrap();
     remove_comment(data_dir.path(), parent).await;
     let lock = data_dir.path().join("lock");

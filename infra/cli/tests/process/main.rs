@@ -1,5 +1,5 @@
-//! `cargo local` as a process. These tests are not in the package `tests`, because cargo builds this binary, and says
-//! where it is, only for the tests of the same package.
+//! `cargo local` as a process. These tests aren't in the package `tests`, because Cargo builds this binary, and sets its
+//! path, only for tests in the same package.
 
 #[cfg(unix)]
 mod backup;
@@ -24,14 +24,14 @@ fn local(words: &[&str]) -> Command {
     command(env!("CARGO_BIN_EXE_comments-server"), words)
 }
 
-/// A number that the command line of the tests gives, or else `usual`.
+/// A number from the environment, or else `usual`.
 #[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "no setting of the service")]
 fn count(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |count| count.parse().unwrap())
 }
 
-/// A program whose last arguments run `command`.
+/// Runs `command` under another program.
 #[cfg(unix)]
 fn under(program: &str, words: &[&str], command: &Command) -> Command {
     let mut outer = Command::new(program);
@@ -52,7 +52,7 @@ fn on_data(words: &[&str], data_dir: &Path) -> Command {
     command
 }
 
-/// The service on these data, at a free port.
+/// Starts the service on this data directory, at a free port.
 fn serve(data_dir: &Path) -> Service {
     Service::start(&mut on_data(&["--port", "0"], data_dir), "moderator")
 }

@@ -1,4 +1,4 @@
-//! `cargo local moderate`: the address of the moderators' page, of a service on this machine and of a deployed stack.
+//! `cargo local moderate`: the URL of the moderation page, for a service on this machine and for a deployed stack.
 
 use std::process::{Command, Output};
 use std::sync::{Arc, Mutex};
@@ -12,11 +12,11 @@ use tokio::task::JoinHandle;
 
 use crate::{local, on_data, serve, stderr};
 
-/// A fake AWS for this command: returns these responses, each a status and a body, one after the other. Stops when
+/// A fake AWS for this command: returns the given responses, each a status and a body, one after the other. Stops when
 /// dropped.
 struct Aws {
     url: String,
-    /// Head and body of each.
+    /// The head and body of each.
     requests: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
@@ -43,12 +43,12 @@ impl Drop for Aws {
     }
 }
 
-/// Runs a command that calls servers of this test.
+/// Runs a command that calls servers in this process.
 async fn output(mut command: Command) -> Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
-/// The output of the command: an address and a token.
+/// The output of the command: a URL and a token.
 async fn printed(command: Command) -> (String, String) {
     let made = output(command).await;
     assert!(made.status.success(), "{}", stderr(&made));
@@ -88,7 +88,7 @@ fn stack(entries: &[(&str, &str, &str)]) -> String {
     )
 }
 
-/// The command for the stack `comments`, with AWS at this address.
+/// The command for the stack `comments`, with this fake AWS.
 fn on_stack(aws: &Aws) -> Command {
     let mut command = local(&["moderate", "--stack", "comments"]);
     command

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use crate::{local, on_data, serve, stderr};
 
-/// A page whose first comment is Ada's, with a reply by Bob, and another one by Ada without replies.
+/// A page with two comments by Ada: the first has a reply by Bob, and the second has none.
 fn dump(first: &str) -> String {
     let thread = json!({ "thread": { "key": "/a", "url": "/a", "author_id": 7 } });
     let comment = |id: &str, parent: Option<&str>, author: Value| {
@@ -57,14 +57,14 @@ fn assert_in_order(data: &Path) {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
-/// Whether any file of the directory contains the text.
+/// Whether any file in the directory contains the text.
 fn contains(directory: &Path, text: &str) -> bool {
     fs::read_dir(directory).unwrap().any(|entry| {
         let path = entry.unwrap().path();
         if path.is_dir() {
             return contains(&path, text);
         }
-        // A service that was killed leaves the socket for backups.
+        // A killed service leaves the socket for backups.
         path.is_file()
             && fs::read(path).unwrap().windows(text.len()).any(|window| window.eq_ignore_ascii_case(text.as_bytes()))
     })
@@ -92,7 +92,7 @@ async fn an_erased_guest_leaves_the_files_and_does_not_come_back_with_an_import(
 
     let same = import(&dump("ada-1"), &[], &data);
     assert!(same.contains("3 read: 0 new, 2 already there, 1 skipped (deleted 1)"), "{same}");
-    // The reply stays below the first placeholder, so that no other one is needed.
+    // The reply stays below the first placeholder, so no other placeholder is needed.
     let other = import(&dump("another"), &[], &data);
     assert!(other.contains("3 read: 0 new, 1 already there, 2 skipped (deleted 2)"), "{other}");
     assert_in_order(&data);
@@ -146,7 +146,7 @@ async fn an_export_from_before_brings_nothing_back() {
     }
     assert_eq!(receipt(&erase(&["--user", "1"], &data))["gone"], json!({}));
 
-    // New data of others is imported without the person.
+    // In another table, everyone else's data is imported, but not the person's.
     let elsewhere = directory.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::copy(data.join("visitor-salt"), elsewhere.join("visitor-salt")).unwrap();
@@ -169,7 +169,7 @@ fn serve_all(data: &Path) -> Service {
     Service::start(&mut command, "moderator")
 }
 
-/// The data that a member gives by a token.
+/// A member's data in the token.
 const MEMBER: [&str; 3] = ["Septima Severus", "https://pictures.example/septima.png", "severus@private.example"];
 
 fn septima(service: &Service) -> Actor {
@@ -180,8 +180,8 @@ fn septima(service: &Service) -> Actor {
     service.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
 }
 
-/// Writes below `parent`, reports it and has comments rejected, until the service is gone. Returns how many comments were
-/// written.
+/// Writes replies to `parent`, reports it and has comments rejected, until the service is gone. Returns the number of
+/// comments written.
 async fn write_until_gone(member: Actor, moderator: Actor, parent: u64, written: Arc<AtomicUsize>) -> Option<()> {
     loop {
         let comment =
@@ -338,7 +338,7 @@ fn a_user_is_kept_out_of_imports_before_and_after_there_is_anything_to_erase() {
     let stdout = import(&dump("ada-1"), &words, &data);
     assert!(stdout.contains("3 read: 2 new, 0 already there, 1 skipped (deleted 1)"), "{stdout}");
     assert!(!contains(&data, "Ada Lovelace"));
-    // The host's word about the page would name the author.
+    // The host's data about the page would name the author.
     assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
     assert_in_order(&data);
 }
@@ -472,7 +472,7 @@ fn a_deployed_table_is_used_with_the_settings_of_the_service() {
     assert_eq!((&erased["gone"], &erased["left"]), (&json!({ "comments": 1, "placeholders": 1 }), &json!(0)));
     let message = stderr(&output);
     assert!(message.contains("If the stack has an edge (EdgeCache=true)"), "{message}");
-    // One line to paste, which finds the edge by the table.
+    // The command is a single line, which finds the edge by the table.
     let command = message.lines().find(|line| line.contains("aws cloudfront create-invalidation")).unwrap();
     assert!(command.contains(&format!("--physical-resource-id {table} ")), "{command}");
     assert!(run(&["check"], "").status.success());

@@ -1,7 +1,7 @@
-//! The machine loses power. A trace of the system calls says which bytes and names were synced at each moment. On exactly those, and
-//! on those with a part of the others, the service starts again: nothing acknowledged is lost, and the table is in order.
+//! The machine loses power. A trace of system calls shows which bytes and names were synced at each moment. The service restarts
+//! on only those, or on those and part of the others: nothing acknowledged is lost, and the table is in order.
 //!
-//! The tests need `strace`, so `.ci/run tests` runs them.
+//! The tests need `strace`, so only `.ci/run tests` runs them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ use crate::killed::{files, serve_all, token as member_token};
 use crate::serve::{SITE, guest, serve_command, start};
 use crate::{count, on_data, under};
 
-/// Unless `POWER_CUTS` says otherwise.
+/// The default for `POWER_CUTS`.
 const CUTS: u64 = 20;
 const TRACED: &str = "trace=openat,pwrite64,write,writev,sendto,sendmsg,ftruncate,fsync,fdatasync,rename,renameat,renameat2,link,\
                       linkat,unlink,unlinkat,mkdir,mkdirat";
@@ -27,14 +27,14 @@ const TRACED: &str = "trace=openat,pwrite64,write,writev,sendto,sendmsg,ftruncat
 async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_table_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let (data, trace) = (folder.path().join("data"), folder.path().join("trace"));
-    // Before the cut, nothing that is sent arrives.
+    // Before the cut, no message is delivered.
     let receiver = Receiver::start().await;
     receiver.answer(503);
     let strace = ["-D", "-f", "-qq", "-y", "-x", "-s", "20000000", "-e", TRACED, "-e", "signal=none", "-o"];
     let (service, address) =
         start(&mut under("strace", &[&strace[..], &[trace.to_str().unwrap()]].concat(), &production(&data)));
     write(&service, &address, &receiver.url).await;
-    // Its output ends with the tracer.
+    // The service's output ends with the tracer.
     service.stop_reading();
     receiver.answer(204);
 
@@ -46,7 +46,7 @@ async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_ta
     for cut in 0..cuts {
         let end = (first + 1 + (last - first - 1) * cut / cuts.max(2).saturating_sub(1).max(1)).min(last);
         let after = folder.path().join("after");
-        // Every second time, a part of the unsynced data has reached the disk as well.
+        // In every second cut, part of the unsynced data has reached the disk too.
         let told = disk.after(end, (cut % 2 == 1).then_some(cut as u64), &after);
         acknowledged = acknowledged.max(told.len());
         let received = receiver.received().len();
@@ -80,7 +80,7 @@ fn production(data: &Path) -> Command {
     serve
 }
 
-/// Starts until nothing is left to do. On a busy machine, one start doesn't finish it.
+/// Starts the service until no work is left. On a busy machine, that can take several starts.
 fn finish(data: &Path) {
     for _ in 0..10 {
         assert!(serve_all(data).stop().success());
@@ -120,7 +120,7 @@ fn moderator_token() -> String {
     sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET)
 }
 
-/// Messages that were sent after a cut, and those that still wait.
+/// Messages that were sent after a cut, and messages that are still waiting.
 struct Sent {
     mails: Vec<String>,
     /// Comments whose webhook arrived.
@@ -139,7 +139,7 @@ impl Sent {
         Self { mails, webhooks, waiting: waiting.collect() }
     }
 
-    /// The messages of an exported comment that were neither sent nor wait.
+    /// The kind of message about an exported comment that was neither sent nor is waiting, if any.
     fn lacks(&self, comment: &str, body: &str) -> Option<&'static str> {
         let comment: Value = serde_json::from_str(comment).unwrap();
         let id = comment["comment"]["id"].as_u64().unwrap();
@@ -156,15 +156,15 @@ impl Sent {
 }
 
 enum Event {
-    /// A file or a folder that is new.
+    /// A new file, or folder if true.
     Made(PathBuf, bool),
     Truncated(PathBuf, usize),
-    /// At this offset, or at the end.
+    /// The bytes at this offset, or at the end.
     Wrote(PathBuf, Option<usize>, Vec<u8>),
     Renamed(PathBuf, PathBuf),
     Linked(PathBuf, PathBuf),
     Removed(PathBuf),
-    /// The state before this number of events.
+    /// Syncs the state before this number of events.
     Synced(PathBuf, usize),
     Acknowledged(String),
 }
@@ -215,7 +215,7 @@ impl Disk {
                 self.events.extend(told.map(Event::Acknowledged));
             }
             "openat" if arguments.contains("O_CREAT") => {
-                // The result names the file, whatever the call was relative to.
+                // The result has the full path, whatever the call was relative to.
                 let path = result.split_once('<').and_then(|(_, rest)| Some(rest.split_once('>')?.0));
                 let Some(path) = path.and_then(|path| self.ours(PathBuf::from(path))) else { return };
                 self.events.push(Event::Made(path.clone(), false));
@@ -246,13 +246,13 @@ impl Disk {
         self.events.push(event(first, last));
     }
 
-    /// A file whose content matters. `SQLite` rebuilds its shared memory.
+    /// The path, if the file's content matters. `SQLite` rebuilds its shared memory.
     fn ours(&self, path: PathBuf) -> Option<PathBuf> {
         (path.starts_with(&self.root) && !path.to_string_lossy().ends_with("-shm")).then_some(path)
     }
 
-    /// Writes the state of the disk when the power fails after this many events, with some of the unsynced bytes if
-    /// there is a seed. Returns the acknowledged writes.
+    /// Writes the state of the disk after a power failure at this event, including some of the unsynced bytes if there is a
+    /// seed. Returns the acknowledged writes.
     fn after(&self, end: usize, seed: Option<u64>, to: &Path) -> BTreeSet<String> {
         let (mut files, mut names, mut kept, mut told) =
             (Vec::<File>::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
@@ -286,7 +286,7 @@ impl Disk {
                 Event::Synced(path, began) => {
                     let Some(file) = names.get(path) else { continue };
                     files[*file].synced = files[*file].synced.max(*began);
-                    // The names in a folder.
+                    // Syncing a folder makes the names in it durable.
                     let of_folder = |name: &PathBuf| name.parent() == Some(path.as_path());
                     kept.retain(|name, _| !of_folder(name));
                     let now = names.iter().filter(|(name, _)| of_folder(name));
@@ -349,7 +349,7 @@ impl File<'_> {
     }
 }
 
-/// The strings of a call, as bytes.
+/// The string arguments of a call, as bytes.
 fn texts(arguments: &str) -> Vec<Vec<u8>> {
     let mut texts = Vec::new();
     let mut bytes = arguments.bytes();

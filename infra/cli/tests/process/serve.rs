@@ -1,4 +1,4 @@
-//! The service in production: its start, its log, its clients, its end.
+//! The service in production: start, log, clients and shutdown.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -28,7 +28,7 @@ pub(crate) fn serve_command(data_dir: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// The service, and the address where it listens.
+/// The service, and the address that it listens on.
 pub(crate) fn serve(data_dir: &Path, words: &[&str]) -> (Service, String) {
     start(&mut serve_command(data_dir, words))
 }
@@ -60,7 +60,7 @@ fn send(address: &str, bytes: &str) -> TcpStream {
     stream
 }
 
-/// All that comes until the connection ends.
+/// Everything received until the connection closes.
 fn rest(mut stream: TcpStream) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -307,7 +307,7 @@ fn bodies_of_more_than_64_megabytes_at_once_are_refused_for_now() {
         let (upload, answers) = (upload.try_clone().unwrap(), answers.clone());
         thread::spawn(move || answers.send(rest(upload)));
     }
-    // One of them lacks the bytes, while no body is whole.
+    // One upload is refused, because the incomplete bodies together exceed the limit.
     let refused = answered.recv().unwrap();
     assert!(refused.starts_with("HTTP/1.1 503") && refused.contains("retry-after: 1"), "{refused}");
     assert!(refused.contains("\"unavailable\""), "{refused}");
@@ -320,7 +320,7 @@ fn bodies_of_more_than_64_megabytes_at_once_are_refused_for_now() {
     assert!(!held.is_empty() && held.iter().all(|answer| answer.starts_with("HTTP/1.1 413")), "{held:?}");
 }
 
-/// Opens `most` connections, which are served, and one more, which waits until one of them closes.
+/// Opens `most` connections, which are served, and another one, which waits until one of them closes.
 fn the_next_waits(address: &str, most: usize) {
     const ASK: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let answered = |stream: &mut TcpStream| {
@@ -350,11 +350,11 @@ fn the_hundred_and_first_connection_of_an_address_waits() {
 #[test]
 fn the_thousand_and_first_connection_waits_and_the_limit_of_files_is_raised() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    // The connections are files of this process too.
+    // The connections take files in this process too.
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    // Everyone here is a proxy, so the limit of an address doesn't count.
+    // All clients here are proxies, so the limit for an address doesn't apply.
     let few_files = ["-c", "ulimit -S -n 128; exec \"$0\" \"$@\""];
     let (_service, address) = start(&mut under("sh", &few_files, &serve_command(folder.path(), &[])));
     the_next_waits(&address, 1_000);

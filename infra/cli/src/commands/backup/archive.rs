@@ -1,4 +1,4 @@
-//! The archive: a tar of the files, and at its end a manifest with their sums.
+//! The archive: a tar of the files, which ends with a manifest of their checksums.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -18,10 +18,10 @@ use crate::commands::Failure;
 
 const MANIFEST: &str = "manifest.json";
 const TABLE: &str = "table.db";
-/// Bytes of a block. The last two blocks are zeros.
+/// Bytes of a block. The last two blocks of a tar are zeros.
 const BLOCK: usize = 512;
 
-/// Computes the sum of what passes.
+/// Computes the checksum of the bytes that pass through.
 struct Summed<T> {
     inner: T,
     sum: Context,
@@ -45,7 +45,7 @@ impl<T: Read> Read for Summed<T> {
     }
 }
 
-/// Writes the archive of a data directory with this snapshot of its table.
+/// Archives a data directory, with this snapshot of its table.
 pub(super) fn pack(data_dir: &DataDir, snapshot: &Path, out: impl Write) -> Result<(), Failure> {
     let made_at = Timestamp::now();
     let mut archive = Builder::new(out);
@@ -67,7 +67,7 @@ fn add(
     path: &Path,
 ) -> io::Result<()> {
     let file = match File::open(path) {
-        // Removed since it was listed.
+        // The file has been removed since it was listed.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         file => file?,
     };
@@ -93,7 +93,7 @@ fn damaged(what: impl Display) -> Failure {
     format!("{what}; the backup is damaged or incomplete").into()
 }
 
-/// Unpacks an archive into an empty folder, and returns when it was made.
+/// Unpacks an archive into an empty folder, and returns the time of the backup.
 pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Failure> {
     let mut archive = Archive::new(archive);
     let mut sums = BTreeMap::new();
@@ -137,7 +137,7 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
     manifest["made_at"].as_str().unwrap_or_default().parse().map_err(damaged)
 }
 
-/// A full disk isn't a fault of the archive.
+/// Copies a file. Only errors while reading mean that the archive is damaged, not a full disk.
 fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<(), Failure> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
@@ -148,7 +148,8 @@ fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<(), Failure> {
     }
 }
 
-/// `rest` is the part after the first block of zeros. Reading it all checks the sum at the end of a compressed file.
+/// Checks the end of the archive. `rest` is the part after the first block of zeros. Reading all of it also verifies the
+/// checksum of a compressed file.
 fn check_end(rest: impl Read) -> Result<(), Failure> {
     let mut zeros = 0;
     for byte in BufReader::new(rest).bytes() {
@@ -160,7 +161,7 @@ fn check_end(rest: impl Read) -> Result<(), Failure> {
     if zeros < BLOCK { Err(damaged("its end is missing")) } else { Ok(()) }
 }
 
-/// A path below the data directory.
+/// The path as text, if it stays within the data directory.
 fn name_of(path: &Path) -> Option<String> {
     let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
     let path: PathBuf = path.components().collect();

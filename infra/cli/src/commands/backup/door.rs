@@ -1,5 +1,5 @@
-//! The door of a running service: a socket in its data directory. Each connection gets a snapshot of the table, which
-//! exists as long as the connection.
+//! A socket in the data directory of a running service. Each connection gets a snapshot of the table, which exists as long as
+//! the connection.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::commands::Failure;
 
 const DOOR: &str = "backup.sock";
 
-/// A snapshot of the table, which is removed with this.
+/// A snapshot of the table. Its file is removed when dropped, or when the connection to the service closes.
 pub(in crate::commands) struct Snapshot {
     path: PathBuf,
     _made: Option<TempPath>,
@@ -25,7 +25,7 @@ impl Snapshot {
         &self.path
     }
 
-    /// Waits until it is removed.
+    /// Ends the use of the snapshot, and waits until it's removed.
     pub(super) async fn done(self) -> io::Result<()> {
         #[cfg(unix)]
         if let Some(mut by) = self.by {
@@ -67,10 +67,10 @@ mod unix {
 
     use super::{DOOR, DataDir, Engine, Failure, Path, PathBuf, Snapshot, io, make};
 
-    /// The longest path, in bytes, that the address of a socket holds on every system.
+    /// The longest path of a socket, in bytes, that every system allows.
     const MAX_PATH: usize = 103;
 
-    /// Closed and removed when dropped.
+    /// The listening socket, which is closed and removed when dropped.
     pub(in crate::commands) struct Door {
         answers: JoinHandle<()>,
         path: PathBuf,
@@ -86,7 +86,7 @@ mod unix {
     }
 
     impl Door {
-        /// Opens it. The caller holds the lock of the directory.
+        /// Opens the socket. The caller must hold the lock of the directory.
         pub(in crate::commands) fn open(data_dir: &DataDir, engine: &Engine) -> io::Result<Self> {
             let path = data_dir.file(DOOR);
             match fs::remove_file(&path) {
@@ -111,7 +111,7 @@ mod unix {
         }
     }
 
-    /// Uses a link to the folder of `path` while that is too long.
+    /// Opens `path` through a temporary link to its folder if it's too long.
     fn by_short_path<T>(path: &Path, open: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
         if path.as_os_str().len() <= MAX_PATH {
             return open(path.to_owned());
@@ -134,13 +134,13 @@ mod unix {
             Err(error) => format!("error {error}\n"),
         };
         stream.write_all(said.as_bytes()).await?;
-        // Until the other side has finished with it.
+        // Waits until the other side has finished with the snapshot.
         stream.read_to_end(&mut Vec::new()).await?;
         drop(made);
         Ok(())
     }
 
-    /// Requests a snapshot from the service that uses the directory. `None` if no service does.
+    /// Requests a snapshot from the service that uses the directory. `None` if there is no such service.
     pub(in crate::commands) async fn ask(data_dir: &DataDir) -> Result<Option<Snapshot>, Failure> {
         let connected = by_short_path(&data_dir.file(DOOR), std::os::unix::net::UnixStream::connect);
         let mut stream = match connected.and_then(from_std) {

@@ -1,5 +1,4 @@
-//! A month's conversation of six people below the demonstration's post, with a bit of everything that comments may
-//! contain.
+//! A month's conversation between six people below the demo's post, with a bit of everything that comments may contain.
 
 use std::time::Duration;
 
@@ -7,7 +6,7 @@ use crate::commands::people::{ADA, GRACE, LAYLA, MARTA, Person, TOMAS, WANJIRU};
 
 pub(super) struct Said {
     pub(super) by: &'static Person,
-    /// Time from the comment to the first visit.
+    /// The comment's age at the first visit.
     pub(super) ago: Duration,
     pub(super) body: &'static str,
     pub(super) liked_by: &'static [&'static Person],

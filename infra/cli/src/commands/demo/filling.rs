@@ -1,5 +1,5 @@
-//! Fills the thread of the demonstration, once. The comments come as an import, so that no one is notified, nothing
-//! counts for a limiter, and an unfinished one is completed after a crash.
+//! Fills the demo's thread once. The comments are imported, so that no one is notified, no limiter counts them, and an
+//! interrupted import is completed after a crash.
 
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,19 +26,19 @@ use crate::commands::{Failure, holder};
 pub(in crate::commands) struct Filling {
     store: Store,
     config: Config,
-    /// The address of the page.
+    /// The URL of the page.
     url: String,
-    /// Whether the thread has had comments. One request at a time fills it.
+    /// Whether the thread has ever had comments. The lock lets one request at a time fill it.
     has_begun: Mutex<bool>,
 }
 
 impl Filling {
-    /// `store` embeds replies as the service does. `url` is where the page is.
+    /// `store` must embed as many replies as the service. `url` is the page's.
     pub(in crate::commands) fn new(store: Store, config: Config, url: String) -> Self {
         Self { store, config, url, has_begun: Mutex::new(false) }
     }
 
-    /// Fills the thread if it never had a comment, to the end even if the request is cancelled.
+    /// Fills the thread if it has never had a comment. Continues even if the request is cancelled.
     pub(super) async fn ensure(self: Arc<Self>) {
         let filled = spawn_blocking(move || {
             let mut has_begun = self.has_begun.lock().unwrap_or_else(PoisonError::into_inner);
@@ -84,7 +84,7 @@ impl Filling {
         lease.hold(async { Ok::<_, Failure>(importer.run(&mut |_| ()).await.map(drop)?) }).await
     }
 
-    /// The conversation as an export of this table would have it. `None` without times for the ids.
+    /// The conversation as records of an export of this table. `None` if the times are out of range for ids.
     fn records(&self, thread: &ThreadId, now: time::Timestamp) -> Option<Vec<Record>> {
         let key = format!("{}/{}", thread.kind, thread.record);
         let head = Head {
@@ -112,7 +112,7 @@ impl Filling {
     }
 }
 
-/// Adds these comments, with their likes and all that is below them.
+/// Adds records of these comments, their likes and all comments below them.
 fn add(
     records: &mut Vec<Record>,
     comments: &[Said],
