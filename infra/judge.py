@@ -1,10 +1,10 @@
-"""A judge of your own. It hears of each comment by a webhook, and approves it, rejects it, or leaves it to a person. It needs
-nothing but Python.
+"""A sample judge for your own rules. A webhook notifies it of each comment, and it approves or rejects the comment, or leaves
+it to a person. It needs only Python.
 
     API=https://API/svc/api/v1 TOKEN=JWT SECRET=whsec_... python3 judge.py 8081
 
-TOKEN is a moderator's, which your site signs for as long as the judge runs. SECRET is what the moderators' page shows once, when
-you add a webhook with this address for comment.pending, comment.created and comment.updated."""
+TOKEN is a moderator's token from your site, valid for as long as the judge runs. The moderation page shows SECRET once, when you
+add a webhook with the judge's URL for comment.pending, comment.created and comment.updated."""
 
 import base64
 import hmac
@@ -18,21 +18,21 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 API, TOKEN = os.environ["API"], os.environ["TOKEN"]
 SECRET = base64.b64decode(os.environ["SECRET"].removeprefix("whsec_"))
-# Seconds that a message may be old. An older one may be somebody's copy.
+# The maximum age of a message in seconds. An older one may be a replay.
 TOLERANCE = 300
-# What says that the comment is gone, or has another text by now. Another message tells of that.
+# Statuses that mean that the comment is gone or its text has changed. Another message reports the change.
 PASSED = (404, 409)
 
 
 def judge(text):
-    """approve, reject, or None for a person. Ask your own model here."""
+    """Returns approve, reject, or None for a person. Query your own model here."""
     if "casino" in text.lower():
         return "reject"
     return None if "http" in text else "approve"
 
 
 def is_ours(headers, body):
-    """Whether the service has signed the message, as standardwebhooks.com says."""
+    """Whether the service signed the message, following standardwebhooks.com."""
     name, at = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "0")
     digest = hmac.digest(SECRET, f"{name}.{at}.".encode() + body, "sha256")
     expected = f"v1,{base64.b64encode(digest).decode()}"
@@ -41,11 +41,11 @@ def is_ours(headers, body):
 
 
 def decide(comment):
-    """Decides once more what was decided already: that changes nothing, so a message may come twice."""
+    """Decides on a comment. Repeating a decision changes nothing, so a message may arrive twice."""
     action = judge(comment["body"])
     if action is None or (action == "approve" and comment["is_approved"]):
         return
-    # The text that was judged. An edit in between is not decided.
+    # The version that was judged. If the comment has been edited since, the decision fails.
     decision = {"updated_at": comment["updated_at"]} | ({"reason": "spam"} if action == "reject" else {})
     request = urllib.request.Request(f"{API}/comments/{comment['id']}/{action}", json.dumps(decision).encode(), method="POST")
     request.add_header("authorization", f"Bearer {TOKEN}")
@@ -69,7 +69,7 @@ class Judge(BaseHTTPRequestHandler):
                 if "body" in message["data"]:
                     decide(message["data"])
             except OSError as error:
-                # The service sends it again.
+                # The service will resend the message.
                 print(error, file=sys.stderr)
                 status = 503
         self.send_response(status)

@@ -3,7 +3,7 @@
 
 local prefix, sorts, tokens, ids = "/svc/api/v1/", { "newest", "oldest", "most_liked" }, {}, {}
 
--- Each thread of wrk would send the same otherwise.
+-- Without a seed, all threads of wrk would send the same requests.
 local threads = 0
 function setup(thread)
     threads = threads + 1

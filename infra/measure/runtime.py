@@ -1,4 +1,4 @@
-"""Shared by the measurements: runs release binaries of the functions against a Runtime API of this module."""
+"""Shared by the measurements: runs release binaries of the functions against a local Runtime API."""
 
 import http.server
 import json
@@ -13,10 +13,10 @@ import threading
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
 TARGET = os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target"))
 FUNCTIONS = ["comments", "delivery", "events", "jobs", "media", "moderation", "public", "reactions", "sign_in", "thumbnails", "ui", "users"]
-# Seconds that a function may take.
+# Seconds before a function times out.
 PATIENCE = 300
 
-# The variables that Lambda sets, and those of the template.
+# The variables set by Lambda, and those in the template.
 ENVIRONMENT = {
     "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256",
     "AWS_LAMBDA_FUNCTION_VERSION": "1",
@@ -36,7 +36,7 @@ ENVIRONMENT = {
 
 
 class Server:
-    """Answers HTTP on a port of its own."""
+    """An HTTP server on a free port."""
 
     def __init__(self, handler):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -55,7 +55,7 @@ class Server:
 
 
 class EmptyTable(Server):
-    """A table that finds no item."""
+    """A table without items."""
 
     def __init__(self):
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -76,7 +76,7 @@ class EmptyTable(Server):
 
 
 class RuntimeApi(Server):
-    """Gives a function its events, one after the other, then closes the connection, which ends the function."""
+    """Sends a function its events, one after the other, then closes the connection, which ends the function."""
 
     def __init__(self, events=()):
         self.events = queue.SimpleQueue()
@@ -127,8 +127,8 @@ class RuntimeApi(Server):
 
 
 def build(functions):
-    """Builds the binaries as for AWS: without the features that other packages of the workspace enable. A selection of
-    functions may have a build of the SDK of its own."""
+    """Builds the binaries as for AWS: without features that other packages of the workspace enable. A selection of functions
+    may need a separate build of the SDK."""
     packages = [word for name in functions for word in ("--package", name)]
     subprocess.run(["cargo", "build", "--release", *packages, "--bins"], cwd=ROOT, check=True)
 
@@ -138,7 +138,7 @@ def binary(function):
 
 
 def run(function, tool, environment, events=()):
-    """The function's answers to the events, and its stderr. `tool` is a list of words before the program."""
+    """Returns the function's responses to the events, and its stderr. `tool` is the command before the program."""
     with RuntimeApi(events) as api:
         environment = {
             "PATH": os.environ["PATH"],
@@ -160,7 +160,7 @@ def run(function, tool, environment, events=()):
 
 
 def instructions(function, environment, events=(), profile=None):
-    """The instructions from the start of the process to its end, after the last event, and the answers."""
+    """Returns the instructions from the start of the process to its end, after the last event, and the responses."""
     with tempfile.TemporaryDirectory() as folder:
         profile = profile or os.path.join(folder, "profile")
         tool = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={profile}"]
@@ -169,7 +169,7 @@ def instructions(function, environment, events=(), profile=None):
 
 
 def heap(function, environment, events=()):
-    """The blocks and bytes allocated in total, and the bytes at the peak."""
+    """Returns the blocks and bytes allocated in total, and the bytes at the peak."""
     with tempfile.TemporaryDirectory() as folder:
         tool = ["valgrind", "--tool=dhat", f"--dhat-out-file={os.path.join(folder, 'profile')}"]
         _, said = run(function, tool, environment, events)
@@ -220,7 +220,7 @@ class Committed:
             file.write("\n")
 
     def check(self, figures, margin):
-        """Fails when a figure is more than `margin` above the committed one, or when none is committed."""
+        """Fails if a figure is more than `margin` above the committed one, or none is committed."""
         worse = [
             f"{name}: {figure:,}, committed {self.figures.get(name, 0):,}"
             for name, figure in figures.items()
