@@ -8,7 +8,7 @@ type Having<M extends Method> = { [P in keyof paths]: paths[P] extends Record<M,
 type Operation<P extends keyof paths, M extends Method> = paths[P] extends Record<M, infer O> ? O : never
 
 type Json<T> = T extends { content: { 'application/json': infer J } } ? J : T extends { content: { 'multipart/form-data': unknown } } ? FormData : never
-/** Properties whose value is `never` or `undefined` alone are left out. */
+/** Omits properties whose type is only `never` or `undefined`. */
 type Given<T> = { [K in keyof T as [Exclude<T[K], undefined>] extends [never] ? never : K]: T[K] }
 type Parameters<O> = O extends { parameters: { query?: infer Q; path?: infer P; header?: infer H } }
   ? Given<{ path: P; query?: Q; headers?: H & Record<string, string> }>
@@ -21,10 +21,10 @@ type Call<M extends Method> = <P extends Having<M>>(path: P, ...options: {} exte
 
 export type Client = { [M in Method]: Call<M> }
 
-/** A client of the API at this address, as the owner of the token, else as a guest. */
+/** A client of the API at this address, for the owner of the token, or for a guest without one. */
 export function createClient(options: { api: string; token?: Auth }): Client
 
-/** What the API refuses. */
+/** An error response of the API. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string

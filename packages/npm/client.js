@@ -1,4 +1,4 @@
-/** What the API refuses. */
+/** An error response of the API. */
 export class ApiError extends Error {
   constructor(status, { message = '', code = 'server_error', errors = {} } = {}) {
     super(message)

@@ -1,12 +1,12 @@
 /** Adds the widget to the page, from the service at this address, such as `https://comments.example.org/svc/api/v1`. */
 export function load(api: string): void
 
-/** A token of the visitor, or a function that returns one; null is a guest. */
+/** The visitor's token, or a function that returns it; null for a guest. */
 export type Auth = string | null | (() => string | null | Promise<string | null>)
 
 export interface CommentThreadElement extends HTMLElement {
   auth: Auth
-  /** Texts that replace the service's. */
+  /** Texts that override the service's. */
   labels?: Record<string, string>
 }
 
@@ -27,7 +27,7 @@ export interface CommentCountAttributes {
   record: string | number
 }
 
-/** Events of `<comment-thread>`. They bubble, also out of shadow trees. */
+/** Events of `<comment-thread>`. They bubble, even out of shadow trees. */
 export interface CommentThreadEvents {
   'comment-ready': CustomEvent<null>
   'comment-posted': CustomEvent<{ id: number }>

@@ -5,11 +5,11 @@ import type {} from '@svc-pro/comments/react'
 
 const API: string = import.meta.env.VITE_COMMENTS_API
 
-/** The comments of a record. `token` is a function of yours that answers the visitor's token, or null. */
+/** The comments of a record. `token` is your function that returns the visitor's token, or null. */
 function Comments({ record, token }: { record: string; token: () => Promise<string | null> }) {
   const [posted, setPosted] = useState(0)
   useEffect(() => load(API), [])
-  // A property, which the element takes over when its module arrives.
+  // A property, which the element adopts once its module has loaded.
   const setToken = (thread: CommentThreadElement | null) => void (thread && (thread.auth = token))
   return (
     <>
