@@ -172,7 +172,7 @@ fn exit_code(error: &Failure) -> Option<u8> {
 
 /// The error for an unset setting that must be the same as the service's.
 fn not_set(variable: &'static str) -> ConfigError {
-    ConfigError::new(variable, None, "the value that the service has, but it is not set")
+    ConfigError::new(variable, None, "the service's value, but it isn't set")
 }
 
 /// Warns about variables that are named like settings but aren't used.

@@ -42,7 +42,7 @@ pub enum DataDirError {
          cargo local --data-dir {0}"
     )]
     Unused(PathBuf),
-    #[error("a newer version wrote {path} (format {version}, and this one reads {VERSION}); use that one")]
+    #[error("a newer version wrote {path} (format {version}, and this version reads {VERSION}); use the newer version")]
     Newer { path: PathBuf, version: String },
     #[error(
         "{0} contains part of a backup, because its restore was interrupted; empty it, and restore the backup again"

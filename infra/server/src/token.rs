@@ -13,7 +13,7 @@ use shared::domain::user::Claims;
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, thiserror::Error)]
-#[error("there is no secret to sign tokens with")]
+#[error("can't sign tokens without a secret; set SVC_JWT_SECRET")]
 pub struct NoSecret;
 
 #[derive(Debug, PartialEq, Eq)]

@@ -26,7 +26,7 @@ pub enum ExportError {
     Table(#[from] Fault),
     #[error("{0}")]
     Output(#[from] io::Error),
-    #[error("an import into {} is not finished; finish it with the same import command", thread_key(.0))]
+    #[error("an import into {} is unfinished; run the same import command again", thread_key(.0))]
     Importing(ThreadId),
 }
 

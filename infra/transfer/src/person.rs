@@ -15,12 +15,12 @@ pub enum PersonError {
     Table(#[from] Fault),
     #[error(transparent)]
     Lease(#[from] LeaseError),
-    #[error("the data directory: {0}")]
+    #[error("can't use the data directory: {0}")]
     Machine(#[from] std::io::Error),
     #[error(transparent)]
     Check(#[from] CheckError),
     #[error(transparent)]
     Export(#[from] ExportError),
-    #[error("an import into this table is not finished; finish it first, with the same command")]
+    #[error("an import into this table is unfinished; run that import command again first")]
     Importing,
 }

@@ -78,14 +78,14 @@ impl Stack {
     pub(super) async fn auth(&self, sdk: &SdkConfig) -> Result<Auth, Failure> {
         let secret = self.value("JwtSecretArn").or(self.value("JwtSecretName")).ok_or_else(|| {
             format!(
-                "the stack {} has no secret, because it takes tokens of JwksUrl; sign in there as a user named in \
-                 Moderators, and paste the token at {}/moderate",
+                "the stack {} has no secret, because it verifies tokens with JwksUrl; sign in to your site as a user \
+                 named in Moderators, and paste the token at {}/moderate",
                 self.name,
                 self.api().unwrap_or_default()
             )
         })?;
         let secret = secrets::resolve(secret, sdk).await;
-        let secret = secret.map_err(|error| format!("{error}; it takes {ACTIONS}"))?;
+        let secret = secret.map_err(|error| format!("{error}; the command needs {ACTIONS}"))?;
         let text = |key| self.value(key).map(str::to_owned);
         Ok(Auth {
             secret: Some(secret),
@@ -107,16 +107,16 @@ fn unanswered(error: CallError) -> String {
 fn refused(name: &str, region: &str, code: &str, message: &str) -> String {
     match code {
         "ValidationError" => format!(
-            "there is no stack {name} in {region}; name it as it was deployed, and set AWS_REGION to its region"
+            "there is no stack {name} in {region}; check the name, and set AWS_REGION to the region of the stack"
         ),
-        "AccessDenied" | "AccessDeniedException" => format!("{message}; it takes {ACTIONS}"),
+        "AccessDenied" | "AccessDeniedException" => format!("{message}; the command needs {ACTIONS}"),
         "ExpiredToken" | "InvalidClientTokenId" | "SignatureDoesNotMatch" => {
             format!(
-                "AWS does not accept the credentials ({code}); set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN \
-                 anew, as aws configure export-credentials --format env prints them"
+                "AWS rejected the credentials ({code}); set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN to the \
+                 output of aws configure export-credentials --format env"
             )
         }
-        _ => format!("CloudFormation refused with {code}: {message}; try again"),
+        _ => format!("CloudFormation returned {code}: {message}; try again"),
     }
 }
 

@@ -26,11 +26,11 @@ use transfer::store::person::forgotten::{self, Forgotten};
 use super::table::{self, Table};
 use super::{Failure, data_dir, holder};
 
-const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT as the service has it, so that they do \
-    not come back";
+const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT to the \
+                                       service's value, so that their comments don't come back";
 const ERASED_MEANWHILE: &str =
     "a person was erased from the table while the source was being read; run the command again";
-const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests will not be known as writers of \
+const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests won't be recognized as writers of \
                           their comments, likes and reports";
 /// The exit code if records were refused, or the source is incomplete.
 const INCOMPLETE: u8 = 1;
@@ -276,7 +276,7 @@ impl Progress {
         match step {
             write::Progress::Settling(thread) => {
                 self.end();
-                eprintln!("{thread}: an import of other comments was not finished; what it left is put in order first");
+                eprintln!("{thread}: another import is unfinished; repairing the table first");
             }
             write::Progress::Written { done, total } => {
                 let began = *self.writing.get_or_insert_with(Instant::now);

@@ -103,7 +103,7 @@ impl Options {
         let stack = service::start(app, services, vec![demo])?;
         for DeadLetters { queue, folder, count } in dead_letters {
             let folder = folder.display();
-            eprintln!("{queue}: {count} given up earlier, tried again now; what fails again comes back to {folder}");
+            eprintln!("{queue}: retrying {count} given up earlier; messages that fail again return to {folder}");
         }
         if let Some(since) = unfinished_since {
             recover(&stack, &engine, &config, &bucket, since, GRACE, &mut io::stderr()).await?;

@@ -250,7 +250,11 @@ fn parse_user(text: &str) -> Result<NamedUser, &'static str> {
 fn parse_email(text: &str) -> Result<String, &'static str> {
     let email = text.trim().to_lowercase();
     let (name, host) = email.rsplit_once('@').unwrap_or_default();
-    if name.is_empty() || host.is_empty() { Err("expected an address, such as ada@example.org") } else { Ok(email) }
+    if name.is_empty() || host.is_empty() {
+        Err("expected an email address, such as ada@example.org")
+    } else {
+        Ok(email)
+    }
 }
 
 #[cfg(test)]

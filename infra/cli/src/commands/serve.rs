@@ -150,7 +150,7 @@ impl Service {
         let stack = service::start_production(app, engine.clone(), bucket.clone(), queues.clone(), &tally);
         let stack = stack.map_err(unusable)?;
         for letters in dead_letters {
-            tracing::warn!(queue = letters.queue, count = letters.count, "given up earlier, tried again now");
+            tracing::warn!(queue = letters.queue, count = letters.count, "retrying messages given up earlier");
         }
         if let Some(since) = unfinished_since {
             let mut found = Vec::new();

@@ -60,5 +60,5 @@ fn parse_lifetime(text: &str) -> Result<SignedDuration, &'static str> {
     let span: Span = text.parse().map_err(|_| "expected a time such as 30m, 1h or 7d")?;
     let lifetime = span.to_duration(SpanRelativeTo::days_are_24_hours());
     let lifetime = lifetime.map_err(|_| "expected days, hours, minutes or seconds")?;
-    lifetime.is_positive().then_some(lifetime).ok_or("a token must live longer than that")
+    lifetime.is_positive().then_some(lifetime).ok_or("expected a lifetime of more than zero")
 }

@@ -123,10 +123,10 @@ async fn hashed_ids_of_users_are_imported_under_their_salt_alone() {
     service.guest().with_token(succeeded(&token).trim()).comment("posts/1", "mine").await;
     assert!(service.stop().success());
     succeeded(&sandbox.export("data", "a.jsonl"));
-    is_unusable(&sandbox.import("a.jsonl", "other"), "hashed ids of users");
+    is_unusable(&sandbox.import("a.jsonl", "other"), "hashed with another salt");
     let dry = ["import", "native", sandbox.path("a.jsonl").to_str().unwrap(), "--dry-run"].map(str::to_owned);
     let dry = on_data(&dry.each_ref().map(String::as_str), &sandbox.path("nowhere")).output().unwrap();
-    is_unusable(&dry, "hashed ids of users");
+    is_unusable(&dry, "hashed with another salt");
     fs::create_dir(sandbox.path("same")).unwrap();
     fs::copy(sandbox.path("data/visitor-salt"), sandbox.path("same/visitor-salt")).unwrap();
     let imported = sandbox.import("a.jsonl", "same");
@@ -251,7 +251,7 @@ fn an_import_that_was_killed_is_finished_by_the_same_command_and_loses_nothing()
     assert!(import.try_wait().unwrap().is_none(), "it was too fast to be killed");
     import.kill().unwrap();
     import.wait().unwrap();
-    is_unusable(&sandbox.export("data", "half.jsonl"), "is not finished");
+    is_unusable(&sandbox.export("data", "half.jsonl"), "is unfinished");
     assert!(!sandbox.path("half.jsonl").exists());
     assert!(succeeded(&sandbox.import("long.jsonl", "data")).contains("3000 read: "));
     assert!(succeeded(&sandbox.import("long.jsonl", "whole")).contains(" 3000 new"));

@@ -368,7 +368,7 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     let check = on_data(&["check", "--repair"], &data).output().unwrap();
     assert_eq!(check.status.code(), Some(1));
     let found = String::from_utf8_lossy(&check.stdout);
-    assert!(found.contains("an import is not finished"), "{found}");
+    assert!(found.contains("an import is unfinished"), "{found}");
     let finished = on_data(&["import", "native", file.to_str().unwrap()], &data).output().unwrap();
     let stdout = String::from_utf8(finished.stdout).unwrap();
     assert_eq!(finished.status.code(), Some(0), "{stdout}");

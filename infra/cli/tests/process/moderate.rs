@@ -142,14 +142,14 @@ async fn every_failure_suggests_the_next_step() {
     let jwks = stack(&[("Output", "ApiUrl", API), ("Parameter", "JwksUrl", "https://id.example.org/keys")]);
     let closed = stack(&[("Output", "ApiUrl", API), ("Output", "JwtSecretName", ARN)]);
     for (answers, expected) in [
-        (vec![(400, error("ValidationError"))], "there is no stack comments in eu-west-1; name it"),
-        (vec![(403, error("AccessDenied"))], "it takes cloudformation:DescribeStacks"),
+        (vec![(400, error("ValidationError"))], "there is no stack comments in eu-west-1; check the name"),
+        (vec![(403, error("AccessDenied"))], "the command needs cloudformation:DescribeStacks"),
         (vec![(403, error("ExpiredToken"))], "set AWS_ACCESS_KEY_ID"),
         (vec![(200, stack(&[]))], "name the stack that template.yaml was deployed as"),
         (vec![(200, jwks)], "paste the token at https://api.example.org/svc/api/v1/moderate"),
         (
             vec![(200, closed), (400, r#"{"__type":"AccessDeniedException"}"#.to_owned())],
-            "it takes cloudformation:DescribeStacks",
+            "the command needs cloudformation:DescribeStacks",
         ),
         (vec![(200, "nothing".to_owned())], "name the stack that template.yaml was deployed as"),
     ] {

@@ -270,7 +270,7 @@ impl Follower {
         });
         let removed = removed.await.map_err(EngineError::from).and_then(|removed| Ok(removed?));
         if let Err(error) = removed {
-            tracing::error!("the table's stream keeps what was handled: {error}");
+            tracing::error!("removing handled records from the table's stream failed: {error}");
         }
     }
 }

@@ -34,7 +34,7 @@ impl Site {
         self.last = Some(file.to_owned());
         match (&self.name, &self.named_by) {
             (Some(name), Some(other)) if *name != named => Err(ReadError::whole(format_args!(
-                "is of the site {named}, but {other} of {name}; import each site by a command of its own, or name one with --site"
+                "is from the site {named}, but {other} is from {name}; import each site separately, or name the site with --site"
             ))),
             (Some(_), _) => Ok(()),
             (None, _) => {
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn files_of_two_sites_are_reported_with_both_names() {
         let error = named(None, &[("a.xml", "one.example"), ("b.xml", "two.example")]).unwrap_err();
-        assert!(error.starts_with("is of the site two.example, but a.xml of one.example; "), "{error}");
+        assert!(error.starts_with("is from the site two.example, but a.xml is from one.example; "), "{error}");
         assert!(error.contains("--site"), "{error}");
     }
 }

@@ -261,7 +261,7 @@ impl Line {
             return Err(NO_TYPE);
         }
         if ThreadId::new(kind, &sample).is_none() {
-            return Err("an id has 1 to 128 of A-Z a-z 0-9 . _ ~ : -");
+            return Err("expected an id of 1 to 128 characters from A-Z a-z 0-9 . _ ~ : -");
         }
         Ok(Self { name: name.to_owned(), is_prefix, kind: kind.to_owned(), id: id.to_owned() })
     }

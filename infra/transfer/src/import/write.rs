@@ -43,11 +43,9 @@ pub enum WriteError {
     Table(#[from] Fault),
     #[error(transparent)]
     Occupied(#[from] TableError),
-    #[error(
-        "{0}: an import of other comments was not finished, and the table changes while it is recounted; try again"
-    )]
+    #[error("{0}: another import is unfinished, and the table changed during the recount; try again")]
     Unsettled(String),
-    #[error("another comment was given the id {0} meanwhile; try again")]
+    #[error("id {0} was taken by another comment during the import; try again")]
     Taken(CommentId),
 }
 

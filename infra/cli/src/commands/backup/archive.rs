@@ -123,7 +123,7 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
     let version = manifest["version"].as_u64().ok_or_else(|| damaged("its manifest has no version"))?;
     if version > VERSION {
         return Err(format!(
-            "a newer version made this backup ({version}, and this one reads {VERSION}); use that one"
+            "a newer version made this backup (format {version}, and this version reads {VERSION}); use the newer version"
         )
         .into());
     }

@@ -101,7 +101,7 @@ mod unix {
                     match listener.accept().await {
                         Ok((stream, _)) => drop(tokio::spawn(answer(stream, data_dir.clone(), engine.clone()))),
                         Err(error) => {
-                            tracing::warn!("the door for backups: {error}");
+                            tracing::warn!("can't accept backups any more: {error}");
                             return;
                         }
                     }
@@ -155,7 +155,7 @@ mod unix {
         match said.trim_end().split_once(' ') {
             Some(("ok", name)) => Ok(Some(Snapshot { path: data_dir.file(name), _made: None, by: Some(stream) })),
             Some((_, error)) => Err(error.into()),
-            None => Err("the service ended while it made the backup".into()),
+            None => Err("the service stopped before the backup was complete".into()),
         }
     }
 }

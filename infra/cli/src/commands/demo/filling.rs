@@ -49,7 +49,7 @@ impl Filling {
             Ok::<_, Failure>(())
         });
         if let Err(error) = filled.await.map_err(Failure::from).flatten() {
-            tracing::error!("the thread of the demonstration was not filled: {error}");
+            tracing::error!("filling the demo's thread failed: {error}");
         }
     }
 
@@ -62,7 +62,7 @@ impl Filling {
         let (clock, format, users) = (Clock::system(), Format::Native, Users::default());
         let folder = tempfile::tempdir()?;
         let file = folder.path().join("conversation.jsonl");
-        let records = self.records(&thread, clock.now()).ok_or("the clock of this machine is not right")?;
+        let records = self.records(&thread, clock.now()).ok_or("this machine's clock is wrong")?;
         let lines = records.iter().map(serde_json::to_string).collect::<Result<Vec<_>, _>>()?;
         fs::write(&file, lines.join("\n"))?;
         let forgotten =

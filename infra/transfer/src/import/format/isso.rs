@@ -32,7 +32,7 @@ pub(super) fn read(database: &Connection, sink: &mut Sink<'_>) -> Result<(), Rea
 /// Columns of a comment, except its thread.
 const COLUMNS: [&str; 9] = ["id", "parent", "created", "modified", "mode", "text", "author", "email", "likes"];
 
-/// An SQL expression that is null if the value is too long. SQLite finds the length without reading the value.
+/// An SQL expression that is null if the value is too long. `SQLite` finds the length without reading the value.
 fn bounded(column: &str) -> String {
     format!("iif(octet_length({column}) > {MAX_VALUE}, NULL, {column})")
 }
@@ -46,7 +46,7 @@ fn check(database: &Connection) -> Result<(), ReadError> {
         let kind = database.query_row(kind, [table], |row| Ok((row.get::<_, String>(0)?, row.get::<_, bool>(1)?)));
         match kind {
             Ok((kind, true)) if kind == "table" => {}
-            Ok(_) => return Err(ReadError::whole(format_args!("{table} is no table"))),
+            Ok(_) => return Err(ReadError::whole(format_args!("{table} isn't a table"))),
             Err(rusqlite::Error::QueryReturnedNoRows) => {
                 return Err(ReadError::whole(format_args!("has no table {table}; is it of this format?")));
             }
@@ -55,7 +55,7 @@ fn check(database: &Connection) -> Result<(), ReadError> {
         let computed = "SELECT count(*) FROM pragma_table_xinfo(?) WHERE hidden <> 0";
         let computed: u64 = database.query_row(computed, [table], |row| row.get(0)).map_err(ReadError::whole)?;
         if computed > 0 {
-            return Err(ReadError::whole(format_args!("{table} has columns that are computed")));
+            return Err(ReadError::whole(format_args!("{table} has computed columns")));
         }
     }
     let state: String = database.query_row("PRAGMA quick_check(1)", [], |row| row.get(0)).map_err(ReadError::whole)?;

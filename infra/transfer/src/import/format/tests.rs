@@ -518,7 +518,7 @@ mod wordpress {
         assert_eq!(name("UTF-8", "René".as_bytes()), "René");
         assert_eq!(name("iso-8859-1", "René".as_bytes()), "René");
         let error = file("klingon", b"x").unwrap_err();
-        assert_eq!(error, "is in klingon; convert it to UTF-8, and say so in its first line");
+        assert_eq!(error, "is in klingon; convert it to UTF-8, and declare that in its first line");
     }
 
     #[test]
@@ -621,8 +621,8 @@ pub(in crate::import) mod isso {
                 'a' AS author, NULL AS email, 0 AS likes FROM n";
         let columns = "tid, id INTEGER PRIMARY KEY, parent, created, modified, mode, author, email, likes";
         for (comments, expected) in [
-            (format!("CREATE VIEW comments AS {endless}"), "comments is no table"),
-            (format!("CREATE VIEW Comments AS {endless}"), "comments is no table"),
+            (format!("CREATE VIEW comments AS {endless}"), "comments isn't a table"),
+            (format!("CREATE VIEW Comments AS {endless}"), "comments isn't a table"),
             (format!("CREATE TABLE comments ({columns}, text AS (hex(zeroblob(200000000))))"), "computed"),
         ] {
             let error = parse_in(Format::Isso, &database(&format!("{threads} {comments}")), "UTC").unwrap_err();

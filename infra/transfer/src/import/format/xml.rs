@@ -264,7 +264,7 @@ fn encoding(declaration: &BytesDecl<'_>) -> Result<&'static Encoding, ReadError>
     let known = Encoding::for_label(&name).filter(|encoding| encoding.is_ascii_compatible());
     let name = String::from_utf8_lossy(&name);
     known.ok_or_else(|| {
-        ReadError::whole(format_args!("is in {name}; convert it to UTF-8, and say so in its first line"))
+        ReadError::whole(format_args!("is in {name}; convert it to UTF-8, and declare that in its first line"))
     })
 }
 

@@ -17,8 +17,8 @@ pub(super) struct Salts {
 /// The source's users have different ids under this service's salt.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "the file holds hashed ids of users, which belong to another salt; import it where SVC_VISITOR_SALT is that of the \
-     table it was exported from"
+    "the file's user ids were hashed with another salt; import it with the SVC_VISITOR_SALT of the table it was \
+     exported from"
 )]
 pub struct OtherSalt;
 

@@ -112,7 +112,7 @@ pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault>
         return Ok(findings);
     }
     // Imports write replies before their parents, and counts last. A check would mistake this for damage.
-    let problem = "an import is not finished; the same command finishes it";
+    let problem = "an import is unfinished; run the same import command again";
     let unfinished = |thread| Finding::new(format_args!("thread {thread}"), problem, Vec::new());
     Ok(snapshot.importing.iter().map(unfinished).collect())
 }
