@@ -103,7 +103,9 @@ impl Options {
         let stack = service::start(app, services, vec![demo])?;
         for DeadLetters { queue, folder, count } in dead_letters {
             let folder = folder.display();
-            eprintln!("{queue}: retrying {count} given up earlier; messages that fail again return to {folder}");
+            eprintln!(
+                "{queue}: retrying messages given up earlier ({count}); those that fail again return to {folder}"
+            );
         }
         if let Some(since) = unfinished_since {
             recover(&stack, &engine, &config, &bucket, since, GRACE, &mut io::stderr()).await?;

@@ -217,7 +217,7 @@ async fn changes_that_could_not_be_followed_up_are_reported_and_retried_at_the_n
     fs::remove_file(&jobs).unwrap();
     let service = serve_all(data_dir.path());
     let log = service.log();
-    assert!(log.contains("EventsDeadLetters: retrying 1 given up earlier"), "{log}");
+    assert!(log.contains("EventsDeadLetters: retrying messages given up earlier (1)"), "{log}");
     assert!(service.stop().success());
     assert!(files(dead_letters, "json").is_empty());
     assert_eq!(fs::read(data_dir.path().join("lock")).unwrap(), b"");
@@ -245,7 +245,7 @@ async fn a_job_that_was_given_up_is_reported_and_retried_at_the_next_start() {
     let file = put_clean_up(data_dir.path(), "JobsDeadLetters", parent, 5);
     let service = serve(data_dir.path());
     let log = service.log();
-    assert!(log.contains("JobsDeadLetters: retrying 1 given up earlier"), "{log}");
+    assert!(log.contains("JobsDeadLetters: retrying messages given up earlier (1)"), "{log}");
     assert!(log.contains(file.parent().unwrap().to_str().unwrap()), "{log}");
     assert!(service.stop().success());
     assert!(!file.exists() && !has_orphans(data_dir.path()));
