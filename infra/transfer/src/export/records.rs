@@ -1,4 +1,4 @@
-//! The records of stored items. `docs/native-format.md` documents them.
+//! Converts stored items to records. `docs/native-format.md` documents them.
 
 use jiff::Timestamp;
 use shared::domain::comment::{Comment, State};
@@ -11,7 +11,8 @@ use shared::domain::user::{Ban, User};
 use crate::import::record::{self, BodyFormat, FORMAT, NATIVE, Record, VERSION, own_source};
 use crate::store::export::GuestCount;
 
-/// `salt` is the fingerprint of the salt under which the hashes were made; `records` is how many follow.
+/// The head of an export. `salt` is the fingerprint of the salt of the hashes, and `records` the number of records that
+/// follow.
 #[must_use]
 pub fn head(salt: String, records: u64) -> Record {
     Record::Head(record::Head {
@@ -55,7 +56,7 @@ pub fn user(stored: &User) -> Record {
         learned_at: stored.learned_at.map(instant),
         renamed_at: stored.renamed_at.map(instant),
         subject: stored.subject.clone(),
-        // Bans of earlier versions have no id. That of the user sorts before all others.
+        // Bans of earlier versions have no id. The user's id sorts before all ids of bans.
         ban: stored.ban.as_ref().map(|ban| self::ban(stored.ban_id.unwrap_or(stored.id.0), ban)),
         ..record::User::default()
     })
@@ -65,7 +66,8 @@ fn ban(id: u64, stored: &Ban) -> record::Ban {
     record::Ban { id, until: stored.until.map(instant), reason: stored.reason.clone() }
 }
 
-/// A placeholder is a deleted comment. The pin and the provenance are missing, as they are stored elsewhere.
+/// The record of a comment; a placeholder becomes a deleted one. Lacks the pin and the provenance, which are stored
+/// elsewhere.
 #[must_use]
 pub fn comment(stored: &Comment) -> Record {
     let resolutions = stored.resolutions.iter();
@@ -117,7 +119,7 @@ fn state(stored: &Comment) -> record::RecordState {
     }
 }
 
-/// The source of a comment, unless it was written here or came with an export.
+/// The source of a comment, unless it was written here or in an exported table.
 fn foreign_source(stored: &Comment) -> Option<String> {
     let source = stored.source.as_ref()?;
     (*source != own_source(stored.id)).then(|| source.0.clone())
@@ -156,7 +158,7 @@ pub fn tombstone(source: &SourceId, id: CommentId, provenance: Provenance) -> Re
     Record::Tombstone(record::Tombstone { source: source.0.clone(), id: id.0, provenance })
 }
 
-/// Times beyond the year 9999, which text can't represent, become its end.
+/// Converts a time. Those beyond the year 9999, which text can't represent, become the end of that year.
 fn instant(time: time::Timestamp) -> Timestamp {
     let bound = if time.0 < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(time.0)

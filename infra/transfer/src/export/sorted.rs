@@ -1,4 +1,4 @@
-//! What an export writes, in order, in memory.
+//! The content of an export, sorted in memory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use crate::store::sources::SourceRow;
 
 #[derive(Default)]
 pub(super) struct Sorted {
-    /// Threads that are described, or have comments.
+    /// Threads with a description or comments.
     threads: BTreeMap<String, (ThreadId, Thread)>,
     users: BTreeMap<UserId, User>,
     sources: BTreeMap<SourceId, SourceRow>,
@@ -28,7 +28,7 @@ pub(super) struct Sorted {
     likes: BTreeSet<(CommentId, Visitor)>,
     reports: BTreeMap<(CommentId, u64), Report>,
     bounds: BTreeMap<(CommentId, String), GuestCount>,
-    /// Whether any user has a hash for an id.
+    /// Whether any user's id is a hash.
     pub(super) has_hashed_users: bool,
 }
 
@@ -73,8 +73,8 @@ impl Sorted {
         self.has_hashed_users |= user.is_some_and(UserId::is_hashed);
     }
 
-    /// Comments below a deleted one wait for their removal. They are left out, and leave the tombstones that the removal would
-    /// leave. What is about comments that are gone, placeholders included, is left out too.
+    /// Leaves out comments below a deleted one, which are yet to be removed, and adds the tombstones that their removal would
+    /// leave. Also leaves out likes, reports and guest counts of deleted comments, including placeholders.
     fn drop_orphans(&mut self) {
         let all: BTreeSet<CommentId> = self.comments.keys().copied().collect();
         let is_orphan = |comment: &Comment| comment.ancestors.iter().any(|above| !all.contains(above));
@@ -94,7 +94,7 @@ impl Sorted {
         }
     }
 
-    /// Writes all records, when everything was added, and returns the number of comments.
+    /// Writes all records, once everything has been added, and returns the number of comments.
     pub(super) fn write(mut self, salt: String, out: &mut impl Write) -> Result<u64, ExportError> {
         self.drop_orphans();
         let deleted = self.sources.iter().filter(|(_, row)| row.is_deleted);
@@ -114,7 +114,7 @@ impl Sorted {
         Ok(self.comments.len() as u64)
     }
 
-    /// A comment with its pin, which is stored with the thread, and its provenance, which is stored with the source.
+    /// The record of a comment, with its pin from the thread and its provenance from the source.
     fn comment(&self, stored: &Comment) -> Record {
         let mut record = records::comment(stored);
         if let Record::Comment(comment) = &mut record {

@@ -128,14 +128,14 @@ impl<'a> Recount<'a> {
             (comment::REPLIES_RANK, rank(count)),
             (comment::FINGERPRINT, comment.is_top_level().then(|| number(marks))),
             (comment::INLINE, number_set(inline)),
-            // Never unset, so no separate reply may be left.
+            // Never unset, so it can be true without any separate reply.
             (comment::HAS_SEPARATE, Some(AttributeValue::Bool(comment.has_separate || count > inline.len() as u64))),
             // An edit of an unapproved comment needs no review.
             (comment::IN_REVIEW, Some(AttributeValue::Bool(comment.in_review && comment.is_approved()))),
             (comment::REPORTS, Some(number(reports.map_or(0, BTreeMap::len)))),
             (comment::NEWEST_REPORTS, newest_reports(reports)),
             (comment::REPORTED, Some(AttributeValue::Bool(reported))),
-            // Never unset, so no unapproved reply may be left.
+            // Never reset, so it can be set without any unapproved reply.
             (
                 comment::DELETION_GUARD,
                 Some(number(comment.deletion_guard.max(u64::from(self.has_hidden.contains(&id))))),
