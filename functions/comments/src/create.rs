@@ -72,7 +72,7 @@ struct Guest {
 }
 
 impl CreateInput {
-    /// The fields about guests are ignored when a user sends them.
+    /// Ignores the guest fields if a user sends them.
     fn read(app: &App, call: &Call) -> Result<Self, Refusal> {
         let mut input = Input::of_reader(call.json()?, call.language());
         let body = input.body();
@@ -86,7 +86,7 @@ impl CreateInput {
     }
 }
 
-/// The page's own title and address. The address is kept if pages of its origin may write here.
+/// The title and address that the page sent. The address is stored only if pages of its origin may post here.
 fn page(app: &App, call: &Call, page: Option<&Value>) -> Option<PageInfo> {
     let text = |name: &str| page?.get(name)?.as_str();
     let own = || origin::of(&call.base_url);
@@ -117,7 +117,7 @@ struct TargetThread {
     visitor_state: VisitorThreadState,
 }
 
-/// A valid request, and the data that decides on it.
+/// A valid request, and the data needed to decide on it.
 struct Draft {
     input: CreateInput,
     idempotency: Option<IdempotencyRequest>,
@@ -130,8 +130,8 @@ struct Draft {
     network: Option<String>,
 }
 
-/// Reads the caller's item, the thread and the request. The thread is read for an invalid request too, because a closed one
-/// refuses it first.
+/// Reads the caller's item, the thread and the request. Reads the thread even if the request is invalid, because the refusal
+/// of a closed thread takes precedence.
 async fn load(app: &App, call: &Call, id: ThreadId) -> Result<(Option<User>, (TargetThread, Result<Draft>))> {
     let owners = app.owners(call);
     let (known, draft) = tokio::join!(app.store.thread_for_visitor(&id, &owners), draft(app, call));
@@ -159,7 +159,7 @@ async fn draft(app: &App, call: &Call) -> Result<Draft> {
     Ok(Draft { input, idempotency, prior, parent, mentions, network })
 }
 
-/// Where the writer's notifications of replies go: the address of the member or of the guest.
+/// The member's or guest's address for notifications of replies.
 fn subscription(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> Option<Subscription> {
     if !input.subscribe || !app.config.features.subscriptions {
         return None;
@@ -196,7 +196,7 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, target: &TargetThread, m
     let new = NewComment { draft: comment, parent, visitor_state: &target.visitor_state, idempotency };
     match app.store.create(&app.ids, new).await? {
         Created::Done(comment) => Ok(*comment),
-        // Deleted since it was read.
+        // The parent was deleted after it was read.
         Created::ParentGone => Err(policy::missing_parent().into()),
         Created::Before => match app.store.prior_result(idempotency).await? {
             PriorResult::Same(id) => created_before(app, id).await,
@@ -220,7 +220,7 @@ async fn judge(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> 
     app.judge(call, viewer, draft).await
 }
 
-/// The parent, which the viewer may reply to.
+/// The parent, if the viewer may reply to it.
 async fn parent(
     app: &App,
     viewer: &Viewer,

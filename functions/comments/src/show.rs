@@ -1,4 +1,4 @@
-//! GET `comments/{id}`: `comments.show`, a comment in its place.
+//! GET `comments/{id}`: `comments.show`, a comment with its ancestors.
 
 use serde::Serialize;
 use shared::app::App;
