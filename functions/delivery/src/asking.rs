@@ -1,5 +1,5 @@
-//! Whether a confirmation may be sent to an address now, within the limits that protect its owner, its mail server and this
-//! service. A confirmation beyond a limit is postponed, and sent later unless the comment that caused it is gone.
+//! Decides whether a confirmation may be sent to an address now, within the limits that protect its owner, its mail server
+//! and this service. A confirmation beyond a limit is postponed, and dropped if the comment that caused it is gone by then.
 
 use shared::domain::mail_keys::Recipient;
 use shared::domain::notifications::{Asker, Asking, NotificationState};
@@ -9,10 +9,10 @@ use shared::store::Reading;
 
 use crate::{Content, Sent, Worker, content};
 
-/// Confirmations sent in an hour, in all.
+/// Confirmations sent in an hour.
 const MAX_OF_ALL: usize = 200;
-/// Addresses of one domain among these. It is half, because most readers have an address at one of few providers. Twenty
-/// networks that use it up with addresses of such a provider put off its other users, and leave the other half to the rest.
+/// Confirmations to addresses of one domain. Most readers use one of a few providers, so this is half of all. If twenty
+/// networks use it up with addresses of one provider, its other users have to wait, but the other half remains for the rest.
 const MAX_OF_DOMAIN: usize = 100;
 
 impl Worker<'_> {

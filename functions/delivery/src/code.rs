@@ -1,4 +1,4 @@
-//! Emails with codes for sign-in. A code is computed when its email is written, and stored nowhere.
+//! Emails with codes for sign-in. A code is computed when its email is written, and never stored.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use shared::error::Fault;
 
 use crate::{Disposition, Worker, compose, hide};
 
-/// The first pause after a mail server didn't accept a code. Each later pause is as long as the code is old, so that it is
-/// tried a few times while it is valid.
+/// The first pause after a mail server didn't accept a code. Each later pause equals the age of the code, so that it is
+/// retried a few times while it is valid.
 const PAUSE: Duration = Duration::from_secs(5);
 
 impl Worker<'_> {

@@ -1,5 +1,4 @@
-//! Composes emails, as text and as HTML. Everything that people wrote is escaped in HTML, and has no line breaks in
-//! headers.
+//! Composes emails, as text and as HTML. Text by users is escaped in HTML, and has no line breaks in headers.
 
 use std::fmt::Write;
 
@@ -31,18 +30,18 @@ blockquote{margin:8px 0;padding:0 0 0 12px;border-left:3px solid #d0d7de}\
 @media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}a{color:#79b8ff}blockquote{border-color:#30363d}\
 .small{color:#9198a1}.button{background:#1f6feb;color:#fff}}";
 
-/// The parts of an email that are the same for every kind.
+/// The parts that every kind of email has.
 pub(crate) struct Letter<'a> {
     pub(crate) site: &'a str,
     pub(crate) from: &'a str,
     pub(crate) to: String,
     pub(crate) recipient: &'a Recipient,
     pub(crate) texts: Mails,
-    /// Link that stops the emails. Moderators have none.
+    /// Unsubscribe link. Emails to moderators have none.
     pub(crate) stop_url: Option<String>,
     /// Names of the threads that the email is about.
     pub(crate) threads: Vec<String>,
-    /// Identifies this email. An email that is sent again has the same id.
+    /// Identifies this email. A resent email has the same id.
     pub(crate) id: String,
 }
 
@@ -58,7 +57,7 @@ pub(crate) struct Section {
 pub(crate) struct Notification {
     /// One line, in the language of the email.
     pub(crate) headline: String,
-    /// Empty where the text is left out.
+    /// Empty if the text is left out.
     pub(crate) body: String,
     /// Text after the body, such as why it was rejected.
     pub(crate) details: Vec<String>,
@@ -123,7 +122,7 @@ pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64
     letter.compose(&subject, &text, &html)
 }
 
-/// An email to the moderators about pending comments, or about all if `has_all`.
+/// An email to the moderators about pending comments, or about all comments if `has_all`.
 pub(crate) fn digest(
     letter: &Letter<'_>,
     sections: &[Section],
@@ -160,12 +159,12 @@ pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Re
     letter.compose(texts.webhook_subject(), &text, &html)
 }
 
-/// The text before the address of the moderation page, with a colon of the same language.
+/// The label of the moderation page's address, with the language's colon.
 fn to_page(texts: ModeratorMails) -> String {
     Mails::of(texts.language()).colon(texts.moderate())
 }
 
-/// Sections, each with the number of comments after its list: `more` for the last one.
+/// Pairs each section with the number of comments to mention after its list: `more` for the last section, else 0.
 fn numbered(sections: &[Section], more: u64) -> impl Iterator<Item = (&Section, u64)> {
     let more_of = move |place| if place + 1 == sections.len() { more } else { 0 };
     sections.iter().enumerate().map(move |(place, section)| (section, more_of(place)))
@@ -213,7 +212,7 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
     }
 }
 
-/// A text as it was typed. Some mail programs leave the style out, so breaks are elements.
+/// A text as it was typed. Line breaks are elements, because some mail programs drop the style.
 fn lines(text: &str) -> Markup {
     PreEscaped(as_typed(&html! { (text) }.into_string()))
 }
@@ -267,7 +266,7 @@ impl Letter<'_> {
         })
     }
 
-    /// The first threads, as many as one line holds.
+    /// References to the first threads, as many as fit in one line.
     fn references(&self, domain: &str) -> String {
         let mut references = String::new();
         for thread in &self.threads {

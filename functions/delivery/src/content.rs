@@ -28,7 +28,7 @@ const AT_ONCE: usize = 25;
 /// The part of an email about one thread.
 struct Listed {
     thread: Thread,
-    /// The page's own description, sent with these comments. Only moderators see it until one of them approves a comment.
+    /// The description that the page sent with these comments. Only moderators see it until one of them approves a comment.
     page: Option<PageInfo>,
     entries: Vec<Entry>,
 }
@@ -42,7 +42,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// A rejection returns the whole text to its writer. Pending texts are read on the moderation page.
+    /// The whole text of a rejected comment, or an excerpt. Empty for pending comments, which are read on the moderation page.
     fn text(&self) -> String {
         let text = || markdown::shown(&self.comment.body).text;
         match self.rejection {
@@ -56,7 +56,7 @@ impl Entry {
 /// The fate of a notice when its email is written.
 enum Fate {
     Mailed(Box<(Thread, Entry)>),
-    /// It is left out of this email, and may be sent later.
+    /// Left out of this email, but may be sent later.
     Aside,
     /// The comment is gone, or no longer concerns the recipient.
     Dropped,
@@ -65,13 +65,13 @@ enum Fate {
 type Threads = BTreeMap<String, (ThreadId, Listed)>;
 
 impl Worker<'_> {
-    /// The address of a page of ours about the recipient's emails.
+    /// The address of the page that confirms or stops the recipient's emails.
     fn link(&self, recipient: &Recipient, purpose: Purpose) -> String {
         let token = self.app.mail_keys().token(&Link { recipient: recipient.clone(), purpose });
         format!("{}/{}/mail/{token}", self.mail.public_url, self.app.config.api_prefix)
     }
 
-    /// `mail` distinguishes it from other emails to the address.
+    /// `mail` distinguishes this email from others to the same address.
     pub(crate) fn letter<'a>(
         &'a self,
         recipient: &'a Recipient,
@@ -103,7 +103,7 @@ impl Worker<'_> {
         self.mail.moderators.iter().map(|to| compose(&letter(to))).collect()
     }
 
-    /// The page where moderators work.
+    /// The address of the moderation page.
     pub(crate) fn moderation_page(&self) -> String {
         format!("{}/{}/moderate", self.mail.public_url, self.app.config.api_prefix)
     }
@@ -162,7 +162,7 @@ pub(crate) fn confirmation(
     let Some(letter) = worker.letter_to(recipient, state, &address) else { return Ok(Vec::new()) };
     let Some(owner) = worker.app.owner(&address) else { return Ok(Vec::new()) };
     let url = worker.link(recipient, Purpose::confirm(asker.name.clone(), worker.app.clock.now()));
-    // It unsubscribes the address from everything, for all who claimed it.
+    // The stop link unsubscribes the address from everything, for everyone who claimed it.
     let letter = Letter { stop_url: Some(worker.link(&owner, Purpose::Stop { thread: None })), ..letter };
     Ok(vec![compose::confirmation(&letter, &url)?])
 }
@@ -176,7 +176,7 @@ fn details(texts: Mails, grounds: &Grounds) -> Vec<String> {
     details.map(|(what, text)| format!("{} {text}", texts.colon(what))).collect()
 }
 
-/// An email about these notices, and how many more.
+/// An email about these notices. `more` is the number of further ones.
 pub(crate) async fn notifications(
     worker: &Worker<'_>,
     recipient: &Recipient,
@@ -226,7 +226,7 @@ async fn fate(
     }
 }
 
-/// The rejection of a comment, for its writer. One that was undone may be repeated.
+/// The rejection of a comment, for its writer. Set aside if it was undone, because it may be repeated.
 async fn rejection(
     app: &App,
     recipient: &Recipient,
@@ -245,7 +245,7 @@ async fn rejection(
     Ok(Fate::Mailed(Box::new((thread, Entry { comment, headline, rejection }))))
 }
 
-/// A comment that everyone sees, with why the recipient is notified of it.
+/// A public comment, with the reason that the recipient is notified of it.
 async fn notification(
     app: &App,
     recipient: &Recipient,
@@ -258,7 +258,7 @@ async fn notification(
     let Some(found) = found else { return Ok(Fate::Dropped) };
     let thread = app.store.thread(&found.comment.thread, Reading::Eventual).await?;
     let mut mentioned = app.store.users_of_handles(&found.comment.mentions).await?;
-    // If several users share a handle, the recipients were chosen before.
+    // Several users may share a handle. The recipients among them were chosen earlier.
     mentioned.retain(|user| Recipient::from(*user) == *recipient);
     let (comment, parent) = (&found.comment, found.ancestors.last());
     let concerned =
@@ -289,8 +289,7 @@ fn anchor(page: &str, comment: &Comment) -> String {
     format!("{}#comment-{}", page.split('#').next().unwrap_or_default(), comment.id)
 }
 
-/// Emails to the moderators about those of these comments that still wait for them, and about those that everyone sees
-/// where the digest has all.
+/// Emails to the moderators about the comments that still wait for them, and about public ones if the digest covers all.
 pub(crate) async fn digest(
     worker: &Worker<'_>,
     state: &NotificationState,

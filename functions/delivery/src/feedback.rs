@@ -1,6 +1,6 @@
-//! Bounces and complaints, which SES reports through SNS, perhaps days later. The tag of the email names the recipient. A
-//! report about an address that the recipient no longer has changes nothing there. No codes to sign in go to the address
-//! for a while.
+//! Bounces and complaints, which SES reports through SNS, perhaps days later. A tag of the email names the recipient. If
+//! the recipient no longer has the address, their notifications don't change. In any case, no sign-in codes are sent to the
+//! address for a while.
 
 use serde_json::Value;
 use shared::app::App;
@@ -20,7 +20,7 @@ pub(crate) async fn follow(app: &App, text: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let kind = event["eventType"].as_str();
-    // Others are temporary, and SES retries automatically.
+    // Other bounces are temporary, and SES retries automatically.
     let is_bounce = kind == Some("Bounce") && event["bounce"]["bounceType"] == "Permanent";
     let destination = mail["destination"][0].as_str();
     if let Some(address) = destination.filter(|_| is_bounce || kind == Some("Complaint")) {

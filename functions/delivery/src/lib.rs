@@ -1,16 +1,16 @@
-//! Sends emails (notifications of comments, confirmations of addresses, the moderators' digest, codes to sign in) and calls
-//! webhooks. The messages come from the queue `Deliveries`, and name a recipient or a delivery that is due; some come from
-//! SES, about emails that bounced. Every message may come twice, and late. An email is sent twice only if the worker dies
-//! before it notes the first time; both have the same `Message-ID`.
+//! Sends emails (notifications of comments, confirmations of addresses, the moderators' digest, sign-in codes) and calls
+//! webhooks. A message from the queue `Deliveries` names a recipient, a sign-in flow or a webhook's delivery that is due.
+//! Messages about bounced emails come from SES. Every message may arrive late, or twice. An email is sent twice only if the
+//! worker dies before recording the first one; both have the same `Message-ID`.
 //!
-//! | file | what |
+//! | file | purpose |
 //! |---|---|
 //! | `content` | reads the comments of an email, as they are now |
 //! | `asking` | decides whether a confirmation may be sent to an address now |
-//! | `code` | sends a code to sign in |
+//! | `code` | sends a sign-in code |
 //! | `compose` | writes the email |
-//! | `mailer` | hands it to a mail server |
-//! | `feedback` | bounces and complaints |
+//! | `mailer` | hands the email to a mail server |
+//! | `feedback` | handles bounces and complaints |
 //! | `webhook` | calls the endpoints of webhooks |
 
 mod asking;
@@ -52,7 +52,7 @@ const PAUSES: [Duration; 5] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disposition {
     Done,
-    /// It is delivered again.
+    /// The queue redelivers it.
     Later,
 }
 
@@ -63,17 +63,17 @@ pub struct Senders {
     pub outbound: Outbound,
 }
 
-/// The result of an email.
+/// The result of sending an email.
 enum Sent {
     Accepted,
     Refused,
     /// Nothing is left to send.
     Dropped,
-    /// Not before this time.
+    /// Not to be sent before this time.
     PutOff(Timestamp),
 }
 
-/// The emails to send. When there are none, `sent` is the outcome to note.
+/// The emails to send. If there are none, `sent` is the result to record.
 struct Content {
     mails: Vec<RawMail>,
     /// Comments that are left out because their text waits for a moderator.
@@ -96,7 +96,7 @@ impl Content {
 /// Handles a batch of messages, as Lambda receives it from SQS. Returns the ids of those to deliver again.
 pub async fn handle(app: &App, senders: &Senders, event: &Value) -> Value {
     let messages = event["Records"].as_array().into_iter().flatten();
-    // All at once, so that a slow server holds up one message only.
+    // Concurrently, so that a slow server delays only one message.
     let failures = join_all(messages.map(|message| async move {
         let outcome = follow(app, senders, message).await.unwrap_or_else(|fault| {
             tracing::error!(error = fault.chain(), message = message["messageId"].as_str(), "delivery failed");
@@ -112,7 +112,7 @@ async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposi
     let receipt = message["receiptHandle"].as_str().unwrap_or_default();
     match body.map_err(|error| Fault::new("reading a message of the queue Deliveries", error))? {
         Message::Webhook(due) => webhook::deliver(app, senders, &due, receipt).await,
-        // Without a mailer, emails were turned off while it waited.
+        // Without a mailer, email was turned off while the message waited.
         Message::Mail { recipient } => match app.config.mail.as_ref().zip(senders.mailer.as_ref()) {
             Some((mail, mailer)) => Worker::new(app, mailer, mail).deliver(&recipient, receipt).await,
             None => Ok(Disposition::Done),
@@ -125,7 +125,7 @@ async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposi
     }
 }
 
-/// The owner of a claim, [`shared::domain::claim::Claim`].
+/// A random id for the owner of a claim ([`shared::domain::claim::Claim`]).
 fn worker_id(app: &App) -> String {
     hex(&app.random.bytes::<8>())
 }
@@ -134,7 +134,7 @@ struct Worker<'a> {
     app: &'a App,
     mailer: &'a Mailer,
     mail: &'a Mail,
-    /// Owns the claim.
+    /// The owner of this worker's claim.
     name: String,
 }
 
@@ -178,10 +178,10 @@ impl<'a> Worker<'a> {
         Ok(Disposition::Done)
     }
 
-    /// The result of sending identical emails. They count as accepted if one was, so that no one gets one twice. `None` if
+    /// Sends identical emails. They count as accepted if one of them was, so that no one gets two. `None` if the result is
     /// unknown.
     async fn send(&self, mails: &[RawMail]) -> Option<Sent> {
-        // All at once, since the claim is only a little longer than it takes to send one.
+        // Concurrently, because the claim lasts only a little longer than sending one email.
         let sent = join_all(mails.iter().map(|mail| self.mailer.send(mail))).await;
         for error in sent.iter().filter_map(|sent| sent.as_ref().err()) {
             tracing::warn!(%error, unknown = error.unknown, "email not sent");
@@ -214,19 +214,19 @@ impl<'a> Worker<'a> {
         self.app.start_delivery(recipient, &state).await
     }
 
-    /// The message is redelivered at this time.
+    /// Has the message redelivered at this time.
     async fn later(&self, receipt: &str, time: Timestamp) -> Result<Disposition, Fault> {
         hide(self.app, receipt, self.app.until(time)).await
     }
 }
 
-/// The message is redelivered after this delay.
+/// Has the message redelivered after this delay.
 async fn hide(app: &App, receipt: &str, delay: Duration) -> Result<Disposition, Fault> {
     app.deliveries()?.hide(receipt, delay).await?;
     Ok(Disposition::Later)
 }
 
-/// Records sent emails. Retried often, because otherwise they are sent again.
+/// Records the result of an email or a call. Retries often, because unrecorded ones are sent again.
 async fn persist<T, F: Future<Output = Result<T, Fault>>>(write: impl Fn() -> F) -> Result<T, Fault> {
     let mut pauses = PAUSES.into_iter();
     loop {

@@ -13,7 +13,7 @@ use shared::domain::origin::is_loopback;
 use shared::domain::secret::Secret;
 use shared::error::Fault;
 
-/// Bounds the TCP connection. The library bounds nothing that follows.
+/// Timeout for opening the TCP connection. The library sets none for the steps that follow.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Connections in the pool: one for each message of a batch.
 const CONNECTIONS: u32 = 10;
@@ -26,7 +26,7 @@ pub enum Mailer {
     Counted(Box<Mailer>, Arc<Tally>),
 }
 
-/// Emails since the start.
+/// Emails since the process started.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub sent: AtomicU64,
@@ -39,19 +39,19 @@ pub struct Smtp {
     bounds: Bounds,
 }
 
-/// Together they are shorter than a claim.
+/// Time limits, together shorter than a claim.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// Bound of the connection with TLS and the login.
+    /// For the connection, with TLS and login.
     connecting: Duration,
-    /// Bound of handing over one email.
+    /// For handing over one email.
     sending: Duration,
 }
 
 const BOUNDS: Bounds = Bounds { connecting: Duration::from_secs(20), sending: Duration::from_mins(1) };
 
 impl Mailer {
-    /// A server by its address: `smtps://`, or `smtp://` with STARTTLS. Only a server on this machine is spoken to without
+    /// The server at this address: `smtps://`, or `smtp://` with STARTTLS. Only a server on this machine may be used without
     /// TLS.
     ///
     /// `root` is a certificate (PEM) to trust in addition to those of the public web.
@@ -124,7 +124,7 @@ fn trusting(url: &str, root: &[u8]) -> Result<Tls, lettre::transport::smtp::Erro
     Ok(if url.starts_with("smtps:") { Tls::Wrapper(parameters) } else { Tls::Required(parameters) })
 }
 
-/// Asks for STARTTLS, unless the address says otherwise or names this machine.
+/// Requires STARTTLS, unless the address sets another mode or names this machine.
 fn with_tls(url: &str) -> String {
     let uri: Option<http::Uri> = url.parse().ok();
     let is_here = uri.as_ref().and_then(http::Uri::host).is_some_and(is_loopback);
@@ -158,7 +158,7 @@ fn not_sent(error: &lettre::transport::smtp::Error) -> NotSent {
     }
 }
 
-/// Whether there was no connection yet.
+/// Whether the error occurred before there was a connection.
 fn is_connecting(error: &lettre::transport::smtp::Error) -> bool {
     error.to_string().starts_with("Connection error")
 }

@@ -1,6 +1,6 @@
-//! Calls the endpoints of webhooks. A message names a delivery. The table has its state, so a message that comes twice or
-//! late is not sent again. If a worker dies after a call and before storing the result, the next one calls again with the
-//! same `webhook-id`.
+//! Calls the endpoints of webhooks. A message names a delivery, whose state is in the table, so a message that arrives
+//! late or twice causes no second call. If a worker dies between a call and storing its result, the next worker calls again
+//! with the same `webhook-id`.
 
 use std::time::Instant;
 
@@ -38,12 +38,12 @@ struct CommentData {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ThreadResource,
-    /// Why it is held, for programs that moderate. Events without a text have none.
+    /// The reasons that it is held, for programs that moderate. `None` for events without a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictResource>>,
 }
 
-/// The verdicts that an event brings. A text that everyone sees at once is not held.
+/// The verdicts that an event includes. Empty for a text that is public.
 fn verdicts(comment: &Comment, event: EventKind) -> Option<Vec<VerdictResource>> {
     match event {
         EventKind::Pending => Some(comment.verdicts.iter().map(VerdictResource::from).collect()),
@@ -79,7 +79,7 @@ pub(crate) async fn deliver(
     note(app, senders, &endpoint, Made { due, receipt, worker: &worker, attempt }).await
 }
 
-/// An attempt that was made.
+/// A finished attempt.
 struct Made<'a> {
     due: &'a DueWebhook,
     receipt: &'a str,
@@ -107,8 +107,8 @@ async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>)
     }
 }
 
-/// The message is redelivered at this time: as a new message if the queue can delay it that long, because a queue hides
-/// only a limited number of messages.
+/// Has the message redelivered at this time. Sends it as a new message if the queue can delay it that long, because a queue
+/// hides only a limited number of messages.
 async fn later(app: &App, due: &DueWebhook, receipt: &str, time: Timestamp) -> Result<Disposition, Fault> {
     let delay = app.until(time);
     if delay <= MAX_DELAY {
@@ -138,7 +138,7 @@ fn ids(subject: &Subject) -> Value {
     json!({ "id": comment, "parent_id": parent, "thread": { "type": thread.kind, "id": thread.record } })
 }
 
-/// The comment as everyone sees it. A text that waits for a moderator is only in the event `comment.pending`.
+/// The comment as everyone sees it. A text that waits for a moderator is included only in the event `comment.pending`.
 async fn present(app: &App, comment: &Comment, event: EventKind) -> Result<Value, Fault> {
     let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
     let owners = Visitor(String::new()).into();
