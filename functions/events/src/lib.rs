@@ -1,9 +1,9 @@
-//! Follows up on changes of the table, which its stream delivers. Only quick work is done here; walks over many items become
-//! jobs. A record that fails fails its batch, and Lambda retries it, so everything here is safe to repeat.
+//! Follows up on changes to the table, which arrive through its stream. Only quick work is done here; walks over many items
+//! become jobs. A failed record fails its batch, which Lambda retries, so everything here is safe to repeat.
 //!
-//! A record says what to look at. It may be old, and the item may have been edited, deleted or erased since. So its images
-//! alone decide nothing: a change of a comment or a ban has effects only if the item, read consistently, still agrees. A
-//! comment that waits is an exception: only its id is kept, in a list and a digest of moderators, and both read it again.
+//! A record may be old, and its item may have been edited, deleted or erased since. So a change of a comment or a ban has
+//! effects only if the item, read consistently, still agrees with the record. A pending comment is an exception: only its id
+//! is stored, in the moderators' list and digest, and both read the comment again.
 
 mod notify;
 mod webhooks;
@@ -22,7 +22,7 @@ use shared::store::events::{Event, Queueing, Record};
 
 use self::webhooks::Endpoints;
 
-/// Handles the records of one batch in their order. `event` is a DynamoDB stream event.
+/// Handles the records of one batch in order. `event` is a DynamoDB stream event.
 pub async fn handle(app: &App, event: &Value) -> Result<(), Fault> {
     let mut endpoints = Endpoints::default();
     for record in event["Records"].as_array().into_iter().flatten() {
@@ -44,7 +44,7 @@ async fn handle_record(app: &App, record: &Value, endpoints: &mut Endpoints) -> 
     webhooks::notify(app, endpoints, &record, shown.as_ref()).await
 }
 
-/// Returns the comment that everyone sees because of the event.
+/// Returns the comment if the event made it public.
 async fn follow(app: &App, event: Event<'_>) -> Result<Option<Comment>, Fault> {
     match event {
         Event::CommentCreated(comment) => return welcome(app, comment).await,
@@ -126,14 +126,14 @@ async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Re
     Ok(shown)
 }
 
-/// Takes a comment that has become a placeholder out of the queues, and removes what visitors said of it.
+/// Takes a comment that has become a placeholder out of the queues, and starts removing its likes and reports.
 async fn clear_away(app: &App, comment: &Comment) -> Result<(), Fault> {
     app.store.leave_queues(comment).await?;
     let job = Job::ForgetReactions(ForgetReactions { comment: comment.id });
     app.start_job(&job, Duration::ZERO).await
 }
 
-/// The comment as it is now; `None` when it is gone.
+/// Counts the comment again, and returns it as it is now. `None` if it is gone.
 async fn recount(app: &App, comment: &Comment) -> Result<Option<Recounted>, Fault> {
     app.store.recount_comment(&comment.thread, comment.id, RecountTrigger::Event).await
 }

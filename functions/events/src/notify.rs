@@ -16,10 +16,10 @@ use shared::store::Reading;
 
 /// Notifications that one member's mentions may cause in an hour.
 const MAX_MENTIONS: usize = 50;
-/// The scope of their count, which the table has in its keys.
+/// The scope of their counter, which is part of its key in the table.
 const MENTIONS: &str = "told";
 
-/// Notifies of a comment, as it is now, that everyone may see. Safe to repeat.
+/// Notifies of a public comment, given as it is now. Safe to repeat.
 pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault> {
     // Everyone sees the badge from now on, so moderators are warned about guests with a similar name.
     if let (true, Some(writer)) = (comment.by_moderator, comment.user) {
@@ -61,7 +61,7 @@ pub(crate) async fn of_accepted(app: &App, id: CommentId) -> Result<(), Fault> {
     }
 }
 
-/// Notifies of a comment where an email left it out because its text waited.
+/// Notifies recipients whose email left out the comment because its text was pending.
 async fn again(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = mail(app) else { return Ok(()) };
     let (thread, now) = (app.mail_keys().thread(&comment.thread), app.clock.now());
@@ -95,13 +95,13 @@ fn mail(app: &App) -> Option<&Mail> {
     app.config.mail.as_ref().filter(|_| app.config.features.subscriptions)
 }
 
-/// The recipients of a notification about the comment, and why.
+/// The recipients of a notification about the comment, with the reasons.
 async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, Vec<Reason>>, Fault> {
     let parent = match comment.parent() {
         Some(parent) => app.store.comment(parent, Reading::Eventual).await?,
         None => None,
     };
-    // The thread is only read for its author, who is notified of top-level comments only.
+    // Only the notification of its author needs the thread, and authors are notified only of top-level comments.
     let thread = match parent {
         None => app.store.thread(&comment.thread, Reading::Eventual).await?,
         Some(_) => Thread::default(),
@@ -130,7 +130,7 @@ pub(crate) async fn moderators_if_waiting(app: &App, id: CommentId) -> Result<()
     }
 }
 
-/// The members that the comment mentions, up to its writer's limit for this hour: the thread's writers first.
+/// The mentioned members, up to the writer's limit for this hour. Members who have written in the thread come first.
 async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     if comment.mentions.is_empty() || comment.user.is_none() {
         return Ok(Vec::new());
@@ -148,7 +148,7 @@ async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     Ok(mentioned)
 }
 
-/// Moves the address of a new comment to its writer's notification state. A visitor who was confirmed asks for nothing.
+/// Moves the address of a new comment to its writer's notification state. A confirmed address needs no confirmation.
 async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let Some(subscription) = &comment.subscription else { return Ok(()) };
     let Some(address) = &subscription.address else { return Ok(()) };

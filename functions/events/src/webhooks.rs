@@ -10,7 +10,7 @@ use shared::domain::webhook::{Endpoint, Event, EventKind, MessageId, Subject, ev
 use shared::error::Fault;
 use shared::store::events::{Change, Record};
 
-/// The endpoints, read at most once for a batch of records, and only when there is an event for them.
+/// The endpoints, read at most once per batch of records, and only if there is an event for them.
 #[derive(Default)]
 pub(crate) struct Endpoints(Option<Vec<Endpoint>>);
 
@@ -23,8 +23,8 @@ impl Endpoints {
     }
 }
 
-/// Notifies of one record of the stream; `shown` is the comment that everyone sees since then. Safe to repeat: the messages
-/// have the same ids then.
+/// Notifies of one record of the stream. `shown` is the comment, if the record made it public. Safe to repeat, because the
+/// messages have the same ids.
 pub(crate) async fn notify(
     app: &App,
     endpoints: &mut Endpoints,
