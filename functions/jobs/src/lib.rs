@@ -1,6 +1,5 @@
-//! Long work, in parts of bounded length: clean-up below a deleted comment, a new name in old comments, the rejection of what a
-//! banned writer wrote. The messages come
-//! from the queue `Jobs`; every job may run twice.
+//! Long work in bounded steps, such as cleaning up below a deleted comment, renaming a user in old comments, and rejecting a
+//! banned writer's comments. The messages come from the queue `Jobs`. Every job may run twice.
 
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ use tokio::time::Instant;
 /// The time limit of a message. The rest of the work is sent as a new message.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Handles a batch of messages, as Lambda receives it from SQS. Returns which of them failed; SQS delivers these again.
+/// Handles a batch of messages, as Lambda receives it from SQS. Returns the failed ones, which SQS redelivers.
 pub async fn handle(app: &App, event: &Value) -> Value {
     let mut failures = Vec::new();
     for message in event["Records"].as_array().into_iter().flatten() {
