@@ -1,4 +1,4 @@
-//! The bucket of images: its keys and objects. `template.yaml` says who may read it.
+//! The bucket of images: its keys and objects. `template.yaml` sets the access to it.
 
 use aws_lambda_events::event::s3::S3EventRecord;
 use aws_sdk_s3::Client;
@@ -17,7 +17,7 @@ use shared::store::idempotency::IdempotencyRequest;
 
 const UPLOADS: &str = "uploads/";
 const THUMBNAILS: &str = "thumbnails/";
-/// An object never changes, but moderators may remove it, so caches keep it for a day only.
+/// An object never changes, but moderators may remove it, so caches may keep it only for a day.
 const CACHE_CONTROL: &str = "public, max-age=86400";
 
 /// A custom endpoint gets the bucket in the path, because it lacks the DNS and certificates for buckets in host names.
@@ -49,20 +49,20 @@ impl Name {
         Self::sized(&URL_SAFE_NO_PAD.encode(random.bytes::<18>()), picture)
     }
 
-    /// The same name for the same request: its visitor, and the hashes of its key and its content. It cannot be guessed
-    /// without the salt.
+    /// A name made from the request's visitor and the hashes of its key and content, so that a repeated request gets the
+    /// same name. It can't be guessed without the salt.
     #[must_use]
     pub fn again(salt: &Secret, request: &IdempotencyRequest, picture: &Picture) -> Self {
         let hash = keyed_hash(salt, &["upload", &request.visitor.0, &request.key, &request.request]);
         Self::sized(&hash, picture)
     }
 
-    /// Pages read the size from the name, so that the image has its place before it is loaded.
+    /// Pages read the size from the name, to reserve space before the image loads.
     fn sized(secret: &str, picture: &Picture) -> Self {
         Self(format!("{secret}-{}x{}", picture.width, picture.height))
     }
 
-    /// `None` for what no upload is named.
+    /// `None` if no upload can have this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let fits = (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain);
@@ -83,7 +83,7 @@ impl Name {
         Some((Self::parse(name)?, format))
     }
 
-    /// The names of the images that a text links, at whatever address.
+    /// The names of all images that a text links to, on any host.
     #[must_use]
     pub fn all_in(text: &str) -> Vec<Self> {
         let after =
@@ -96,7 +96,7 @@ impl Name {
         &self.0
     }
 
-    /// The keys that an upload of this name may have, and then that of its thumbnail, in the order of removal (see
+    /// The possible keys of an upload with this name, then the key of its thumbnail, in the order of removal (see
     /// [`Bucket::remove`]).
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
@@ -147,21 +147,21 @@ impl<'a> Bucket<'a> {
     pub async fn has(self, key: &str) -> Result<bool, Fault> {
         match self.client.head_object().bucket(self.name).key(key).send().await {
             Ok(_) => Ok(true),
-            // S3 sends no code, because a response to HEAD has no body.
+            // S3 sends no error code, because a response to HEAD has no body.
             Err(error) if error.raw_response().is_some_and(|answer| answer.status().as_u16() == 404) => Ok(false),
             Err(error) => Err(Fault::new("look for an image", DisplayErrorContext(error).to_string())),
         }
     }
 
-    /// Succeeds when the object is gone already.
+    /// Succeeds even if the object doesn't exist.
     pub async fn delete(self, key: &str) -> Result<(), Fault> {
         let request = self.client.delete_object().bucket(self.name).key(key);
         request.send().await.map_err(|error| Fault::new("remove an image", DisplayErrorContext(error).to_string()))?;
         Ok(())
     }
 
-    /// Removes an image, and only then its thumbnail. `thumbnails` looks for the image after it put a thumbnail, so that a
-    /// thumbnail that it makes meanwhile is removed by one of the two.
+    /// Removes an image, and only then its thumbnail. The function `thumbnails` checks for the image after storing a
+    /// thumbnail, so a thumbnail made meanwhile is removed by one of the two.
     pub async fn remove(self, name: &Name, format: Format) -> Result<(), Fault> {
         self.delete(&name.upload(format)).await?;
         self.delete(&name.thumbnail()).await

@@ -1,4 +1,4 @@
-//! Takes the file out of the body of an upload.
+//! Tests of reading the file from the body of an upload.
 
 #![allow(
     clippy::cast_possible_truncation,

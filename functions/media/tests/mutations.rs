@@ -34,7 +34,7 @@ static HEAP: PeakAlloc = PeakAlloc;
 /// Enough for small files and blind mutations. `imaging/tests/memory.rs` tests the bound with files made for it.
 const BOUND: usize = 340 << 20;
 
-/// Panics of decoders by their place. They are contained, and counted here.
+/// Decoder panics, counted by source location. They are contained.
 static PANICS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
 #[expect(clippy::disallowed_methods, reason = "duration and seed of a test run")]
@@ -81,7 +81,7 @@ fn mutate(file: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         if file.is_empty() {
             return;
         }
-        // Headers matter most, so half of the mutations are there.
+        // Headers matter most, so half of the mutations are in the first bytes.
         let reach = if random.below(2) == 0 { file.len() } else { file.len().min(96) };
         let at = random.below(reach);
         let len = random.below(24).min(file.len() - at);
@@ -117,7 +117,7 @@ fn mutate(file: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Mends the checksums, which stop nearly every mutation before it reaches the decoder.
+/// Repairs the checksums, which would stop nearly every mutation before it reaches the decoder.
 fn repair_png(file: &mut [u8]) {
     let mut at = 8;
     while let Some(length) = file.get(at..at + 4) {

@@ -1,4 +1,4 @@
-//! Color profiles: applied, never kept, because a profile is bytes of the sender with room for text.
+//! Color profiles: applied to the pixels but not kept, because a profile has room for text of the sender.
 
 use image::DynamicImage;
 use moxcms::{ColorProfile, Layout, ParsingOptions, TransformOptions};
@@ -11,7 +11,7 @@ pub(super) fn convert_to_srgb(pixels: &mut DynamicImage, icc: &[u8]) {
     let Ok(mut profile) = ColorProfile::new_from_slice_with_options(icc, options) else {
         return;
     };
-    // The tables would be preferred to the matrix, and need far more code to be trusted.
+    // The library prefers tables to the matrix, but they need far more code that would have to be trusted.
     profile.lut_a_to_b_perceptual = None;
     profile.lut_a_to_b_colorimetric = None;
     profile.lut_a_to_b_saturation = None;

@@ -1,4 +1,4 @@
-//! GIF: rewritten frame by frame, keeping places, delays, disposal and the loop; one frame in memory at a time.
+//! GIF: rewritten frame by frame, keeping positions, delays, disposal and the loop; one frame in memory at a time.
 
 use super::{
     Format, MAX_ANIMATION_PIXELS, MAX_FRAMES, MAX_PIXELS, Output, Picture, Refused, check_pixels, without_idle_alpha,

@@ -8,7 +8,7 @@ use zune_jpeg::JpegDecoder;
 
 /// Tried in turn until the file is not much larger than the upload.
 const QUALITIES: [u8; 3] = [88, 80, 72];
-/// A progressive file may repeat a scan over all its pixels in a few bytes; encoders make about ten.
+/// A few bytes of a progressive file can repeat a scan over all its pixels. Encoders write about ten scans.
 const MAX_SCANS: usize = 40;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
@@ -38,9 +38,9 @@ pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
     Ok(as_seen(pixels.ok_or(Refused::Damaged)?, icc.as_deref(), exif))
 }
 
-/// The bytes from the start to the first end-of-image marker; damaged if that is missing, as in a file cut short.
+/// The bytes from the start to the first end-of-image marker. Without one, the file was cut short and counts as damaged.
 ///
-/// A baseline file of one scan for each component is refused, because the decoder gets its colors wrong.
+/// A baseline file with a separate scan for each component is refused, because the decoder gets its colors wrong.
 fn first_image(bytes: &[u8]) -> Result<&[u8], Refused> {
     let mut at = 2;
     let (mut scans, mut baseline) = (0, false);
@@ -66,7 +66,7 @@ fn first_image(bytes: &[u8]) -> Result<&[u8], Refused> {
     }
 }
 
-/// `source_len`: bytes of the upload, which bound the quality that its pixels can have.
+/// `source_len`: bytes of the upload, which limit the quality worth encoding.
 pub(super) fn encode(pixels: &DynamicImage, source_len: usize) -> Result<Picture, Refused> {
     let mut best = None;
     for quality in QUALITIES {

@@ -1,8 +1,8 @@
 //! Turns uploaded bytes into a picture that is safe to serve. Pure: no I/O and no clock.
 //!
 //! Nothing of the upload is copied: pixels are decoded and encoded again, so metadata, comments and appended files do
-//! not survive. Each format's module knows how to decode within [`MAX_PIXELS`] and how to encode. At most 340 MiB are
-//! allocated at once, and for a WebP with lossless parts 270 bytes more for each of its bytes.
+//! not survive. Each format's module decodes within [`MAX_PIXELS`], and encodes. At most 340 MiB are allocated at once,
+//! plus 270 bytes per byte of a WebP with lossless parts.
 
 mod colour;
 mod gif;
@@ -24,7 +24,7 @@ pub const MAX_PIXELS: u64 = 25_000_000;
 /// Canvas pixels of an animation, summed over its frames: the cost of showing it.
 pub const MAX_ANIMATION_PIXELS: u64 = 200_000_000;
 pub const MAX_FRAMES: usize = 2_000;
-/// Bytes of a result. Only crafted files reach it, which compress far better than their pixels do.
+/// Bytes of a result. Only crafted files, which compress far better than their pixels do, reach this limit.
 pub const MAX_OUTPUT_BYTES: usize = 20 << 20;
 
 /// An image we encoded ourselves.
@@ -91,7 +91,7 @@ impl Format {
     }
 }
 
-/// Why an upload is refused.
+/// Reasons to refuse an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     UnknownFormat,
@@ -145,7 +145,7 @@ fn check_pixels(width: u32, height: u32) -> Result<(), Refused> {
     }
 }
 
-/// Turns decoded pixels into what a viewer that honors the file's metadata shows.
+/// Applies the file's color profile and orientation to the decoded pixels.
 fn as_seen(mut pixels: DynamicImage, icc: Option<&[u8]>, exif: Option<&[u8]>) -> DynamicImage {
     if let Some(icc) = icc {
         colour::convert_to_srgb(&mut pixels, icc);
@@ -158,7 +158,7 @@ fn as_seen(mut pixels: DynamicImage, icc: Option<&[u8]>, exif: Option<&[u8]>) ->
     pixels
 }
 
-/// Drops an alpha channel that hides nothing.
+/// Drops the alpha channel of an opaque image.
 fn without_idle_alpha(pixels: DynamicImage) -> DynamicImage {
     match pixels {
         DynamicImage::ImageRgba8(rgba) if rgba.pixels().all(|p| p.0[3] == 255) => {

@@ -5,7 +5,7 @@ use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 use png::{BitDepth, ColorType, Compression, Decoder, Encoder, EncodingError, Limits, Transformations};
 use std::io::{Cursor, Write};
 
-/// Memory for the decoder's rows and a profile. The pixels are allocated here.
+/// Memory for the decoder's rows and a profile. This module allocates the pixels.
 const DECODER_BYTES: usize = 16 << 20;
 /// Size of one chunk of compressed pixels.
 const CHUNK_BYTES: usize = 1 << 20;
@@ -85,7 +85,7 @@ pub(super) fn has_few_colours(pixels: &DynamicImage) -> bool {
     palette(pixels).is_some()
 }
 
-/// As palette and indices when there are at most 256 colors, so that a palette image does not come out larger. The palette
+/// Palette and indices, if there are at most 256 colors, so that a palette image does not come out larger. The palette
 /// is in ascending order, so that the sender cannot arrange its bytes.
 fn index(pixels: &DynamicImage) -> Option<Indexed> {
     let channels = usize::from(pixels.color().channel_count());

@@ -234,7 +234,7 @@ fn a_gif_keeps_its_frames_delays_places_and_loop() {
 
 #[test]
 fn a_rotated_phone_photo_is_stored_upright_without_its_location() {
-    // Where the red, green, blue and white quarters are seen, clockwise from the top left.
+    // Orientations, with the colors seen in the corners, clockwise from the top left.
     let seen = [(1, "rgwb"), (2, "grbw"), (3, "wbrg"), (4, "bwgr"), (5, "rbwg"), (6, "brgw"), (7, "wgrb"), (8, "gwbr")];
     let stored = quarters(64, 32);
     for (orientation, corners) in seen {
