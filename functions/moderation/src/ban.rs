@@ -21,7 +21,7 @@ use shared::store::Reading;
 
 /// Characters of a ban's reason.
 const MAX_REASON: usize = 500;
-/// How long a network is banned by default, and at most, because its addresses move on to others.
+/// Default and longest ban of a network. Both are short, because its addresses move on to other people.
 const NETWORK_BAN: Duration = Duration::from_hours(24);
 const LONGEST_NETWORK_BAN: Duration = Duration::from_hours(30 * 24);
 
@@ -66,8 +66,8 @@ pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> 
     Ok(Answer::ok(&json!({ "data": { "user_id": id, "banned_until": until, "reason": reason } })))
 }
 
-/// Refuses to ban the caller and moderators named in the settings. For a user whose id is a hash, the user's item has the
-/// issuer; before the first sign-in it may be the caller's.
+/// Refuses to ban the caller, and moderators named in the settings. If the user's id is a hash, their issuer is the one in
+/// the user's item. Before the first sign-in there is no item, so the caller's issuer is tried too.
 async fn may_ban(app: &App, call: &Call, moderator: &Moderator, user: UserId) -> Result<()> {
     let known = if user.is_hashed() { app.store.user(user, Reading::Eventual).await? } else { None };
     let of_user = known.as_ref().and_then(|known| known.issuer.as_deref());
@@ -82,7 +82,7 @@ pub(crate) async fn unban_user(app: &App, call: &Call, id: &str) -> Result<Answe
     Ok(Answer::no_content())
 }
 
-/// PUT `comments/{id}/ban`: the user who wrote it, or the network of the guest.
+/// PUT `comments/{id}/ban`: bans the user who wrote it, or the guest's network.
 pub(crate) async fn of_comment(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (moderator, comment) = app.admit_moderator_of(call, RateClass::Write, Ok(()), id).await?;
     match policy::banned_for(&comment)? {
@@ -113,14 +113,14 @@ fn present(user: Option<UserId>, network: Option<&str>, BanInput { until, reason
 /// DELETE `moderation/networks/{network}/ban`
 pub(crate) async fn unban_network(app: &App, call: &Call, network: &str) -> Result<Answer> {
     let moderator = app.admit_moderator(call, RateClass::Write, Ok(())).await?;
-    // Nothing else names a network, and the table refuses long keys.
+    // Networks are named only by keyed hashes, and the table refuses long keys.
     if is_keyed_hash(network) {
         app.store.unban_network(network, app.by(&moderator)?).await?;
     }
     Ok(Answer::no_content())
 }
 
-/// The caller, who may moderate, and the user named in the path.
+/// The calling moderator, and the user named in the path.
 async fn find(app: &App, call: &Call, id: &str) -> Result<(Moderator, UserId)> {
     let id = path_id::<UserId>(id);
     let moderator = app.admit_moderator(call, RateClass::Write, exists(&id)).await?;

@@ -21,7 +21,7 @@ use shared::store::moderation::Verdict;
 
 const MAX_IDS: usize = 50;
 /// Writers whose comments are decided concurrently. Decisions about two comments of a writer change the same items, so
-/// they come one after the other. Those about two comments of a thread may conflict, and are tried again.
+/// they are made one after the other. Decisions about two comments of a thread may conflict, and are retried.
 const AT_ONCE: usize = 5;
 
 struct BulkInput {
@@ -105,7 +105,7 @@ impl BulkInput {
     }
 }
 
-/// Each id once. `None` when they are too few or too many, or no ids.
+/// Each id once. `None` if there are too few or too many, or one isn't an id.
 fn ids(value: &Value) -> Option<Vec<CommentId>> {
     let values = value.as_array().filter(|values| (1..=MAX_IDS).contains(&values.len()))?;
     let id = |value: &Value| value.as_u64().filter(|id| (1..ID_BOUND).contains(id)).map(CommentId);

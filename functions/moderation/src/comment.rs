@@ -88,7 +88,7 @@ pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> 
     present_reports(app, &read_again(app, comment).await?).await
 }
 
-/// Carries out a decision, unless the comment is gone or has another text than the moderator saw.
+/// Carries out a decision, unless the comment is gone or its text has changed since the moderator saw it.
 pub(crate) async fn decide(
     app: &App,
     comment: Comment,
@@ -103,7 +103,7 @@ pub(crate) async fn decide(
     }
 }
 
-/// The comment as it is now. One that was deleted after the decision, which is done and logged, is returned as it was read.
+/// The comment as it is now, or as it was read if it was deleted after the decision, which is already stored and logged.
 async fn read_again(app: &App, comment: Comment) -> Result<Comment> {
     let now = app.store.comment(comment.id, Reading::Consistent).await?;
     Ok(now.filter(|now| !now.is_placeholder).unwrap_or(comment))

@@ -14,7 +14,7 @@ pub(crate) const PARAMETERS: [&str; 4] = ["q", "from", "thread", "since"];
 /// Characters of a filter by words.
 const MAX_WORDS: usize = 200;
 
-/// The shared properties of a filtered queue's comments.
+/// The conditions that comments of a filtered queue meet.
 pub(crate) struct Filter {
     words: Vec<String>,
     writer: Option<Writer>,

@@ -21,7 +21,7 @@ pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -
     let thread = thread?;
     let mut input = Input::new(call.json()?);
     let author = input.optional_id("author_id").map(UserId);
-    // Imports leave out such a title as well.
+    // A title without visible characters counts as missing, as in imports.
     let title = input.optional_line("title", MAX_TITLE).filter(|title| !visible::shows_nothing(title));
     let url = input.optional_text("url", MAX_ADDRESS);
     if url.as_ref().is_some_and(|url| !is_address(url)) {

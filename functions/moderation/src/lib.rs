@@ -11,7 +11,7 @@
 //! - POST `{type}/{id}/close` and `{type}/{id}/open` in `thread.rs`
 //! - PUT `{type}/{id}` in `host.rs`
 //!
-//! `walk.rs` has what the lists have in common.
+//! `walk.rs` has the code that the lists share.
 
 mod ban;
 mod bulk;

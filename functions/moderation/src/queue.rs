@@ -39,7 +39,7 @@ struct Item {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ModeratedThread,
-    /// The hash of a guest's network, where a ban by this comment bans one.
+    /// The hash of the guest's network, if a ban of the writer bans that network.
     network: Option<String>,
     /// The comment that it replies to.
     parent: Option<CommentResource>,
@@ -50,7 +50,7 @@ struct Item {
     /// The moderator or record's author whose name the guest's name resembles.
     looks_like: Option<Namesake>,
     reports_count: u64,
-    /// The newest ones.
+    /// The newest reports.
     reports: Vec<ReportResource>,
     rejection: Option<RejectionResource>,
 }
@@ -106,7 +106,7 @@ struct Namesake {
     name: String,
 }
 
-/// Those whose comments have a badge, and their names.
+/// Users whose comments have a badge, and their names.
 struct Badges {
     moderators: ModeratorNames,
     authors: BTreeMap<UserId, String>,

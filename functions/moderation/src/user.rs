@@ -1,4 +1,4 @@
-//! Users as moderators see them, and who is banned.
+//! Users as moderators see them, and the list of bans.
 
 use serde::Serialize;
 use serde_json::json;
@@ -27,7 +27,7 @@ struct ModeratedUser {
 
 #[derive(Serialize)]
 struct BannedNetwork {
-    /// Always null: guests have none.
+    /// Always null, because guests have no id.
     id: Option<UserId>,
     name: String,
     avatar: &'static str,

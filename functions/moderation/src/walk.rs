@@ -11,7 +11,7 @@ use shared::http::response::Answer;
 use shared::http::size;
 use shared::store::lists::PageCursors;
 
-/// The page of a list that is requested.
+/// The requested page of a list.
 pub(crate) struct Walk<'a> {
     signer: CursorSigner<'a>,
     pub(crate) cursor: Option<Cursor>,

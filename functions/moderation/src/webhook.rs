@@ -32,7 +32,7 @@ struct EndpointResource {
     url: String,
     events: Vec<&'static str>,
     enabled: bool,
-    /// Only the response that creates the webhook has it.
+    /// Only in the response that creates the webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
@@ -111,7 +111,7 @@ pub(crate) async fn create(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::created(&Data { data }))
 }
 
-/// PATCH `moderation/webhooks/{id}`. Absent fields stay.
+/// PATCH `moderation/webhooks/{id}`. Omitted fields keep their values.
 pub(crate) async fn update(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let moderator = admit(app, call, RateClass::Write).await?;
     let endpoint = find(app, id).await?;
@@ -162,7 +162,7 @@ pub(crate) async fn redeliver(app: &App, call: &Call, id: &str, message: &str) -
     send(app, endpoint.id, &message, None).await
 }
 
-/// Sends a delivery from now on. A missing one begins as `new`.
+/// Sends a delivery again. A missing delivery is created from `new`.
 async fn send(app: &App, endpoint: EndpointId, message: &MessageId, new: Option<&Delivery>) -> Result<Answer> {
     let now = app.clock.now();
     let send_again = |delivery: &mut Delivery| delivery.send_again(now);
@@ -174,7 +174,7 @@ async fn send(app: &App, endpoint: EndpointId, message: &MessageId, new: Option<
     Ok(Answer::json(StatusCode::ACCEPTED, &Data { data: DeliveryResource::from(&delivery) }))
 }
 
-/// A moderator, where there are webhooks.
+/// Admits a moderator, if webhooks are on.
 async fn admit(app: &App, call: &Call, class: RateClass) -> Result<Moderator> {
     let exists = policy::feature(app.config.webhooks.on);
     app.admit_moderator(call, class, exists).await
@@ -198,7 +198,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// `required`: whether `url` and `events` must be there.
+    /// `required`: whether `url` and `events` must be present.
     fn read(app: &App, call: &Call, required: bool) -> Result<Self, Refusal> {
         let mut input = Input::new(call.json()?);
         let url = input.optional_text("url", webhook_url::MAX_URL);
