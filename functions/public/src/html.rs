@@ -31,7 +31,7 @@ pub(crate) struct Section<'a> {
     pub(crate) thread: Thread,
     pub(crate) comments: Vec<CommentWithReplies>,
     pub(crate) neighbours: Neighbours,
-    /// The comment whose replies these are.
+    /// The comment whose replies are listed, if any.
     pub(crate) parent: Option<CommentId>,
 }
 
@@ -49,7 +49,7 @@ impl Section<'_> {
         self.thread.known_title().unwrap_or(self.say("comments"))
     }
 
-    /// Links to their pages stay.
+    /// Removes all loaded replies except those of `parent`. Links to their pages remain.
     pub(crate) fn leave_out_replies(&mut self) {
         for comment in self.comments.iter_mut().filter(|comment| Some(comment.comment.id) != self.parent) {
             comment.replies.clear();
@@ -135,7 +135,7 @@ impl Section<'_> {
         }
     }
 
-    /// The labels that say something about a comment and its writer.
+    /// The labels of a comment and its writer, such as `pinned` and `author`.
     fn marks(&self, comment: &Comment) -> impl Iterator<Item = &'static str> {
         let badges = self.config.features.badges;
         let marks = [

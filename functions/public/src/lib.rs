@@ -3,7 +3,7 @@
 //! - GET `public/{type}/{id}/comments` in `list.rs`
 //! - GET `{type}/{id}/comments.html` in `page.rs`, which `html.rs` writes
 //!
-//! Neither token, key nor language of the caller changes a response.
+//! The caller's token, key and language don't affect the response.
 
 mod html;
 mod list;

@@ -1,4 +1,4 @@
-//! GET `{type}/{id}/comments.html`: `comments.page`, a thread as a page, or as a section for a page of the host's.
+//! GET `{type}/{id}/comments.html`: `comments.page`, a thread as a page, or as a section for a host page.
 
 use http::{HeaderValue, StatusCode, header};
 use shared::app::App;
