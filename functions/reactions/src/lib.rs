@@ -25,7 +25,7 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     })
 }
 
-/// `Retry-After` in seconds when a network has reached its bound. The bound has no end; a day keeps clients from trying again
+/// `Retry-After` in seconds when a network has reached its bound. The bound never resets. A day keeps clients from retrying
 /// soon.
 const RETRY_AFTER: u64 = 86_400;
 
@@ -47,7 +47,7 @@ async fn comment_from_path(app: &App, call: &Call, id: &str) -> Result<(CommentW
         .ok_or(Refusal::NotFound)?)
 }
 
-/// The comment, which the viewer sees: read again, consistently, when it seems to be hidden.
+/// The comment, if the viewer may see it. It is read again, consistently, if it seems to be hidden.
 async fn seen(app: &App, viewer: &Viewer, found: CommentWithAncestors) -> Result<CommentWithAncestors> {
     let seen = |found: &CommentWithAncestors| policy::see(viewer, &found.comment, &found.ancestors).is_ok();
     Ok(app.store.reread_unless(Some(found), seen).await?.ok_or(Refusal::NotFound)?)

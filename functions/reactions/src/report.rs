@@ -51,7 +51,7 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     }
 }
 
-/// The store gives it its id and its time.
+/// The store sets the id and the time.
 fn new_report(viewer: &Viewer, reason: String) -> Report {
     let user = viewer.user.as_ref();
     Report {
