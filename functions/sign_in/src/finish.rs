@@ -1,4 +1,4 @@
-//! POST `sign_in/finish`. A wrong code is counted before the response says that it was wrong.
+//! POST `sign_in/finish`. A wrong code is counted before the response reports it.
 
 use serde_json::{Map, Value, json};
 use shared::app::App;
@@ -52,7 +52,7 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
         Err(_) => elsewhere(app, call, &keys, &fields, (flow, code)).await?,
     };
     let Some(proof) = proof else {
-        // Among concurrent tries, no more than the limit return that the code is wrong.
+        // Concurrent tries beyond the limit aren't told that the code is wrong.
         let is_counted = app.store.count_towards(wrong, now).await?;
         return Err(if is_counted { Refusal::SignInFailed } else { too_many() }.into());
     };
@@ -87,7 +87,7 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
     Ok(Answer::ok(&json!({ "data": data })))
 }
 
-/// The address of the flow whose code it is.
+/// The address of the flow, if the code is right.
 async fn address(app: &App, keys: &FlowKeys, id: FlowId, code: &str) -> Result<Option<Proof>, Fault> {
     let tried = app.store.try_code(&id, app.clock.now()).await?;
     let right = tried.filter(|_| keys.is_code(&id, code));
@@ -97,7 +97,7 @@ async fn address(app: &App, keys: &FlowKeys, id: FlowId, code: &str) -> Result<O
     }))
 }
 
-/// The account that returned from its provider.
+/// The account of a visitor who returned from a provider.
 async fn elsewhere(
     app: &App,
     call: &Call,

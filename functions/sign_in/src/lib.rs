@@ -1,12 +1,12 @@
 //! Sign-in by a code or with an account elsewhere, for sites without their own users. Only this function has the seed, from
-//! which the keys of access and refresh tokens follow, and our secrets at providers.
+//! which the keys of access and refresh tokens are derived, and our secrets at providers.
 //!
 //! | file | route |
 //! |---|---|
 //! | `start` | POST `sign_in`: requests a code |
 //! | `redirect` | POST `sign_in` with `provider`, and GET `sign_in/callback/{provider}` |
-//! | `providers` | none: what we ask providers |
-//! | `finish` | POST `sign_in/finish`: begins a session by the code |
+//! | `providers` | none: requests to providers |
+//! | `finish` | POST `sign_in/finish`: begins a session with the code |
 //! | `session` | POST `sign_in/refresh` and `sign_in/end` |
 //! | `name` | PUT `me/name` |
 
@@ -59,7 +59,7 @@ impl Handler for SignIn {
 }
 
 impl SignIn {
-    /// The seed. Before the first token that this instance signs, others can learn the key that verifies it.
+    /// The seed. Its public key is published first, so that others can verify the first token that this instance signs.
     async fn seed(&self, app: &App) -> Result<&Seed, Fault> {
         let publish = || async {
             let missing = || Fault::new("signing in", "SVC_SIGN_IN_SEED is not set");
@@ -88,7 +88,7 @@ fn number(random: &Random) -> u64 {
     u64::from_be_bytes(random.bytes()) % ID_BOUND
 }
 
-/// A field that must be a text; empty when it is missing.
+/// A text field. Empty if it is missing.
 fn text<'a>(call: &Call, fields: &'a Map<String, Value>, field: &'static str) -> Result<&'a str, Refusal> {
     match fields.get(field) {
         None | Some(Value::Null) => Ok(""),

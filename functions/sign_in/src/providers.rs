@@ -22,18 +22,18 @@ use shared::domain::time::Timestamp;
 use shared::domain::user::{clean_name, is_picture};
 use tokio::sync::Mutex;
 
-/// The time for all requests of one call of ours. A function has ten seconds.
+/// Time limit for all requests to a provider during one call. The function has ten seconds.
 const TIMEOUT: Duration = Duration::from_secs(7);
 /// Bytes of a response.
 const ANSWER_LIMIT: usize = 64 * 1024;
 /// The age at which the configuration is fetched again.
 const MAX_AGE: Duration = Duration::from_hours(1);
-/// Bytes of a picture's address. The flow keeps it, and longer ones cost more than they are worth.
+/// Bytes of a picture's address. It is stored in the flow, and longer ones cost more than they are worth.
 const MAX_PICTURE: usize = 512;
-/// The one GitHub whose API has its own host.
+/// The only GitHub whose API is on a separate host.
 const GITHUB: (&str, &str) = ("https://github.com", "https://api.github.com");
 
-/// Why a provider can't be used. Contains nothing from the provider's response.
+/// The reason that a provider can't be used. Contains nothing from the provider's response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("no response within {TIMEOUT:?}")]
@@ -94,7 +94,7 @@ impl Default for Providers {
 }
 
 impl<'a> Client<'a> {
-    /// `None` for a provider that is not among the methods.
+    /// `None` if the provider isn't one of the sign-in methods.
     pub(crate) fn new(app: &'a App, provider: Provider, redirect_uri: &'a str) -> Option<Self> {
         let settings = app.config.sign_in.as_ref()?.client(provider)?;
         let issuer = app.config.issuers.of(provider)?;
@@ -116,7 +116,7 @@ impl<'a> Client<'a> {
         if self.issuer == github { format!("{api}{path}") } else { format!("{}/api/v3{path}", self.issuer) }
     }
 
-    /// Whether we may call this address of the provider. One on this machine may be called where the issuer is here too.
+    /// Whether we may call this address of the provider. Plain HTTP is allowed only on this machine, if the issuer is on it too.
     fn is_safe(&self, url: &str) -> bool {
         let host = |url: &Uri| url.host().is_some_and(is_loopback);
         let is_here = || self.issuer.parse().is_ok_and(|issuer: Uri| host(&issuer));
@@ -129,7 +129,7 @@ impl<'a> Client<'a> {
 }
 
 impl Providers {
-    /// The address that the reader goes to.
+    /// The provider's address to send the reader to.
     ///
     /// # Errors
     ///
@@ -191,7 +191,7 @@ impl Providers {
         returning: Returning<'_>,
         own: &OwnSecrets,
     ) -> Result<Profile, Failure> {
-        // The issuer of its metadata (RFC 8414) is that path.
+        // The issuer in GitHub's metadata (RFC 8414) has that path.
         let is_issuer = |issuer: &str| issuer.strip_suffix("/login/oauth").unwrap_or(issuer) == client.issuer;
         if !returning.issuer.is_none_or(is_issuer) {
             return Err(Nonsense("another issuer sent the reader back"));
@@ -255,7 +255,7 @@ impl Providers {
         Ok(profile)
     }
 
-    /// The tokens for the code that the reader has brought.
+    /// Exchanges the code that the reader brought for tokens.
     async fn exchange(
         &self,
         client: Client<'_>,
@@ -346,7 +346,7 @@ fn object(value: Value) -> Result<Map<String, Value>, Failure> {
     }
 }
 
-/// The header that shows the access token.
+/// The header with the access token.
 fn bearer(tokens: &Map<String, Value>) -> Result<String, Failure> {
     let token = tokens.get("access_token").and_then(Value::as_str).ok_or(Nonsense("there is no access token"))?;
     Ok(format!("Bearer {token}"))
@@ -363,7 +363,7 @@ fn profile(claims: &Value) -> Profile {
     }
 }
 
-/// One of GitHub's addresses.
+/// The address, if GitHub has verified it.
 fn verified(one: &Value) -> Option<String> {
     one["email"].as_str().filter(|_| one["verified"] == true).and_then(address)
 }

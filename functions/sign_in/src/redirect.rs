@@ -27,7 +27,7 @@ use crate::providers::{Client, Failure, Returning};
 /// The code in the fragment when the reader returns without an account.
 const FAILED: &str = "failed";
 
-/// Starts a flow, and returns the address that the reader goes to.
+/// Starts a flow, and returns the provider's address to send the reader to.
 pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call, mut input: Input) -> Result<Answer> {
     let provider = input.value("provider").and_then(|id| id.as_str()).and_then(Provider::of_id);
     let redirect_uri = provider.map(|provider| callback_of(call, provider)).unwrap_or_default();
@@ -110,7 +110,7 @@ struct ProviderOf {
     profile: Profile,
 }
 
-/// Makes a code for the page, and stores its account. `None` when the flow was ended meanwhile.
+/// Makes a code for the page, and stores the account. `None` if the flow has ended meanwhile.
 async fn comes_back(
     app: &App,
     call: &Call,
@@ -133,7 +133,7 @@ async fn comes_back(
     Ok(is_noted.then_some(code))
 }
 
-/// Sends the reader back to the page. The part after `#` goes to no server.
+/// Sends the reader back to the page. The fragment isn't sent to any server.
 fn redirect(mut to: Url, flow: &str, code: &str) -> Answer {
     to.set_fragment(Some(&format!("comment-sign-in={flow}.{code}")));
     let mut answer = Answer::new(StatusCode::SEE_OTHER, "text/plain", Vec::new());

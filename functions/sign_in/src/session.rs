@@ -1,4 +1,4 @@
-//! POST `sign_in/refresh` and `sign_in/end`. Both count as reads, and continue in read-only mode.
+//! POST `sign_in/refresh` and `sign_in/end`. Both count as reads, and work in read-only mode.
 
 use serde_json::json;
 use shared::app::App;
