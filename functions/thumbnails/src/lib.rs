@@ -29,7 +29,7 @@ impl Thumbnails {
         outcome
     }
 
-    /// Leaves a thumbnail of an image that exists, and none of one that is gone.
+    /// Stores the thumbnail if the image exists, and deletes it if the image is gone.
     async fn make(&self, record: S3EventRecord) -> Result<(), Fault> {
         let (bucket, key) = bucket::announced(record);
         let Some(name) = Name::of_upload(&key) else {
@@ -38,7 +38,7 @@ impl Thumbnails {
         };
         let bucket = Bucket::new(&self.objects, &bucket);
         let thumbnail = name.thumbnail();
-        // Again if the image was removed meanwhile, or stored again.
+        // Repeats if the image was removed or stored again meanwhile.
         loop {
             let upload = bucket.get(&key).await?;
             let exists = upload.is_some();
