@@ -64,9 +64,9 @@ fn question(call: &Call, status: StatusCode, link: &Link) -> Answer {
     page(call, status, asks, &Action::offered(&link.purpose))
 }
 
-/// No limiter counts it, so that neither other traffic from a network nor read-only mode can keep anyone from
-/// unsubscribing. A foreign token costs a hash. One of ours costs a few reads each time, and writes if it changes
-/// something, which unsubscribing again does once a minute.
+/// Not rate-limited, so that neither other traffic from a network nor read-only mode can keep anyone from unsubscribing. An
+/// invalid token costs a hash. A valid one costs a few reads each time, and writes if it changes something, which repeated
+/// unsubscribing does once a minute.
 pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     let texts = Pages::of(call.language());
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
@@ -103,7 +103,7 @@ fn not_offered(call: &Call, link: &Link) -> Result<Answer> {
     Err(FieldErrors::one("action", "The action must be one that the page offers.").into())
 }
 
-/// Confirms this asker. False if the request no longer exists.
+/// Confirms this request. Returns false if it no longer exists.
 async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> {
     let now = app.clock.now();
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();
@@ -126,7 +126,7 @@ async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> 
     Ok(is_done)
 }
 
-/// The button that was pressed, or the one click of a mail program (RFC 8058).
+/// The action of the pressed button, or of a mail program's one-click unsubscribe (RFC 8058).
 fn action(fields: &[(String, String)], link: &Link) -> Option<Action> {
     let is = |name: &str, value: &str| fields.iter().any(|(field, given)| field == name && given == value);
     if is("List-Unsubscribe", "One-Click") {
@@ -135,7 +135,7 @@ fn action(fields: &[(String, String)], link: &Link) -> Option<Action> {
     Action::offered(&link.purpose).into_iter().find(|action| is("action", action.name()))
 }
 
-/// The fields of a form, in either of the encodings that mail programs send. None when it is malformed.
+/// The fields of a form, in either of the encodings that mail programs send. No fields if it is malformed.
 async fn fields(call: &Call) -> Vec<(String, String)> {
     match call.header(header::CONTENT_TYPE).and_then(|kind| multer::parse_boundary(kind).ok()) {
         Some(boundary) => parts(call.body.clone(), boundary).await.unwrap_or_default(),

@@ -44,7 +44,7 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let address = address(app, call, &viewer, &enrolment).or_else(|| enrolment.given_address().cloned());
     let address = address.ok_or_else(unknown)?;
     let network = app.mail_keys().network(call.network);
-    // The response reveals nothing about a claimed address: only the network is counted before it.
+    // The response reveals nothing about a claimed address, because only the network's count can refuse it.
     if !address.confirmed && enrolment.status != Status::On && !app.count_asking(&network, &address).await? {
         return Err(Refusal::RateLimited(app.until(app.next_hour()).as_secs()).into());
     }
@@ -80,7 +80,7 @@ fn recipient(viewer: &Viewer) -> Result<Recipient, Refusal> {
     viewer.user_id().map(Recipient::from).ok_or(Refusal::Unauthenticated)
 }
 
-/// The address of the account or of the token. One that the member has confirmed before needs no other confirmation.
+/// The address of the account or of the token. An address that the member has already confirmed needs no new confirmation.
 fn address(app: &App, call: &Call, viewer: &Viewer, enrolment: &Enrolment) -> Option<Address> {
     let address = app.member_address(call, viewer.user.as_ref()?)?;
     let is_proven = || app.mail_keys().address(&address.sealed).is_some_and(|name| enrolment.has_proven(&name));
