@@ -14,7 +14,7 @@ import { minify } from 'terser'
 const EMBED = fileURLToPath(new URL('embed', import.meta.url))
 const DIST = new URL('dist/', import.meta.url)
 
-/** A style sheet that a module imports is its text, minified. @type {import('esbuild').Plugin} */
+/** Imports of style sheets give their minified text. @type {import('esbuild').Plugin} */
 const styles = {
   name: 'styles',
   setup: ({ onLoad }) =>
@@ -24,7 +24,7 @@ const styles = {
     }),
 }
 
-/** Scripts that esbuild has already made are modules by their names. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
+/** Resolves names to scripts that esbuild has already made. All others stay external. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
 const made = (scripts) => ({
   name: 'made',
   setup({ onLoad, onResolve }) {
@@ -47,7 +47,7 @@ async function checkAllUsed(bundles) {
 
 const hashOf = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
-/** Names by esbuild, and one word for all variables, compress better. @param {string} script */
+/** Minifies a script. Names by esbuild, and `let` for all variables, compress better. @param {string} script */
 async function small(script) {
   const { code: named } = await transform(script.replaceAll('const ', 'let '), { charset: 'utf8', minifyIdentifiers: true })
   const { code } = await minify(named, { module: true, ecma: 2020, compress: { passes: 3, unsafe: true, unsafe_arrows: true, pure_getters: true, hoist_funs: true }, format: { quote_style: 1 } })
@@ -60,8 +60,8 @@ const [reader, writer, shared] = split.outputFiles.map(({ path, text }) => ({ na
 const moderation = await bundle('moderation/element.js', { plugins: [styles] })
 await checkAllUsed([split, moderation])
 
-// A shared script would be another request. So the reader holds what both import and passes it to the writer, which becomes a
-// function. A page that has loaded another version may hold something else: `fit` is the hash of the names.
+// A shared script would be another request. So the reader contains the shared code and passes it to the writer, which becomes a
+// function. A page that has loaded another version may pass something else, so `fit`, the hash of the names, is compared.
 const [statement, imported] = /^import \{([^}]*)\} from .*;\n/.exec(writer.text) ?? ['', '']
 const names = imported.split(',').map((name) => name.trim().split(' as '))
 const fit = hashOf(names.map(([name]) => name).join()).slice(0, 4)

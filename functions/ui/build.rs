@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Few iterations: more of them save ten bytes.
+/// Few iterations, because more of them save only ten bytes.
 fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut compressed = Vec::new();
     let options = Options { iteration_count: NonZeroU64::MIN.saturating_add(2), ..Options::default() };
@@ -33,7 +33,7 @@ fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     Ok(compressed)
 }
 
-/// The document in the same order.
+/// Converts the document to JSON in the same order.
 fn to_json(source: &str) -> Result<String, Box<dyn Error>> {
     let documents = Yaml::load_from_str(source)?;
     let mut json = String::new();

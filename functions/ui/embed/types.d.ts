@@ -1,4 +1,4 @@
-/** The API's types by short names, and what several modules share, for the type checker alone. */
+/** Short names of the API's types, and types that several modules share. Only the type checker reads this file. */
 
 import type { components } from './schema.d.ts'
 
@@ -43,7 +43,7 @@ export interface Purpose {
   /** The label of the button that sends. */
   action: string
   isEdit?: boolean
-  /** Sends the text: a new comment of the thread, where nothing else is meant. */
+  /** Sends the text. The default posts a new comment to the thread. */
   send?: (fields: Record<string, any>, key: string) => Promise<void>
   cancel?: () => void
 }
@@ -56,23 +56,23 @@ export interface Composer {
   text: HTMLTextAreaElement
   /** The frame around the text field and its tools. */
   box: HTMLElement
-  /** The problem. */
+  /** The error message. */
   problem: HTMLElement
   /** The row of buttons. */
   bar: HTMLElement
   /** The button that sends. */
   send: HTMLButtonElement
-  /** Keeps this text as the draft. */
+  /** Stores this text as the draft. */
   keep: (body: string) => void
   /** The name of the draft on the device. */
   kept: string
-  /** The name on the device of whether the visitor has put the draft aside. */
+  /** The name on the device of the flag that the visitor has put the draft aside. */
   folded: string
 }
 
 /** A composer with the writer's additions. */
 export interface Editor extends Composer {
-  /** Does something that may fail, and says why it did. */
+  /** Runs `act`, and shows why if it fails. */
   fallible: (act: () => Promise<any>) => Promise<void>
   /** Replaces the selection, or the text between two places, by a string. */
   insert: (string: string, start?: number, end?: number) => void
@@ -81,7 +81,7 @@ export interface Editor extends Composer {
 /** Builds an element with attributes, listeners and children. */
 export type Build = <K extends keyof HTMLElementTagNameMap>(name: K, attributes?: Attributes, ...children: Child[]) => HTMLElementTagNameMap[K]
 
-/** The options of a form for signing in, and what it calls at the end. */
+/** The options and callbacks of a sign-in form. */
 export interface Entrance {
   api: import('./kit/api.js').Client
   say: (key: string) => string
@@ -90,9 +90,9 @@ export interface Entrance {
   methods?: { id: string; name: string }[]
   /** Data that a visitor brings back from a provider. */
   brings?: () => object
-  /** The visitor has signed in, by the code for this address, or has another name. */
+  /** Called when the visitor has signed in (with `email` if by an emailed code), or has changed the name. */
   done: (email?: string) => any
-  /** Leaves the form, where there is something to go back to. */
+  /** Leaves the form, if there is something to go back to. */
   giveUp?: () => void
 }
 
@@ -131,7 +131,7 @@ export interface Choice {
   replies?: boolean
 }
 
-/** Choices that were made together, when, and on what grounds. */
+/** Choices that were made together, with their time and grounds. */
 export interface Decision {
   choices: Choice[]
   /** In place of choices: a thread, and whether it is closed then. */
@@ -153,7 +153,7 @@ export interface Author extends User {
   comment_id?: number
 }
 
-/** Which of a banned writer's comments are rejected: none, those that the ban began with, or all recent ones. */
+/** The comments of a banned writer that are rejected: none, those that the ban began with, or all recent ones. */
 export type Rejects = 'none' | 'these' | 'recent'
 
 export type Translate = (key: string, values?: Record<string, string | number>) => string
@@ -166,7 +166,7 @@ export interface Offer {
   for?: number
 }
 
-/** A button of a notice that says whether it is on. */
+/** A toggle button of a notice. */
 export interface Switch extends Offer {
   key: string
   isOn: () => boolean

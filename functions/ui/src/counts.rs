@@ -1,5 +1,5 @@
-//! GET `counts` and GET `{type}/{id}/changes`: the numbers of comments in threads, and the news of one. Both are the
-//! same for everyone, so that caches serve most of these requests.
+//! GET `counts` and GET `{type}/{id}/changes`: the numbers of comments in threads, and the newest comments of one.
+//! Both are the same for everyone, so that caches serve most of these requests.
 
 use serde_json::{Map, json};
 use shared::app::App;
@@ -15,7 +15,7 @@ use shared::policy;
 
 /// Threads in one request.
 const MAX_THREADS: usize = 100;
-/// Ages of the newest comment in milliseconds, each with the seconds to wait below it.
+/// Ages of the newest comment in milliseconds, each with the seconds to wait if the comment is younger.
 const WAITS: [(i64, i64); 3] = [(300_000, 15), (3_600_000, 30), (86_400_000, 60)];
 const LONGEST_WAIT: i64 = 120;
 
@@ -65,8 +65,8 @@ pub(crate) async fn changes(app: &App, call: &Call, kind: &str, record: &str) ->
         .shared(Sharing::Everyone { seconds: 10 }))
 }
 
-/// Seconds until a page should ask again. The more recent the newest comment, the sooner the next may come. Without a
-/// cache each request reaches the table, so pages poll less often.
+/// Seconds until a page should poll again: the more recent the newest comment, the sooner. Without a cache each request
+/// reaches the table, so pages poll less often.
 fn wait(at_edge: bool, newest: Option<CommentId>, now: Timestamp) -> i64 {
     let age = newest.map_or(i64::MAX, |id| now.0 - id.created_at().0);
     let wait = WAITS.iter().find(|(bound, _)| age < *bound).map_or(LONGEST_WAIT, |(_, wait)| *wait);

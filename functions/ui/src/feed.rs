@@ -1,7 +1,7 @@
 //! GET `{type}/{id}/feed.atom`: the newest comments of a thread as Atom (RFC 4287).
 //!
-//! The document is written by hand: it is a dozen elements, and the libraries for it let through the control characters that
-//! XML forbids.
+//! The document is written by hand. It has a dozen elements, and the libraries for it let through control characters that XML
+//! forbids.
 
 use std::fmt::{self, Display, Write};
 
@@ -121,7 +121,7 @@ impl Display for Zulu {
     }
 }
 
-/// Text of an element or an attribute, without the characters that XML 1.0 cannot hold.
+/// Text of an element or an attribute, without the characters that XML 1.0 forbids.
 struct Xml<'a>(&'a str);
 
 impl Display for Xml<'_> {

@@ -23,10 +23,10 @@ const WRITER: StaticFile = file!("dist", "writer.js", SCRIPT);
 const MODERATION: StaticFile = file!("dist", "moderation.js", SCRIPT);
 const MODERATE: StaticFile = file!("embed", "moderate.html", PAGE);
 
-/// The name of the present writer, such as `writer.0123456789abcdef.js`.
+/// The name of the current writer, such as `writer.0123456789abcdef.js`.
 const WRITER_NAME: &str = include_str!("../dist/writer.name");
 
-/// Sheets are constructed by script, so the page needs no source of styles.
+/// Scripts construct the style sheets, so the policy needs no source of styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' https:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
@@ -48,8 +48,8 @@ pub(crate) fn moderate() -> Answer {
     answer
 }
 
-/// A part is named by its content. A page that has loaded another version of the widget gets the present part, which says
-/// whether it fits.
+/// A part is named by a hash of its content. A page that has loaded another version of the widget gets the current part,
+/// which checks whether it fits.
 pub(crate) fn part(name: &str) -> Result<Answer> {
     if name == WRITER_NAME {
         return Ok(open(WRITER, Sharing::Forever));
@@ -58,7 +58,7 @@ pub(crate) fn part(name: &str) -> Result<Answer> {
     if is_writer { Ok(open(WRITER, Sharing::Never)) } else { Err(Refusal::NotFound.into()) }
 }
 
-/// Pages of any origin may load it. API Gateway replaces the header by its own, which the edge replaces again.
+/// Pages of any origin may load it. API Gateway replaces the header with its own, which the edge replaces again.
 fn open(file: StaticFile, sharing: Sharing) -> Answer {
     let mut answer = Answer::file(file).shared(sharing);
     answer.set(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));

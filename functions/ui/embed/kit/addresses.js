@@ -1,4 +1,4 @@
-/** The addresses in a text, which is read once. The service finds the same ones: `shared/domain/src/address.rs`. */
+/** Finds the addresses in a text in one pass. The service finds the same ones: `shared/domain/src/address.rs`. */
 
 const SCHEME = /\bhttps?:\/\//gi
 /** A scheme (without the flag `i`, which makes `ſ` an `s`); characters that end an address; brackets that open and close; characters that belong to it if more of it follows; all others. */
@@ -21,20 +21,20 @@ export function parts(text) {
   return [...found, text.slice(written)]
 }
 
-/** Where the address that begins here ends, where the next one may begin, and whether it is an address. @param {string} text */
+/** The end of the address that begins at `start`, the place where the next one may begin, and whether it is an address. @param {string} text */
 export function extent(text, start) {
   let read = start
   let end = start
-  /** How often each bracket is open. */
+  /** The number of unclosed brackets of each kind. */
   const open = {}
-  /** Where the address ends if a bracket that is not ASCII is never closed, for each that is open. */
+  /** For each open bracket that is not ASCII, the end of the address if the bracket is never closed. */
   const wide = /** @type {number[]} */ ([])
   SIGN.lastIndex = start
   for (let found; (found = SIGN.exec(text)); read = SIGN.lastIndex) {
     const [sign, scheme, stop, opens, closes, other] = found
     const code = sign.codePointAt(0) ?? 0
     const isWide = code > 127
-    // The opening one is one or two code points before it.
+    // The opening bracket is one or two code points before the closing one.
     const opening = open[code - 1] ? code - 1 : code - 2
     const isMatched = closes && open[opening]
     if (stop || (closes && isWide && !isMatched) || (scheme && wide.length)) break

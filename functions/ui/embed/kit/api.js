@@ -40,14 +40,14 @@ export class Client {
   get auth() {
     return this.#auth
   }
-  /** Leaves it to the session if the page doesn't set one. @param {Auth | undefined} auth */
+  /** Undefined leaves authentication to the session. @param {Auth | undefined} auth */
   set auth(auth) {
     hostDecides(auth !== undefined)
     this.#auth = auth ?? null
     this.#token = undefined
   }
 
-  /** The page's token, else the session's. A token that can't be fetched is an error where it is needed. */
+  /** The page's token, else the session's. If a token is needed, a failed refresh of the session is an error. */
   token(isNeeded = false) {
     const auth = this.#auth
     if (ownSession()) return this.#ownToken().catch((error) => (isNeeded ? Promise.reject(error) : null))
@@ -55,12 +55,12 @@ export class Client {
     return this.#token
   }
 
-  /** The token of the session: not one that is over, and not the one that was refused. */
+  /** The session's token, refreshed if it has expired or was refused. */
   async #ownToken() {
     const isOver = () => ownSession() && (ownSession().access_token === this.#refused || Date.now() > ownSession().until)
     const refresh = async () => {
       const { refresh_token } = ownSession() ?? {}
-      // Without a type it needs no permission.
+      // Without a content type, the request needs no preflight.
       if (isOver()) keepSession((await anonymous.request('POST', 'sign_in/refresh', { body: JSON.stringify({ refresh_token }) })).data)
     }
     if (isOver()) {

@@ -1,5 +1,5 @@
 /**
- * The form for sign-in: a button for each provider, or the address and the code from an email, and once a name, in one place.
+ * The sign-in form: a button for each provider, or an email address and then its code. The first sign-in also asks for a name.
  * @import { Entrance } from '../types.d.ts'
  */
 
@@ -19,7 +19,7 @@ function asking({ say, explain, giveUp }) {
   let leave
   const problem = h('p', { class: 'error', role: 'alert', id: PROBLEM })
 
-  /** Does something that may fail with the value of a field. @param {() => Promise<any>} act @param {HTMLInputElement | null} [at] */
+  /** Runs `act`, and shows its failure at a field. @param {() => Promise<any>} act @param {HTMLInputElement | null} [at] */
   async function attempt(act, at = field) {
     if (form.ariaBusy === 'true') return
     problem.textContent = ''
@@ -47,7 +47,7 @@ function asking({ say, explain, giveUp }) {
 
   const form = h('form', { class: 'sign-in', novalidate: true, 'aria-label': say('sign_in'), submit, keydown })
 
-  /** Asks for the next thing, which `act` takes. `back` leaves it. Without a label there is no field. */
+  /** Asks for the next value, which `act` processes. `back` leaves the step. Without a label there is no field. */
   function ask(label, attributes, action, act, { back = giveUp, again, before = [], after = [] } = /** @type {any} */ ({})) {
     leave = back
     field = label && h('input', { required: true, 'aria-describedby': PROBLEM, ...attributes })

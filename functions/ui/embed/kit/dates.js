@@ -1,3 +1,3 @@
-/** Times as people say them. */
+/** Formats times for people. */
 
 export const inFull = (time, language) => new Date(time).toLocaleString(language, { dateStyle: 'long', timeStyle: 'short' })

@@ -3,8 +3,8 @@
  * @import { Reason } from '../types.d.ts'
  */
 
-/** Milliseconds in which a decision can be undone. */
+/** Milliseconds during which a decision can be undone. */
 export const UNDO = 5_000
 
-/** Why a comment is rejected. @type {Reason[]} */
+/** Reasons to reject a comment. @type {Reason[]} */
 export const REASONS = ['spam', 'off_topic', 'offensive', 'illegal', 'other']

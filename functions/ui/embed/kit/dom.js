@@ -36,7 +36,7 @@ export async function busily(element, act) {
   }
 }
 
-/** Whether a key belongs to what an input method composes. In Safari the key that commits it comes after the end, as 229. */
+/** Whether a key belongs to an input method's composition. In Safari the committing key comes after its end, with key code 229. */
 export const isOfIme = ({ isComposing, keyCode }) => isComposing || keyCode === 229
 
 export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))

@@ -1,5 +1,5 @@
 /**
- * Comments' HTML through an allow-list, by whichever way the browser offers.
+ * Passes the HTML of comments through an allow-list, with whichever API the browser offers.
  */
 
 import { parts } from './addresses.js'
@@ -9,7 +9,7 @@ import { h } from './dom.js'
 const PLAIN = /^(p|[bht]r|em|strong|del|h[1-6]|blockquote|ul|li|pre|table|thead|tbody)$/
 const ALLOWED = { __proto__: null, a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'], th: ['align'], td: ['align'] }
 
-/** Shows HTML in an element, or the text where the page forbids that or it fails. */
+/** Shows HTML in an element, or the text if the page forbids HTML or parsing fails. */
 export function showHtml(target, html, text) {
   /** @type {any} */
   let tree
@@ -28,7 +28,7 @@ function parse(html) {
   return body
 }
 
-/** The body of a document that does nothing; nothing where the page forbids that. */
+/** The body of an inert document with the HTML, or nothing if the page forbids that. */
 export function inertBody(html) {
   /** @type {any} */
   const { body } = document.implementation.createHTMLDocument()
@@ -78,7 +78,7 @@ function tidy(element) {
   if (element.matches('pre, table')) element.tabIndex = 0
   if (element.matches('img')) {
     Object.assign(element, { loading: 'lazy', referrerPolicy: 'no-referrer' })
-    // Names of uploads end in their size, so that an image has its place before it is loaded, at most 384 pixels high.
+    // Names of uploads end in their size, which reserves space before the image loads, at most 384 pixels high.
     for (const [, width, height] of element.src.matchAll(/-(\d+)x(\d+)\.\w+$/g)) {
       const share = Math.min(1, 384 / height)
       Object.assign(element, { width: width * share, height: height * share })
@@ -88,10 +88,10 @@ function tidy(element) {
 
 const schemeOf = (href) => h('a', { href }).protocol
 
-/** Whether there is nothing, or a block. */
+/** Whether the node is missing or a block. */
 const isEdge = (node) => !node || node.matches?.(':not(a, br, code, del, em, img, strong)')
 
-/** Breaks of lines are shown, so those that mean nothing are taken out: after `br`, and between blocks. */
+/** Removes line breaks without meaning, which would be shown: after `br`, and between blocks. */
 function tidyText(text) {
   const { previousSibling: before, nextSibling: after, parentElement: parent } = text
   if (parent.closest('pre')) return
@@ -100,13 +100,13 @@ function tidyText(text) {
   else if (!parent.closest('a, code')) link(text)
 }
 
-/** Makes links of addresses in a text. */
+/** Turns the addresses in a text into links. */
 const link = (text) => text.replaceWith(...parts(text.data).map((part, place) => (place % 2 ? linkTo(part, part) : part)))
 
-/** A link as the API makes them. */
+/** A link with the same attributes as in the HTML of the API. */
 const linkTo = (href, content) => h('a', { href, rel: 'nofollow ugc noopener' }, content)
 
-/** Makes images links to the whole of them, unless their writer has made other links. */
+/** Links images to their full size, unless the writer has linked them elsewhere. */
 export function linkImages(root) {
   for (const image of root.querySelectorAll('img')) {
     if (!image.src || image.closest('a')) continue

@@ -4,13 +4,13 @@ import { anonymous, ApiError } from './api.js'
 import { json } from './json.js'
 import { keepSession, offersCodes } from './session.js'
 
-/** The name under which the tab keeps the verifier of a flow. @param {string} flow */
+/** The name under which the tab stores the verifier of a flow. @param {string} flow */
 const nameOf = (flow) => `comment-thread ${flow}`
 
 /** @param {Uint8Array<ArrayBuffer>} bytes */
 const base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '')
 
-/** Whether this page can go to a provider and finish what it has begun. Providers refuse to be framed. */
+/** Whether this page can go to a provider and finish the sign-in afterwards. Providers refuse to be framed. */
 function canLeave() {
   try {
     return sessionStorage && crypto.subtle && top === self
@@ -31,7 +31,7 @@ export async function leaveFor(api, provider, more) {
 }
 
 /**
- * Adds what this tab has kept for a flow, once, and puts back the fragment that the page had. A flow that this tab did not start has no verifier.
+ * Adds the data that this tab has stored for a flow, once, and restores the fragment of the page. A flow that this tab did not start has no verifier.
  * @param {{ flow: string, code: string }} returned @returns {{ flow: string, code: string, verifier?: string, [more: string]: any }}
  */
 export function recall(returned) {
@@ -47,7 +47,7 @@ export function recall(returned) {
 }
 
 /**
- * Begins the session of a visitor who returned. Fails with `not_signed_in` when that is not possible, whatever the reason.
+ * Begins the session of a visitor who returned. Fails with `not_signed_in` if the flow can't be finished, whatever the reason.
  * @param {ReturnType<typeof recall>} returned
  */
 export async function finishReturned({ flow, code, verifier }) {

@@ -1,4 +1,4 @@
-/** The data that a visitor has brought back from a provider. A script calls this before anything else, once a page, and takes it out of the address. */
+/** Takes the data that a visitor has brought back from a provider out of the address. A script calls this once per page, before anything else. */
 
 export function takeReturned() {
   const [, page, flow, code] = /^(.*)#comment-sign-in=([^.]*)\.?(.*)/.exec(location.href) ?? []

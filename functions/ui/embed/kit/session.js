@@ -1,5 +1,5 @@
 /**
- * The session of the service's own sign-in, which stays on the device. It counts on pages that have never set `auth`.
+ * The session of the service's own sign-in, which stays on the device. It applies to pages that have never set `auth`.
  */
 
 import { API } from './address.js'
@@ -7,13 +7,13 @@ import { device } from './device.js'
 
 const KEY = `${API} session`
 
-/** Whether the page decides who the visitor is. */
+/** Whether the page authenticates the visitor. */
 let isHosted = false
 
 /** @param {boolean} decides */
 export const hostDecides = (decides) => (isHosted = decides)
 
-/** The session, where it counts. */
+/** The session, where it applies. */
 export const ownSession = () => (isHosted ? null : JSON.parse(device.get(KEY) || 'null'))
 
 /** Stores the API's session, or removes the stored one. @param {any} [session] */
@@ -21,7 +21,7 @@ export function keepSession(session) {
   device.set(KEY, session ? JSON.stringify({ ...session, until: Date.now() + session.expires_in * 1000 }) : '')
 }
 
-/** Acts while no other tab does, where browsers have locks. @template T @param {() => Promise<T>} act @returns {Promise<T>} */
+/** Runs `act` while no other tab does, if the browser has locks. @template T @param {() => Promise<T>} act @returns {Promise<T>} */
 export function alone(act) {
   let run
   const once = () => (run ??= act())

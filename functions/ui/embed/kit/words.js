@@ -15,7 +15,7 @@ export const FIRST_WORDS = { retry: 'Try again', error: 'Something went wrong', 
 /** Categories of plurals in the order of CLDR. @type {any[]} */
 const CATEGORIES = 'zero one two few many other'.split(' ')
 
-/** The form of a text for a number: it has one for each category of its language, else it is in English. @param {string} text @param {string} language */
+/** The form of a text for a number. A text with one form for each category of its language uses its rules, any other those of English. @param {string} text @param {string} language */
 export function formOf(text, language, n) {
   const forms = text.split(' | ')
   const rules = new Intl.PluralRules(language)

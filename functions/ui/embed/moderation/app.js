@@ -1,5 +1,5 @@
 /**
- * The app of the moderators' page shows one tab at a time, and holds together those who sign in, decide, ban and take keys.
+ * The app of the moderators' page. It shows one tab at a time, and connects the parts for sign-in, decisions, bans and keys.
  * @import { Comment, Offer, OwnUser, State, User, Webhook } from '../types.d.ts'
  */
 
@@ -25,7 +25,7 @@ import { WebhooksPanel } from './webhooks.js'
 
 const TABS = /** @type {const} */ (['pending', 'reported', 'rejected', 'all', 'users', 'webhooks', 'log'])
 
-/** Milliseconds between looks into the log for what other moderators have decided. */
+/** Milliseconds between checks of the log for other moderators' decisions. */
 const WATCH = 15_000
 
 export class App {
@@ -49,7 +49,7 @@ export class App {
   /** The filters of the queues' search. */
   searched = ''
   side = new Side(this)
-  /** The first one depends on pending comments. @type {typeof TABS[number] | null} */
+  /** Null until the first tab is chosen, which depends on pending comments. @type {typeof TABS[number] | null} */
   #tab = null
   /** The comment that the page's address names, until it is shown. @type {number | null} */
   #wanted = null
@@ -94,7 +94,7 @@ export class App {
     this.frame.replaceChildren(this.#main)
   }
 
-  /** Forgets everything that is shown. */
+  /** Closes everything that is shown. */
   leave() {
     clearInterval(this.#watchTimer)
     this.#panel?.close()
@@ -134,7 +134,7 @@ export class App {
     if (this.isOpen) this.side.showComment(id)
   }
 
-  /** How many comments wait, and how many are reported, now. */
+  /** Loads and shows the current numbers of pending and reported comments. */
   async recount() {
     const { meta } = await this.client.get('moderation/comments', { state: 'pending', cursor: '', per_page: 1 })
     this.tallies.show(meta.counts)
@@ -211,14 +211,14 @@ export class App {
     return this.lists.flatMap(({ cards }) => cards)
   }
 
-  /** @param {string} theme of the service, where the host says nothing */
+  /** @param {string} theme of the service, unless the host sets one */
   showTheme(theme) {
     const wanted = this.host.getAttribute('theme') ?? theme
     this.frame.classList.toggle('light', wanted === 'light')
     this.frame.classList.toggle('dark', wanted === 'dark')
   }
 
-  /** The topmost dialog. One that was closed stays until the next frame. */
+  /** The topmost open dialog. A closed dialog stays in the list until the next frame. */
   get top() {
     return this.#dialogs.findLast(({ open }) => open)
   }
@@ -242,7 +242,7 @@ export class App {
     })
   }
 
-  /** Loads news from the log and the queues. A failure is retried at the next look. */
+  /** Checks the log and the queues for news. A failed check is repeated at the next interval. */
   async #look() {
     const queue = this.#panel instanceof CardList ? this.#panel : null
     await Promise.allSettled([this.decisions.others.watch(), this.recount(), queue?.look()])
@@ -263,7 +263,7 @@ export class App {
     this.notices.tell(text, offer)
   }
 
-  /** Why something failed, in the language of the page. @param {unknown} error */
+  /** Explains a failure in the language of the page. @param {unknown} error */
   explain = (error) => explanation(this, error)
 
   /** @param {unknown} error */
@@ -272,7 +272,7 @@ export class App {
     else this.tell(this.explain(error))
   }
 
-  /** A failure in place of what could not be shown. @param {unknown} error @param {() => void} retry */
+  /** A message in place of content that couldn't be shown. @param {unknown} error @param {() => void} retry */
   problem(error, retry) {
     const { t } = this
     if (error instanceof ApiError && error.status === 401) this.entry.askAgain()

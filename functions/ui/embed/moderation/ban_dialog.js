@@ -1,5 +1,5 @@
 /**
- * The dialog of a ban.
+ * Ban dialog.
  * @import { Author, Rejects } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -13,7 +13,7 @@ const DAY = 86_400_000
 /** Days that a ban lasts; 0 is permanent. */
 const LENGTHS = /** @type {const} */ ([['ban_day', 1], ['ban_week', 7], ['ban_month', 30], ['ban_forever', 0]])
 
-/** The longest ban of a network in days, because its addresses move on to others. The service allows one more, by its own clock. */
+/** The longest ban of a network in days, because its addresses move on to others. The service allows one day more, by its own clock. */
 const NETWORK_DAYS = 29
 
 /** A time as the API takes it. @param {number} time in milliseconds */
@@ -54,7 +54,7 @@ function lengthField({ t }, isNetwork, date) {
   return h('fieldset', {}, h('legend', {}, t('ban_length')), ...lengths.map(([label, days]) => radio('length', days, t(label), isNetwork ? 1 : 7)), other)
 }
 
-/** When the ban of a form ends, in milliseconds: null for one that does not. @param {FormData} data */
+/** The end of the chosen ban in milliseconds, or null if it is permanent. @param {FormData} data */
 function endOf(data) {
   const length = `${data.get('length')}`
   if (length === 'date') return new Date(`${data.get('date')}T00:00`).getTime()
@@ -62,10 +62,10 @@ function endOf(data) {
 }
 
 /**
- * The dialog of a ban. `submit` sends it. The dialog shows a refusal and stays open.
+ * Ban dialog. `submit` sends the ban. If it fails, the dialog shows the error and stays open.
  * @param {App} app
  * @param {Author[]} authors
- * @param {{ comments: number, rejects: Rejects }} offer how many comments may be rejected in the same step, and what is chosen at first
+ * @param {{ comments: number, rejects: Rejects }} offer the number of comments that may be rejected with the ban, and the initial choice
  * @param {(ban: { until: string | null, reason: string | null, rejects: Rejects }) => Promise<void>} submit
  */
 export function banDialog(app, authors, { comments, rejects }, submit) {

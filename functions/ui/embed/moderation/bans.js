@@ -11,10 +11,10 @@ import { json } from '../kit/json.js'
 import { banDialog } from './ban_dialog.js'
 import { applies, standing } from './verdicts.js'
 
-/** Milliseconds before a ban. Comments written in them, and pending ones, are rejected with it if the moderator wants that. */
+/** Milliseconds before a ban. If the moderator wants that, comments from this time and pending ones are rejected with the ban. */
 const LATELY = 7 * 86_400_000
 
-/** Milliseconds that the service takes for that at most. */
+/** Milliseconds that the service takes at most to reject them. */
 const SWEEP = 120_000
 
 /** The key of a writer; undefined for guests without a known network. @param {Author} author */
@@ -44,25 +44,25 @@ export class Bans {
     return this.#known.get(keyOf(author))
   }
 
-  /** Keeps the bans in a list of users. @param {Author & Ban} author */
+  /** Remembers whether an author is banned. @param {Author & Ban} author */
   learn(author) {
     if (author.banned) this.#known.set(keyOf(author), author)
     else this.#known.delete(keyOf(author))
   }
 
-  /** Whether this author can be banned: not oneself. @param {Author} author */
+  /** Whether this author can be banned. Moderators can't ban themselves, or guests without a known network. @param {Author} author */
   isBannable(author) {
     return keyOf(author) != null && !this.app.isMe(author)
   }
 
-  /** Whether the service rejects the comment now, because its writer was banned. @param {Item} item */
+  /** Whether the service is rejecting the comment because its writer was banned. @param {Item} item */
   sweeps(item) {
     const at = this.#sweeps.get(keyOf(authorOf(item)))
     const isLate = standing(item) === 'waiting' || Date.parse(item.created_at) > (at ?? 0) - LATELY
     return at != null && Date.now() - at < SWEEP && isLate
   }
 
-  /** Bans the writers of these comments, once the moderator has chosen for how long. @param {CardList} list @param {Card[]} cards */
+  /** Asks for the length of a ban, and bans the writers of these comments. @param {CardList} list @param {Card[]} cards */
   async banWriters(list, cards) {
     const { t } = this.app
     const theirs = cards.filter(({ item }) => this.isBannable(authorOf(item)))
@@ -75,9 +75,9 @@ export class Bans {
   }
 
   /**
-   * Asks for how long, and bans at once.
+   * Asks for the length of a ban, and bans the authors.
    * @param {Author[]} authors
-   * @param {number} [comments] how many of their comments may be rejected in the same step
+   * @param {number} [comments] the number of their comments that may be rejected with the ban
    * @returns {Promise<Rejects | null>} null if not all are banned
    */
   async ask(authors, comments = 0) {

@@ -17,7 +17,7 @@ import { titleOf } from './threads.js'
 import { actionOf, applies, standing } from './verdicts.js'
 
 
-/** Where texts of comments are put together: no image loads there. */
+/** The document in which texts of comments are built, because no image loads in it. */
 const inert = document.implementation.createHTMLDocument()
 
 /** One comment with all that a moderator needs to decide. */
@@ -53,7 +53,7 @@ export class Card {
     if (box) box.checked = selected
   }
 
-  /** Shows the comment, or its text and the decisions where that fails: the other cards show all the same. */
+  /** Shows the comment, or only its text and actions if that fails, so that the other cards still show. */
   render() {
     try {
       this.#render()
@@ -75,7 +75,7 @@ export class Card {
     this.element.replaceChildren(...children.filter((child) => child != null), ...this.#reports(), this.#note(), this.list.app.replies.formIn(this) ?? '', this.#actions())
   }
 
-  /** Why the comment is here, in a few words. */
+  /** A short reason that the comment is in the queue. */
   #reason() {
     const { t } = this.list.app
     const { item, list } = this
@@ -116,7 +116,7 @@ export class Card {
       reason && h('span', { class: `why ${item.held_for ?? standing(item)}` }, item.held_for && icon(item.held_for === 'approval' ? 'clock' : 'warning'), reason))
   }
 
-  /** How moderators have decided about the writer, as far as they have. */
+  /** The numbers of the writer's comments that moderators have approved and rejected. */
   #writer() {
     const { t } = this.list.app
     const { approved = 0, rejected = 0 } = this.item.writer ?? {}
@@ -132,7 +132,7 @@ export class Card {
       this.#text('quoted', parent, parent.is_approved))
   }
 
-  /** The comment's text, with the findings of checks marked. Links open in a new tab, because one to `#token=` would sign the moderator out. Images of unapproved comments load by a button. @param {string} name of a class @param {Comment} comment @param {boolean} approved @param {Check[]} [checks] */
+  /** The comment's text, with the findings of checks marked. Links open in a new tab, because one to `#token=` would sign the moderator out. Images of unapproved comments load only when a button is pressed. @param {string} name of a class @param {Comment} comment @param {boolean} approved @param {Check[]} [checks] */
   #text(name, { html, body }, approved, checks = []) {
     const text = inert.adoptNode(h('div', { class: name, dir: 'auto' }))
     showHtml(text, html, body)
@@ -142,13 +142,13 @@ export class Card {
     return text
   }
 
-  /** A button that puts an image in its place. @param {HTMLImageElement} image */
+  /** A button that its image replaces when pressed. @param {HTMLImageElement} image */
   #load(image) {
     const { t } = this.list.app
     const { alt: name } = image
     const button = h('button', { type: 'button', class: 'load', title: image.getAttribute('src') }, icon('image'), name ? t('load_image_of', { name }) : t('load_image'))
     button.addEventListener('click', (event) => {
-      // It may be inside a link.
+      // The button may be inside a link.
       event.preventDefault()
       button.replaceWith(image)
       this.element.focus({ preventScroll: true })
@@ -180,7 +180,7 @@ export class Card {
     return h('ul', { class: 'checks', 'aria-label': t('checks') }, ...verdicts.map((check) => h('li', { dir: 'auto' }, icon('warning'), says(check))))
   }
 
-  /** Who rejected it, when, and what they said about it. */
+  /** The moderator, time, reason and note of the rejection. */
   #rejection() {
     const { t, language, labels } = this.list.app
     const { rejection } = this.item

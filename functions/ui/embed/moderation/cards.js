@@ -3,7 +3,7 @@
  * @import { Card } from './card.js'
  */
 
-/** Cards one below the other. The current one has the focus while the keyboard is used. */
+/** A column of cards. The current one has the focus while the keyboard is used. */
 export class Cards {
   /** In the order of the page. @type {Card[]} */
   cards = []
@@ -39,7 +39,7 @@ export class Cards {
     if (this.current) this.focus(this.current)
   }
 
-  /** Scrolls as little as shows the card. @param {Card} card */
+  /** Scrolls no further than needed to show the card. @param {Card} card */
   reveal({ element }) {
     element.scrollIntoView({ block: element.offsetHeight > innerHeight * 0.7 ? 'start' : 'nearest' })
   }

@@ -1,11 +1,11 @@
 /**
- * Comments as the API has them now.
+ * Loads comments in their current state.
  * @import { Client } from '../kit/api.js'
  * @import { Item } from '../types.d.ts'
  */
 
 /**
- * A comment as it is now, in whatever state.
+ * Loads a comment as it is now, whatever its state.
  * @param {Client} client
  * @param {number} id
  * @returns {Promise<Item>}

@@ -15,10 +15,10 @@ import { askNote, reasonSwitches } from './reasons.js'
 import { setClosed, showClosed, titleOf } from './threads.js'
 import { applies, belongs, decided } from './verdicts.js'
 
-/** Milliseconds of a pause that ends by signing in. */
+/** Milliseconds of a pause that lasts until the moderator signs in. */
 const UNTIL_SIGNED_IN = 2 ** 31 - 1
 
-/** How many milliseconds lists may still show a comment after its decision was stored. */
+/** Milliseconds for which lists may still show a comment after its decision was stored. */
 const LAG = 60_000
 
 /** Whether a request would be refused again. @param {unknown} error */
@@ -51,12 +51,12 @@ export class Decisions {
     this.#tell(this.#outbox.add([], { thread, closed }))
   }
 
-  /** How many comments leave a queue by decisions that aren't sent yet. @param {State} state */
+  /** The number of comments that unsent decisions will remove from a queue. @param {State} state */
   waitingIn(state) {
     return this.#outbox.open.flatMap(({ choices }) => choices).filter(({ item }) => belongs(item, state)).length
   }
 
-  /** Shows comments as rejected that the service rejects automatically after a ban. @param {Item[]} items */
+  /** Marks the comments that the service rejects after a ban as rejected. @param {Item[]} items */
   showRejected(items) {
     const open = items.filter((item) => applies(item, 'reject'))
     this.#show(open.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
@@ -101,7 +101,7 @@ export class Decisions {
     app.notices.tell(app.t(text, { name: app.nameOf(item), n: choices.length }), undo, why)
   }
 
-  /** Takes the newest decision back. */
+  /** Undoes the newest decision. */
   undo() {
     const decision = this.#outbox.undo()
     if (!decision) return this.app.tell(this.app.t('nothing_to_undo'))
@@ -113,7 +113,7 @@ export class Decisions {
   }
 
   /**
-   * Shows comments again that had been decided, where they belong. The first one takes the focus, unless there is a note.
+   * Puts decided comments back where they belong. The first one gets the focus, unless there is a note.
    * @param {Choice[]} choices
    * @param {string} [note]
    */
@@ -182,13 +182,13 @@ export class Decisions {
     return { again, after }
   }
 
-  /** The lists may show the comment for a while longer. @param {number} id */
+  /** Extends the time in which lists may still show the comment. @param {number} id */
   #touch(id) {
     const last = this.#handled.get(id)
     if (last) last.at = Date.now()
   }
 
-  /** Handles the result of a request. @param {Batch} batch @param {{ id: number, code: string }[]} failed @returns {Promise<Choice[]>} what has to be sent again */
+  /** Handles the result of a request. @param {Batch} batch @param {{ id: number, code: string }[]} failed @returns {Promise<Choice[]>} the choices to send again */
   async #settle({ choices }, failed) {
     const codes = new Map(failed.map(({ id, code }) => [id, code]))
     for (const choice of choices) {
@@ -229,14 +229,14 @@ export class Decisions {
     }
   }
 
-  /** A request that would be refused again. @param {Batch} batch @param {unknown} error */
+  /** Handles a request that would be refused again. @param {Batch} batch @param {unknown} error */
   #refused({ choices }, error) {
     const text = this.app.t('failed', { why: this.app.explain(error) })
     this.#bringBack(choices, text)
     this.app.tell(text)
   }
 
-  /** A request that will be sent again. @param {unknown} error @returns {number} after this many milliseconds */
+  /** Handles a request that will be sent again. @param {unknown} error @returns {number} after this many milliseconds */
   #failed(error) {
     const status = error instanceof ApiError ? error.status : 0
     if (status === 401) this.app.entry.askAgain()
@@ -250,7 +250,7 @@ export class Decisions {
     else if (!n && this.app.notices.stays) this.app.notices.hide()
   }
 
-  /** Sends everything that waits at once, even while the page is being closed. */
+  /** Sends all waiting decisions immediately, even while the page is being closed. */
   flush() {
     const all = this.#outbox.takeAll()
     const toggled = all.map(({ toggle }) => toggle && setClosed(this.app, toggle.thread, toggle.closed).catch(() => {}))
@@ -272,7 +272,7 @@ export class Decisions {
     return true
   }
 
-  /** Forgets waiting decisions. */
+  /** Discards waiting decisions. */
   drop() {
     this.#outbox.takeAll()
   }

@@ -8,7 +8,7 @@ import { h } from '../kit/dom.js'
 
 
 /**
- * Shows a dialog until it is closed, and gives the focus back to what had it.
+ * Shows a dialog until it is closed, then restores the focus.
  * @param {App} app
  * @param {HTMLDialogElement} dialog
  */
@@ -19,7 +19,7 @@ export function showDialog(app, dialog) {
   return new Promise((resolve) => {
     dialog.addEventListener('close', () => {
       dialog.remove()
-      // A key that came first may have moved it.
+      // A key press may have moved the focus already.
       if (before?.isConnected && !app.root.activeElement) before.focus({ preventScroll: true })
       resolve(dialog.returnValue)
     })

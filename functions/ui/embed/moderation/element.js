@@ -16,7 +16,7 @@ import { App } from './app.js'
 import css from './moderation.css'
 import pageCss from './page.css'
 
-/** On a host's page it may be for the widget. */
+/** On a host page, the returned data may be for the widget. */
 const taken = document.querySelector('comment-moderation[standalone]') && takeReturned()
 let returned = taken ? recall(taken) : null
 
@@ -24,8 +24,6 @@ const moderationStyles = sheet(`${css}.countdown{animation-duration:${UNDO}ms}`)
 
 /** Styles of the page around a standalone element. */
 const page = sheet(pageCss)
-
-// The element
 
 /** The token and the comment in the page's address. The token is removed from it at once. */
 function readAddress() {

@@ -6,7 +6,7 @@
 import { h } from '../kit/dom.js'
 import { icon } from './icons.js'
 
-/** @param {App} app @param {string} empty key of what it says @param {string} more key of what it says below */
+/** @param {App} app @param {string} empty key of the heading @param {string} more key of the text below it */
 export function emptyPanel({ t }, empty, more) {
   const below = t(more || `${empty}_more`)
   return h('div', { class: 'panel', tabindex: '-1' },

@@ -1,5 +1,5 @@
 /**
- * Why something failed, in the language of the page.
+ * Explains failures in the language of the page.
  * @import { App } from './app.js'
  */
 

@@ -25,7 +25,7 @@ export function icon(name) {
   return svg
 }
 
-/** A key as a hint. Screen readers have the help for that. @param {string} letter */
+/** A key as a hint, hidden from screen readers, which can read the help instead. @param {string} letter */
 export const key = (letter) => h('kbd', { 'aria-hidden': 'true' }, letter)
 
 /** An icon. The current card shows a key instead. @param {keyof typeof ICONS} name @param {string} letter */

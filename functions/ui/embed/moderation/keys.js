@@ -11,7 +11,7 @@ const KEYS = /** @type {const} */ ([
   ['c', 'help_close'], ['Enter', 'help_reply'], ['x', 'help_select'], ['X', 'help_range'], ['*', 'select_all'], ['u', 'help_undo'], ['?', 'help_help'], ['Esc', 'help_clear'],
 ])
 
-/** The name of the setting that switches letters off, as kept on this device. */
+/** The name of the setting that switches letters off, as stored on this device. */
 const LETTERS = 'comment-moderation-letters'
 
 /** @param {Keys} keys */

@@ -1,5 +1,5 @@
 /**
- * Who decided what, newest first.
+ * The log of moderators' actions, newest first.
  * @import { LogEntry } from '../types.d.ts'
  * @import { App } from './app.js'
  */

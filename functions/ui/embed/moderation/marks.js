@@ -20,7 +20,7 @@ export function mark(element, matches) {
 
 /**
  * The text of an element with one space for each run of white space and each border of a block, and the place of each character:
- * its node and where it is in that.
+ * its node, and the offset in that node.
  * @param {HTMLElement} element
  */
 function read(element) {
@@ -57,7 +57,7 @@ function wrap(places) {
     if (last?.[0] === node && last[2] + 1 >= at) last[2] = at
     else pieces.push([node, at, at])
   }
-  // From the end, so that what is split off is done with.
+  // From the end, so that earlier offsets stay valid.
   for (const [node, first, last] of pieces.reverse()) {
     node.splitText(last + 1)
     const found = node.splitText(first)

@@ -1,5 +1,5 @@
 /**
- * Says one thing at a time, to eyes and to screen readers.
+ * Shows one notice at a time, and announces it to screen readers.
  * @import { Offer, Switch } from '../types.d.ts'
  */
 
@@ -19,7 +19,7 @@ export class Notices {
   #switches = new Map()
   #left
 
-  /** @param {() => void} left called when a notice goes that has the focus */
+  /** @param {() => void} left called when a notice that has the focus disappears */
   constructor(left) {
     this.#left = left
   }

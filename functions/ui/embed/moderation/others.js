@@ -6,14 +6,14 @@
 
 import { decided } from './verdicts.js'
 
-/** The comment as the decision in the log leaves it. The log has no reasons. @param {Item} item @param {LogEntry} entry */
+/** The comment after the decision in the log, which has no reasons. @param {Item} item @param {LogEntry} entry */
 export const decidedAs = (item, { action, moderator, created_at }) =>
   decided(item, /** @type {Action} */ (action), { reason: null, note: null, moderator, created_at })
 
 export class Others {
   /** Decisions about comments that no list shows. @type {Map<number, LogEntry>} */
   #heard = new Map()
-  /** The newest entry of the log; undefined before the first look. @type {LogEntry['id'] | null | undefined} */
+  /** The newest entry of the log; undefined before the first check. @type {LogEntry['id'] | null | undefined} */
   #newest
   #isHandled
 
@@ -23,7 +23,7 @@ export class Others {
     this.#isHandled = isHandled
   }
 
-  /** Reads the decisions since the last look from the log. */
+  /** Reads the decisions since the last check from the log. */
   async watch() {
     const newest = async (/** @type {number} */ n) => /** @type {{ data: LogEntry[] }} */ (await this.app.client.get('moderation/log', { cursor: '', per_page: n })).data
     const last = this.#newest
@@ -51,19 +51,19 @@ export class Others {
     return this.app.t(`${moderator.id === this.app.me?.id ? 'by_you' : 'by_other'}_${action}`, { name: moderator.name })
   }
 
-  /** Forgets a decision, and returns it. @param {number} id */
+  /** Removes and returns a decision. @param {number} id */
   take(id) {
     const entry = this.#heard.get(id)
     this.#heard.delete(id)
     return entry
   }
 
-  /** Takes note that a list shows these comments as they are now. @param {Item[]} items */
+  /** Discards decisions about these comments, which a list now shows in their current state. @param {Item[]} items */
   show(items) {
     for (const { id } of items) this.#heard.delete(id)
   }
 
-  /** Forgets what others have decided. */
+  /** Discards others' decisions. */
   leave() {
     this.#newest = undefined
     this.#heard.clear()

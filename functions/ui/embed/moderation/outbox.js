@@ -1,5 +1,5 @@
 /**
- * Holds decisions until they can no longer be undone, and makes requests of them.
+ * Holds decisions until they can no longer be undone, and groups them into requests.
  * @import { Action, Batch, Choice, Decision, Grounds } from '../types.d.ts'
  */
 
@@ -24,14 +24,14 @@ export class Outbox {
   #deliver
 
   /**
-   * @param {(due: Decision[]) => Promise<{ again: Decision[], after: number }>} deliver returns what has to be sent again,
-   *   and after how many milliseconds
+   * @param {(due: Decision[]) => Promise<{ again: Decision[], after: number }>} deliver returns the decisions to send again,
+   *   and the milliseconds to wait
    */
   constructor(deliver) {
     this.#deliver = deliver
   }
 
-  /** Everything that was not delivered. */
+  /** All undelivered decisions. */
   get open() {
     return [...this.#sending, ...this.waiting]
   }
@@ -60,7 +60,7 @@ export class Outbox {
     this.#schedule()
   }
 
-  /** Takes all that waits, to be sent elsewhere or forgotten. */
+  /** Removes and returns all undelivered decisions. */
   takeAll() {
     const all = this.open
     this.#sending = []
@@ -68,7 +68,7 @@ export class Outbox {
     return all
   }
 
-  /** Forgets a pause that a failure has set. */
+  /** Ends a pause after a failure. */
   hurry() {
     this.#notBefore = 0
     this.#schedule()
@@ -89,7 +89,7 @@ export class Outbox {
     this.#delivering = true
     this.#sending = due
     const { again, after } = await this.#deliver(due)
-    // Unless they were undone meanwhile.
+    // Unless `takeAll` has removed them meanwhile.
     if (this.#sending === due) this.waiting.unshift(...again)
     this.#sending = []
     this.#delivering = false

@@ -1,5 +1,5 @@
 /**
- * Comments one below the other.
+ * A list of comments.
  * @import { Item, ListPage, State, Verdict } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -23,7 +23,7 @@ export class CardList extends Cards {
   #cursor = ''
   /** The id of the newest comment that was loaded. */
   #newest = 0
-  /** Marks the loading that counts; a reload begins another. */
+  /** Identifies the current load. A reload begins another. */
   #turn = 0
   /** @type {Promise<void> | null} */
   #loading = null
@@ -36,7 +36,7 @@ export class CardList extends Cards {
   #nearEnd
   /** The filters of the API that the comments match. @type {Record<string, string>} */
   #filters = {}
-  /** How many cards are enough for now, and how many requests are left. */
+  /** The number of cards to reach, and the requests that are left for that. */
   #goal = { cards: 0, requests: 0 }
 
   /**
@@ -92,7 +92,7 @@ export class CardList extends Cards {
     this.selection.show()
   }
 
-  /** Whether a part of the queue is shown. */
+  /** Whether only a part of the queue is shown. */
   get #isFiltered() {
     return Object.keys(this.#filters).length > 0
   }
@@ -215,7 +215,7 @@ export class CardList extends Cards {
   }
 
   /**
-   * Takes cards out. The next card that stays becomes the current one.
+   * Removes cards. The next remaining card becomes the current one.
    * @param {Card[]} cards
    * @param {boolean} [follow] whether it takes the focus, too
    */
@@ -235,7 +235,7 @@ export class CardList extends Cards {
     if (!next) this.#drained()
   }
 
-  /** After the last card: the next page, or a note that there is none. */
+  /** Called after the last card is gone. Loads the next page, or shows that the list is empty. */
   async #drained() {
     this.current = null
     if (this.#cursor == null && !this.#loading) this.#showEmpty()
@@ -251,7 +251,7 @@ export class CardList extends Cards {
     if (focused) this.focusFirst()
   }
 
-  /** Focuses the first card, or the note that there is none. */
+  /** Focuses the first card, or the note that the list is empty. */
   focusFirst() {
     if (this.cards.length) this.focus(this.cards[0])
     else /** @type {HTMLElement | null} */ (this.#end.querySelector('.panel'))?.focus()
@@ -271,7 +271,7 @@ export class CardList extends Cards {
     return cards.length ? cards : this.cards.filter((card) => card === this.current)
   }
 
-  /** @param {Verdict} verdict @param {Card[]} cards @param {boolean} [replies] whether the texts in their boxes are sent then */
+  /** @param {Verdict} verdict @param {Card[]} cards @param {boolean} [replies] whether to send the replies in their boxes afterwards */
   decide(verdict, cards, replies = false) {
     const choices = cards.map(({ item }) => ({ item, action: actionOf(item, verdict), list: this, replies }))
     const changing = choices.filter(({ item, action }) => applies(item, action))

@@ -1,5 +1,5 @@
 /**
- * The reason and note of a rejection that waits.
+ * The reason and note of a rejection that hasn't been sent.
  * @import { Grounds, Switch } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -7,7 +7,7 @@
 import { REASONS } from '../kit/decisions.js'
 import { h } from '../kit/dom.js'
 
-/** The key of the note. Those of the reasons are 1 to 5, in their order. */
+/** The key of the note. Reasons have keys 1 to 5, in order. */
 const NOTE = `${REASONS.length + 1}`
 
 /** Characters of a note. */

@@ -83,7 +83,7 @@ export class Replies {
     return { form, field, problem, send, key: crypto.randomUUID(), isOpen: true }
   }
 
-  /** Puts the box aside, with its text. @param {Card | undefined} card */
+  /** Closes the box, but keeps its text. @param {Card | undefined} card */
   #fold(card) {
     const box = card && this.#boxes.get(card.item.id)
     if (!box) return
@@ -118,7 +118,7 @@ export class Replies {
     }
   }
 
-  /** Posts the text of the box, which goes then. @param {Item} item */
+  /** Posts the text of the box, then removes the box. @param {Item} item */
   async deliver({ id, thread }) {
     const box = this.#boxes.get(id)
     if (!box) return

@@ -5,10 +5,10 @@
 
 import { h } from '../kit/dom.js'
 
-/** Milliseconds after the last letter. */
+/** Milliseconds to wait after the last key press. */
 const REST = 300
 
-/** A filter by name, or a word. Quotation marks hold words together. */
+/** A filter by name, or a word. Quotation marks group words. */
 const PART = /(?:(from|in|since):\s*)("[^"]*"?|\S*)|("[^"]*"?|\S+)/gi
 
 /** The typed text as filters of the API. `null` while one of them is invalid. @param {string} text */
@@ -28,7 +28,7 @@ export function filtersOf(text) {
 }
 
 /**
- * A field that calls `search` with the filters in it, and whether to move on to the results. It keeps its text for the next queue.
+ * A field that calls `search` with the filters in it, and whether to move on to the results. The text stays for the next queue.
  * @param {App} app @param {(filters: Record<string, string>, enter: boolean) => void} search
  */
 export function searchField(app, search) {

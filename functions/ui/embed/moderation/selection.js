@@ -91,7 +91,7 @@ export class Selection {
     this.element.replaceChildren(this.#all, this.#count, ...buttons.filter((button) => !!button))
   }
 
-  /** Shows at the button that loads the list that there are new comments. */
+  /** Marks the button that reloads the list, because there are new comments. */
   offerNew() {
     const button = this.element.querySelector('.refresh')
     button?.classList.add('news')

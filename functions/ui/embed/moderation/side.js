@@ -33,7 +33,7 @@ export class Side {
     if (known.name) await this.#showStanding({ ...known, id: Number(user.id) }, about)
   }
 
-  /** Whether a user is banned, with the button for it. @param {User & { id: number }} user @param {HTMLElement} about */
+  /** Shows whether a user is banned, with a button to ban or unban them. @param {User & { id: number }} user @param {HTMLElement} about */
   async #showStanding(user, about) {
     const { t } = this.app
     try {

@@ -1,5 +1,5 @@
 /**
- * Signs moderators in, and explains to other users why they can't be.
+ * Signs moderators in, and explains to other users why they have no access.
  * @import { Auth, Entrance, Ui } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -16,7 +16,7 @@ import { icon } from './icons.js'
 /** The token in pasted text, with or without `Bearer` or the address around it. @param {string} text */
 const tokenIn = (text) => /token=([^&\s]+)/.exec(text)?.[1] ?? text.trim().replace(/^Bearer\s+/i, '')
 
-/** Whether the session has ended; otherwise reports what failed. @param {unknown} error */
+/** Null if the session has ended. Otherwise fails with the error. @param {unknown} error */
 const unlessEnded = (error) => (ownSession() ? Promise.reject(error) : null)
 
 export class SignIn {
@@ -25,7 +25,7 @@ export class SignIn {
   #wrong = h('p')
   /** Identifies the current attempt, so that late responses are ignored. */
   #run = 0
-  /** The account of this sign-in as `SVC_MODERATORS` takes it, until the page is left. @type {string | undefined} */
+  /** The account of this sign-in in the format of `SVC_MODERATORS`, until the page is left. @type {string | undefined} */
   #account
   /** @type {ReturnType<typeof methodsOf>} */
   #methods = []
@@ -47,7 +47,7 @@ export class SignIn {
     this.#run++
   }
 
-  /** Signs in and shows the first tab, or says why that is not possible. */
+  /** Signs in and shows the first tab, or the reason that this is not possible. */
   async start() {
     const run = ++this.#run
     this.app.leave()
@@ -78,7 +78,7 @@ export class SignIn {
     }
   }
 
-  /** The configuration, which says who has signed in and has the texts. @returns {Promise<Ui>} */
+  /** Loads the configuration, which has the signed-in user and the texts. @returns {Promise<Ui>} */
   async #askWho() {
     const token = await this.app.client.token()
     const { data } = await this.app.client.get('ui', { for: 'moderation' })
@@ -87,7 +87,7 @@ export class SignIn {
     return (await this.app.client.get('ui', { for: 'moderation' })).data
   }
 
-  /** @param {Auth | undefined} auth what the page says; undefined leaves it to the session that began here */
+  /** @param {Auth | undefined} auth set by the page; undefined leaves it to the session that began here */
   async use(auth) {
     // Pending decisions are sent under the name of the moderator who made them.
     if (!this.#expired) this.app.decisions.flush()
@@ -108,7 +108,7 @@ export class SignIn {
     }
   }
 
-  /** Everywhere means all sessions of this account. The one here ends without a connection too. */
+  /** Ends the session here, even without a connection, or `everywhere` all sessions of the account. */
   async signOut(everywhere = false) {
     await this.app.decisions.flush()
     await alone(async () => {

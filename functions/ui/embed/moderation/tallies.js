@@ -1,5 +1,5 @@
 /**
- * How many comments wait, and how many are reported, at their tabs.
+ * The numbers of pending and reported comments on their tabs.
  * @import { State } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -16,7 +16,7 @@ export class Tallies {
     this.app = app
   }
 
-  /** Shows the numbers, without the comments whose decisions wait. @param {Partial<Record<State, number>>} [counts] */
+  /** Shows the numbers, without comments whose decisions are unsent. @param {Partial<Record<State, number>>} [counts] */
   show(counts = this.#counts) {
     this.#counts = counts
     for (const [name, count] of Object.entries(counts)) {

@@ -13,7 +13,7 @@ export const ownTexts = (labels) =>
   Object.fromEntries(Object.entries(labels).flatMap(([key, text]) => (key.startsWith('moderation.') ? [[key.slice(11), text]] : [])))
 
 /**
- * Says texts by key, and nothing for a key that has none. With a number `n` a text has forms.
+ * Returns a function that gives the text of a key, empty if there is none. A number `n` selects the plural form.
  * @param {Record<string, string>} texts
  * @returns {Translate}
  */

@@ -1,5 +1,5 @@
 /**
- * Threads, as cards name them.
+ * Threads on cards: their titles, and whether they are closed.
  * @import { RecordThread } from '../types.d.ts'
  * @import { App } from './app.js'
  */

@@ -68,7 +68,7 @@ export class UsersPanel {
     }
   }
 
-  /** Those who are banned are below. @param {AbortSignal} signal */
+  /** Omits banned members, because they are listed below. @param {AbortSignal} signal */
   async #showRecent(signal) {
     const { client, t } = this.app
     const { data } = await client.get('moderation/comments', { state: 'all', cursor: '', per_page: 50 }, signal)

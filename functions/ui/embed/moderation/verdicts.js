@@ -7,7 +7,7 @@
 export const standing = (item) => (item.held_for ? 'waiting' : item.is_approved ? 'visible' : 'rejected')
 
 /**
- * The effect of a key or a button on a comment. Approving one that everyone sees keeps it, and dismisses its reports.
+ * The effect of a key or a button on a comment. Approving a public comment keeps it, and dismisses its reports.
  * @param {Item} item
  * @param {Verdict} verdict
  * @returns {Action}
@@ -20,7 +20,7 @@ export function applies(item, action) {
   return standing(item) !== (action === 'approve' ? 'visible' : 'rejected')
 }
 
-/** The comment as the decision leaves it. @param {Item} item @param {Action} action @param {Rejection} rejection if it is one @returns {Item} */
+/** The comment after the decision. @param {Item} item @param {Action} action @param {Rejection} rejection if it is one @returns {Item} */
 export const decided = (item, action, rejection) => ({
   ...item,
   is_approved: action === 'dismiss' ? item.is_approved : action === 'approve',
@@ -31,7 +31,7 @@ export const decided = (item, action, rejection) => ({
   reports: [],
 })
 
-/** Whether a queue has the comment. @param {Item} item @param {State} state */
+/** Whether a queue includes the comment. @param {Item} item @param {State} state */
 export function belongs(item, state) {
   if (state === 'all') return true
   if (state === 'reported') return item.reports_count > 0

@@ -1,5 +1,5 @@
 /**
- * The dialog of a webhook.
+ * Webhook dialog.
  * @import { Webhook } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -8,7 +8,7 @@ import { ApiError } from '../kit/api.js'
 import { h } from '../kit/dom.js'
 
 /**
- * The dialog of a webhook. `submit` sends it and returns the secret of a new one.
+ * Webhook dialog. `submit` sends the fields, and returns the secret of a new webhook.
  * @param {App} app
  * @param {Webhook | null} webhook
  * @param {(fields: { url: string, events: string[] }) => Promise<string | undefined>} submit
@@ -55,7 +55,7 @@ export function webhookDialog(app, webhook, submit) {
   return dialog
 }
 
-/** The service's messages about the fields, or else the reason of the failure. @param {App} app @param {unknown} error */
+/** The service's messages about the fields, or else an explanation of the failure. @param {App} app @param {unknown} error */
 function refusalText(app, error) {
   return error instanceof ApiError && error.status === 422 ? error.message : app.explain(error)
 }

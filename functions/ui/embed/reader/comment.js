@@ -105,7 +105,7 @@ export class CommentView {
     return h('span', { class: 'since' }, thread.say('now_public'))
   }
 
-  /** Why others do not see the comment. */
+  /** The reason that others do not see the comment. */
   #note() {
     const { say, ui } = this.thread
     const { state, reason, note } = this.comment.review ?? {}
@@ -115,7 +115,7 @@ export class CommentView {
     return [h('span', {}, drawing(CLOCK), ` ${say(label)} ${reason ? say(reason) : ''}`), quotation]
   }
 
-  /** The button of the menu, which the writer shows. */
+  /** The button of the menu, which the writer module shows. */
   #more() {
     const { thread } = this
     return (this.opener = menuButton(drawing(DOTS), { class: 'opener', 'aria-label': thread.say('more') }, () => thread.later('menu', this)))
@@ -161,7 +161,7 @@ export class CommentView {
     return view
   }
 
-  /** Shows the replies, or hides them. A comment inside hidden replies is shown with everything that hides it. */
+  /** Shows or hides the replies. Showing them also expands every collapsed comment above. */
   expand(isOpen = true) {
     this.replies.hidden = !isOpen
     this.line.ariaExpanded = `${isOpen}`

@@ -1,6 +1,6 @@
 /**
- * The form for a new comment, a reply or an edit. It is a line until it has the focus or a draft. It takes text and keeps the draft
- * from the start. The writer adds everything else when the form gets the focus. The text field stays the same element.
+ * The form for a new comment, a reply or an edit. It is a line until it has the focus or a draft. It accepts text and stores the draft
+ * from the start. The writer module adds everything else on focus, and does not replace the text field.
  * @import { Composer, Purpose } from '../types.d.ts'
  */
 
@@ -10,10 +10,10 @@ import { device } from '../kit/device.js'
 import { h, isOfIme, primary } from '../kit/dom.js'
 import { ahead, writer } from './later.js'
 
-/** The visitor as comments show people. Guests are who they last said they are. */
+/** The visitor as comments show people. Guests have the name that they last entered. */
 export const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
 
-/** The names of a visitor's draft and of a guest's. A draft stays with who wrote it when the session ends. */
+/** The names of the visitor's draft and of a guest's. When the session ends, a draft stays with the member who wrote it. */
 function draftsOf({ path, ui, ended }, draft) {
   const name = (who) => `${API} ${path} ${draft} ${who}`
   return [name(ui.auth.user?.id ?? ended?.id ?? 'guest'), name('guest')]
@@ -28,7 +28,7 @@ export function composer(thread, purpose) {
   const { say, ui } = thread
   const [kept, left] = draftsOf(thread, draft)
   const folded = `${kept} folded`
-  /** The function that sends, once the writer has made an editor of this. @type {Promise<(() => void) | void> | undefined} */
+  /** The function that sends, once the writer module has turned this into an editor. @type {Promise<(() => void) | void> | undefined} */
   let editor
 
   function keep(body) {

@@ -23,14 +23,14 @@ export class Fresh {
     return `${API} ${this.thread.path} seen`
   }
 
-  /** Says how many of these comments and their replies others wrote after the last visit. */
+  /** Shows how many of these comments and their replies others wrote after the last visit. */
   welcome(comments) {
     const seen = (this.#seen[this.#key] ??= +device.get(this.#key))
     const n = comments.flatMap((comment) => [comment, ...comment.replies]).filter(({ id, can }) => id > seen && !can.update).length
     this.since.textContent = n ? this.thread.say('new_since', n) : ''
   }
 
-  /** Keeps the newest comment that was shown. */
+  /** Stores the newest comment that was shown. */
   remember() {
     const newest = Math.max(+device.get(this.#key) || 0, ...this.thread.views.keys())
     if (newest) device.set(this.#key, newest)

@@ -8,7 +8,7 @@ import { ahead, menuButton } from './later.js'
 
 export const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
-/** Who is signed in, and the menu of that account. @param {any} thread */
+/** The name of the signed-in visitor, which opens the menu of the account. @param {any} thread */
 function me(thread) {
   const { say, ui } = thread
   const opener = menuButton(avatar(visitor(ui.auth)), { class: 'me' }, () => thread.later('account', thread, opener))

@@ -27,5 +27,5 @@ export function menuButton(content, attributes, act) {
   return button(content, { 'aria-haspopup': 'menu', 'aria-expanded': 'false', ...ahead, ...attributes, click })
 }
 
-/** Attributes of elements that lead to the writer: pointer or focus on them fetches it. */
+/** Attributes of elements that lead to the writer. Pointer or focus on one of them loads it early. */
 export const ahead = { pointerenter: come, focus: come }

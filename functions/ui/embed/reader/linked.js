@@ -1,11 +1,11 @@
-/** A comment outside the list whose address was followed. */
+/** A linked comment that is not in the list. */
 
 import { button, h } from '../kit/dom.js'
 import { CommentView } from './comment.js'
 
 /**
- * Shows it above the others, below a heading. A press, or the next such comment, moves it to the end of the list, until the page comes
- * that has it.
+ * Shows the comment above the others, below a heading. A button, or the next linked comment, moves it to the end of the list, until
+ * its page is loaded.
  * @param {any} thread @param {any} comment
  */
 export function link(thread, comment) {

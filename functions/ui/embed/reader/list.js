@@ -1,5 +1,5 @@
 /**
- * Where a thread is, and how its list is read.
+ * The path of a thread, and requests for its list.
  * @import { RequestOptions } from '../types.d.ts'
  */
 
@@ -8,7 +8,7 @@ import { anonymous } from '../kit/api.js'
 import { button, h } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
 
-/** Comments that are loaded at a press. */
+/** Comments per press of the button that loads more. */
 const MORE = 50
 
 /** The path of a thread, relative to the API. */

@@ -5,7 +5,7 @@ import { button, h } from '../kit/dom.js'
 
 const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }
 
-/** Why something failed, in the words of `say`. @param {(key: string) => string} say @param {any} error */
+/** Explains a failure, in the texts of `say`. @param {(key: string) => string} say @param {any} error */
 export function explanation(say, { code, status, message }) {
   const label = REFUSALS[code] ?? code
   const text = say(label)
@@ -24,7 +24,7 @@ export function mistake(fix) {
 export const skeleton = () => [1, 2, 3].map(() => h('div', { class: 'skeleton' }))
 
 /**
- * Says that loading failed. It is tried again by a press, or once there is a connection.
+ * Shows that loading failed. A button retries it, and so does a new connection.
  * @param {any} thread @param {any} error @param {() => void} again @param {AbortSignal} signal
  */
 export function failure({ say, explain, ui, path }, error, again, signal) {

@@ -23,7 +23,7 @@ import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
 
-/** The data that a visitor has brought back from a provider. The writer gives it to the thread that they left. */
+/** The data that a visitor has brought back from a provider. The writer module passes it to the thread that they left. */
 export const returned = takeReturned()
 
 export class Thread {
@@ -47,7 +47,7 @@ export class Thread {
   fresh = new Fresh(this)
   foot = h('div', { class: 'foot' })
   total = h('span', { class: 'muted', part: 'count' })
-  /** How many comments the heading shows, where that is known. @type {number | undefined} */
+  /** The number of comments in the heading, if known. @type {number | undefined} */
   count
   #work = new AbortController()
   #turn = {}
@@ -60,20 +60,20 @@ export class Thread {
     this.#showSkeleton()
   }
 
-  /** A label, for a number where it has one. @param {string} key @param {number} [n] */
+  /** A label. A number selects its plural form. @param {string} key @param {number} [n] */
   say = (key, n) => {
     const text = this.host.labels?.[key] ?? this.ui?.labels[key] ?? FIRST_WORDS[key] ?? key
     return n == null ? text : formOf(text, this.language, n).replace('{n}', `${n}`)
   }
 
-  /** Whether an error says that the visitor's token is refused. */
+  /** Whether an error means that the visitor's token is refused. */
   isOver = ({ code }) => code === 'unauthenticated' && this.ui.auth.authenticated
 
   explain = (error) => explanation(this.say, error)
 
   emit = (name, detail) => this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
 
-  /** The visitor wants to sign in. @param {string} [label] @param {CommentView} [view] */
+  /** Leads the visitor to the sign-in, unless the host handles the event. @param {string} [label] @param {CommentView} [view] */
   signIn = (label = 'sign_in_to_comment', view) =>
     this.emit('comment-sign-in') && this.later('leadToSignIn', this, label, view)
 
@@ -86,7 +86,7 @@ export class Thread {
     return answer
   }
 
-  /** Shows why it failed, unless another thread is shown by now. @param {() => any} act @param {() => void} [undo] */
+  /** Runs `act`. If it fails, shows why, unless another thread is shown by then. @param {() => any} act @param {() => void} [undo] */
   async attempt(act, undo) {
     this.toast.announce('')
     try {
@@ -104,7 +104,7 @@ export class Thread {
     return this.load()
   }
 
-  /** Calls a function of the writer. @param {keyof Writer} name @param {...any} values */
+  /** Calls a function of the writer module. @param {keyof Writer} name @param {...any} values */
   later = (name, ...values) => this.attempt(async () => /** @type {any} */ (await writer())[name](...values))
 
   stop = () => this.#work.abort()
@@ -274,7 +274,7 @@ export class Thread {
     view.focus()
   }
 
-  /** Shows a comment with those above it, where `add` puts the first of them if it is new. Returns nothing if it isn't in this thread. */
+  /** Shows a comment with its ancestors. `add` places the first of them if it is new. Returns nothing if the comment isn't in this thread. */
   async fetch(id, add = this.prepend) {
     if (this.views.has(id)) return this.views.get(id)
     const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))

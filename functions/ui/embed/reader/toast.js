@@ -10,19 +10,19 @@ export class Toast {
     role: 'status',
     popover: 'manual',
     animationend: () => this.announce(''),
-    // The page has given its text another color.
+    // The text color of the page has changed.
     transitionend: () => showGround(this.element.getRootNode()),
   })
 
   theme = ''
 
-  /** Announces this to screen readers only. */
+  /** Announces a text to screen readers only. */
   announce(text) {
     if (this.element.matches(':popover-open')) this.element.hidePopover()
     this.element.textContent = text
   }
 
-  /** Shows it until its animation ends, which pauses under pointer and focus. */
+  /** Shows a text until its animation ends, which pauses under pointer and focus. */
   show(text, isProblem = false) {
     this.announce(text)
     this.element.className = `toast ${this.theme} ${isProblem ? 'error' : ''}`

@@ -1,4 +1,4 @@
-/** Composers inside a comment: for a reply, or for another text. */
+/** Composers inside a comment: for a reply or an edit. */
 
 import { json } from '../kit/json.js'
 import { post } from './post.js'
@@ -18,7 +18,7 @@ function write(view, purpose) {
   return cancel
 }
 
-/** Opens a reply, or leads to it. */
+/** Opens a composer for a reply, or leads to the sign-in if that is needed. */
 export function reply(view) {
   const { thread, comment } = view
   if (!thread.ui.auth.can_comment) return thread.signIn(undefined, view)

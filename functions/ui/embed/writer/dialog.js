@@ -3,7 +3,7 @@
 import { button, h, primary } from '../kit/dom.js'
 import { dress } from './style.js'
 
-/** Why something failed, if the thread doesn't show it. */
+/** Explains a failure that the thread doesn't show. */
 export const why = ({ say, explain, isOver }, error) => (isOver(error) ? say('session_ended') : explain(error))
 
 /**

@@ -19,7 +19,7 @@ import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 import { continueList, pastedLink, type } from './typing.js'
 
-/** Returns the function that sends. A press that has begun ends first, because its button would move away below it. @param {Composer} composer */
+/** Returns the function that sends. Waits for the end of a press, because its button would move away from the pointer. @param {Composer} composer */
 export async function enhance(composer) {
   const { thread, purpose, element, box, text, problem, bar, send, folded } = composer
   const { say, ui } = thread
@@ -50,7 +50,7 @@ export async function enhance(composer) {
     problem.classList.toggle('kept', isKept)
   }
 
-  /** The connection is lost, or back. Nothing is sent automatically. */
+  /** Handles a lost or restored connection. Nothing is sent automatically. */
   function connection({ type }) {
     if (!element.isConnected) return removeEventListener(type, connection)
     if (type === 'offline' && text.value) tell(say('kept'), true)
@@ -95,7 +95,7 @@ export async function enhance(composer) {
     if (text.value === written) text.value = ''
     pictures.clear()
     preview.close()
-    // Another tab may have kept another text.
+    // Another tab may have stored another text.
     if (device.get(composer.kept) === written) composer.keep('')
     if (!text.value && !purpose.cancel) fold()
   }
@@ -122,7 +122,7 @@ export async function enhance(composer) {
   /** Makes the composer a line again. */
   const fold = () => element.classList.remove('open')
 
-  /** Escape, where nothing inside the form has taken it. */
+  /** Handles Escape, unless something inside the form has. */
   function escape(event) {
     if (event.key === 'Escape' && !isOfIme(event) && !event.defaultPrevented && !event.target.closest('[popover]')) giveUp()
   }

@@ -1,5 +1,5 @@
 /**
- * Emoji at a press.
+ * A grid of emoji to insert.
  * @import { Editor } from '../types.d.ts'
  */
 
@@ -19,7 +19,7 @@ export function emojis({ thread, insert }) {
     insert(emoji)
   }
 
-  /** The first look builds the grid. */
+  /** Builds the grid when it is first opened. */
   function build() {
     if (!element.firstChild) element.append(...EMOJI.map((emoji, place) => button(emoji, { tabindex: place && -1, click: () => pick(emoji) })))
   }

@@ -44,7 +44,7 @@ export function identity({ thread, purpose, element: form }) {
     features.subscriptions && !purpose.isEdit && h('label', {}, subscribe, say('subscribe')),
   )
   const labels = [h('label', {}, say('guest_name'), name), h('label', {}, say('guest_email'), hint, email)]
-  /** Replies can't be mailed without an address, which the service accepts. @returns {Record<string, string[]>} */
+  /** The service accepts a subscription without an address, but can't send emails for it. @returns {Record<string, string[]>} */
   const missing = () => (subscribe.checked && email.validity.valueMissing ? { guest_email: [email.validationMessage] } : {})
   /** By their names in the API. @type {Record<string, HTMLInputElement>} */
   const inputs = isGuest ? { guest_name: name, guest_email: email } : {}

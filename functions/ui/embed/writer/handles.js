@@ -1,5 +1,5 @@
 /**
- * Handles that mention people, and where a text may have them. The service follows the same rules (`domain/mention.rs`), and
+ * Handles that mention people, and the places where a text may have them. The service follows the same rules (`domain/mention.rs`), and
  * `tests/mentions.json` tests both.
  */
 
@@ -34,7 +34,7 @@ export function typedAt(text, caret) {
   if (mayFollow(text.slice(0, at)) && !isClosed(text, at, caret) && !isInEmail(text, at) && !(/[@＠]/.test(text[caret]) && isInEmail(text, caret))) return typed
 }
 
-/** Whether a part of this is code or belongs to a link or an address, or to one that is too long. */
+/** Whether a part of the range is code or belongs to a link or an address, even one that is too long. */
 function isClosed(text, start, end) {
   CLOSED.lastIndex = 0
   for (let found; (found = CLOSED.exec(text)) && found.index < end; ) {
@@ -45,14 +45,14 @@ function isClosed(text, start, end) {
   return false
 }
 
-/** Whether the sign joins what is on both sides, or these make an address. */
+/** Whether the sign joins the texts on both sides, as in an email address. */
 function isInEmail(text, at) {
   const before = text.slice(0, at)
   const [domain, end] = DOMAIN.exec(text.slice(at + 1)) ?? []
   return LOCAL.test(before) && domain && (end || !mayFollow(before))
 }
 
-/** Whether a mention may follow this text: the start, or what readers see last. */
+/** Whether a mention may follow this text, judging by the last character that readers see. */
 function mayFollow(text) {
   const seen = [...text].findLast((sign) => !UNSEEN.test(sign))
   return !seen || PRECEDES.test(seen)

@@ -1,6 +1,6 @@
 /**
- * Images that are chosen, pasted or dropped. Where text comes with them, it is text. Each is a chip with its progress, then with a field that describes it. Sending puts
- * their Markdown where the caret was, as paragraphs.
+ * Images that are chosen, pasted or dropped. If text comes with them, only the text is inserted. Each image is a chip with its
+ * progress, then with a field that describes it. Sending inserts their Markdown where the caret was, as paragraphs.
  * @import { Editor } from '../types.d.ts'
  */
 
@@ -95,7 +95,7 @@ export function images({ thread, text, fallible }) {
       chip.remove()
       text.focus()
     }
-    /** With where its image goes in the text, and what gives its Markdown once it has arrived. @type {HTMLElement & { place?: number, arrive?: () => Promise<() => string> }} */
+    /** `place` is the position of the image in the text. `arrive` waits for the upload, and returns a function for the Markdown. @type {HTMLElement & { place?: number, arrive?: () => Promise<() => string> }} */
     const chip = h('div', { class: 'chip' }, thumbnail(image), content, button(drawing(CROSS), { 'aria-label': `${say('delete')}: ${image.name}`, click: remove }))
     const body = new FormData()
     body.append('file', image)
@@ -121,7 +121,7 @@ export function images({ thread, text, fallible }) {
   /** The text with the images, once all have arrived. */
   async function insertInto(body) {
     const images = chips()
-    // An image splits no word, and no line that has a mark before it.
+    // An image splits no word, and no line with a mark before the image.
     for (const chip of images) {
       const rest = chip.isLoose ? /.*/y : /(?<=^(.*[*_`~[|]|\s*[>#+\d-]).*).*|(?<=[\p{L}\p{N}])[\p{L}\p{M}\p{N}]+|/muy
       rest.lastIndex = chip.place

@@ -6,7 +6,7 @@ const URL_SIGNS = { '+': '-', '/': '_', '=': '' }
 /** 32 random bytes in base64url. */
 export const newKey = () => btoa(String.fromCharCode(...crypto.getRandomValues(new Uint8Array(32)))).replace(/[+/=]/g, (sign) => URL_SIGNS[sign])
 
-/** Gives a guest who begins to write a key, which lets this device change the comments. Another thread or tab may have made it. */
+/** Gives a guest who begins to write a key, with which this device can change their comments. Another thread or tab may have made it. */
 export function keepGuestKey({ api, ui }) {
   if (ui.auth.authenticated) return
   api.guestKey = device.get(`${API} key`) || api.guestKey || newKey()

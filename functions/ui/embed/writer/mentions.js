@@ -18,7 +18,7 @@ export function mentions({ thread, purpose, text, insert }) {
   const id = `people-${draft}`
   const element = h('div', { id, class: 'people sheet', popover: 'manual', role: 'listbox', 'aria-label': say('mention') })
   const caret = h('span')
-  // It has the styles of the text field, so the caret is where the field has it.
+  // It has the styles of the text field, so that the caret's position is the same.
   const mirror = h('div', { class: 'mirror', 'aria-hidden': 'true' })
   let search = new AbortController()
   text.setAttribute('aria-autocomplete', 'list')
@@ -86,7 +86,7 @@ export function mentions({ thread, purpose, text, insert }) {
     text.setAttribute('aria-activedescendant', picked?.id ?? '')
   }
 
-  /** Whether the key has chosen among those who are offered. */
+  /** Handles a key that chooses among the people offered. Returns whether it did. */
   function choose(key) {
     if (!isShown()) return false
     const options = /** @type {HTMLElement[]} */ ([...element.children])

@@ -1,4 +1,4 @@
-/** Menus: a comment's, with its actions other than like and reply, and others like it. */
+/** Menus, such as the one with a comment's actions other than like and reply. */
 
 import { API } from '../kit/address.js'
 import { button, drawing, h } from '../kit/dom.js'
@@ -26,10 +26,10 @@ const SIGNS = {
   sign_out: 'M7 3H3v10h4M6 8h7M10 5l3 3-3 3',
 }
 
-/** How long guests can change their comments. */
+/** Milliseconds in which guests can change their comments. */
 const GUESTS_TIME = 15 * 60_000
 
-/** The actions on a comment, in groups: by label, a function of the comment or an address. */
+/** The actions on a comment, in groups. Each label has a function of the comment or an address. */
 function groups({ thread, comment }) {
   const { features, auth } = thread.ui
   const { can, pinned, reported, is_approved, review, created_at } = comment
@@ -50,7 +50,7 @@ function groups({ thread, comment }) {
 /** Shows the menu of a comment, or hides it. */
 export const menu = (view) => showMenu(view.thread, view.opener, groups(view), view)
 
-/** Shows a menu, or hides it. Gives its items. @param {any} thread @param {any} opener @param {Record<string, any>[]} groups @param {any} [subject] what its functions get @returns {HTMLElement[]} */
+/** Shows a menu, or hides it. Returns its items. @param {any} thread @param {any} opener @param {Record<string, any>[]} groups @param {any} [subject] the argument of its functions @returns {HTMLElement[]} */
 export function showMenu(thread, opener, groups, subject) {
   const { say, section } = thread
   if (opener.popoverTargetElement?.isConnected) {

@@ -16,7 +16,7 @@ let count = 0
 export const clearMistakes = (fields) => Object.values(fields).forEach((field) => corrections.get(field)?.())
 
 /**
- * Shows each error below its field until that is changed. The first field has the focus. Returns whether any of them has a field.
+ * Shows each error below its field until the field is changed. The first such field gets the focus. Returns whether any error has a field.
  * @param {Fields} fields @param {Record<string, string[]>} errors
  */
 export function showMistakes(fields, errors) {

@@ -17,11 +17,11 @@ export function showAt(popover, box, isAtEnd = false) {
 }
 
 /**
- * The action of a press on its button, in place of the browser's. The first item has the focus, which returns to the button.
+ * Toggles a popover by its button, in place of the browser. The first item gets the focus, which later returns to the button.
  * @param {HTMLElement} popover @param {any} opener
  */
 export function togglePopover(popover, opener, isAtEnd = false) {
-  // A press on it does not count as one outside.
+  // A press on the button does not count as one outside the popover.
   opener.popoverTargetElement = popover
   if (popover.matches(':popover-open')) return popover.hidePopover()
   popover.onbeforetoggle = (event) => {

@@ -24,7 +24,7 @@ function page() {
   return { title: document.title, url: URL.canParse(href) && new URL(href).origin === location.origin ? href : own }
 }
 
-/** Writes a comment of the thread, which comes first until the next load. @param {any} thread */
+/** Posts a comment to the thread, which comes first until the next load. @param {any} thread */
 export const postFirst = (thread) => async (fields, key) => {
   const view = thread.prepend(await post(thread, { ...fields, page: (pages[key] ??= page()) }, key))
   thread.list.prepend(view.element)

@@ -1,5 +1,5 @@
 /**
- * Shows a text as it will be read.
+ * Shows a text as readers will see it.
  * @import { Editor } from '../types.d.ts'
  */
 

@@ -1,4 +1,4 @@
-/** Deletes a comment after a question, which takes the place of its actions. */
+/** Deletes a comment after a question, which replaces its actions. */
 
 import { avatar } from '../kit/avatar.js'
 import { busily, button, h } from '../kit/dom.js'
@@ -9,7 +9,7 @@ export function remove(view) {
   const { thread, content } = view
   const { say } = thread
   const actions = content.querySelector('.actions')
-  /** A press has started it, so further ones don't count. */
+  /** Whether a press has started the deletion, so that further ones don't count. */
   const isBusy = () => question.ariaBusy === 'true'
   const giveUp = () => {
     if (isBusy()) return
@@ -35,13 +35,13 @@ async function erase(view) {
   thread.toast.show(thread.say('comment_deleted'))
 }
 
-/** Whether a reply is left that keeps the place of a comment. Rejected ones go with it. */
+/** Whether a reply is left that requires a placeholder for the comment. Rejected replies go with it. */
 function isAnswered(view) {
   const isLive = ({ parent, comment }) => parent === view && comment.review?.state !== 'rejected'
   return view.comment.replies_count > 0 || [...view.thread.views.values()].some(isLive)
 }
 
-/** The replies stay, below a placeholder. */
+/** Turns the comment into a placeholder, below which its replies stay. */
 function blank(view) {
   const { element, comment } = view
   const user = { id: null, name: '', avatar: '' }

@@ -1,4 +1,4 @@
-/** Signs a visitor in, unless the host does: by a method of the service, at the host's address, or with a hint. Signs the visitor out. */
+/** Signs visitors in, unless the host does: by a method of the service, at the host's address, or with a hint. Also signs them out. */
 
 import { anonymous } from '../kit/api.js'
 import { codeForm, nameForm } from '../kit/codes.js'
@@ -24,7 +24,7 @@ export function mayBeSent(thread, draft) {
   return !!ownSession() && !!thread.ui.auth.user?.name
 }
 
-/** The element that has the focus first in the form of a place. @param {HTMLElement} place @returns {HTMLElement | null} */
+/** The element to focus first in the sign-in form of a place. @param {HTMLElement} place @returns {HTMLElement | null} */
 export const entranceIn = (place) => place.querySelector('.sign-in :is(button, input)')
 
 /** @param {any} thread @param {string} label the hint if there is no way to sign in @param {any} [view] the comment being replied to */
@@ -69,14 +69,14 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
   entranceIn(place)?.focus()
 }
 
-/** Loads the thread for another visitor. The focus is where visitors sign in and out, and goes to a reply that was begun. */
+/** Loads the thread for another visitor. Unless a reopened reply has the focus, it goes to the button that signs in or opens the account. */
 async function showAnew(thread) {
   thread.ended = null
   await thread.load()
   if (!thread.root.activeElement) thread.section.querySelector('.top')?.lastElementChild.focus()
 }
 
-/** The data that the tab has kept for the visitor, until their thread takes it. @type {ReturnType<typeof recall> | null | undefined} */
+/** The data that the tab has stored for the visitor, until their thread takes it. @type {ReturnType<typeof recall> | null | undefined} */
 let kept
 
 /** Signs in a visitor who returned from a provider, and restores the place that they left. @param {any} thread @param {{ flow: string, code: string }} returned */
@@ -107,10 +107,10 @@ export async function arrive(thread, returned) {
   }
 }
 
-/** Asks for a name, instead of the present one. */
+/** Asks for a new name. */
 export const chooseName = (thread) => enter(thread, (entrance) => nameForm(entrance, thread.ui.auth.user.name))
 
-/** Everywhere means all sessions of this account. The one here ends without a connection too. Returns the element that has the focus then. @param {any} thread @param {boolean} everywhere */
+/** Ends the session here, even without a connection, or `everywhere` all sessions of the account. Returns the element that has the focus then. @param {any} thread @param {boolean} everywhere */
 export async function signOut(thread, everywhere) {
   await alone(async () => {
     const { refresh_token } = ownSession()

@@ -10,7 +10,7 @@ const ITEM = /^(\s*)([-*+]|(\d{1,9})([.)]))( +)(\[[ xX]\] +)?/
 export function type(text, string, start, end) {
   text.focus()
   select(text, start, end)
-  // In all browsers, only this keeps the field's history.
+  // In all browsers, only this keeps the field's undo history.
   if (!document.execCommand(string ? 'insertText' : 'delete', false, string)) {
     text.setRangeText(string, start, end, 'end')
     text.dispatchEvent(new Event('input'))
