@@ -36,7 +36,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// An actor in a world. The address and the user agent follow from `number`.
+    /// An actor in a world. `number` determines the address and the user agent.
     pub(crate) fn new(gateway: &Gateway, prefix: &str, number: u64) -> Self {
         let bits = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + u32::try_from(number).expect("few actors");
         let actor = Self {
@@ -78,7 +78,7 @@ impl Actor {
         self.with(HeaderName::from_static("idempotency-key"), key)
     }
 
-    /// A guest with a `Comment-Key`, which is another one for each name.
+    /// A guest with a `Comment-Key`, a different one for each name.
     #[must_use]
     pub fn with_key(self, name: &str) -> Self {
         self.with(COMMENT_KEY, &format!("{:_<43}", format!("{}{name}", privacy::KEY)))
@@ -140,7 +140,7 @@ impl Actor {
         self.try_at(method, uri, body).await.unwrap_or_else(|error| panic!("{uri}: {error:?}"))
     }
 
-    /// Does what [`Self::send`] does. None when the service is gone before its response is whole.
+    /// Like [`Self::send`], but returns `None` if the service ends before its response is complete.
     pub async fn try_send(&self, method: Method, path: &str, body: &Value) -> Option<TestResponse> {
         let body = if body.is_null() { String::new() } else { body.to_string() };
         self.try_at(method, &format!("/{}/{path}", self.prefix), body).await.ok()
@@ -166,11 +166,11 @@ impl Actor {
         Ok(reply)
     }
 
-    /// Fails when the response contains anything that only this caller knows.
+    /// Fails if the response contains anything that is secret to this caller.
     #[track_caller]
     fn look_through(&self, reply: &TestResponse) {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
-        // The address of a call over HTTP is the machine's own, and may be the service's too.
+        // Over HTTP, the caller's address is that of this machine, and may also be the service's.
         let ip = matches!(self.transport, Transport::Gateway(_)).then(|| self.ip.to_string());
         let token = header(AUTHORIZATION).map(|value| value.trim_start_matches("Bearer "));
         let own = [ip.as_deref(), token, header(USER_AGENT), header(COMMENT_KEY)]
@@ -279,7 +279,7 @@ impl Actor {
         pages
     }
 
-    /// All pages before this one, by their links, and this one; in the order of the list.
+    /// This page and all before it, by their links, in the order of the list.
     pub async fn walk_back(&self, page: &TestResponse) -> Vec<TestResponse> {
         let mut pages = vec![page.clone()];
         while let Some(prev) = pages.last().and_then(TestResponse::prev) {

@@ -1,4 +1,4 @@
-//! The commands of operators, beside a service.
+//! The commands of operators, run beside a service.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub async fn export(store: &Store) -> Result<Vec<u8>, ExportError> {
     Ok(file)
 }
 
-/// Imports a file in our own format. `embedded` replies of a parent are inline. Ends at the first fault that lasts.
+/// Imports a file in our own format. `embedded` replies of a parent are inline. Ends at the first permanent fault.
 pub async fn import(store: &Store, file: &[u8], embedded: usize, clock: Clock) -> Result<Report, WriteError> {
     let directory = tempfile::tempdir().expect("a folder");
     let path = directory.path().join("export.jsonl");

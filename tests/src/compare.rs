@@ -4,18 +4,18 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The low bits of an id, also in a rank, which differ each time they are drawn.
+/// The random low bits of an id, which ranks contain too.
 const DRAWN: u64 = 1 << 12;
 
-/// Whether each part of a value is in one of these: rows of a list in any row, and counts between theirs, since several calls may
-/// change one.
+/// Whether each part of a value is in one of `sources`. Rows of lists may be in any order. Counts may be between those of the
+/// sources, because several calls may change a count.
 #[must_use]
 pub fn is_made_of(value: &Value, sources: &[&Value]) -> bool {
     let part_of = |name: &str| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
     match value {
         Value::Object(parts) => {
             let is_right = |(name, part): (&String, &Value)| match name.as_str() {
-                // A card counts what else of its writer is rejected.
+                // A card counts the writer's other rejected comments.
                 "likes_count" | "rejected" => true,
                 name if part.is_u64() && is_count(name) => is_between(part, &part_of(name)),
                 name => is_made_of(part, &part_of(name)),
@@ -30,7 +30,7 @@ pub fn is_made_of(value: &Value, sources: &[&Value]) -> bool {
     }
 }
 
-/// Whether a number of this name is a count. That of a thread has its name, such as `posts/1`.
+/// Whether a number of this name is a count. A thread's count has the thread's name, such as `posts/1`.
 fn is_count(name: &str) -> bool {
     name.ends_with("count") || name.contains('/')
 }
@@ -41,7 +41,7 @@ fn is_between(count: &Value, sources: &[&Value]) -> bool {
     least.is_some() && (least..=most).contains(&count.as_u64())
 }
 
-/// The places in which these differ, and their values.
+/// Collects the places in which these values differ, with the differences.
 pub fn differ(place: &str, [right, found]: [&Value; 2], places: &mut Vec<(String, String)>) {
     match (right, found) {
         _ if right == found => {}
@@ -65,7 +65,7 @@ pub fn rounded_value(value: &Value) -> Value {
     serde_json::from_str(&rounded(&value.to_string())).expect("JSON")
 }
 
-/// A text in which ids of comments that are new have no low bits.
+/// The text without the random low bits in ids of new comments.
 #[must_use]
 pub fn rounded(text: &str) -> String {
     let mut rounded = String::with_capacity(text.len());

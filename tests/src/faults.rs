@@ -1,4 +1,4 @@
-//! Faults between the service and its table: by a seeded plan, or one that a test orders.
+//! Faults between the service and its table: by a seeded plan, or as ordered by a test.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,9 +21,9 @@ use tokio::sync::oneshot;
 
 use crate::replica::{Replica, is_eventual};
 
-/// How many of a thousand requests meet each kind of fault.
+/// Requests in a thousand that meet each kind of fault.
 const RATE: u64 = 50;
-/// The longest wait for a delayed request to be made. A service that never makes it would hang the test otherwise.
+/// The longest wait for a delayed request. Otherwise a service that never sends it would hang the test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug)]
@@ -36,7 +36,7 @@ enum Fault {
     Dropped,
     /// Refused permanently: no retry.
     Denied,
-    /// Half of a batch is left over.
+    /// Half of a batch is returned as unprocessed.
     Partial,
 }
 
@@ -57,7 +57,7 @@ type SharedReplica = Arc<tokio::sync::Mutex<Replica>>;
 
 #[derive(Debug)]
 struct FaultState {
-    /// Whether any request may fail, by the plan.
+    /// Whether the plan applies, so that any request may fail.
     random: AtomicBool,
     requests: AtomicU64,
     made: AtomicU64,
@@ -66,7 +66,7 @@ struct FaultState {
     passing: AtomicU64,
     losing: Mutex<Option<&'static str>>,
     conflicts: AtomicU64,
-    /// Requests that are still carried out.
+    /// Requests that will still be carried out.
     left: AtomicU64,
     delayed: Mutex<Option<Delay>>,
 }
@@ -104,7 +104,7 @@ pub struct Delayed {
 }
 
 impl Delayed {
-    /// Does something else while the request waits, and lets it continue.
+    /// Runs `meanwhile` while the request waits, then lets the request continue.
     pub async fn during(self, meanwhile: impl Future<Output = ()>) {
         tokio::time::timeout(PATIENCE, self.arrived).await.expect("the request is made").expect("the faults live on");
         meanwhile.await;
@@ -113,19 +113,19 @@ impl Delayed {
 }
 
 impl Faults {
-    /// The seed makes the plan.
+    /// The seed determines the plan.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }
     }
 
-    /// Lets indexes and eventually consistent reads lag behind the table, each change by its own time up to `most`.
+    /// Makes indexes and eventually consistent reads lag behind the table, each change by a separate time up to `most`.
     #[must_use]
     pub fn lagging(self, most: Duration) -> Self {
         Self { lag: Some(most), ..self }
     }
 
-    /// Lets each request fail by the plan, until [`Self::stop`].
+    /// Makes requests fail by the plan, until [`Self::stop`].
     pub fn start(&self) {
         self.state.random.store(true, Ordering::Relaxed);
     }
@@ -135,7 +135,7 @@ impl Faults {
         *self.state.unreachable.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Lets each request fail that names an item whose partition key begins with this, until [`Self::stop`].
+    /// Makes every request fail that names an item whose partition key begins with this, until [`Self::stop`].
     pub fn fail(&self, partition: &'static str) {
         self.fail_after(0, partition);
     }
@@ -183,7 +183,7 @@ impl Faults {
         self.state.made.load(Ordering::Relaxed)
     }
 
-    /// Lets the lagging copy miss the changes of items whose keys hold one of these texts, and of no others.
+    /// Makes the lagging copy miss the changes of items whose keys contain one of these texts, and of no others.
     pub async fn hold(&self, keys: Vec<String>) {
         let replica = self.replica().expect("a world whose reads lag");
         replica.lock().await.hold(keys).await;
@@ -193,7 +193,7 @@ impl Faults {
         self.replica.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The way to this table, with the faults on it.
+    /// The connection to this table, with the faults.
     pub(crate) fn before(&self, table: &Engine) -> Faulty {
         let replica = self.lag.map(|most| Arc::new(tokio::sync::Mutex::new(Replica::of(table, most, self.seed))));
         *self.replica.lock().unwrap_or_else(PoisonError::into_inner) = replica;
@@ -278,7 +278,7 @@ impl Faulty {
         self.faults.lag.is_some()
     }
 
-    /// A client with the timeouts and attempts of the functions' own.
+    /// A client with the same timeouts and attempts as that of the functions.
     pub(crate) fn client(&self) -> Client {
         let connector = SharedHttpConnector::new(self.clone());
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
@@ -323,7 +323,7 @@ impl Faulty {
         }
     }
 
-    /// Carries out the first half of a batch and hands the other back.
+    /// Carries out the first half of a batch and returns the other half as unprocessed.
     async fn half(
         &self,
         operation: &str,
@@ -355,8 +355,8 @@ impl HttpConnector for Faulty {
     }
 }
 
-/// The response of a table that carries nothing out. None when the fault is of another kind, or this operation cannot meet
-/// it.
+/// The response of a table that carries nothing out. `None` if the fault is of another kind, or cannot occur in this
+/// operation.
 fn refusal(fault: Fault, operation: &str, body: &str) -> Option<HttpResponse> {
     let kind = |name: &str| json!({ "__type": format!("com.amazonaws.dynamodb.v20120810#{name}") });
     match (fault, operation) {
@@ -378,7 +378,7 @@ fn refusal(fault: Fault, operation: &str, body: &str) -> Option<HttpResponse> {
     }
 }
 
-/// Leaves the first half of each list in `done` and the second in `left`. False when there is too little to halve.
+/// Leaves the first half of each list in `done` and the second in `left`. Returns false if there is too little to halve.
 fn halve(done: &mut Value, left: &mut Value, list: fn(&mut Value) -> &mut Value) -> bool {
     let (Some(done), Some(left)) = (done.as_object_mut(), left.as_object_mut()) else { return false };
     let mut halved = false;

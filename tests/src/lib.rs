@@ -1,5 +1,5 @@
 //! The harness of the tests. A [`World`] is the whole service in this process, on its own table. A [`Service`] is a
-//! process of `cargo local`, and a [`Remote`] is a service that runs anywhere. An [`Actor`] calls any of them. Tests
+//! process of `cargo local`, and a [`Remote`] is a service anywhere. An [`Actor`] calls any of them. Tests
 //! state the expected responses; the harness does not.
 
 mod actor;

@@ -13,9 +13,9 @@ use crate::settings::{SALT, SECRET, SEED};
 /// Begins every guest's key in the tests.
 pub(crate) const KEY: &str = "key-of-";
 
-/// Signs of a secret, a token, a guest's key, an actor's address, an actor's user agent and an email address in a log line.
+/// Traces of secrets, tokens, guests' keys, actors' addresses and user agents, and email addresses in a log line.
 const TRACES: [&str; 8] = [SECRET, SALT, SEED, "eyJ", KEY, "10.0.", "browser/", "@"];
-/// Characters of a secret that is looked for as a word. Shorter ones are in many lines.
+/// Characters of a secret that is searched for as a word. Shorter ones would occur in many lines.
 const MIN_WORD: usize = 8;
 
 static EMAILS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -25,7 +25,7 @@ thread_local! {
     static LINES: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Begins to search the log, which the whole process shares.
+/// Starts searching the log, which the whole process shares.
 pub(crate) fn watch_the_log() {
     static WATCH: Once = Once::new();
     WATCH.call_once(|| tracing_subscriber::fmt().json().flatten_event(true).with_writer(Watch).init());
@@ -38,7 +38,7 @@ pub fn lines_logged() -> u64 {
 
 /// Forbids this address in all later responses, since the service has received it.
 pub(crate) fn hide_email(email: &str) {
-    // Tests send wrong ones too.
+    // Tests send invalid addresses too.
     if email.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.')) {
         EMAILS.lock().unwrap_or_else(PoisonError::into_inner).insert(email.to_owned());
     }
@@ -51,7 +51,7 @@ pub(crate) fn hide_word(word: &str) {
     }
 }
 
-/// `own` are texts that only the caller knows.
+/// `own`: the caller's secrets.
 #[track_caller]
 pub(crate) fn look_through_answer(answer: &str, own: &[&str]) {
     let emails = EMAILS.lock().unwrap_or_else(PoisonError::into_inner).clone();

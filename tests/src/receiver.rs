@@ -80,7 +80,7 @@ impl Receiver {
         let task = tokio::spawn(http_server::serve(listener, move |request| {
             let (answer, mut gate) = answer(&mut lock(&answering), request);
             async move {
-                // It is open, or will be, while there is a receiver.
+                // The gate is open, or will be, while there is a receiver.
                 drop(gate.wait_for(|open| *open).await);
                 answer
             }
@@ -88,7 +88,7 @@ impl Receiver {
         Self { url, shared, task }
     }
 
-    /// Everything that arrived, in its order.
+    /// All requests that arrived, in order.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
         lock(&self.shared).received.clone()

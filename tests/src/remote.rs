@@ -19,7 +19,7 @@ pub struct Remote {
     url: Uri,
     secret: String,
     client: https::Client,
-    /// The time of this run in milliseconds. Users and records are named after it, so that no other run has them.
+    /// The time of this run in milliseconds. Users and records are named after it, to be unique to this run.
     run: u64,
     /// Tokens signed so far.
     signed: AtomicU64,
@@ -72,7 +72,7 @@ impl Remote {
         format!("{name} {}", self.run)
     }
 
-    /// The response of any absolute address, without a token.
+    /// The response from an absolute address, without a token.
     pub async fn fetch(&self, url: &str) -> TestResponse {
         let request = Request::get(url).body("").expect("an absolute address");
         let answer = self.client.send(request).await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
@@ -86,7 +86,7 @@ impl Remote {
             "roles": roles,
             // Each token is newer than the one before it, so that its name is stored.
             "iat": self.run / 1_000 + self.signed.fetch_add(1, Ordering::Relaxed),
-            // Valid by the clock of a `World` too.
+            // Also valid by the clock of a `World`.
             "exp": START / 1_000 + 3_600,
         });
         self.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, &self.secret))

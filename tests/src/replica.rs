@@ -1,4 +1,4 @@
-//! A copy of the table that lags behind it: `DynamoDB` serves eventually consistent reads from such copies.
+//! A lagging copy of the table, such as `DynamoDB` uses for eventually consistent reads.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use server::template::{DEPLOYED, Template};
 
 use crate::settings::TABLE;
 
-/// Changes that are read at once.
+/// Changes that are read together.
 const BATCH: usize = 100;
 
 /// Receives writes late and in any order, except that the changes of one item stay in order.
@@ -34,7 +34,7 @@ struct Pending {
 }
 
 impl Replica {
-    /// Each change arrives after its own time, up to `most`.
+    /// Each change arrives after a separate delay of up to `most`.
     pub(crate) fn of(table: &Engine, most: Duration, seed: u64) -> Self {
         let engine = Engine::memory().expect("an engine in memory");
         let definition = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");
@@ -45,7 +45,7 @@ impl Replica {
         Self { engine, written, pending: Vec::new(), most, random: seed, held: Vec::new() }
     }
 
-    /// Holds back changes of items whose keys hold one of these texts. Earlier changes are applied, unless
+    /// Holds back changes of items whose keys contain one of these texts. Earlier changes are applied, unless
     /// they were held.
     pub(crate) async fn hold(&mut self, keys: Vec<String>) {
         self.catch_up().await;

@@ -13,7 +13,7 @@ use shared::store::meter::Cost;
 pub struct TestResponse {
     pub status: u16,
     pub headers: HeaderMap,
-    /// `null` when the body is empty.
+    /// `null` if the body is empty.
     pub json: Value,
     /// The body as it came, compressed or not.
     pub body: Bytes,
@@ -25,7 +25,7 @@ impl TestResponse {
         let cost = response.extensions().get().copied().unwrap_or_default();
         let (head, body) = response.into_parts();
         let mut text = Vec::new();
-        // A response to HEAD has the encoding of a body that it does not have.
+        // A response to HEAD has the encoding header, but no body.
         let is_gzip = head.headers.get(CONTENT_ENCODING).is_some_and(|coding| coding == "gzip");
         if is_gzip && !body.is_empty() {
             GzDecoder::new(body.as_ref()).read_to_end(&mut text).expect("the body is gzip");
@@ -46,7 +46,7 @@ impl TestResponse {
         self
     }
 
-    /// Refused in the envelope of errors.
+    /// Requires a refusal in the envelope of errors.
     #[track_caller]
     #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
     pub fn refused(self, status: u16, code: &str) -> Self {
@@ -62,7 +62,7 @@ impl TestResponse {
         self
     }
 
-    /// 422 on this field and no other, whose text is the message.
+    /// Requires a 422 on this field alone, whose error is the message.
     #[track_caller]
     #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
     pub fn invalid(self, field: &str) -> Self {

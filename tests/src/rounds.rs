@@ -1,5 +1,5 @@
-//! A connection whose calls end together: a response is held until every call that began before it has one. So the trips of a
-//! request do not depend on how long its calls take.
+//! A connection whose calls end together: a response is held until every earlier call has one. So the number of trips of a
+//! request does not depend on the duration of its calls.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl HttpConnector for Rounds {
             let unanswered = Unanswered(state);
             let answer = engines.connector().call(request).await;
             drop(unanswered);
-            // It cannot close: the connection has a sender.
+            // The channel cannot close, because the connection has a sender.
             let _ended = rounds.wait_for(|state| state.round > round).await;
             answer
         })

@@ -6,7 +6,7 @@ use shared::domain::thread::Thread;
 use shared::store::{Reading, Store};
 use transfer::store::fixtures::{Fixture, put_fixtures};
 
-/// Bytes.
+/// Bytes of a body.
 const BODY: usize = 330;
 
 /// Comments that the API wrote. All others are copies of them.

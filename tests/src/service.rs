@@ -44,7 +44,7 @@ impl Service {
         Self::try_start(command, ready).unwrap_or_else(|log| panic!("{command:?} ended before it was ready: {log}"))
     }
 
-    /// Does what [`Self::start`] does. The error is the log of a program that ended before it was ready.
+    /// Like [`Self::start`], but returns the log of a program that ended before it was ready as the error.
     pub fn try_start(command: &mut Command, ready: &str) -> Result<Self, String> {
         let log = NamedTempFile::new().expect("a temporary file");
         let stderr = OpenOptions::new().append(true).open(log.path()).expect("a second handle");
@@ -99,7 +99,7 @@ impl Service {
         self.process.try_wait().expect("the process is ours").is_none()
     }
 
-    /// Ends it at once, in the middle of its work.
+    /// Kills it in the middle of its work.
     pub fn kill(&mut self) {
         drop(self.process.kill());
         drop(self.process.wait());
@@ -112,7 +112,7 @@ impl Service {
         self.wait()
     }
 
-    /// Does what [`Self::stop`] does, and returns the lines that it printed since it was ready.
+    /// Like [`Self::stop`], but returns the lines that the program printed since it was ready.
     #[cfg(unix)]
     pub fn stop_reading(mut self) -> Vec<String> {
         self.signal("TERM");
@@ -127,7 +127,7 @@ impl Service {
         assert!(sent.expect("kill runs").success());
     }
 
-    /// Waits for its end.
+    /// Waits until it ends.
     pub fn wait(&mut self) -> ExitStatus {
         self.process.wait().expect("the process is ours")
     }

@@ -1,5 +1,5 @@
-//! A service whose calls to its table a test puts in order: those of two instances wait until they are released. Tasks
-//! wait until they are drained, and the clock until it is moved. Chance does not depend on the order.
+//! A service whose calls to its table a test puts in order. Calls of two instances wait until they are released, tasks until
+//! they are drained, and the clock until it is moved. Random numbers do not depend on the order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -32,12 +32,12 @@ use crate::twin::Engines;
 use crate::world::config;
 use crate::{Actor, privacy};
 
-/// The instance whose calls pass. Those before it wait.
+/// The number of the instance whose calls pass. Calls of lower numbers wait.
 pub const FREE: usize = 2;
-/// How far the clock of each instance is ahead of that of the instance before, so that it is known whose ids are higher.
+/// Milliseconds by which the clock of each instance is ahead of the previous one, so that its ids are higher.
 const AHEAD: i64 = 20;
 
-/// A call to the table. The keys that it names begin with these texts, and are written or only read.
+/// A call to the table, with prefixes of the keys that it names, and whether it writes them.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
     operation: String,
@@ -52,31 +52,31 @@ impl Call {
                 let pk = body["ExpressionAttributeValues"][":pk"]["S"].as_str().unwrap_or_default();
                 touches.insert((format!("{pk} "), false));
             }
-            // Indexes follow from the items of comments. Any item may be in a scan.
+            // Indexes are made of the items of comments. A scan may read any item.
             "Query" => drop(touches.insert(("C#".to_owned(), false))),
             "Scan" => drop(touches.insert((String::new(), false))),
             _ => touch(body, !operation.contains("Get"), &mut touches),
         }
-        // Counters of requests follow no rule but their own, and each entry of the log has its own id.
+        // The order of request counters does not matter, and each entry of the log has a separate id.
         touches.retain(|(key, _)| !key.starts_with("L#") && !key.starts_with("A "));
         Self { operation: operation.to_owned(), touches }
     }
 
-    /// A pause in which others finish their calls.
+    /// A pause in which other participants finish their calls.
     #[must_use]
     pub fn pause() -> Self {
         Self { operation: "pause".to_owned(), touches: BTreeSet::from([(String::new(), true)]) }
     }
 
-    /// Whether it matters which of the two is first.
+    /// Whether the order of the two calls matters.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
         self.touches.iter().any(|one| other.touches.iter().any(|two| meet(one, two)))
     }
 }
 
-/// The effects of two participants' calls on shared items, with placeholders for numbers: other pairs may have the
-/// same.
+/// The effects of two participants' calls on shared items. Numbers are replaced by placeholders, so that similar pairs have
+/// the same text.
 #[must_use]
 pub fn in_common([one, other]: [&[(usize, Call)]; 2]) -> String {
     let common = |calls: &[(usize, Call)], others: &[(usize, Call)]| {
@@ -97,7 +97,7 @@ pub fn in_common([one, other]: [&[(usize, Call)]; 2]) -> String {
     places.collect()
 }
 
-/// Whether the order of these matters: prefixes of keys, and whether they are written.
+/// Whether the order of these accesses matters. Each has a prefix of keys, and whether it writes them.
 fn meet((one, writes): &(String, bool), (two, others): &(String, bool)) -> bool {
     (*writes || *others) && (one.starts_with(two) || two.starts_with(one))
 }
@@ -119,7 +119,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[derive(Debug, Default)]
 struct Turns {
-    /// The calls that wait, with what releases them, by instance.
+    /// The calls that wait, with the channels that release them, by instance.
     waiting: [Vec<(Call, oneshot::Sender<()>)>; FREE],
     released: usize,
     made: Vec<(usize, Call)>,
@@ -160,7 +160,7 @@ impl HttpConnector for Line {
                 }
                 released.await.expect("the call is released");
             }
-            // Chance repeats itself, and the engine would take the next transaction for this one.
+            // Random numbers repeat, so the engine would take the next transaction for this one.
             body.as_object_mut().expect("an object").remove("ClientRequestToken");
             let (status, answer) = engine.answer_here(&operation, body.to_string().as_bytes());
             if status != 200 {
@@ -209,17 +209,17 @@ impl Transport for Messages {
     }
 }
 
-/// All changes of the table, and how many of them the handler of the stream has had.
+/// All changes of the table, and how many of them the handler of the stream has received.
 struct Journal {
     follower: Follower,
     records: Vec<Value>,
     handled: usize,
 }
 
-/// A state without tasks, by the number of changes that led to it, and its time.
+/// A state without tasks: the number of changes that led to it, and its time.
 pub type Mark = (usize, i64);
 
-/// Items before and after changes by their keys; `null` where there is none.
+/// Items before and after changes, by key. `null` for a missing item.
 pub type Changes = BTreeMap<String, [Value; 2]>;
 
 pub struct Stage {
@@ -259,7 +259,7 @@ impl Stage {
         let (config, queues, client) = (config(settings), service::app_queues(&messages), service::client(&engine));
         let services = Services::temporary(engine, MEDIA).expect("services");
         let app = App::new(config.clone(), client, queues, Clock::system(), Random::system());
-        // No host is found.
+        // No host name resolves.
         let nowhere = Arc::new(|_| Box::pin(async { Ok(Vec::new()) }) as _);
         let senders = service::senders(&app, &services.outbox, nowhere).expect("senders");
         Self { config, template, turns: Arc::default(), messages, senders, journal, services }
@@ -286,8 +286,8 @@ impl Stage {
         self.messages.now.fetch_add(i64::try_from(time.as_millis()).expect("a short time"), Ordering::Relaxed);
     }
 
-    /// The next call of each instance: of those that it makes at once, the first in their own order. `None` while one that
-    /// was released is not made yet. Waiters are woken when that changes.
+    /// The next call of each instance: the first in the order of calls, if it makes several at once. `None` until every
+    /// released call is made. Waiters are woken when that changes.
     #[must_use]
     pub fn next(&self, scheduler: &Waker) -> Option<[Option<Call>; FREE]> {
         let mut turns = locked(&self.turns);
@@ -311,7 +311,7 @@ impl Stage {
         release.send(()).expect("the call waits");
     }
 
-    /// The calls that waited and were made since a state was brought back, and whose they were.
+    /// The calls that were released and made since a state was restored, each with its instance.
     #[must_use]
     pub fn made(&self) -> Vec<(usize, Call)> {
         locked(&self.turns).made.clone()
@@ -343,7 +343,7 @@ impl Stage {
         changed.into_iter().chain(locked(&self.messages.sent).drain(..)).collect()
     }
 
-    /// Handles these tasks and all that follow, except those of this handler, and returns these. The clock moves on for
+    /// Handles these tasks and all that follow, except those of handler `kept`, which it returns. The clock moves on for
     /// tasks that aren't due yet. The error is a fault.
     pub async fn drain(&self, mut tasks: Vec<Task>, kept: &str) -> Result<Vec<Task>, String> {
         let instance = self.instance(FREE);
@@ -417,7 +417,7 @@ impl Stage {
     }
 }
 
-/// Random numbers that don't depend on the number of retries: each size of draws has its own sequence.
+/// Random numbers that don't depend on the number of retries, because each size of draws has a separate sequence.
 fn repeating(instance: usize) -> Random {
     let drawn: [AtomicU64; 64] =
         std::array::from_fn(|size| AtomicU64::new((instance as u64) << 32 | (size as u64) << 16));

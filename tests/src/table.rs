@@ -34,7 +34,7 @@ impl World {
         }
     }
 
-    /// Sets an attribute, or removes it when there is no value.
+    /// Sets an attribute, or removes it if there is no value.
     pub async fn set(&self, pk: &str, sk: &str, name: &str, value: Option<AttributeValue>) {
         let update = self.client().update_item().table_name(TABLE).key("pk", text(pk)).key("sk", text(sk));
         let update = update.expression_attribute_names("#name", name);
@@ -50,7 +50,7 @@ impl World {
         delete.send().await.expect("the item is removed");
     }
 
-    /// Adds a comment with the id and the likes it has, as an import does. Its id.
+    /// Adds a comment as an import does, with its id and likes. Returns the id.
     pub async fn import(&self, comment: &Comment) -> u64 {
         assert!(import_fixture(&self.store(), comment).await.expect("the table answers"), "{comment:?}");
         comment.id.0
@@ -64,7 +64,7 @@ impl World {
         assert!(deleted.expect("the table answers"), "{id} is a placeholder already");
     }
 
-    /// Sets an attribute of a comment, or removes it when there is no value.
+    /// Sets an attribute of a comment, or removes it if there is no value.
     pub async fn set_of_comment(&self, id: u64, name: &str, value: Option<AttributeValue>) {
         self.set(&format!("C#{id}"), "C", name, value).await;
     }

@@ -27,7 +27,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::settings::TABLE;
 
-/// How many requests of a table both engines receive. A test that makes more mostly repeats them, and the embedded
+/// The number of requests of a table that both engines receive. A test that makes more mostly repeats them, and the embedded
 /// engine continues alone.
 const REQUESTS: u64 = 300;
 
@@ -62,7 +62,7 @@ impl Engines {
         self.client_over(self.connector())
     }
 
-    /// The service's client of the table, over a connector that passes its calls on to this one's.
+    /// The service's client of the table, over a connector that forwards its calls to that of this engine.
     pub(crate) fn client_over(&self, connector: SharedHttpConnector) -> Client {
         let (Self::Embedded(engine) | Self::Both(Twin { engine, .. })) = self;
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
@@ -90,7 +90,7 @@ pub(crate) struct Twin {
 }
 
 impl Twin {
-    /// None when there is no second engine.
+    /// `None` if there is no second engine.
     fn of(engine: &Engine) -> Option<Self> {
         let endpoint = endpoint()?;
         let account = Arc::new(Account::take());
@@ -117,7 +117,7 @@ impl Twin {
         let operation = target.rsplit('.').next().unwrap_or_default();
         let same = status == their_status
             && match operation {
-                // Each engine has different hashes, and a scan is in their order.
+                // A scan is in the order of hashes, which differ between the engines.
                 "Scan" => true,
                 "Query" if breaks_off(&answer) && breaks_off(&theirs) => alike_so_far(&answer, &theirs),
                 _ => plain(&answer) == plain(&theirs),
@@ -174,8 +174,8 @@ impl Twin {
     }
 }
 
-/// An account of the second engine. `DynamoDB` Local keeps a database for each access key and looks through all of them again
-/// and again, so a test gets the account of one that has ended.
+/// An account of the second engine. `DynamoDB` Local has a database for each access key and searches all of them repeatedly,
+/// so tests reuse the accounts of tests that have ended.
 #[derive(Debug)]
 struct Account {
     access_key: String,
@@ -199,7 +199,7 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        // A request without a response could still arrive, in the table of another test.
+        // A request without a response could still arrive in the table of another test.
         if *self.has_table.get_mut() && *self.unanswered.get_mut() == 0 {
             let access_key = std::mem::take(&mut self.access_key);
             FREE.lock().unwrap_or_else(PoisonError::into_inner).push(access_key);
@@ -209,7 +209,7 @@ impl Drop for Account {
 
 impl HttpConnector for Twin {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        // The caller may be killed meanwhile. A request that one engine has must reach the other.
+        // The caller may be killed meanwhile, but a request that one engine has received must reach the other.
         let answered = tokio::spawn(access::as_caller(self.clone().answer(request)));
         HttpConnectorFuture::new(async {
             answered.await.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))

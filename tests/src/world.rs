@@ -39,10 +39,10 @@ use crate::settings::{MEDIA_BASE, SALT, SECRET, START, TABLE};
 use crate::twin::Engines;
 use crate::{Actor, TestResponse, privacy, sign};
 
-/// The longest wait of a job whose index lags. A job that failed waits longer for its next attempt.
+/// The longest wait of a job for a lagging index. A failed job waits longer for its next attempt.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// The clock stands still until the test moves it, unless the world was set up otherwise.
+/// The clock stops until the test moves it, unless the setup has a running clock.
 pub struct World {
     stack: Stack,
     engine: Engine,
@@ -61,13 +61,13 @@ pub struct World {
 #[derive(Clone)]
 enum Connection {
     Direct(Engines),
-    /// Calls that are under way together end together.
+    /// Concurrent calls end together.
     InRounds(Rounds),
     Faulty(Faulty),
 }
 
 impl Connection {
-    /// None with faults, which only the embedded engine supports.
+    /// `None` with faults, which only the embedded engine supports.
     fn engines(&self) -> Option<&Engines> {
         match self {
             Self::Direct(engines) | Self::InRounds(Rounds { engines, .. }) => Some(engines),
@@ -99,7 +99,7 @@ impl Time {
     }
 }
 
-/// Builder for a [`World`]. [`World::new`] and [`World::with`] are short for the common ones.
+/// Builder for a [`World`]. [`World::new`] and [`World::with`] are shorthands for common setups.
 pub struct Setup<'a> {
     settings: &'a [(&'a str, &'a str)],
     faults: Option<&'a Faults>,
@@ -115,25 +115,25 @@ impl<'a> Setup<'a> {
         Self { settings, faults: None, in_rounds: false, start: Some(START), lookup: system_lookup() }
     }
 
-    /// These faults are between the service and its table.
+    /// Puts these faults between the service and its table.
     #[must_use]
     pub fn faults(self, faults: &'a Faults) -> Self {
         Self { faults: Some(faults), ..self }
     }
 
-    /// Calls of the table that are under way together end together, so their trips can be counted.
+    /// Makes concurrent calls to the table end together, so that trips can be counted.
     #[must_use]
     pub fn in_rounds(self) -> Self {
         Self { in_rounds: true, ..self }
     }
 
-    /// The hosts of webhooks are found by this.
+    /// Resolves the hosts of webhooks with this.
     #[must_use]
     pub fn lookup(self, lookup: Lookup) -> Self {
         Self { lookup, ..self }
     }
 
-    /// The clock runs, and shows the real time.
+    /// Lets the clock run in real time.
     #[must_use]
     pub fn running_clock(self) -> Self {
         Self { start: None, ..self }
@@ -246,12 +246,12 @@ impl World {
     pub async fn banned(&self) -> Actor {
         let user = self.user(13, "Mallory");
         user.get("ui").await.ok(200);
-        // An instance with the defaults, as this one may be read-only.
+        // By an instance with the defaults, because this one may be read-only.
         self.again(&[]).moderator().put("users/13/ban", json!({ "reason": "spam" })).await.ok(200);
         user
     }
 
-    /// An actor with a token of these claims, and `exp` and `iat` where they are missing.
+    /// An actor with a token of these claims. Missing `exp` and `iat` are added.
     pub fn claiming(&self, claims: &Value) -> Actor {
         let seconds = self.now().seconds();
         privacy::hide_email(claims["email"].as_str().unwrap_or_default());
@@ -266,12 +266,12 @@ impl World {
         self.time.now()
     }
 
-    /// The clocks of all instances move on.
+    /// Moves the clocks of all instances forward.
     pub fn pass(&self, time: Duration) {
         self.time.passed.fetch_add(millis(time), Ordering::Relaxed);
     }
 
-    /// The clocks of all instances go back.
+    /// Moves the clocks of all instances back.
     pub fn turn_back(&self, time: Duration) {
         self.time.passed.fetch_sub(millis(time), Ordering::Relaxed);
     }
@@ -287,8 +287,8 @@ impl World {
         self.stack.wait_until_idle().await;
     }
 
-    /// Waits until every job is done, those that wait and those that failed as well. The clock moves on for them. Where
-    /// copies of the table lag, real time passes too.
+    /// Waits until every job is done, including delayed and failed ones. The clock moves forward for them. If copies of the
+    /// table lag, real time passes too.
     pub async fn finish_jobs(&self) {
         loop {
             self.wait_until_idle().await;
@@ -306,7 +306,7 @@ impl World {
         }
     }
 
-    /// Top-level comments `0`, `1`, … of Ada's in `posts/1`, three milliseconds apart. Their ids, oldest first.
+    /// Writes top-level comments `0`, `1`, … by Ada in `posts/1`, three milliseconds apart. Returns their ids, oldest first.
     pub async fn written(&self, count: usize) -> Vec<u64> {
         let ada = self.user(7, "Ada");
         let mut created = Vec::new();
@@ -317,7 +317,7 @@ impl World {
         created
     }
 
-    /// The response of the bucket at the address of an image.
+    /// The bucket's response for the address of an image.
     pub async fn fetch(&self, url: &str) -> TestResponse {
         self.fetch_by(Method::GET, url, "").await
     }
@@ -343,7 +343,7 @@ impl World {
         self.queues.answer("SendMessage", message.to_string().as_bytes()).await;
     }
 
-    /// Forgets the messages to the function `delivery`.
+    /// Deletes the messages to the function `delivery`.
     pub async fn lose_deliveries(&self) {
         let queue = json!({ "QueueUrl": Queues::url(DELIVERIES) });
         self.queues.answer("PurgeQueue", queue.to_string().as_bytes()).await;
@@ -406,7 +406,7 @@ impl World {
         self.engine.follow(TABLE, EventFilter::default()).expect("the table has a stream")
     }
 
-    /// Delivers the records of all changes that a follower has not handed over yet once more, and late.
+    /// Delivers the records of all changes that a follower has not received yet, a second time and late.
     pub async fn repeat_changes(&self, changes: &mut Follower) {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let batch = changes.next_now(usize::MAX).await.expect("the table has a stream").expect("something has changed");
@@ -415,12 +415,12 @@ impl World {
         self.finish_jobs().await;
     }
 
-    /// The mail server refuses the next `count` emails.
+    /// Makes the mail server refuse the next `count` emails.
     pub fn refuse_mails(&self, count: u64) {
         self.outbox.refuse(count);
     }
 
-    /// The mail server permanently refuses emails to this address.
+    /// Makes the mail server permanently refuse emails to this address.
     pub fn reject_mails_to(&self, address: &str) {
         self.outbox.reject(address);
     }
@@ -444,13 +444,13 @@ impl World {
         store.asking_for_trust(policy::shows_by_trust(&self.config))
     }
 
-    /// The same with these faults on the connection.
+    /// The table, with these faults on the connection.
     pub fn store_behind(&self, faults: &Faults) -> Store {
         self.leave_the_second_engine();
         Store::new(faults.before(&self.engine).client(), TABLE.to_owned(), Random::system()).embedding(3)
     }
 
-    /// Leaves the table to the embedded engine alone.
+    /// Stops using the second engine for the table.
     pub fn leave_the_second_engine(&self) {
         if let Some(engines) = self.connection.engines() {
             engines.leave_the_second();

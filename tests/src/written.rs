@@ -1,4 +1,5 @@
-//! Files that follow from code. Tests compare them with it, and write them with `UPDATE_FILES=1 cargo test --workspace`.
+//! Files that are generated from code. Tests check that they are up to date. `UPDATE_FILES=1 cargo test --workspace` writes
+//! them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ fn place(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)
 }
 
-/// A file of the repository.
+/// The content of a file of the repository.
 #[must_use]
 pub fn committed(file: &str) -> String {
     fs::read_to_string(place(file)).unwrap_or_default()

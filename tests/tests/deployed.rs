@@ -24,7 +24,7 @@ const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
 const PAGE: &str = "https://blog.example";
 /// Moderates the service of this process.
 const OWNER: &str = "owner@example.org";
-/// Amazon SES accepts emails to it, in its sandbox too.
+/// An address to which Amazon SES accepts emails, in its sandbox too.
 const NOBODY: &str = "success@simulator.amazonses.com";
 /// The longest wait for indexes, and for the function behind the table's stream.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -46,7 +46,7 @@ async fn soon<A: Future<Output = TestResponse>>(
     }
 }
 
-/// This many, because each function has to see a user who is new to it.
+/// Several users, because each function has to see a user who is new to it.
 struct Cast {
     ada: Actor,
     bob: Actor,
@@ -65,8 +65,8 @@ struct Walk<'a> {
     thread: String,
 }
 
-/// The responses of `counts`, `changes` and the feed for the thread. Nothing counts where no function follows the
-/// table's stream.
+/// The responses of `counts`, `changes` and the feed for the thread. Nothing counts if no function follows the table's
+/// stream.
 #[derive(Debug, PartialEq)]
 struct Counted {
     count: u64,
@@ -75,7 +75,7 @@ struct Counted {
     entries: usize,
 }
 
-/// Left by the walk, for the test of the functions that events call.
+/// Comments that the walk leaves for the test of functions that events invoke.
 struct Remaining {
     /// The parent that stays, one of its replies, and a rejected reply to the parent that was deleted.
     kept: u64,
@@ -175,14 +175,14 @@ impl<'a> Walk<'a> {
         self.guest.post("mail/x", json!({})).await.ok(404);
     }
 
-    /// A sign-in, as far as it goes without the code.
+    /// A sign-in, as far as possible without the code.
     async fn signing_in(&self) {
         let is_on = self.guest.get("ui").await.ok(200).data()["sign_in"] == true;
         let post = async |path: &str, body: Value, status: u16| {
             self.guest.post(path, body).await.ok(if is_on { status } else { 404 });
         };
         post("sign_in", json!({ "email": NOBODY }), 201).await;
-        // A page, where the method is on.
+        // The response is a page if the method is on.
         let callback = self.guest.get("sign_in/callback/github").await.status;
         assert!([400, 404].contains(&callback), "{callback}");
         post("sign_in/finish", json!({ "flow": "nothing", "code": "12345678" }), 422).await;
@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
         named.ok(if is_on { 403 } else { 404 });
     }
 
-    /// Only where webhooks are on and may call this machine.
+    /// Skipped unless webhooks are on and may call this machine.
     async fn webhooks(&self) {
         let moderator = &self.cast.moderator;
         if moderator.get("moderation/webhooks").await.status == 404 {
@@ -425,7 +425,7 @@ impl<'a> Walk<'a> {
         }
         self.cast.moderator.delete(&ban).await.ok(204);
         soon(write, |reply| reply.status != 403).await.invalid("body");
-        // Once more, by a comment. If no trigger receives jobs, none rejects recent comments.
+        // Bans once more, by a comment. Without a trigger that receives jobs, recent comments are not rejected.
         let id = self.cast.gus.comment(&format!("{}-bans", self.thread), "x").await;
         let banned = self.cast.moderator.put(&format!("comments/{id}/ban"), json!({ "reject_recent": true })).await;
         assert_eq!(banned.ok(200).data()["user_id"], self.service.user_id(6));
@@ -568,7 +568,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let (world, service, _) = serve().await;
     let walk = Walk::new(&service);
     let left = walk.all().await;
-    // The same user under another name.
+    // The same user gets another name.
     service.user(1, "Ada Lovelace").get("ui").await.ok(200);
     // Replies stop counting, and count again.
     for decision in ["reject", "approve"] {
@@ -598,15 +598,15 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     ivy.put("me/notifications", wants(&["mentions"])).await.ok(200);
     let asked = json!({ "body": "x", "subscribe_to_replies": true });
     let parent = hal.post("posts/mails/comments", asked).await.ok(201).id();
-    // More share a name than are notified, so those who wrote in the thread are looked for.
+    // More users share a name than are notified, so those who wrote in the thread are looked up.
     for id in 83..89 {
         member(id, "Kim", true).get("ui").await.ok(200);
     }
     ivy.reply("posts/mails", parent, "an answer to @hal and @kim").await;
-    // Early, so that it waits.
+    // The message is early, so it waits.
     world.wait_until_idle().await;
     world.send_delivery("u80").await;
-    // Refused at first, so that they are sent for again.
+    // Emails are refused at first, so that messages are sent again.
     world.refuse_mails(1);
     world.finish_jobs().await;
     let to: BTreeSet<String> = world.mails().into_iter().map(|mail| mail.to).filter(|to| to != NOBODY).collect();

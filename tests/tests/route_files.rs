@@ -1,4 +1,4 @@
-//! Files that are written from the table of routes: the events of the template, and the router of `cargo lambda watch`.
+//! Files that are generated from the table of routes: the events of the template, and the router of `cargo lambda watch`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use tests::{assert_written, committed};
 const MARK: &str =
     "        # Written from shared/domain/src/routes.rs by UPDATE_FILES=1 cargo test --workspace --test route_files.\n";
 
-/// First segments below which one event has all routes. Lambda's resource policy has a statement for each event, and ends at 20 KB.
+/// First segments whose routes share one event. Lambda's resource policy has a statement for each event, and at most 20 KB.
 const FOLDERS: [&str; 1] = ["moderation"];
 
 /// The routes by path, in the order of the table.
@@ -35,7 +35,7 @@ fn path(route: &Route) -> String {
     route.path.to_owned()
 }
 
-/// The path of the event that has the route.
+/// The path of the event for the route.
 fn event_path(route: &Route) -> String {
     match route.path.split_once('/') {
         Some((folder, _)) if FOLDERS.contains(&folder) => format!("{folder}/{{proxy+}}"),
@@ -43,14 +43,14 @@ fn event_path(route: &Route) -> String {
     }
 }
 
-/// If HEAD is served, and in folders, one function has all methods.
+/// Whether one event has all methods: for paths that serve HEAD, and for folders.
 fn is_any(path: &str, routes: &[&Route]) -> bool {
     let is_any = path.ends_with("/{proxy+}") || routes.iter().any(|route| route.answers_head);
     assert!(!is_any || routes.iter().all(|route| route.function == routes[0].function), "{routes:?}");
     is_any
 }
 
-/// The text with all between `begin` and `end` replaced.
+/// The text with everything between `begin` and `end` replaced.
 fn replaced(text: &str, begin: &str, end: &str, by: &str) -> String {
     let (before, rest) = text.split_once(begin).unwrap_or_else(|| panic!("{begin}"));
     let after = &rest[rest.find(end).unwrap_or(rest.len())..];
@@ -77,7 +77,7 @@ fn events(template: &str) -> BTreeMap<&'static str, String> {
                 "          Type: HttpApi\n          Properties:\n            ApiId: !Ref Api\n            Method: {method}\n            \
                  Path: !Sub \"/${{ApiPrefix}}/{path}\"\n"
             );
-            // An event keeps its name: a new name is a new permission, and an update of the stack has old and new ones at once.
+            // An event keeps its name, because a new name is a new permission, and a stack update briefly has both.
             let old = template.split_once(&event).and_then(|(before, _)| before.lines().last());
             let name = old.map_or_else(|| format!("        {}:", event_name(&path, route)), str::to_owned);
             let text: &mut String = events.entry(route.function).or_default();

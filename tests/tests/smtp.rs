@@ -83,7 +83,7 @@ async fn an_email_waits_for_a_server_that_is_down() {
     world.wait_until_idle().await;
     let _server = serve(port, folder.path(), "plain");
     world.finish_jobs().await;
-    // The new process numbers from one.
+    // The new process starts numbering at one.
     assert!(received(&folder)[0].contains("> another"));
 }
 

@@ -17,7 +17,7 @@ fuzz_target!(|text: &str| {
     if let Err(error) = Config::from_vars(given) {
         let error = error.to_string();
         assert!(error.contains("SVC_") || error.contains("TABLE_NAME") || error.contains("MEDIA_"), "{error}");
-        // The refusal is the same for any other secret of that length.
+        // Any other secret of the same length gets the same refusal.
         let masked = |value: String| value.chars().map(|c| if c.is_whitespace() { c.into() } else { "x".repeat(c.len_utf8()) }).collect();
         for secret in ["SVC_JWT_SECRET", "SVC_VISITOR_SALT", "SVC_AKISMET_KEY"].into_iter().filter(|secret| error.starts_with(secret)) {
             let other = |name: &str| if name == secret { given(name).map(masked) } else { given(name) };

@@ -1,4 +1,4 @@
-//! Any body as html: its size is bounded, and it holds no script.
+//! Any body as html: its size is bounded, and it contains no script.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ fuzz_target!(|body: &str| {
     let known = mentions.meant(&mentions.tries());
     assert!(known.len() <= 20);
     let html = render(body, "users", &known);
-    // Where html would be longer, the body is plain text: five bytes a character, and a few around them.
+    // If html would be longer, the body is plain text: at most five bytes a character, and a few around them.
     assert!(html.len() <= MAX_HTML.max(6 * body.len() + 64), "{} bytes of {}", html.len(), body.len());
     for tag in html.split('<').skip(1) {
         let name: String = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();

@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 
 /// 2026-01-02T03:04:05Z
 const NOW: Timestamp = Timestamp(1_767_323_045_000);
-/// Requests before a new table, so that it does not grow without end.
+/// Requests before a new table, so that the table does not grow without end.
 const REQUESTS: u32 = 5_000;
 
 struct Service {

@@ -10,7 +10,7 @@ use tests::{Actor, SECRET, World, by_guest, sign};
 /// Guests may write and like.
 const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 
-/// The keys of a provider that cannot be reached, and no secret.
+/// No secret, and the key URL of a provider that cannot be reached.
 const NO_KEYS: [(&str, &str); 3] =
     [("SVC_JWT_SECRET", ""), ("SVC_JWKS_URL", "http://127.0.0.1:9/keys"), ("SVC_JWT_AUDIENCE", "comments")];
 
@@ -220,7 +220,7 @@ async fn another_subject_with_the_same_id_is_401_on_every_route() {
     let ada = world.claiming(&json!({ "sub": "ada", "name": "Ada" }));
     let id = ada.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
     ada.comment("posts/1", "x").await;
-    // The hash of another subject. No two subjects with the same id are known.
+    // The hash of another subject, because no two subjects with the same id are known.
     world.seed_subject(id, Some("AAAAAAAAAAAAAAAAAAAAAA")).await;
     for path in ["ui", "posts/1/comments", "users?q=a"] {
         ada.get(path).await.refused(401, "unauthenticated");

@@ -174,7 +174,7 @@ async fn a_ban_that_is_not_valid_is_refused() {
     for path in [path, format!("comments/{of_ada}/ban"), "users/7/ban".to_owned()] {
         moderator.put(&path, json!({ "reject_recent": "yes" })).await.invalid("reject_recent");
     }
-    // The comment of a guest from before networks were kept.
+    // A guest's comment from before networks were stored.
     let old = world.guest().comment("posts/1", "z").await;
     world.set_of_comment(old, "nw", None).await;
     moderator.put(&format!("comments/{old}/ban"), json!({})).await.invalid("comment");
@@ -204,7 +204,7 @@ async fn a_ban_rejects_what_waits_and_what_was_written_in_the_last_week() {
     let log = logged(&moderator).await;
     let count = |action: &str| log.iter().filter(|(logged, ..)| logged == action).count();
     assert_eq!((count("reject"), count("ban")), (3, 1));
-    // The end of a ban restores nothing, and the same ban rejects again.
+    // The end of a ban restores nothing, and an identical ban rejects comments again.
     moderator.delete("users/7/ban").await.ok(204);
     let later = writer.comment("posts/2", "later").await;
     moderator.put("users/7/ban", json!({})).await.ok(200);
@@ -242,7 +242,7 @@ async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
         ids.insert(0, ada.comment("posts/1", &n.to_string()).await);
     }
     let store = world.store();
-    // Each part is one step. The message of a part that dies is delivered again, so every part runs twice.
+    // Each part is one step. The message of a part that dies is redelivered, so every part runs twice.
     let mut left = Some(Job::RejectRecent(ban_of_ada(&world, json!({})).await));
     while let Some(job) = left {
         let now = Timestamp(world.now().0 + 30_000);
@@ -316,7 +316,7 @@ async fn an_approval_of_what_everyone_sees_keeps_it_from_the_ban_that_came_befor
         delayed.during(approval).await;
         world.finish_jobs().await;
         assert_eq!(world.guest().list(thread, "").await.ids(), [id]);
-        // It changed nothing.
+        // The delayed rejection changed nothing.
         assert_eq!(logged(&moderator).await.len(), entries);
     }
     assert_eq!(world.findings().await, [""; 0]);

@@ -9,7 +9,7 @@ async fn branch(actor: &Actor, comment: u64, query: &str) -> TestResponse {
     actor.get(&format!("comments/{comment}/replies?deep=1&{query}")).await
 }
 
-/// All pages by `next`, and then all pages by `prev`, as one walk sees them.
+/// Walks all pages by `next`, then back by `prev`, and checks that both have the same comments.
 async fn walk(actor: &Actor, comment: u64, per_page: usize) -> Vec<u64> {
     let mut pages = vec![branch(actor, comment, &format!("per_page={per_page}")).await.ok(200)];
     assert!(pages[0].prev().is_none());
@@ -64,7 +64,7 @@ async fn each_comment_is_followed_by_its_own_replies() {
     let meta = answer.json["meta"].as_object().unwrap();
     assert_eq!(meta.keys().collect::<Vec<_>>(), ["next_cursor", "path", "per_page", "prev_cursor"]);
     assert_eq!(answer.json["links"], json!({ "first": null, "last": null, "prev": null, "next": null }));
-    // Depths count from the comment whose branch it is.
+    // Depths count from the comment at the top of the branch.
     let (parent, _) = below[0];
     assert_eq!(
         depths(&branch(&ada, parent, "").await.ok(200)),
@@ -100,7 +100,7 @@ async fn comments_that_come_and_go_during_a_walk_drop_and_repeat_no_other() {
     ada.remove(sibling).await.ok(204);
     let second = ada.get(first.next().unwrap()).await.ok(200);
     assert_eq!(second.ids(), [&[later][..], &ids[5..8]].concat());
-    // The edge is gone with its replies.
+    // The comment at the edge of the page is gone with its replies.
     ada.remove(later).await.ok(204);
     ada.remove(edge).await.ok(204);
     let second = ada.get(first.next().unwrap()).await.ok(200);

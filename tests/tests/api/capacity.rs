@@ -23,13 +23,13 @@ use crate::{largest, providers, sign_in};
 /// Replies of each parent that has any.
 const REPLIES: usize = 3;
 
-/// The first id of the time this many seconds before [`START`].
+/// The lowest id of the time this many seconds before [`START`].
 pub(crate) fn id_before_start(seconds: i64) -> u64 {
     CommentId::slots(Timestamp(START - seconds * 1000), 0).unwrap().next().unwrap().0
 }
 
-/// Fills the thread `posts/big` with `count` parents. Those on the pages that tests read have three replies each. The ids of
-/// the parents, oldest first.
+/// Fills the thread `posts/big` with `count` parents. Those on the pages that tests read have three replies each. Returns the
+/// ids of the parents, oldest first.
 pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let author = world.user(7, "Ada Lovelace");
     let parent = author.comment("posts/model", &prose(0)).await;
@@ -65,7 +65,7 @@ impl Table {
         self.0.push((operation.into(), reply, bound));
     }
 
-    /// Adds a row when nothing else is under way: work that follows earlier writes makes others try again.
+    /// Adds a row when nothing else is running, because the follow-up work of earlier writes causes retries.
     async fn measure(
         &mut self,
         world: &World,
@@ -95,7 +95,7 @@ impl Table {
     }
 }
 
-/// A user of the table, who has liked a comment of the thread.
+/// A user who is in the table, and has liked a comment of the thread.
 async fn reader(world: &World, id: u64, liked: u64) -> Actor {
     let reader = world.user(id, "Reader");
     reader.like(liked).await.ok(200);
@@ -231,7 +231,7 @@ async fn signing_in_keeps_to_its_bounds() {
     let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await.ok(200);
     let ada = sign_in::session(&guest, &finished);
     table.row("sign in: start", started, (4.0, 8.0, 6));
-    // It publishes the key too.
+    // This request publishes the key too.
     table.row("sign in: finish, for the first time, as a moderator", finished, (3.0, 8.0, 9));
     let again = json!({ "email": sign_in::ADA });
     let started = guest.post("sign_in", again).await.ok(201);
@@ -283,7 +283,7 @@ async fn signing_in_with_an_account_elsewhere_keeps_to_its_bounds() {
     );
     let (guest, mut table) = (world.guest(), Table::default());
     let page = format!("https://www.example.org/{}", "x".repeat(1_976));
-    // The first one publishes the key, and reads the names of moderators: half a unit for each in the settings, at most once
+    // The first request publishes the key, and reads the names of moderators: half a unit for each in the settings, at most once
     // a minute in an instance.
     for (subject, is, most) in
         [("ada", "a moderator", 3.5), (long.as_str(), "a long one", 2.0), (long.as_str(), "the same", 2.0)]
@@ -345,7 +345,7 @@ async fn trust_keeps_to_its_bounds() {
         let actor = actor.clone();
         async move { actor.write("posts/1", None, &prose(6)).await }
     };
-    // A comment that waits is in a queue, which is two units.
+    // A pending comment is in a queue, which costs two units.
     table.measure(&new, "comment of a trusted member", write(&ada), (1.5, 10.0, 2)).await;
     table.measure(&new, "comment of a new member", write(&bob), (1.5, 12.0, 2)).await;
     table.measure(&new, "comment of a guest with a key", write(&guest), (2.5, 12.0, 3)).await;
@@ -354,8 +354,8 @@ async fn trust_keeps_to_its_bounds() {
     table.check();
 }
 
-/// The entry of the log is two of the write units, and the writer's item two more. Beyond twenty, the limiter's item is one
-/// more.
+/// The entry of the log costs two of the write units, and the writer's item two more. Beyond twenty units, the limiter's item
+/// costs one more.
 #[tokio::test]
 async fn decisions_of_moderators_keep_to_their_bounds() {
     let world = metered(&[]);
@@ -411,18 +411,18 @@ async fn lists_of_moderators_keep_to_their_bounds() {
     for id in 100..130 {
         moderator.put(&format!("users/{id}/ban"), json!({})).await.ok(200);
     }
-    // The names of ten users are five of the units.
+    // The names of ten users cost five of the units.
     table.row("the log, 10", moderator.get("moderation/log").await, (6.0, 0.0, 3));
-    // The first words of twenty comments are ten of the units.
+    // The first words of twenty comments cost ten of the units.
     table.row("the log, 50", moderator.get("moderation/log?per_page=50").await, (27.0, 0.0, 3));
     table.row("those banned, 10", moderator.get("moderation/users?banned=true").await, (6.0, 0.0, 3));
     for id in 200..230 {
         world.user(id, &format!("Dan {id}")).get("ui").await.ok(200);
     }
     table.row("moderators search users", moderator.get("moderation/users?q=dan").await, (2.0, 0.0, 2));
-    // Each comment is read consistently, and the counts are eight queries.
+    // Each comment is read consistently, and the counts take eight queries.
     table.row("the queue, 10", moderator.get("moderation/comments?state=all").await, (18.5, 0.0, 4));
-    // It counts for six reads, so it has a minute to itself.
+    // The next request counts as six reads, so it gets a separate minute.
     world.pass(Duration::from_mins(1));
     let queue = moderator.get("moderation/comments?state=rejected&per_page=50").await;
     assert_eq!(queue.rows().len(), 50);
@@ -499,13 +499,13 @@ async fn uncount(world: &World, comments: &[u64], left: u64) {
     world.set("T#posts#1", "K", "n", Some(AttributeValue::N(left.to_string()))).await;
 }
 
-/// The table alone: nothing follows its events any more.
+/// The table without the functions that follow its events.
 async fn without_followers(world: World) -> Store {
     world.wait_until_idle().await;
     world.store()
 }
 
-/// Does the work after a request, and fails when it costs more than `bound`: read units and write units.
+/// Does the follow-up work of a request, and fails if it costs more than `bound` in read and write units.
 async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bound: (f64, f64)) {
     let (done, cost) = meter::measure(work).await;
     done.unwrap();
@@ -513,7 +513,7 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
     assert!(cost.read_units <= bound.0 && cost.write_units <= bound.1, "{name}: {cost:?}");
 }
 
-/// A unit of each write counts the surplus.
+/// One unit of each write is for counting the surplus.
 #[tokio::test]
 async fn requests_about_the_largest_comments_keep_to_their_bounds() {
     // DynamoDB Local cuts a response of a keys-only index after a megabyte of whole items.

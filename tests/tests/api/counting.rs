@@ -1,4 +1,4 @@
-//! Which comments count in their thread: those that everyone may see. Events and jobs keep the items and the count.
+//! Only public comments count in their thread. Events and jobs update their items and the count.
 
 use std::time::Duration;
 

@@ -180,7 +180,7 @@ async fn the_body_is_kept_as_it_was_written() {
     assert_eq!(world.guest().see("posts/1", id).await["body"], body);
 }
 
-/// Bodies that show in another order than they were written in.
+/// Bodies that are displayed in another order than they were written.
 const REORDERED: [&str; 4] = ["gpj\u{202e}exe.", "\u{202a}x", "&#x202E;x", "[x](https://example.org '&#8238;y')"];
 
 #[tokio::test]

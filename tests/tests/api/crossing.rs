@@ -1,5 +1,5 @@
-//! Edits, decisions of moderators, new comments and new names that cross: the second applies to the state that the first one
-//! left.
+//! Concurrent edits, moderators' decisions, new comments and new names: the second change applies to the state that the first
+//! one left.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tests::{Actor, TestResponse, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// The longest wait for the service's request. A service that never sends it would hang the test otherwise.
+/// The longest wait for the service's request. Otherwise a service that never sends it would hang the test.
 const PATIENCE: Duration = Duration::from_secs(30);
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
@@ -26,7 +26,7 @@ fn judgment(is_doubtful: bool) -> Judgment {
     Judgment::new(is_doubtful.then(verdict::Verdict::akismet).into_iter().collect(), None)
 }
 
-/// A spam check that responds when the test lets it.
+/// A spam check whose response the test controls.
 struct SlowCheck {
     listener: TcpListener,
     url: String,
@@ -94,7 +94,7 @@ impl Scene {
         self.world.moderator().judge(self.id, verdict).await.ok(200);
     }
 
-    /// Ada's edit to `new`. While the spam check decides on it, something else is done.
+    /// Makes Ada's edit to `new`, and runs `meanwhile` while the spam check decides on it.
     async fn edit_while(&self, spam: bool, meanwhile: impl Future<Output = ()>) -> TestResponse {
         let check = SlowCheck::start().await;
         let checked = check.with(&self.world, &[HELD]);
@@ -126,7 +126,7 @@ impl Scene {
         assert_eq!(decided, Decided::Done);
     }
 
-    /// The comment is in these queues, in no others, and the table is in order.
+    /// Checks that the comment is in these queues, in no others, and that the table is consistent.
     async fn is_queued(&self, queues: &[&str]) {
         for state in ["pending", "reported", "rejected"] {
             let queue = self.world.moderator().queue(state).await;

@@ -8,13 +8,13 @@ use shared::domain::ids::CommentId;
 use shared::store::Reading;
 use tests::{Actor, World, ids};
 
-/// Lets the clock of all instances run on, so that none hands out an id of a comment that another one wrote before. Their ids
-/// are of the same few milliseconds otherwise, and one of a deleted comment is free again.
+/// Moves the clocks of all instances forward, so that no instance assigns the id of another's earlier comment. Otherwise their
+/// ids are from the same few milliseconds, and the id of a deleted comment is free again.
 fn pass(world: &World) {
     world.pass(Duration::from_millis(3));
 }
 
-/// Whether the comment can be read by its id, and as what.
+/// The state in which the comment can be read by its id.
 async fn state(world: &World, id: u64) -> &'static str {
     let answer = world.moderator().get(&format!("comments/{id}")).await;
     match answer.status {
@@ -33,7 +33,7 @@ async fn states<const N: usize>(world: &World, ids: [u64; N]) -> [&'static str; 
     states.try_into().unwrap()
 }
 
-/// A top-level comment of Ada's, a reply of Bob's, and a reply to that of Ada's.
+/// A top-level comment by Ada, a reply by Bob, and Ada's reply to that.
 async fn chain(world: &World) -> ([u64; 3], Actor, Actor) {
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let top = ada.comment("posts/1", "top").await;

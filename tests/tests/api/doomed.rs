@@ -10,11 +10,11 @@ use tests::{Actor, Faults, Setup, TestResponse, World};
 use tokio::time::timeout;
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
-/// The jobs that follow from these few requests take a second.
+/// The jobs of these few requests take about a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A placeholder, a placeholder below it, and below that one live reply of Bob's. Each of the last two has a rejected reply of
-/// Cem's, but a pending live reply has none. Deleting the live reply takes all of them along.
+/// A placeholder, a placeholder below it, and below that a live reply by Bob. Each of the last two has a rejected reply by Cem,
+/// unless the live reply is pending. Deleting the live reply removes all of them.
 struct Scene {
     world: World,
     faults: Faults,
@@ -29,7 +29,7 @@ impl Scene {
         Self::with_settings(&[]).await
     }
 
-    /// `settings` are those under which the live reply is written.
+    /// `settings` apply when the live reply is written.
     async fn with_settings(settings: &[(&str, &str)]) -> Self {
         let faults = Faults::new(20);
         let world = Setup::new(&[]).faults(&faults).start();
@@ -58,7 +58,7 @@ impl Scene {
         self.delete_before("TransactWriteItems", other).await
     }
 
-    /// The same of a request that writes by another operation.
+    /// Like [`Self::delete_first`], for a request that writes by another operation.
     async fn delete_before(&self, operation: &'static str, other: impl Future<Output = TestResponse>) -> TestResponse {
         let deletion = async {
             self.bob.remove(self.last).await.ok(204);
@@ -67,7 +67,7 @@ impl Scene {
         tokio::join!(other, delayed.during(deletion)).0
     }
 
-    /// The other request is done while the transaction of Bob's deletion is on its way.
+    /// Completes the other request while the transaction of Bob's deletion is on its way.
     async fn delete_last(&self, other: impl Future<Output = TestResponse>) -> TestResponse {
         let mut response = None;
         let delayed = self.faults.delay("TransactWriteItems", "C#");
@@ -88,7 +88,7 @@ impl Scene {
     }
 }
 
-/// Fails where a job continues for ever.
+/// Fails if a job never ends.
 async fn finish_jobs(world: &World) {
     timeout(PATIENCE, world.finish_jobs()).await.expect("the jobs end");
 }

@@ -115,7 +115,7 @@ async fn only_responses_for_everyone_may_be_shared() {
     assert!(ada.get("ui").await.header("cache-control").starts_with("private"));
     let list = guest.get("posts/1/comments").await;
     assert!(list.header("vary").contains("Authorization"));
-    // A guest sees an own comment that waits; the other guests do not.
+    // A guest sees their own pending comment; other guests do not.
     guest.comment("posts/1", "x").await;
     assert!(guest.get("posts/1/comments").await.header("cache-control").starts_with("private"));
 }

@@ -209,7 +209,7 @@ async fn hidden_comments_are_not_fed() {
     world.wait_until_idle().await;
     moderator.judge(rejected, "reject").await.ok(200);
     moderator.judge(top, "reject").await.ok(200);
-    // Not even to its writer, and not even before the event of the rejection was handled.
+    // A rejected comment is not in the feed even for its writer, or before the event of the rejection is handled.
     let feed = Feed::parse(ada.get("posts/1/feed.atom").await.ok(200).json.as_str().unwrap());
     assert!(!feed.contents().contains(&"<p>rejected</p>\n") && !feed.contents().contains(&"<p>top</p>\n"));
     assert_eq!(Feed::of(&world, &ada).await.contents(), ["<p>other</p>\n"]);
@@ -236,7 +236,7 @@ async fn replies_below_a_hidden_comment_are_not_fed_even_while_they_still_count(
     }
     ada.remove(gone).await.ok(204);
     world.finish_jobs().await;
-    // The state before the walks that stop counting the replies, and remove them.
+    // Restores the state before the walks that stop counting the replies and remove them.
     for item in walked {
         world.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
     }

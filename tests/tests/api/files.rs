@@ -10,7 +10,7 @@ const FILES: [(&str, &str); 3] = [
     ("moderate", "text/html; charset=utf-8"),
 ];
 
-/// A part of the widget, by a hash that it never had.
+/// The name of a part of the widget, with a hash that it never had.
 pub(crate) const WRITER: &str = "writer.0000000000000000.js";
 
 fn text(reply: &TestResponse) -> &str {

@@ -5,7 +5,7 @@ use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 use tests::{TestResponse, World};
 
-/// Refused as the client's mistake, not as a fault of the service.
+/// Checks that the request is refused as the client's mistake, not as a fault of the service.
 #[track_caller]
 fn refused(reply: &TestResponse, what: &str) {
     assert!((400..500).contains(&reply.status), "{what}: {} {:#}", reply.status, reply.json);
@@ -89,7 +89,7 @@ async fn tricks_with_paths_lead_nowhere() {
         refused(&reply, path);
         assert!(!reply.headers.contains_key("x-evil"), "{path}");
     }
-    // It is decoded only once, and the result isn't a record's id.
+    // The address is decoded only once, and the result isn't a record's id.
     refused(&guest.send_at(Method::GET, "/svc/api/v1/posts/%25252e/comments", "").await, "%25252e");
 }
 
@@ -109,7 +109,7 @@ async fn no_header_makes_another_method_or_address_of_a_request() {
         ["x-forwarded-for", "x-real-ip", "forwarded", "cf-connecting-ip", "true-client-ip"].iter().enumerate()
     {
         let sly = guest.clone().with(HeaderName::from_static(name), "192.0.2.1");
-        // It is the same guest each time, who likes and unlikes in turn.
+        // The same guest likes and unlikes in turn.
         let liked = sly.like(id).await.ok(200).json;
         assert_eq!(liked["likes_count"], (place + 1) % 2, "{name}");
     }

@@ -1,4 +1,4 @@
-//! POST with an `Idempotency-Key`: a repeat gets the first response, and nothing is done twice.
+//! POST with an `Idempotency-Key`: a repeated request gets the first response, and nothing is done twice.
 
 use std::time::Duration;
 

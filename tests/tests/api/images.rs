@@ -6,7 +6,7 @@ use tests::{Actor, TestResponse, World, dot};
 /// A valid name of an image that does not exist.
 pub(crate) const IMAGE: &str = "aaaaaaaaaaaaaaaaaaaaaaaa.png";
 
-/// Uploads a file; the response.
+/// Uploads a file, and returns the response.
 pub(crate) async fn upload(actor: &Actor, file: &[u8]) -> TestResponse {
     actor.upload(&[("file", "a.gif", file)]).await
 }
@@ -32,7 +32,7 @@ async fn a_moderator_removes_an_image_and_its_thumbnail() {
     let ada = world.user(7, "Ada");
     let urls = stored(&world, &upload(&ada, &dot(1)).await.ok(201)).await;
     let others = stored(&world, &upload(&ada, &dot(2)).await.ok(201)).await;
-    // Also when it is gone already, and when uploads are off.
+    // Also if the image is already gone, and while uploads are off.
     for world in [&world, &world.again(&[("SVC_MEDIA", "false")])] {
         let reply = world.moderator().delete(&removal(&urls[0])).await.ok(204);
         assert!(reply.body.is_empty());

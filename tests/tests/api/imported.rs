@@ -1,4 +1,4 @@
-//! Comments that were written elsewhere: older than the service, with likes without voters, and never imported twice.
+//! Imported comments: older than the service, with likes without voters, and never imported twice.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};

@@ -1,5 +1,5 @@
-//! The events in `tests/events`, which `cargo lambda invoke` sends too: they parse as AWS's own, and the functions handle
-//! them. Here no function follows the table's stream.
+//! The events in `tests/events`, which `cargo lambda invoke` sends too: they parse like AWS's own, and the functions handle
+//! them. No function follows the table's stream here.
 
 use aws_lambda_events::event::{dynamodb, s3};
 use aws_sdk_dynamodb::types::AttributeValue::{self, L, N, S};

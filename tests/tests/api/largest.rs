@@ -23,7 +23,7 @@ async fn seed(world: &World, inline: usize) -> Vec<u64> {
 }
 
 /// Fills `posts/1` with this many parents, and this many replies to each, all with the largest body. The first `inline`
-/// replies are inline, the others separate. The ids of the parents, oldest first.
+/// replies are inline, the others separate. Returns the ids of the parents, oldest first.
 pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline: usize) -> Vec<u64> {
     let ada = world.user(7, "Ada");
     let store = world.store();
@@ -59,7 +59,7 @@ pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline:
 fn bounded(query: &str, reply: &TestResponse) {
     println!("{query}: {} units, {} trips", reply.cost.read_units, reply.cost.trips);
     assert!(reply.body.len() < 6_000_000);
-    // The response itself takes 370 units. Reads under way when it is full come on top, and the missing parents.
+    // The response itself takes 370 units, plus the reads still running when it is full, and the missing parents.
     assert!(reply.cost.read_units <= 700.0, "{query}: {:?}", reply.cost);
 }
 

@@ -12,12 +12,12 @@ pub(crate) fn remaining(reply: &TestResponse) -> u32 {
     reply.header("x-ratelimit-remaining").parse().unwrap()
 }
 
-/// The number of writes that a write of this cost counts as. One unit of it books the others.
+/// The number of writes that a write of this cost counts as. One of its units is for counting the others.
 pub(crate) fn writes(reply: &TestResponse) -> u32 {
     (1..=60).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }
 
-/// Likes the comment and takes the like back until the limit is reached. How often that was, and the write units.
+/// Likes and unlikes the comment until the limit is reached. Returns the number of requests, and their write units.
 async fn like_to_the_limit(actors: &[Actor], id: u64) -> (u32, f64) {
     let (mut likes, mut units) = (0, 0.0);
     for actor in actors.iter().cycle() {
@@ -199,7 +199,7 @@ async fn a_write_that_cost_over_twenty_units_counts_for_every_twenty_begun() {
     let (liked, reported) = (bob.like(created.id()).await.ok(200), bob.report(created.id(), "spam").await.ok(201));
     assert_eq!(remaining(&liked), 60 - writes(&liked));
     assert_eq!(remaining(&reported), 60 - writes(&liked) - writes(&reported));
-    // The surplus is in the table.
+    // The surplus is counted in the table.
     let elsewhere = world.again(&limit).user(8, "Bob").delete("nowhere").await;
     assert_eq!(remaining(&elsewhere), remaining(&reported) - 1);
 }
@@ -235,7 +235,7 @@ async fn a_surplus_that_could_not_be_counted_counts_with_the_next_write() {
     assert_eq!(remaining(&small), 60 - 7 - 1);
 }
 
-/// Twenty comments that are as large as they can be, in `posts/1`. A feed of them counts for eleven reads.
+/// Writes twenty comments of the largest size in `posts/1`. A feed of them counts as eleven reads.
 async fn largest_feed(world: &World) {
     let ada = world.user(7, "Ada");
     for _ in 0..20 {
@@ -286,7 +286,7 @@ async fn feeds_at_the_same_time_take_what_is_above_their_comments_before_they_re
         let feed = feed.refused(429, "rate_limited");
         assert_eq!(feed.header("x-ratelimit-remaining"), "0");
     }
-    // One after the other they count for 24 reads each.
+    // Requests in sequence count as 24 reads each.
     other.get("posts/1/feed.atom").await.ok(200);
     other.get("posts/1/feed.atom").await.ok(200);
     other.get("posts/1/feed.atom").await.refused(429, "rate_limited");
@@ -306,7 +306,7 @@ async fn a_further_instance_lets_one_feed_through_that_the_limit_does_not() {
     assert_eq!(passed, 5 + 3);
 }
 
-/// Fills `posts/1` so that a page of fifty counts for one read, or for two.
+/// Fills `posts/1` so that a page of fifty counts as one or two reads.
 async fn small_comments(world: &World, count: usize) {
     let ada = world.user(7, "Ada");
     for _ in 0..count {
@@ -357,7 +357,7 @@ async fn large_pages_give_back_what_they_did_not_cost() {
     let others: Vec<World> = (0..9).map(|_| world.again(&limit)).collect();
     let instances: Vec<Actor> =
         [&world].into_iter().chain(&others).map(|instance| instance.guest().from("192.0.2.1")).collect();
-    // A walk of 200 pages, by any instance.
+    // A walk of 200 pages over all instances.
     for page in 0..200 {
         let reply = instances[page % 10].list("posts/1", "per_page=50").await;
         assert!(reply.cost.read_units <= 10.0, "{:?}", reply.cost);

@@ -1,5 +1,5 @@
-//! Emails: their recipients, contents and times, and unsubscribing. An email is sent when it is due; `finish_jobs` lets
-//! that time come.
+//! Emails: their recipients, contents and times, and unsubscribing. An email is sent when it is due; `finish_jobs`
+//! moves the clock to that time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,13 +42,13 @@ pub(crate) async fn choose(actor: &Actor, wants: Value) {
     assert_eq!(state.data()["state"], "on");
 }
 
-/// The emails that have been sent once everything is done that can be.
+/// The emails that have been sent once all possible work is done.
 pub(crate) async fn sent(world: &World) -> Vec<SentMail> {
     world.finish_jobs().await;
     world.mails()
 }
 
-/// The emails that have been sent when this time has passed.
+/// The emails that have been sent after this time.
 async fn sent_within(world: &World, time: Duration) -> Vec<SentMail> {
     let end = world.now() + time;
     loop {
@@ -73,7 +73,7 @@ pub(crate) fn subjects(mails: &[SentMail]) -> Vec<String> {
     mails.iter().map(|mail| format!("{}: {}", mail.to, mail.subject)).collect()
 }
 
-/// The addresses of our pages in an email, in their order.
+/// The addresses of our pages in an email, in order.
 pub(crate) fn links(mail: &SentMail) -> Vec<String> {
     let words = mail.text.split_whitespace();
     words.filter(|word| word.starts_with("https://api.test/svc/api/v1/mail/")).map(str::to_owned).collect()
@@ -274,7 +274,7 @@ async fn a_confirmed_address_gets_nothing_that_a_stranger_subscribed_it_to() {
         "the stranger waits for a confirmation"
     );
     assert!(!mails[1].raw.contains("stranger") && links(&mails[0])[0] != links(&mails[1])[0]);
-    // The link of one asker confirms no other.
+    // The link for one request confirms no other.
     press(&ada, &links(&mails[0])[0], "action=confirm").await.ok(200);
     assert_eq!(sent_within(&world, DAY).await.len(), 2);
 }
@@ -364,7 +364,7 @@ async fn a_network_causes_confirmations_to_five_addresses_an_hour_whatever_its_b
     assert_eq!(sent(&world).await.len(), 11);
 }
 
-/// Guests who subscribe with these addresses, five from each network.
+/// Subscribes guests with these addresses, five from each network. Returns their comments.
 async fn ask_all(world: &World, addresses: impl Iterator<Item = String>) -> Vec<u64> {
     let mut comments = Vec::new();
     let mut guest = world.guest();
@@ -482,7 +482,7 @@ async fn a_member_who_unsubscribed_by_a_link_turns_emails_on_again() {
     assert_eq!(sent(&world).await.len(), 2);
 }
 
-/// Two comments whose writers get replies by email at one address: of a member, and of a guest who has confirmed it.
+/// Two comments whose writers get notifications at the same address: a member, and a guest who has confirmed it.
 struct TwoRoles {
     world: World,
     ada: Actor,
@@ -501,7 +501,7 @@ impl TwoRoles {
         Self { world, ada, of_member, of_guest }
     }
 
-    /// The new emails once someone has replied to both comments.
+    /// Replies to both comments, and returns the new emails.
     async fn answered(&self) -> Vec<SentMail> {
         let bob = member(&self.world, 8, "Bob");
         bob.reply("posts/2", self.of_member, "to the member").await;
@@ -665,7 +665,7 @@ async fn a_comment_notifies_no_one_again_when_it_is_shown_again() {
     let ada = member(&world, 7, "Ada");
     let asked = subscribe(&ada, "posts/1").await;
     let mut replies = Vec::new();
-    // By then, the state of the recipient no longer has the first one.
+    // By then, the recipient's state no longer has the first reply.
     for _ in 0..3 {
         replies.push(member(&world, 8, "Bob").reply("posts/1", asked, "x").await);
         assert_eq!(sent(&world).await.len(), replies.len());
@@ -1253,7 +1253,7 @@ async fn a_worker_that_is_killed_at_any_step_announces_each_comment_once() {
             world.deliver(&["u7", "u7"], usize::MAX).await;
         }
         let mails = world.mails();
-        // If it dies after the server accepted the email, the email is sent again with the same id.
+        // If the worker dies after the server accepted the email, the email is sent again with the same id.
         let names: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "Message-ID")).collect();
         assert!(names.len() == 1 && mails.len() <= 2, "{steps} steps: {:?} {names:?}", subjects(&mails));
         for reply in replies {
@@ -1382,7 +1382,7 @@ async fn an_address_that_bounces_or_complains_gets_no_more_until_its_member_choo
     }
 }
 
-/// SES's notification about an email to this address.
+/// Sends SES's notification about an email to this address.
 async fn hear_of(world: &World, recipient: &str, address: &str, kind: &str) {
     let event = json!({
         "eventType": kind,
@@ -1448,7 +1448,7 @@ async fn each_moderator_gets_a_digest_even_if_others_fail() {
     assert_eq!(sent(&world).await.len(), 5, "it is tried again when nobody got it");
 }
 
-/// The text of an email, with lines as a program has them.
+/// The text of an email, with `\n` as line breaks.
 fn lines(mail: &SentMail) -> String {
     mail.text.replace("\r\n", "\n")
 }

@@ -1,4 +1,4 @@
-//! The rules of the API. Each test is one rule, and its name says it.
+//! The rules of the API. Each test is one rule, which its name states.
 
 mod auth;
 mod bans;

@@ -1,4 +1,4 @@
-//! `media.store`: POST `media`, thumbnails, and the images as browsers get them.
+//! `media.store`: POST `media`, thumbnails, and the images as served to browsers.
 
 #[path = "../../../functions/media/imaging/tests/samples/mod.rs"]
 mod samples;
@@ -55,7 +55,7 @@ async fn accepted(world: &World, file: &[u8]) -> [Bytes; 2] {
     [image, thumbnail]
 }
 
-/// The message with which a file is refused.
+/// The message of the refusal of a file.
 async fn refused(world: &World, file: &[u8]) -> String {
     let refused = upload(world, file).await.invalid("file");
     refused.json["message"].as_str().unwrap().to_owned()
@@ -374,7 +374,7 @@ async fn a_thumbnail_that_cannot_be_made_is_an_error_and_holds_up_no_other() {
     world.fetch(&format!("{MEDIA_BASE}/thumbnails/bad")).await.ok(404);
 }
 
-/// Does something else before each request of this method for an object of this folder.
+/// Runs another action before each request of this method for an object of this folder.
 #[derive(Clone)]
 struct Interrupted {
     bucket: Bucket,
@@ -401,7 +401,7 @@ impl HttpConnector for Interrupted {
     }
 }
 
-/// A client of the bucket that does something else before each request of this method for an object of this folder.
+/// A client of the bucket that runs another action before each request of this method for an object of this folder.
 fn interrupted(
     bucket: &Bucket,
     [method, folder]: [&'static str; 2],
@@ -413,7 +413,7 @@ fn interrupted(
     Client::from_conf(config.build())
 }
 
-/// A bucket with one image and no thumbnail, which no function follows. The image's key, name and format.
+/// A bucket with one image and no thumbnail, whose events no function follows. Returns it with the image's key, name and format.
 async fn bucket_of_one() -> (Bucket, String, Name, Format) {
     let bucket = Bucket::temporary(MEDIA).unwrap();
     let image = clean(&png(&quarters(9, 9).into())).unwrap();

@@ -98,7 +98,7 @@ async fn every_comment_of_the_last_30_days_is_among_all_whatever_its_state() {
     let approved = ada.comment("posts/1", "x").await;
     world.pass(Duration::from_secs(1));
     let pending = held.user(7, "Ada").comment("posts/2", "y").await;
-    // Ids of two instances follow the clock.
+    // Different instances' ids are ordered only by the clock.
     world.pass(Duration::from_secs(1));
     let rejected = world.guest().comment("posts/3", "z").await;
     judge(&world, "reject", rejected).await;
@@ -114,7 +114,7 @@ async fn every_comment_of_the_last_30_days_is_among_all_whatever_its_state() {
     let pages = world.moderator().walk("moderation/comments?state=all&per_page=2&cursor=").await;
     assert_eq!(seen(&pages), listed);
     assert_eq!(seen(&world.moderator().walk_back(pages.last().unwrap()).await), listed);
-    // Entries may stay in the table for a while after they expired.
+    // Expired entries may stay in the table for a while.
     world.pass(Duration::from_hours(29 * 24));
     assert_eq!(world.moderator().queue("all").await, listed[..4]);
     world.pass(Duration::from_hours(24));
@@ -447,13 +447,13 @@ async fn moderators_ban_neither_themselves_nor_users_named_in_the_settings() {
     moderator.put("users/1/ban", json!({ "until": 7 })).await.refused(403, "forbidden");
     ban(&grace, of_grace).await.refused(403, "forbidden");
     assert!(moderator.get("moderation/users?banned=true").await.ok(200).ids().is_empty());
-    // Nor does a moderator whose token has another issuer, or none.
+    // The same applies to a moderator whose token has another issuer, or none.
     let third = json!({ "sub": "auth0|third", "roles": ["moderator"] });
     let fourth = json!({ "sub": "auth0|fourth", "iss": "https://other.example", "roles": ["moderator"] });
     for claims in [third, fourth] {
         ban(&known(&world, claims).await.0, of_grace).await.refused(403, "forbidden");
     }
-    // A moderator whose role is a claim of the token may be banned by another one, and any ban may be lifted.
+    // A moderator by a role in the token may be banned by another moderator, and any ban may be lifted.
     ban(&grace, of_other).await.ok(200);
     ban(&grace, 8).await.ok(200);
     bob.post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
@@ -513,7 +513,7 @@ async fn a_ban_suspends_moderator_rights_until_it_ends() {
     }
     eve.judge(held, "approve").await.refused(403, "comment_banned");
     eve.delete(&format!("users/{id}/ban")).await.refused(403, "comment_banned");
-    // A member who is banned never was one.
+    // A banned member was never a moderator.
     world.banned().await.get("moderation/comments").await.refused(403, "forbidden");
 
     world.pass(Duration::from_mins(30));

@@ -70,7 +70,7 @@ async fn an_item_says_why_it_is_held() {
     let (approval, both) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "crypto").await);
     assert_eq!(item(&held, "pending", approval).await["held_for"], "approval");
     assert_eq!(item(&held, "pending", both).await["held_for"], "spam");
-    // The text that waits now is doubtful. The one before was as well.
+    // The pending text is doubtful, and so was the one before.
     ada.edit(approval, "crypto").await.ok(200);
     ada.edit(both, "x").await.ok(200);
     for id in [approval, both] {
@@ -112,7 +112,7 @@ async fn an_item_has_the_newest_three_reports_newest_first() {
         { "reason": "offensive", "created_at": at(6) },
     ]);
     assert_eq!((&row["reports"], &row["reports_count"]), (&expected, &json!(4)));
-    // They stay, whatever is decided about them.
+    // Reports stay, whatever is decided about them.
     world.moderator().judge(id, "reject").await.ok(200);
     assert_eq!(item(&world, "rejected", id).await["reports"], expected);
     assert_eq!(world.findings().await, [""; 0]);
@@ -149,7 +149,7 @@ async fn deleted_comments_are_not_among_a_users_comments() {
     assert_eq!(written(&world, 7).await, [kept, gone, below]);
     ada.remove(gone).await.ok(204);
     bob.remove(top).await.ok(204);
-    // Only the place of the top one stays.
+    // Only a placeholder of the top comment remains.
     for _ in 0..2 {
         assert_eq!((written(&world, 7).await, written(&world, 8).await), (vec![kept, below], vec![]));
         world.wait_until_idle().await;
@@ -229,7 +229,7 @@ async fn those_banned_now_are_listed_by_the_time_of_the_ban() {
     let new = row(99, "User 99", json!("2050-01-02T03:05:05+00:00"), Value::Null);
     assert_eq!(list.data(), &json!([new, bob]));
     assert_eq!(list.json["meta"]["next_cursor"], Value::Null);
-    // Another ban of the same user takes the place of the first one.
+    // Another ban of the same user replaces the first one.
     ban(&moderator, 8, json!({ "reason": "more spam" })).await;
     assert_eq!(banned(&world).await.ids(), [8, 99]);
     world.pass(Duration::from_mins(1));

@@ -1,5 +1,5 @@
-//! Which origins' pages may write for guests. Browsers send an `Origin` with every such request, and they send `text/plain`
-//! without a preflight.
+//! Origins whose pages may write for guests. Browsers send an `Origin` with every such request, and need no preflight for
+//! `text/plain`.
 
 use http::Method;
 use http::header::{CONTENT_TYPE, ORIGIN};

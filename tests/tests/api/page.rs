@@ -14,7 +14,7 @@ async fn page(who: &Actor, query: &str) -> TestResponse {
     who.get(&format!("{PAGE}?{query}")).await.ok(200)
 }
 
-/// The ids of the articles, in their order.
+/// The ids of the articles, in order.
 fn articles(reply: &TestResponse) -> Vec<u64> {
     let begins = text(reply).split("<article id=\"comment-").skip(1);
     begins.map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
@@ -33,7 +33,7 @@ fn link(reply: &TestResponse, begin: &str) -> Option<String> {
     Some(rest.split('"').next().unwrap().replace("&amp;", "&"))
 }
 
-/// The ids on this page and on all that its links of this kind lead to.
+/// The ids on this page and on all pages that links of this kind lead to.
 async fn walk(who: &Actor, path: &str, rel: &str) -> Vec<Vec<u64>> {
     let mut reply = who.get(path).await.ok(200);
     let mut pages = vec![articles(&reply)];

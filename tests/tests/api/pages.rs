@@ -1,4 +1,4 @@
-//! Other requests of pages than lists: the configuration within a list, counts, changes.
+//! Requests of pages other than lists: the configuration within a list, counts, changes.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_list_that_includes_ui_costs_half_a_unit_more_and_is_cached_as_without
     let world = World::new();
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;
-    // Then the item with the count exists.
+    // After that, the item with the count exists.
     world.wait_until_idle().await;
     for actor in [&ada, &world.guest()] {
         let (with, plain) = (actor.list("posts/1", "include=ui").await, actor.list("posts/1", "").await);

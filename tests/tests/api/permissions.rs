@@ -64,7 +64,7 @@ pub(crate) async fn of_a_webhook(world: &World, path: &str) -> String {
     path.replace("{message}", sent.data()["id"].as_str().unwrap())
 }
 
-/// A name, who calls, and who wrote the comment that routes with an id are called with.
+/// A name, the caller, and the writer of the comment in routes with an id.
 type Column = (&'static str, Actor, Actor);
 
 /// A line for each route. The comments are placeholders, if `erased`.
@@ -76,7 +76,7 @@ async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
         }
         let mut line = format!("{:40}", route.name);
         for (_, actor, writer) in columns {
-            // Instances whose clock stands still hand out the same ids.
+            // Instances with a stopped clock assign the same ids.
             world.pass(Duration::from_millis(1));
             let id = writer.comment("posts/1", "x").await;
             if erased {

@@ -46,7 +46,7 @@ fn by_address(email: &str) -> Who {
     Who::address(email, "no comment has it".to_owned(), &Secret::from(SALT.to_owned()))
 }
 
-/// Hash of the address, as Gravatar defines it.
+/// The hash of the address for Gravatar.
 fn hash() -> String {
     let Avatar::Gravatar(hash) = gravatar(EMAIL) else { panic!() };
     hash
@@ -367,7 +367,7 @@ async fn a_guest_with_a_key_is_erased_by_the_address_and_the_hash_of_the_key_is_
     let receipt = erase(&world, guest()).await;
     assert_eq!((receipt.left, receipt.gone["comments"], receipt.gone["placeholders"]), (0, 1, 1), "{receipt:?}");
     assert_eq!(items_with(&world, &[key, "Ada Lovelace".to_owned()]).await, [""; 0]);
-    // The like is the network's and the browser's, and nothing identifies their owner.
+    // The like is stored by network and browser, and nothing identifies the person.
     assert_eq!(bob.see("posts/1", top).await["likes_count"], 1);
     world.finish_jobs().await;
     assert_eq!(world.findings().await, [""; 0]);
@@ -498,7 +498,7 @@ async fn a_recount_replaces_stored_hashes_of_addresses_where_gravatars_are_off()
     let ada = world.claiming(&json!({ "sub": "7", "name": "Ada Lovelace", "email": EMAIL }));
     ada.comment("posts/1", "of a member").await;
     ada.report(of_guest, "spam").await.ok(201);
-    // As it was stored before the keyed hash was.
+    // As comments were stored before the keyed hash was added.
     world.set(&format!("C#{of_guest}"), "C", "ah", None).await;
     world.finish_jobs().await;
     let with_hash = items_with(&world, &[hash()]).await.len();
@@ -518,7 +518,7 @@ async fn a_recount_replaces_stored_hashes_of_addresses_where_gravatars_are_off()
             assert!(recount::repair(&store, finding).await.unwrap(), "{finding}");
         }
     }
-    // The service corrects the fragments of the name itself, when it follows the change of the user.
+    // The service updates the fragments of the name itself, when it handles the change of the user.
     assert!(found >= 4, "{found}");
     assert_eq!(items_with(&world, &[hash()]).await, [""; 0]);
     assert_eq!(world.findings().await, [""; 0]);
@@ -601,8 +601,8 @@ async fn no_reply_to_an_erased_comment_is_lost_while_others_write() {
     assert!(ids(&left.json["data"]).len() <= parents.len());
 }
 
-/// A comment of Ada's with a reply of hers, one with a reply of Bob's, and three imported ones: Bob replied to one, and
-/// deleted the one above another. The ids of those that an erasure leaves.
+/// A comment by Ada with her own reply, one with a reply by Bob, and three imported ones: Bob replied to one, and deleted the
+/// comment above another. Returns the ids of those that an erasure leaves.
 async fn conversation(world: &World) -> [u64; 4] {
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let top = ada.comment("posts/1", "of Ada").await;
@@ -623,7 +623,7 @@ async fn conversation(world: &World) -> [u64; 4] {
     let stored = [world.item(&stored[0].0, stored[0].1).await, world.item(&stored[1].0, stored[1].1).await];
     bob.remove(deleted).await.ok(204);
     world.finish_jobs().await;
-    // The table is as before the job that removes the replies.
+    // Restores the table as it was before the job that removes the replies.
     for item in stored {
         world.client().put_item().table_name(TABLE).set_item(item).send().await.unwrap();
     }
@@ -729,7 +729,7 @@ async fn a_ban_outlives_the_erasure_of_an_account_and_other_accounts_stay() {
     let again = sign_in::sign_in(&world, &world.guest(), EMAIL).await;
     assert_eq!((&again.user["id"], &again.user["name"]), (id, &Value::Null));
     again.actor.put("me/name", json!({ "name": "Ada" })).await.refused(403, "comment_banned");
-    // The name of a moderator who is forgotten is free.
+    // The name of an erased moderator is free.
     tag.actor.put("me/name", json!({ "name": "grace-hopper" })).await.invalid("name");
     erase(&world, by_address("grace@example.org")).await;
     world.pass(Duration::from_mins(1));

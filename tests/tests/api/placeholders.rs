@@ -48,7 +48,7 @@ fn placeholder(id: u64, parent: Option<u64>, replies: &[Value]) -> Value {
     })
 }
 
-/// A top-level comment, a reply to it and a reply to that, all of the moderator; the first two are placeholders.
+/// A top-level comment, a reply to it and a reply to that, all by the moderator. The first two are placeholders.
 struct Scene {
     world: World,
     moderator: Actor,

@@ -39,20 +39,20 @@ pub(crate) struct Fake {
 #[derive(Default)]
 struct Shared {
     url: String,
-    /// Codes that were handed out, with the requests of their readers.
+    /// Issued codes, with the requests of their readers.
     codes: BTreeMap<String, BTreeMap<String, String>>,
     /// Changes to the discovery document and to the claims. A null removes a value.
     discovery: BTreeMap<String, Value>,
     claims: BTreeMap<String, Value>,
     userinfo: Value,
     github: Value,
-    /// Responses in place of those of a path: status and body.
+    /// Faulty responses by path: status and body.
     faults: BTreeMap<String, (u16, String)>,
     asked: Vec<String>,
     got_by_post: bool,
     /// Paths whose responses wait: one channel reports a request, another releases it.
     held: BTreeMap<String, Arc<[Notify; 2]>>,
-    /// The seed of the key that signs, and the id that the token says.
+    /// The seed of the signing key, and the key id in the token.
     signs_with: (u8, String),
     known_keys: Vec<(u8, &'static str)>,
 }
@@ -96,7 +96,7 @@ impl Fake {
                 answer
             }
         }));
-        // Settings of a world borrow it.
+        // Settings of a world borrow the address.
         Self { url: url.leak(), shared, task }
     }
 
@@ -120,7 +120,7 @@ impl Fake {
         lock(&self.shared).faults.insert(path.to_owned(), (status, body.to_owned()));
     }
 
-    /// Lets a response wait until this time has passed and its consequences have happened.
+    /// Delays a response until this time has passed, and its consequences have occurred.
     async fn take(&self, path: &str, time: Duration) {
         let held: Arc<[Notify; 2]> = Arc::default();
         lock(&self.shared).held.insert(path.to_owned(), Arc::clone(&held));
@@ -162,7 +162,7 @@ impl Shared {
     fn answer(&mut self, request: &Request<Bytes>) -> (u16, String) {
         let path = request.uri().path().to_owned();
         self.asked.push(path.clone());
-        // GitHub refuses requests without one.
+        // GitHub refuses requests without a user agent.
         assert!(path == "/keys" || request.headers().contains_key("user-agent"), "{path}");
         if let Some(fault) = self.faults.get(&path) {
             return fault.clone();
@@ -203,7 +203,7 @@ impl Shared {
         json!({ "keys": self.known_keys.iter().map(key).collect::<Vec<_>>() })
     }
 
-    /// The tokens for a code, whose caller must be the client and have the verifier.
+    /// The tokens for a code. The caller must be the client and have the verifier.
     fn token(&mut self, request: &Request<Bytes>, path: &str) -> (u16, String) {
         let form = parameters(std::str::from_utf8(request.body()).unwrap());
         let refuse = |why: &str| (400, json!({ "error": why }).to_string());
@@ -282,7 +282,7 @@ pub(crate) async fn finish(actor: &Actor, flow: &Value, code: &str) -> TestRespo
     actor.post("sign_in/finish", json!({ "flow": flow, "code": code, "verifier": VERIFIER })).await
 }
 
-/// Starts a flow, goes to the provider and comes back. The flow, and the response of the callback.
+/// Starts a flow, goes to the provider and comes back. Returns the flow, and the response of the callback.
 async fn go(fake: &Fake, actor: &Actor, provider: &str) -> (Value, TestResponse) {
     let started = start(actor, provider, PAGE).await.ok(201);
     let query = fake.authorize(&started.data()["url"]);
@@ -504,7 +504,7 @@ async fn a_state_that_is_not_right_leads_nowhere() {
     nowhere(format!("sign_in/callback/github?{query}")).await;
 }
 
-/// Comes back without an account.
+/// Checks that a visitor comes back without an account.
 async fn comes_back_failed(fake: &Fake, actor: &Actor, provider: &str, what: &str) {
     let (flow, back) = go(fake, actor, provider).await;
     assert_eq!(code(&back), "failed", "{what}");
@@ -823,7 +823,7 @@ async fn an_account_elsewhere_moderates_is_banned_exported_and_erased() {
     let again = sign_in(&fake, &guest, "oidc").await;
     let banned = guest.clone().with_token(again["access_token"].as_str().unwrap());
     banned.write("posts/1", None, "x").await.refused(403, "comment_banned");
-    // A flow that has come back and not been finished goes too.
+    // A flow that has come back but is not finished is erased too.
     let (flow, back) = go(&fake, &guest, "oidc").await;
     world.wait_until_idle().await;
     let id = ada["user"]["id"].as_u64().unwrap();

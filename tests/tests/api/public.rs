@@ -11,7 +11,7 @@ async fn list(who: &Actor, query: &str) -> TestResponse {
     who.get(&format!("{LIST}?{query}")).await.ok(200)
 }
 
-/// A thread with a pin, replies, a like, and comments that wait.
+/// A thread with a pin, replies, a like, and pending comments.
 async fn thread(world: &World) -> u64 {
     let ids = world.written(4).await;
     let ada = world.user(7, "Ada");
@@ -96,7 +96,7 @@ async fn caches_keep_it_and_serve_it_stale() {
     assert!(!reply.headers.contains_key("last-modified"));
     let known = list_known(&guest, reply.header("etag")).await.ok(304);
     assert_eq!(known.header("cache-control"), control);
-    // After a deletion the newest time is an older one.
+    // After a deletion, the latest time may be an older one.
     let since = guest.with(IF_MODIFIED_SINCE, "Sun, 02 Jan 2101 03:04:05 GMT");
     since.get(LIST).await.ok(200);
     for path in ["public/pages/1/comments", "public/posts/1/comments?page=0", "public/posts/1/comments?include=all"] {

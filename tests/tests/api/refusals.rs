@@ -67,7 +67,7 @@ fn free(name: &str, reply: &TestResponse) {
 }
 
 /// Calls every route but the `open` ones. All must refuse with `status`, and cost nothing except for the first write of a
-/// minute, which counts itself in the table.
+/// minute, which is counted in the table.
 async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, open: &[&str]) {
     let refused = ask_all_but(open, actor, kind, id).await;
     for (name, reply) in &refused {

@@ -66,7 +66,7 @@ async fn spam_undone_rejections_and_missing_subscriptions_cause_no_email() {
     moderator.reject(gone, "other", "no").await.ok(200);
     ada.remove(gone).await.ok(204);
     assert_eq!(subjects(&sent(&world).await), [""; 0]);
-    // A comment may be rejected after an undone rejection.
+    // A comment may be rejected again after an undone rejection.
     moderator.reject(undone, "offensive", "yes").await.ok(200);
     let mails = sent(&world).await;
     assert_eq!(subjects(&mails), ["ada@example.org: Your comment was not approved: posts/2"]);

@@ -1,4 +1,4 @@
-//! Reasons and notes of rejections: who gives them, who reads them, and when they go.
+//! Reasons and notes of rejections: who may set and read them, and when they are removed.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tests::{Actor, World};
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-/// The `review` that the writer reads in a list, and alone.
+/// The `review` that the writer gets in a list and with the single comment.
 async fn review(writer: &Actor, id: u64) -> Value {
     let listed = writer.see("posts/1", id).await;
     let alone = writer.get(&format!("comments/{id}")).await.ok(200);
@@ -64,7 +64,7 @@ async fn rejecting_again_changes_the_reason_and_approving_drops_it() {
     let at = "2050-01-02T03:04:05+00:00";
     assert_eq!(review(&ada, id).await, rejected(&json!("offensive"), &json!("no"), at));
     assert_eq!(rejection(&moderator, id).await["moderator"]["name"], "Grace");
-    // The same again changes nothing, not even who decided.
+    // Repeating the rejection changes nothing, not even the moderator.
     moderator.reject(id, "offensive", "no").await.ok(200);
     assert_eq!(rejection(&moderator, id).await["moderator"]["name"], "Grace");
     moderator.judge(id, "reject").await.ok(200);
@@ -118,7 +118,7 @@ async fn one_reason_goes_with_all_that_a_moderator_rejects_at_once() {
         let review = review(&ada, id).await;
         assert_eq!((&review["reason"], &review["note"]), (&json!("illegal"), &json!("the law")));
     }
-    // A reason says nothing of an approval.
+    // A reason is ignored in an approval.
     moderator.post("moderation/comments", json!({ "ids": ids, "action": "approve", "reason": "spam" })).await.ok(200);
     assert!(ada.see("posts/1", ids[0]).await.get("review").is_none());
 }

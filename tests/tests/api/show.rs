@@ -85,7 +85,7 @@ async fn an_id_without_a_comment_is_404() {
     }
     world.moderator().judge(below, "reject").await.ok(200);
     ada.remove(top).await.ok(204);
-    // Its replies are gone at once, before they are cleaned up.
+    // The replies are gone at once, before they are cleaned up.
     for id in [top, below] {
         show(&ada, id).await.refused(404, "not_found");
         show(&world.moderator(), id).await.refused(404, "not_found");
@@ -113,7 +113,7 @@ async fn below_a_comment_that_is_hidden_from_the_visitor_nothing_is_shown() {
     let top = ada.comment("posts/1", "x").await;
     let reply = bob.reply("posts/1", top, "y").await;
     moderator.judge(top, "reject").await.ok(200);
-    // Not even to its own writer, while the writer of the hidden comment and moderators see both.
+    // Not even its writer sees the reply. The writer of the hidden comment and moderators see both.
     show(&bob, reply).await.refused(404, "not_found");
     show(&world.guest(), reply).await.refused(404, "not_found");
     for actor in [&ada, &moderator] {

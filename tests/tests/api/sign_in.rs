@@ -56,7 +56,7 @@ pub(crate) fn session(actor: &Actor, answer: &TestResponse) -> Session {
     }
 }
 
-/// Signs in from where the actor is.
+/// Signs in from the actor's network.
 pub(crate) async fn sign_in(world: &World, actor: &Actor, email: &str) -> Session {
     let flow = start(actor, email).await;
     let mail = mails(world, email).await.pop().expect("a mail");
@@ -70,7 +70,7 @@ pub(crate) async fn member(world: &World, email: &str, name: &str) -> Session {
     session
 }
 
-/// Uses a refresh token, somewhere.
+/// Uses a refresh token from another network.
 pub(crate) async fn refresh(world: &World, token: &str) -> TestResponse {
     world.guest().post("sign_in/refresh", json!({ "refresh_token": token })).await
 }
@@ -362,7 +362,7 @@ async fn an_address_that_bounced_complained_or_was_refused_gets_no_code_for_thir
         start(&world.guest(), &email).await;
         let sent = async || sent_to(&world, &format!("{name}.example")).await;
         assert_eq!(sent().await, arrives, "{name}");
-        // Where `+` isn't a tag, this is someone else.
+        // If `+` isn't a tag at this provider, this is another mailbox.
         start(&world.guest(), &format!("{name}+x@{name}.example")).await;
         assert_eq!(sent().await, arrives + 1, "{name}");
         world.pass(Duration::from_secs(1));
@@ -770,7 +770,7 @@ async fn a_code_is_sent_again_to_a_mail_server_that_was_down_until_it_is_late() 
     let sent = mails(&world, ADA).await;
     assert_eq!(sent.len(), 1);
     finish(&world.guest(), &flow, &code(&sent[0])).await.ok(200);
-    // A server that is down for some minutes, and one that stays down.
+    // A server that is down for a few minutes, and one that stays down.
     for refused in [6, 1_000] {
         let email = format!("n{refused}@sign-in.example");
         world.refuse_mails(refused);
@@ -781,7 +781,7 @@ async fn a_code_is_sent_again_to_a_mail_server_that_was_down_until_it_is_late() 
     }
 }
 
-/// Messages among the dead letters, or still waiting.
+/// The number of messages that are dead letters, or still waiting.
 fn given_up(world: &World) -> usize {
     let count = |queue: &str| world.queues().bodies(queue).unwrap().len();
     count(DELIVERIES) + count("DeliveriesDeadLetters")
@@ -810,7 +810,7 @@ async fn an_account_has_twenty_sessions_and_the_oldest_goes() {
     }
 }
 
-/// Signs in, chooses a name, continues and signs out. False when that ended before.
+/// Signs in, chooses a name, continues and signs out. Returns false if a step failed.
 async fn comes_and_goes(world: &World, ada: &Actor) -> bool {
     let started = ada.post("sign_in", json!({ "email": ADA })).await;
     let Some(mail) = mails(world, ADA).await.pop().filter(|_| started.status == 201) else { return false };
@@ -837,7 +837,7 @@ async fn a_reader_who_signs_in_while_the_service_dies_at_any_step_signs_in_again
         faults.kill_after(steps);
         let lived = comes_and_goes(&world, &ada).await;
         faults.kill_after(u64::MAX);
-        // A code that waited, and keys that could not be read.
+        // After a code that waited, and keys that could not be read.
         world.pass(Duration::from_mins(1));
         world.wait_until_idle().await;
         let again = sign_in(&world, &ada, ADA).await;

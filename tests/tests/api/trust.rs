@@ -1,4 +1,4 @@
-//! Trust in writers where new writers' comments are held (`SVC_REQUIRE_APPROVAL=new`): it follows from moderators' decisions.
+//! Trust in writers where new writers' comments are held (`SVC_REQUIRE_APPROVAL=new`): it is based on moderators' decisions.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ async fn item(world: &World, id: u64) -> Value {
     world.moderator().get(&format!("moderation/comments?id={id}")).await.ok(200).rows()[0].clone()
 }
 
-/// The rules that hold a comment; `None` when everyone sees it.
+/// The rules that hold a comment. `None` if it is public.
 async fn held_by(world: &World, id: u64) -> Option<Vec<String>> {
     let item = item(world, id).await;
     let rules = item["verdicts"].as_array().unwrap().iter().map(|verdict| verdict["rule"].as_str().unwrap().to_owned());

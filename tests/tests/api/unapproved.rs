@@ -1,4 +1,4 @@
-//! Comments that wait for approval. Their writers see them in place; no other visitor does.
+//! Comments that wait for approval. Only their writers see them in the list.
 
 use std::time::Duration;
 

@@ -141,7 +141,7 @@ async fn banned_users_are_not_offered_until_the_ban_ends() {
     assert_eq!(names(&ada, "mal").await, ["Mallory"]);
 }
 
-/// A world with a moderator in its table, and a user of this id who may be in it.
+/// A world with a moderator in its table, and user 20 under each of these names in turn.
 async fn crossing(faults: &Faults, known_as: &[&str]) -> (World, Actor) {
     let world = Setup::new(&[]).faults(faults).start();
     let moderator = world.moderator();
@@ -384,7 +384,7 @@ async fn a_new_name_and_picture_show_on_old_comments() {
     assert_eq!(world.guest().see("posts/1", first).await["user"], user);
 }
 
-/// Ada of this name signs in, a second after all that was before.
+/// Renames Ada by a token with this name, a second after all earlier requests.
 async fn rename(world: &World, name: &str) {
     world.pass(Duration::from_secs(1));
     world.user(7, name).get("ui").await.ok(200);
@@ -438,7 +438,7 @@ async fn the_more_it_costs_to_rename_a_member_the_longer_the_next_name_waits() {
     world.pass(Duration::from_secs(20));
     world.wait_until_idle().await;
     assert_eq!(names_on_comments(&world).await, ["Ada Lovelace"]);
-    // Having waited, the next name is written at once.
+    // After this wait, the next name is written at once.
     world.pass(Duration::from_mins(4));
     rename(&world, "Ada").await;
     assert_eq!(names_on_comments(&world).await, ["Ada"]);

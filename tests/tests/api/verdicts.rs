@@ -1,4 +1,4 @@
-//! Verdicts: why each check holds a text, shown only to moderators.
+//! Verdicts: the reasons that checks hold a text, shown only to moderators.
 
 use std::sync::Arc;
 

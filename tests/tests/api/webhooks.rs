@@ -45,7 +45,7 @@ async fn add(world: &World, receiver: &Receiver, events: &[&str]) -> Hook {
     Hook { id: added.id(), secret: added.data()["secret"].as_str().unwrap().to_owned() }
 }
 
-/// The messages that arrived after the first `known` ones, once all due ones are sent.
+/// The messages that arrived after the first `known` ones, once all due messages are sent.
 async fn new_messages(world: &World, receiver: &Receiver, known: usize) -> Vec<Received> {
     world.wait_until_idle().await;
     receiver.received().split_off(known)
@@ -203,7 +203,7 @@ async fn webhooks_get_the_ids_of_deleted_comments_without_any_text() {
     add(&world, &receiver, &["comment.deleted"]).await;
     let thread = json!({ "type": "posts", "id": "1" });
     let mut expected = Vec::new();
-    // The reply keeps the place of its parent, and takes it along.
+    // The parent becomes a placeholder because of the reply, and is removed together with it.
     for (writer, id, parent) in [(&ada, parent, Value::Null), (&bob, reply, json!(parent))] {
         writer.remove(id).await.ok(204);
         world.finish_jobs().await;

@@ -12,12 +12,12 @@ use tests::World;
 
 const PAGE: &str = include_str!("../../../docs/page.md");
 
-/// The most bytes that each script may have on the wire.
+/// Maximum bytes of each script on the wire.
 const READER: usize = 13_500;
 const WRITER: usize = 14_000;
 const MODERATION: usize = 32_000;
 
-/// The modules and style sheets in folders of `functions/ui/embed`, one after the other.
+/// The modules and style sheets in folders of `functions/ui/embed`, concatenated.
 fn modules(folders: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions/ui/embed");
     let mut files: Vec<_> = folders
@@ -97,8 +97,8 @@ fn the_widget_has_no_way_to_run_markup_and_keeps_no_token_of_the_page() {
     for word in forbidden {
         assert!(!widget.contains(word), "{word}");
     }
-    // All that is stored goes through one object, whose values are drafts and whether one was put aside, a guest's name and
-    // key, a flag, the newest comment that was seen, a guest's comments that wait, and the session that began here.
+    // Everything stored goes through one object. It stores drafts and whether one was put aside, a guest's name and key, a
+    // flag, the newest comment seen, a guest's pending comments, and the session that began here.
     let stored: BTreeSet<&str> =
         widget.split("device.set(").skip(1).filter_map(|call| call.split(',').next()).collect();
     let known = [
@@ -115,7 +115,7 @@ fn the_widget_has_no_way_to_run_markup_and_keeps_no_token_of_the_page() {
     ];
     assert_eq!(stored, BTreeSet::from(known));
     assert_eq!(widget.matches("localStorage").count(), 2);
-    // The tab keeps the verifiers of sign-ins that have gone to a provider, under one kind of name.
+    // The tab stores the verifiers of sign-ins with a provider, under one kind of name.
     assert_eq!((widget.matches("sessionStorage").count(), widget.matches("sessionStorage[nameOf(").count()), (4, 3));
 }
 
@@ -145,16 +145,16 @@ async fn the_widget_uses_only_labels_that_every_language_has() {
 
 #[tokio::test]
 async fn every_label_is_used_by_the_widget_or_meant_for_other_front_ends() {
-    // Reasons of reports have the labels of their names in the service. Moderators reject for the others, too.
+    // Reasons of reports are labels by their names in the service. Moderators use the others for rejections, too.
     let reasons = ["inappropriate"];
-    // Refusals are shown by the codes of their responses.
+    // The labels of refusals are the codes of their responses.
     let refusals = ["rate_limited", "spam_rejected"];
-    // The names of switches and the state of emails are put together.
+    // The labels of switches and of the state of emails are composed.
     let mails = ["mail_asked", "mail_bounced", "mail_off", "mail_on"];
     let switches = ["notify_forget", "notify_mentions", "notify_own_records", "notify_replies"];
     // The page without scripts uses these.
     let pages = ["next_page", "previous_page"];
-    // The moderators' page uses it, in every language.
+    // The moderators' page uses this, in every language.
     let moderation = ["looks_like"];
     // The name of a way to sign in.
     let methods = ["sign_in_email"];
@@ -196,7 +196,7 @@ async fn the_moderators_page_uses_every_text_that_it_has_and_no_other() {
     assert!(said.len() > 80, "{said:?}");
     assert_eq!(said.difference(&texts).collect::<Vec<_>>(), Vec::<&&str>::new());
 
-    // Keys that begin or end with what the script has between ticks are put together.
+    // Keys that begin or end with a template string of the script are composed.
     let begin: BTreeSet<&str> = script
         .split('`')
         .skip(1)
@@ -208,7 +208,7 @@ async fn the_moderators_page_uses_every_text_that_it_has_and_no_other() {
         script.contains(&format!("'{key}'"))
             || key.strip_suffix("_more").is_some_and(|key| script.contains(&format!("'{key}'")))
     };
-    // These name who made a decision, the state of a report, and the language itself.
+    // These are for the moderator of a decision, the state of a report, and the language itself.
     let others = ["by_other_", "by_you_", "dismissed", "language", "reviewed"];
     let unsaid =
         texts.iter().filter(|key| !is_whole(key) && !begin.iter().chain(&others).any(|begin| key.starts_with(begin)));

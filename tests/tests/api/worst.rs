@@ -60,7 +60,7 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
     table.row("next of 10,000 replies", next, (3.0, 0.0, 2));
     let deep = guest.replies(parent, "page=200").await;
     assert_eq!((deep.ids(), deep.total()), (ids[1_990..2_000].to_vec(), REPLIES));
-    // Skipped comments cost their keys, of sixty bytes each.
+    // Each skipped comment costs a read of its keys, sixty bytes.
     table.row("page 200 of replies", deep, (20.0, 0.0, 3));
     let list = guest.list("posts/1", "").await;
     assert_eq!(list.find(parent).unwrap()["replies_count"], REPLIES);

@@ -18,8 +18,8 @@ use self::operations::{Operation, SCENES, Scene, Set};
 use self::oracle::Oracle;
 use self::orders::{Orders, Trace, meet};
 
-/// A participant that neither ends nor makes a call for this long, by the fixed clock, pauses, so that other calls may
-/// end. Attempts at a transaction are made sooner.
+/// A participant that neither ends nor makes a call for this long by the fixed clock is paused, so that other calls may
+/// end. Transactions are retried sooner.
 const PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(100);
 
@@ -30,14 +30,14 @@ struct Pair<'a> {
     name: String,
     operations: [&'static Operation; 2],
     set: &'a Set,
-    /// The state in which they begin, and what handlers among them are given.
+    /// The state in which the operations begin, and the tasks for handlers among them.
     mark: Mark,
     given: [Vec<Task>; 2],
 }
 
 impl Pair<'_> {
-    /// Carries out these participants' operations, each call of them when `choose` says so, and returns the responses. `None`
-    /// when it does not choose.
+    /// Carries out these participants' operations, with their calls in the order that `choose` gives, and returns the
+    /// responses. `None` if `choose` returns none.
     async fn run(&self, who: &[usize], mut choose: impl FnMut(Next) -> Option<usize>) -> Option<[Value; 2]> {
         self.set.stage.undo(self.mark).await;
         let mut participants = [0, 1].map(|number| {
@@ -107,7 +107,7 @@ impl Pair<'_> {
         let key = format!("{} {handled:?}", self.operations[who].name);
         if !known.contains_key(&key) {
             let answer = self.follow(&[who], "").await[who].take();
-            // A request that is refused anyway would test nothing. The change that a handler handles may be the reason.
+            // A request that is refused anyway would test nothing, unless a handler's change is the reason.
             let is_refused = answer["status"].as_u64().is_some_and(|status| status >= 300);
             assert!(!is_refused || key.starts_with("wrong") || handled != [None, None], "{key}: {answer:#}");
             known.insert(key.clone(), self.set.stage.made());
@@ -115,8 +115,8 @@ impl Pair<'_> {
         known[&key].clone()
     }
 
-    /// The key of pairs of which one is enough. Those that share only the counts of a thread or the data of a user may
-    /// be of any kinds.
+    /// A key for pairs of which one needs a test. It leaves out the kinds of operations that share only the counts of a
+    /// thread or the data of a user.
     fn likeness(&self, calls: &[Trace; 2]) -> String {
         let common = in_common([&calls[0], &calls[1]]);
         let is_counted = !common.split("(\"").skip(1).any(|key| !key.starts_with(['T', 'U']));
@@ -126,8 +126,8 @@ impl Pair<'_> {
         if is_counted { common } else { format!("{kinds:?} {common}") }
     }
 
-    /// Tries all orders until one fails, or only this one, and says what its calls are. How many there were, and the order that
-    /// failed and why.
+    /// Tries all orders until one fails, or only this one and prints its calls. Returns the number of orders, and the failed
+    /// order with the reason.
     async fn try_orders(&self, only: Option<&str>) -> (usize, Option<(String, String)>) {
         let (mut oracle, mut orders) = (Oracle::new(self), Orders::default());
         // The first order is that of one operation after the other.
@@ -157,7 +157,7 @@ impl Pair<'_> {
     }
 }
 
-/// Whether a pair is to be tried.
+/// Whether to try a pair.
 fn is_wanted(name: &str, [one, other]: [&Operation; 2]) -> bool {
     // Commands hold a lease, so that no two of them run at once.
     let are_commands = [one, other].iter().all(|operation| operation.request.starts_with("tool "));

@@ -1,4 +1,4 @@
-//! The operations, in the states where they are interesting.
+//! The operations, in interesting states.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,7 +15,7 @@ type Text = &'static str;
 /// A request, or the work after one.
 pub(crate) struct Operation {
     pub(crate) name: Text,
-    /// The rules that it relies on or changes. `cargo test` runs the pairs that have a rule in common.
+    /// The rules that the operation relies on or changes. `cargo test` runs the pairs that have a rule in common.
     pub(crate) rules: Text,
     pub(crate) who: Text,
     /// Method and path. Or `events`, `jobs` or `delivery` and the name of another operation, whose records or messages the
@@ -27,7 +27,7 @@ pub(crate) struct Operation {
 pub(crate) struct Scene {
     pub(crate) name: Text,
     settings: &'static [&'static [(Text, Text)]],
-    /// The requests that set it up: the label of the created item and how many, the caller, the request and its body.
+    /// The requests that set up the scene: the label and number of created items, the caller, the request and its body.
     set_up: &'static [(Text, Text, Text, Text)],
     pub(crate) operations: &'static [Operation],
 }
@@ -47,7 +47,7 @@ const fn op(name: Text, rules: Text, who: Text, request: Text, body: Text) -> Op
     Operation { name, rules, who, request, body }
 }
 
-/// A file of an import into the thread that is written to.
+/// An import file for the thread that the operations write to.
 const IMPORTED: &str = r#"
 {"head":{"format":"comments","version":1,"source":"our old system"}}
 {"thread":{"key":"one","type":"posts","id":"1"}}
@@ -63,25 +63,25 @@ pub(crate) const SCENES: &[Scene] = &[
     Scene { name: "replies", settings: &[&OPEN], set_up: &[
         ("", "", "tool import", ""),
         ("", "mia", "GET ui", ""),
-        // A comment with as many replies as are inline, and one more. The last is doubtful.
+        // A comment with one reply more than fits inline. The last reply is doubtful.
         ("P", "ada", "POST posts/1/comments", r#"{"body":"parent"}"#),
         ("P1", "bob", "POST posts/1/comments", r#"{"body":"first","parent_id":{P}}"#),
         ("P2", "carol", "POST posts/1/comments", r#"{"body":"second","parent_id":{P}}"#),
         ("P3", "dave", "POST posts/1/comments", r#"{"body":"third","parent_id":{P}}"#),
         ("P4", "carol", "POST posts/1/comments", r#"{"body":"fourth","parent_id":{P}}"#),
-        // Two placeholders above the last live reply, which has none.
+        // Two placeholders above the last live reply, which has no replies.
         ("H", "dave", "POST posts/1/comments", r#"{"body":"to go"}"#),
         ("I", "dave", "POST posts/1/comments", r#"{"body":"to go","parent_id":{H}}"#),
         ("R", "bob", "POST posts/1/comments", r#"{"body":"last","parent_id":{I}}"#),
         ("", "dave", "DELETE comments/{H}", ""),
         ("", "dave", "DELETE comments/{I}", ""),
-        // A placeholder above the last live reply, which has a rejected one.
+        // A placeholder above the last live reply, which has a rejected reply.
         ("J", "dave", "POST posts/1/comments", r#"{"body":"to go"}"#),
         ("S", "mallory", "POST posts/1/comments", r#"{"body":"last","parent_id":{J}}"#),
         ("X", "carol", "POST posts/1/comments", r#"{"body":"rude","parent_id":{S}}"#),
         ("", "dave", "DELETE comments/{J}", ""),
         ("", "mod", "POST comments/{X}/reject", ""),
-        // A placeholder above one reply that waits.
+        // A placeholder above one pending reply.
         ("K", "dave", "POST posts/1/comments", r#"{"body":"to go"}"#),
         ("W", "mallory", "POST posts/1/comments", r#"{"body":"doubtful","parent_id":{K}}"#),
         ("", "dave", "DELETE comments/{K}", ""),

@@ -1,4 +1,4 @@
-//! Judges whether the outcome of two operations is right, by what people can see.
+//! Judges whether the outcome of two operations is right, as far as people can see it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -11,15 +11,15 @@ use transfer::store::recount;
 
 use crate::Pair;
 
-/// Right outcomes that no serial order has, between requests with these parts, and why. It is seen in these places;
-/// where there are none, each place is as in one of the right outcomes.
+/// Right outcomes that no serial order has: the parts of the two requests, the places that may differ, and the reason. Without
+/// places, each place must be as in one of the right outcomes.
 const ALLOWED: &[([&str; 2], &[&str], &str)] = &[
     (["/report", "moderation/comments"], &["/reports 1 ", "state=reported"], "a later report waits for a decision"),
     (["moderation/comments", "moderation/comments"], &[], "each comment of a selection is decided for itself"),
     (["ban", "tool erase"], &[], "each recent comment of somebody banned is rejected for itself"),
     (["DELETE users/13/ban", "jobs ban"], &[], "what was rejected before a ban is lifted stays rejected"),
 ];
-/// The reads at the end, and each comment of the lists.
+/// The reads at the end. Each comment of the lists is read too.
 const OF_GUESTS: &str = "posts/1/comments?per_page=50 posts/2/comments?per_page=50 \
     counts?threads=posts/1,posts/2 posts/1/changes";
 const OF_MODERATORS: &str = "moderation/comments?state=pending&per_page=50 moderation/comments?state=reported&per_page=50 \
@@ -31,16 +31,16 @@ struct Outcome {
     answers: [Value; 2],
     /// The comments that the responses show.
     shown: [Value; 2],
-    /// The content of the table once everything that follows has been handled. Chance and clocks are the same in every order.
+    /// The content of the table once everything that follows has been handled. Random numbers and clocks are the same in every order.
     left: Rc<Changes>,
     table: String,
 }
 
 pub(crate) struct Oracle<'a> {
     pair: &'a Pair<'a>,
-    /// Those of serial orders come first. The others look the same to people.
+    /// The outcomes of serial orders come first. The others look the same to people.
     right: Vec<Outcome>,
-    /// Its content, by the tasks that were handled.
+    /// The content of the table, by the tasks that were handled.
     drained: BTreeMap<String, Rc<Changes>>,
     /// The views of people, by the content of the table.
     seen: BTreeMap<String, Rc<Value>>,
@@ -76,8 +76,8 @@ impl<'a> Oracle<'a> {
         self.pair.set.stage.set(&outcome.left, true);
     }
 
-    /// Learns what the serial orders do. What a handler of the stream or of messages to people handles was done before, so it must
-    /// have the outcome of the order in which it comes first; a job may come at any time. The error is a serial order that goes wrong.
+    /// Records the outcomes of the serial orders. A handler of the stream or of messages to people follows an earlier change, so
+    /// only the order in which it comes first is right. A job may come at any time. The error is a serial order that fails.
     pub(crate) async fn expect(&mut self, first: [Value; 2]) -> Result<(), String> {
         let comes_first = self.pair.operations.map(|one| matches!(one.handles(), Some(("events" | "delivery", _))));
         for order in [[0, 1], [1, 0]] {
@@ -116,7 +116,7 @@ impl<'a> Oracle<'a> {
         for right in &right {
             shown.push(self.seen(right).await);
         }
-        // Findings of moderators in each right outcome are there too.
+        // Views of moderators that every right outcome has must exist too.
         let finds = |seen: &Value, path: &String| seen["mod"].get(path).is_some();
         let is_lost = |path: &String| !finds(&found, path) && shown.iter().all(|seen| finds(seen, path));
         let is_whole = !shown[0]["mod"].as_object().is_some_and(|views| views.keys().any(is_lost));
@@ -141,7 +141,7 @@ impl<'a> Oracle<'a> {
         Err(differences)
     }
 
-    /// Whether what is seen there may be other than after one operation and the other, or whether each place may be as in either.
+    /// Whether this place may differ from the serial outcomes. Without a place, whether each place may be as in either outcome.
     fn may_show(&self, place: Option<&str>) -> bool {
         let requests = self.pair.operations.map(|operation| operation.request);
         let are_between = |[one, two]: [&str; 2]| requests[0].contains(one) && requests[1].contains(two);
@@ -151,8 +151,8 @@ impl<'a> Oracle<'a> {
         ALLOWED.iter().any(|(parts, places, _)| holds(*parts) && is_there(places))
     }
 
-    /// Whether a response is that of a right outcome. What it shows of a comment was so at a moment: in a right outcome,
-    /// before both, or after both. How many likes it has was read before the like.
+    /// Whether a response is that of a right outcome. A comment in it may be as in a right outcome, before both operations, or
+    /// after both. Its number of likes was read before the like.
     async fn is_answer(&mut self, outcome: &Outcome, right: &Outcome, who: usize) -> bool {
         let (answer, likely) = (&outcome.answers[who], &right.answers[who]);
         if ["/status", "/body/code", "/body/data/id"].iter().any(|part| answer.pointer(part) != likely.pointer(part)) {
@@ -192,7 +192,7 @@ impl<'a> Oracle<'a> {
             while let Some(path) = paths.pop() {
                 let mut answer = reader.get(&path).await;
                 if let Some(rows) = answer.json["data"].as_array_mut().filter(|_| path.contains("log")) {
-                    // Of decisions at one time, any may be first. Which ids they have follows from that.
+                    // Simultaneous decisions may be in any order, which determines their ids.
                     for row in rows.iter_mut() {
                         row["id"] = Value::Null;
                     }

@@ -3,11 +3,11 @@
 
 use tests::Call;
 
-/// How often the order of a participant with more than so many calls may change between the two, and in how many orders. After
-/// these, only once: the other one runs whole between two calls.
+/// For a participant with more than this many calls: the number of switches between the two, and of orders with them. After
+/// these, the other participant runs as a whole between two calls.
 const LONG: [(usize, usize, usize); 2] = [(30, 2, 200), (12, 4, 500)];
 
-/// The calls that were made, and whose they were.
+/// The calls that were made, each with its participant.
 pub(crate) type Trace = Vec<(usize, Call)>;
 
 /// Whether any order of these calls and those of the other matters.
@@ -15,14 +15,14 @@ pub(crate) fn meet(one: &Trace, other: &Trace) -> bool {
     one.iter().any(|(_, call)| other.iter().any(|(_, other)| call.meets(other)))
 }
 
-/// The calls that another order would have after a call of the other participant: where, and whose.
+/// The calls that another order would have before a call of the other participant: the place, and the participant.
 fn races(trace: &[(usize, Call)]) -> Vec<(usize, usize)> {
     let mut races = Vec::new();
     // For each participant, the latest call of the other that it already depends on.
     let mut known = [None; 2];
     for (place, (who, call)) in trace.iter().enumerate() {
         let meets = |(other, earlier): &(usize, Call)| other != who && earlier.meets(call);
-        // All that has begun ends before a pause does, so that it may only begin later.
+        // All calls that have begun end before a pause does, so the pause can only begin later.
         let is_pause = *call == Call::pause();
         let earlier =
             if is_pause { trace[..place].iter().position(meets) } else { trace[..place].iter().rposition(meets) };
@@ -52,7 +52,7 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    /// Whose call is next. `None` when the order is no other than an earlier one.
+    /// The participant whose call is next. `None` if the order is equivalent to an earlier one.
     pub(crate) fn choose(&mut self, next: [Option<Call>; 2]) -> Option<usize> {
         let depth = self.depth;
         self.depth += 1;
@@ -74,7 +74,7 @@ impl Orders {
         Some(taken)
     }
 
-    /// Learns from an order. False when there is no other to try.
+    /// Records an order. Returns false if there is no other to try.
     pub(crate) fn learn(&mut self, trace: &Trace) -> bool {
         (self.tried, self.depth) = (self.tried + 1, 0);
         let trace = &trace[..self.path.len()];

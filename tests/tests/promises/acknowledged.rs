@@ -17,14 +17,14 @@ use crate::{moved, trust};
 
 const WRITERS: u64 = 8;
 
-/// How often each writer acts.
+/// The number of actions of each writer.
 fn rounds() -> usize {
     let seconds: Option<usize> = tests::setting("FAULTS_SECONDS").and_then(|seconds| seconds.parse().ok());
     seconds.map_or(8, |seconds| 8 * seconds)
 }
 
-/// Retries until the table accepts it, and returns the response, which must be one of these. A request that was refused
-/// for a fault may have been carried out.
+/// Retries until the table accepts the request, and returns the response, which must have one of these statuses. A request
+/// that was refused because of a fault may have been carried out.
 async fn until_taken(actor: &Actor, method: Method, path: &str, body: Value, statuses: &[u16]) -> TestResponse {
     loop {
         let answer = actor.send_json(method.clone(), path, body.clone()).await;
@@ -45,11 +45,11 @@ async fn written(actor: &Actor, parent: Option<u64>, body: &str) -> TestResponse
 struct Known {
     /// Acknowledged comments and their parents.
     created: BTreeMap<u64, Option<u64>>,
-    /// Comments that were to be deleted, whatever the response.
+    /// Comments with a request to delete them, whatever the response.
     deleting: BTreeSet<u64>,
     /// Comments whose deletion was acknowledged.
     deleted: BTreeSet<u64>,
-    /// Comments that were to be rejected, whatever the response. They may go with a comment above them.
+    /// Comments with a request to reject them, whatever the response. They may be deleted with a comment above them.
     rejecting: BTreeSet<u64>,
 }
 
@@ -122,7 +122,7 @@ async fn a_ban_rejects_what_was_written_before_it_and_nothing_that_was_decided_o
     let faults = Faults::new(32);
     let world = crate::faulty(&faults, &[("SVC_REQUIRE_APPROVAL", "new")]);
     let moderator = world.moderator();
-    // Each with a network of the writer's own.
+    // Each writer has a separate network.
     let writers = [
         (world.user(7, "Ada"), false),
         (world.user(8, "Bob"), true),
@@ -138,7 +138,7 @@ async fn a_ban_rejects_what_was_written_before_it_and_nothing_that_was_decided_o
                     json!({ "body": n.to_string(), "guest_name": "Guest", "guest_email": "guest@example.org" });
                 ids.push(until_taken(&writer, Method::POST, "posts/1/comments", comment, &[201]).await.id());
             }
-            // Trusted from then on, and everyone sees the later comments.
+            // The writer is trusted from now on, so later comments are public.
             until_taken(&moderator, Method::POST, &format!("comments/{}/approve", ids[0]), json!({}), &[200]).await;
             let path = format!("comments/{}/ban", ids[0]);
             let ban = until_taken(&moderator, Method::PUT, &path, json!({ "reject_recent": true }), &[200]).await;
@@ -161,7 +161,7 @@ async fn a_ban_rejects_what_was_written_before_it_and_nothing_that_was_decided_o
             expected.insert(writer.comment("posts/1", "later").await);
         }
     }
-    // The second walks, and first ones whose message comes again.
+    // The second walks, and first walks whose message is redelivered.
     faults.start();
     world.finish_jobs().await;
     faults.stop();
@@ -196,7 +196,7 @@ async fn a_code_signs_in_once_and_its_session_continues() {
             let finished = until_taken(&actor, Method::POST, "sign_in/finish", right.clone(), &[200, 422]).await;
             faults.stop();
             actor.post("sign_in/finish", right).await.refused(422, "sign_in_failed");
-            // It was carried out, and the response was lost.
+            // The request was carried out, but its response was lost.
             if finished.status == 200 {
                 break finished;
             }

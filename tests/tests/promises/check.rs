@@ -1,4 +1,4 @@
-//! The recount finds nothing in a table in order, finds each kind of damage, and repairs it.
+//! The recount finds nothing in a consistent table, finds each kind of damage, and repairs it.
 
 use std::io;
 use std::time::Duration;
@@ -103,7 +103,7 @@ async fn a_busy_table_is_in_order() {
     assert_eq!(world.findings().await, [""; 0]);
 }
 
-/// Damage to one attribute, and the words by which the recount reports it.
+/// Damage to one attribute, and the text with which the recount reports it.
 struct Damage {
     reported: &'static str,
     pk: String,

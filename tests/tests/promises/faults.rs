@@ -15,7 +15,7 @@ const WRITERS: u64 = 16;
 const ENOUGH: usize = 20;
 const ENOUGH_FAULTS: u64 = 50;
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The most trips of a response: a write is tried ten times, each with two reads and at most ten attempts. Trips are counted
+/// Maximum trips of a response: a write is tried ten times, each with two reads and at most ten attempts. Trips are counted
 /// instead of time, which depends on the machine.
 const MOST_TRIPS: u32 = 130;
 
@@ -42,7 +42,7 @@ struct ConcurrentWriter {
 }
 
 impl ConcurrentWriter {
-    /// Counts the response, and fails when it is an error that no client should see.
+    /// Counts the response, and fails if it is an error that no client should see.
     async fn ask(&self, method: Method, path: &str, body: Value) -> TestResponse {
         let answer = self.actor.send_json(method, path, body).await;
         let mut answers = self.answers.lock().unwrap();
@@ -118,7 +118,7 @@ impl ConcurrentWriter {
         if answer.status < 500 {
             answers.deleted.push(id);
         } else {
-            // It may be deleted or not.
+            // The comment may be deleted or not.
             answers.created.retain(|_, created| *created != id);
         }
     }

@@ -1,5 +1,5 @@
-//! Indexes and eventually consistent reads show an old state of some items for as long as a test wants. The order of replies
-//! and the responses by id do not depend on it.
+//! Tests control how long indexes and eventually consistent reads show an old state of some items. The order of replies and
+//! the responses by id do not depend on it.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ impl Lagging {
         Self { faults, world }
     }
 
-    /// Copies miss further changes of these comments, and have all others.
+    /// Makes copies miss further changes of these comments, but of no others.
     async fn hold(&self, comments: &[u64]) {
         self.faults.hold(comments.iter().map(|id| format!("\"C#{id}\"")).collect()).await;
     }
 
-    /// Copies miss further changes of every comment.
+    /// Makes copies miss further changes of every comment.
     async fn hold_all(&self) {
         self.faults.hold(vec!["\"C#".to_owned()]).await;
     }
@@ -222,7 +222,7 @@ async fn a_feed_has_comments_that_copies_miss_or_take_for_hidden_and_what_is_bel
     for parent in [shown, missed] {
         ada.reply("posts/1", parent, "reply").await;
     }
-    // More than the newest twenty, so that the parents are read as ancestors of replies.
+    // Twenty entries leave the parents out, so that they are read as ancestors of replies.
     for entries in [4, 20] {
         table.world.wait_until_idle().await;
         let feed = ada.get("posts/1/feed.atom").await.ok(200);

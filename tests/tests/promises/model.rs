@@ -1,4 +1,4 @@
-//! Random sequences of everything that people may do, against a simple model of the contract. After every few steps
+//! Random sequences of all possible actions of people, compared with a simple model of the contract. After every few steps
 //! each person's lists, counts and flags match the model. The same is true after an export and an import. `MODEL_CASES`
 //! sets the number of sequences.
 #![allow(
@@ -30,7 +30,7 @@ const MODERATOR: usize = 2;
 /// When imported comments were written, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the
 /// first millisecond of the others, and 2049.
 const TIMES: [i64; 5] = [0, 1_000_000_000_000, 1_770_049_338_000, 1_770_049_338_368, 2_493_169_445_000];
-/// How old the comments are that a ban rejects.
+/// The maximum age of comments that a ban rejects.
 const WEEK: Duration = Duration::from_hours(7 * 24);
 /// The number of steps after which everything is compared.
 const STRIDE: usize = 6;
@@ -170,8 +170,7 @@ struct Person {
 }
 
 impl Person {
-    /// Whether the person may edit and delete their own comments. A sequence is over before a guest's fifteen minutes
-    /// are.
+    /// Whether the person may edit and delete their own comments. A sequence ends before a guest's fifteen minutes do.
     fn owns_comments(&self) -> bool {
         !self.is_guest || self.has_key
     }
@@ -197,7 +196,7 @@ struct Comment {
     imported_likes: u64,
     state: ModelState,
     in_review: bool,
-    /// The spam check doubted it while it waited.
+    /// The spam check found it doubtful while it waited.
     suspicious: bool,
     liked: BTreeSet<usize>,
     reported: BTreeSet<usize>,
@@ -217,7 +216,7 @@ struct Model {
     bodies: usize,
     /// The moderator's action, and its comment.
     log: Vec<(&'static str, Option<u64>)>,
-    /// Those banned. For a guest, the network and the comment by which it is banned.
+    /// Banned people. For a guest, the network and the comment by which it is banned.
     banned: BTreeMap<usize, Option<(String, u64)>>,
 }
 
@@ -226,7 +225,7 @@ impl Model {
         std::iter::successors(comment.parent, |id| self.comments[id].parent).map(|id| &self.comments[&id]).collect()
     }
 
-    /// Its ancestors and itself, from the top-level comment down.
+    /// The path to a comment, from the top-level comment down.
     fn path(&self, comment: &Comment) -> Vec<u64> {
         let mut path: Vec<u64> = self.ancestors(comment).iter().map(|above| above.id).collect();
         path.reverse();
@@ -234,7 +233,7 @@ impl Model {
         path
     }
 
-    /// Whether this person reaches the comment by its id.
+    /// Whether this person can read the comment by its id.
     fn sees(&self, people: &[Person], who: usize, id: u64) -> bool {
         self.comments.get(&id).is_some_and(|comment| {
             let is_public = || {
@@ -252,8 +251,8 @@ impl Model {
         })
     }
 
-    /// The comment becomes a placeholder above its live replies. Without these it goes, and so do the placeholders above it
-    /// that it leaves without any.
+    /// Turns the comment into a placeholder if it has live replies. Otherwise removes it, with the placeholders above it that
+    /// have no other live reply.
     fn delete(&mut self, id: u64) {
         self.unpin(id);
         if self.has_live_reply(id) {
@@ -401,7 +400,7 @@ struct Test {
 
 type Verdict = Result<(), TestCaseError>;
 
-/// The response, when it has this status.
+/// The response, if it has this status.
 fn expect(answer: TestResponse, status: u16, doing: &str) -> Result<TestResponse, TestCaseError> {
     prop_assert_eq!(answer.status, status, "{}: {:#}", doing, answer.json);
     Ok(answer)
@@ -429,7 +428,7 @@ impl Test {
         Self { world, people, model: Model::default(), per_page, embedded, require_approval }
     }
 
-    /// All steps, and some of them again in a table that this one was moved to.
+    /// Runs all steps, and some of them again in a table that this one was moved to.
     async fn run(mut self, run: &Run) -> Verdict {
         self.steps(&run.steps).await?;
         self.moved(run).await?.steps(&run.steps[..run.steps.len().min(STRIDE)]).await
@@ -458,7 +457,7 @@ impl Test {
         Ok(())
     }
 
-    /// The same people with the same comments in another table. The log stays behind, and moved comments count as
+    /// Moves the same people with the same comments to another table. The log stays behind, and moved comments count as
     /// imported.
     async fn moved(self, run: &Run) -> Result<Self, TestCaseError> {
         let file = moved::export(&self.world).await;
@@ -632,7 +631,7 @@ impl Test {
         Ok(())
     }
 
-    /// The status of a route for owners; `done` when it is carried out.
+    /// The status of a route for owners, `done` if it is carried out.
     fn own_status(&self, who: usize, id: u64, done: u16) -> u16 {
         if !self.people[who].owns_comments() {
             401
@@ -741,7 +740,7 @@ impl Test {
         };
         let answer = expect(answer, 200, "banning")?;
         let network = answer.data()["network"].as_str().map(|network| (network.to_owned(), id));
-        // The same ban again changes nothing. That of a network ends at another time.
+        // Repeating a ban changes nothing, except that the ban of a network ends later.
         if rejects || network.is_some() || !self.model.banned.contains_key(&who) {
             self.model.log.push(("ban", network.as_ref().map(|_| id)));
         }
@@ -857,7 +856,7 @@ impl Test {
         self.log().await
     }
 
-    /// Compares what items of the queue have besides.
+    /// Compares the additional fields of items of the queue.
     fn items(&self, answer: &TestResponse) -> Verdict {
         for row in answer.rows() {
             let id = row["id"].as_u64().unwrap_or_default();
@@ -883,7 +882,7 @@ impl Test {
         Ok(())
     }
 
-    /// Page by page, by number.
+    /// Compares the list page by page, by number.
     async fn pages(&self, who: usize, path: &str, expected: &[u64], embeds: bool) -> Verdict {
         let pages = expected.len().div_ceil(self.per_page).max(1);
         for page in 1..=pages + 1 {

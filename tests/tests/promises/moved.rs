@@ -1,4 +1,4 @@
-//! A table that is exported, and imported into an empty one, is the same table to everyone.
+//! A table that is exported and imported into an empty one looks the same to everyone.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -32,7 +32,7 @@ fn world() -> World {
     Setup::new(&OPEN).start()
 }
 
-/// The people in the order in which every world of this test makes them, because a guest is known by the address.
+/// The people, whom every world creates in this order, because a guest is identified by the address.
 struct People {
     ada: Actor,
     bob: Actor,
@@ -57,7 +57,7 @@ impl People {
     }
 }
 
-/// Everything that a table can hold.
+/// Fills the table with all kinds of items.
 async fn fill(world: &World, people: &People) {
     let People { ada, bob, eve, moderator, guest, gwen } = people;
     let about = json!({ "title": "One", "url": "https://blog.example/1", "author_id": 7 });
@@ -100,7 +100,7 @@ async fn fill(world: &World, people: &People) {
     world.finish_jobs().await;
 }
 
-/// Bans, erasures and imports.
+/// Adds bans, erasures and imports.
 async fn moderate(world: &World, people: &People) {
     let People { ada, bob, moderator, .. } = people;
     moderator.put("users/8/ban", json!({ "reason": "spam", "until": "2050-01-02T05:00:00.5Z" })).await.ok(200);
@@ -194,7 +194,7 @@ async fn read(people: &People) -> Vec<(String, Value)> {
     seen
 }
 
-/// An export leaves out why texts are held, moderators' decisions about writers, reasons of rejections, and the
+/// An export omits the reasons that texts are held, moderators' decisions about writers, reasons of rejections, and the
 /// networks of guests.
 fn without_judgements(mut value: Value) -> Value {
     match &mut value {
@@ -227,7 +227,7 @@ async fn a_table_with_everything_is_moved_with_everything() {
         assert!(document.contains(&format!("`{name}`")) || document.contains(&format!(".{name}`")), "{attribute}");
     }
 
-    // No time comes from the clock of the import.
+    // No time is taken from the clock of the import.
     let later = world.now().0 - other.now().0 - 1_111;
     other.pass(Duration::from_millis(u64::try_from(later).unwrap()));
     let report = import(&other, &file, 3).await;

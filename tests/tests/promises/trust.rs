@@ -1,4 +1,4 @@
-//! Moderators' decisions about a writer are on the writer's item, however many are made at once, and whatever fails
+//! Moderators' decisions about a writer are stored in the writer's item, however many are made concurrently and whatever fails
 //! meanwhile.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ const MODERATORS: u64 = 16;
 const COMMENTS: usize = 12;
 const TURNS: usize = 12;
 
-/// A writer, the visitor that the table has for the writer, and the comments.
+/// A writer and their comments.
 struct JudgedWriter {
     actor: Actor,
     written: Vec<u64>,
@@ -52,7 +52,7 @@ pub(crate) async fn erase(world: &World, id: UserId) {
     assert_eq!(left, 0);
 }
 
-/// Decides about all comments in turn, and undoes some of that.
+/// Decides about comments in turn, and reverses each decision.
 async fn moderate(world: &World, number: u64, comments: &[u64]) {
     let claims = serde_json::json!({ "sub": (100 + number).to_string(), "name": "Mod", "roles": ["moderator"] });
     let moderator = world.claiming(&claims);
@@ -67,7 +67,7 @@ async fn moderate(world: &World, number: u64, comments: &[u64]) {
     }
 }
 
-/// Checks the sets of a writer against the comments that are left. A deleted one is in one set or the other.
+/// Checks the sets of a writer against the remaining comments. A deleted comment may be in either set.
 async fn is_right(world: &World, trust: &Trust, writer: &JudgedWriter) {
     let left: Vec<CommentId> = writer.written.iter().copied().map(CommentId).collect();
     let (mut approved, mut rejected, mut gone) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -76,7 +76,7 @@ async fn is_right(world: &World, trust: &Trust, writer: &JudgedWriter) {
         match comment.map(|comment| comment.state) {
             Some(State::Approved) => drop(approved.insert(id.0)),
             Some(State::Rejected) => drop(rejected.insert(id.0)),
-            // No moderator has decided it.
+            // No moderator has decided about it.
             Some(State::Pending) => {}
             None => drop(gone.insert(id.0)),
         }

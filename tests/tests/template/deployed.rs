@@ -1,4 +1,4 @@
-//! Tests of the deployed template beyond those of linters.
+//! Tests of the deployed template that linters do not have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -222,7 +222,7 @@ fn responses_for_everyone_have_separate_cache_behaviors() {
         let key = &policy["ParametersInCacheKeyAndForwardedToOrigin"];
         let headers = key["HeadersConfig"]["Headers"].to_string();
         assert!(!headers.contains("Authorization") && !headers.contains("Accept-Language"), "{}", route.name);
-        // A lower bound would keep responses that no cache may keep.
+        // A minimum TTL would cache responses that no cache may store.
         let bounds = json!([0, if is_public { 86_400 } else { 3_600 }]);
         assert_eq!(json!([policy["MinTTL"], policy["MaxTTL"]]), bounds, "{}", route.name);
         assert_eq!((&key["EnableAcceptEncodingGzip"], &behaviour["Compress"]), (&json!(true), &json!(true)));
@@ -243,7 +243,7 @@ fn the_edge_distinguishes_counts_by_their_threads_and_files_by_nothing() {
     };
     let counts = key("counts");
     assert!(counts["QueryStringsConfig"]["QueryStrings"].as_array().unwrap().contains(&json!("threads")));
-    // API Gateway responds to preflights by it.
+    // API Gateway responds to preflights depending on this header.
     assert_eq!(counts["HeadersConfig"]["Headers"], json!(["Origin"]));
     for file in ["embed.js", "embed/*", "moderation.js", "moderate"] {
         let key = key(file);
@@ -270,7 +270,7 @@ fn the_edge_distinguishes_public_responses_by_the_parameters_that_change_them_an
         assert_eq!(headers["AccessControlAllowOrigins"]["Items"], json!({ "Ref": "CorsOrigins" }));
         assert_eq!(headers["OriginOverride"], true);
     }
-    // A moderator describes a record of that name.
+    // With such a path, a moderator describes a record of that name.
     assert!(cache_behaviour(&template, "posts/comments.html").is_none());
 }
 
@@ -282,7 +282,7 @@ fn only_parameters_that_distinguish_responses_at_the_edge_reach_the_service() {
     for behaviour in behaviours {
         let key = &cache_policy(&template, behaviour)["ParametersInCacheKeyAndForwardedToOrigin"];
         let forwarded = request_policy(&template, behaviour);
-        // Those of the key are forwarded besides.
+        // The parameters of the cache key are forwarded as well.
         let all = json!({ "QueryStringBehavior": "all" });
         let expected = if key["QueryStringsConfig"] == all { all } else { json!({ "QueryStringBehavior": "none" }) };
         assert_eq!(forwarded["QueryStringsConfig"], expected, "{}", behaviour["PathPattern"]);
@@ -316,7 +316,7 @@ fn the_edge_alone_calls_the_function_public_by_its_url_and_proves_whose_address_
         let forwards = |name: &str| forwarded.as_array().unwrap().contains(&json!(name));
         assert!(forwards("CloudFront-Viewer-Address") && !forwards("Host"), "{name}: {forwarded}");
     }
-    // It is given up after the function's own bound, and not tried again.
+    // The timeout is just above the function's own, and there is no retry.
     let bound = template["Globals"]["Function"]["Timeout"].as_u64().unwrap();
     assert_eq!(public["CustomOriginConfig"]["OriginReadTimeout"], bound + 1);
     assert_eq!((&public["ConnectionAttempts"], &public["ConnectionTimeout"]), (&json!(1), &json!(2)));
@@ -339,7 +339,7 @@ fn the_edge_passes_on_the_key_of_a_guest_and_distinguishes_no_responses_by_it() 
     for behaviour in behaviours {
         let forwarded = &request_policy(&template, behaviour)["HeadersConfig"]["Headers"];
         assert!(forwarded.as_array().unwrap().contains(&json!("Comment-Key")));
-        // Responses to a key are never cached, and reads with one carry `mine=1`.
+        // Responses to a key are never cached, and reads with a key have `mine=1`.
         assert!(!cache_policy(&template, behaviour).to_string().contains("Comment-Key"));
     }
 }
@@ -485,7 +485,7 @@ fn polled(template: &Value) -> Vec<(&str, &Value, &Value)> {
 
 #[test]
 fn a_function_that_a_queue_invokes_is_bounded_by_the_queue() {
-    // The poller of a function with a reservation receives messages that it cannot hand over, until they are dead letters.
+    // The poller of a function with a reservation receives messages that it cannot deliver, until they are dead letters.
     let template = template();
     assert_eq!(polled(&template).len(), 2);
     for (name, function, event) in polled(&template) {
@@ -605,6 +605,6 @@ fn the_dashboard_shows_latency_crashes_throttles_and_what_was_given_up() {
     for metric in ["\"Latency\"", "\"Errors\"", "\"Throttles\"", "ThrottledRequests"] {
         assert!(text.contains(metric), "{metric}");
     }
-    // Without an index, these leave out what indexes throttle.
+    // Without a dimension for the index, these metrics omit throttled requests to indexes.
     assert!(!text.contains("ReadThrottleEvents") && !text.contains("WriteThrottleEvents"));
 }

@@ -9,12 +9,12 @@ use shared::routes::ROUTES;
 
 use crate::deployed::{entries, referred, template};
 
-/// They may hold any text.
+/// Parameters that may have any text.
 const FREE: [&str; 7] =
     ["GithubClientId", "GoogleClientId", "OidcClientId", "JwtAudience", "JwtIssuer", "SpamDeny", "SpamReview"];
 
 const SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt-AbCdEf";
-/// Secrets Manager has it, and no permission names it.
+/// Without its suffix, Secrets Manager finds the secret, but no permission matches.
 const PARTIAL_SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt";
 const ADDRESSES: [&str; 3] = ["https://example.org", "http://127.0.0.1:3000/", "https://a.example.org:8443/b/c_(d)~e"];
 const NO_ADDRESSES: [&str; 12] = [
@@ -42,11 +42,11 @@ const NO_HTTPS: [&str; 6] = [
     "https://id.example.org?a=b",
 ];
 
-/// Its local part has 64 characters.
+/// The local part has 64 characters.
 const LONGEST: &str = "a.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
 const TOO_LONG: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
 
-/// Values that a parameter accepts, besides none, and values that neither it nor the setting accepts.
+/// Values that a parameter accepts, besides an empty one, and values that neither the parameter nor the setting accepts.
 const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("AkismetUrl", &ADDRESSES, &NO_ADDRESSES),
     ("ApiPrefix", &["svc/api/v1", "api", "a.b/~c_d-e"], &["a//b", "../x", "a/./b", "a b", "ä"]),
@@ -162,7 +162,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("WriteLimit", &["1", "60", "1000000"], &["0", "1000001", "-5"]),
 ];
 
-/// The same for parameters that no function reads, or that hold the ARN of a value.
+/// The same for parameters that no function reads, or that are the ARN of a value.
 const OTHERS: &[(&str, &[&str], &[&str])] = &[
     (
         "AkismetKeyArn",
@@ -203,7 +203,7 @@ enum Accepted {
 }
 
 impl Accepted {
-    /// `None` for any text, or where the type or a number's bounds say it.
+    /// `None` for any text, or if the type or the bounds of a number define it.
     fn read(name: &str, parameter: &Value) -> Option<Self> {
         if let Some(values) = parameter["AllowedValues"].as_array() {
             return Some(Self::Values(
@@ -232,7 +232,7 @@ fn accepted() -> BTreeMap<String, Accepted> {
     parameters.filter_map(|(name, parameter)| Some((name.clone(), Accepted::read(name, parameter)?))).collect()
 }
 
-/// The setting that is given the value of each parameter.
+/// The setting that gets the value of each parameter.
 fn settings() -> BTreeMap<String, String> {
     let template = template();
     let functions = entries(&template["Resources"]).values().map(|resource| &resource["Properties"]);
@@ -246,7 +246,7 @@ fn settings() -> BTreeMap<String, String> {
     named.filter(|(parameter, _)| parameters.contains_key(parameter)).collect()
 }
 
-/// The configuration with this setting, and with others that some need beside them.
+/// The configuration with this setting, and with others that some settings need.
 fn configured(setting: &str, value: &str) -> Result<Config, ConfigError> {
     Config::from_vars(|asked| match asked {
         asked if asked == setting => Some(value.to_owned()),
@@ -303,7 +303,7 @@ fn the_functions_start_with_whatever_a_parameter_accepts() {
             Accepted::Values(values) => values.iter().map(String::as_str).collect(),
             Accepted::Pattern(_) => samples.clone(),
         };
-        // An empty one is the service's default; the rules of the template say where it needs one.
+        // An empty value means the service's default. The rules of the template require values where they are needed.
         let given = |value: &&str| !value.is_empty() && accepted[name].accepts(value);
         let mut tried = of_parameter.into_iter().filter(given).peekable();
         assert!(tried.peek().is_some(), "{name} has no sample in SETTINGS that it accepts");
