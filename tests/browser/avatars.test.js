@@ -109,7 +109,7 @@ test('a guest’s disc has the initials of the name as it is typed, and keeps th
   assert.equal(await disc.textContent(), 'ZK')
   await page.getByLabel('Your name').fill('')
   assert.equal(await disc.textContent(), '')
-  // The name that another composer has sent counts in all.
+  // A name that one composer has sent is used in all of them.
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   const reply = article(page, id).locator('form')
   await reply.getByPlaceholder('Write a reply…').fill('A reply.')

@@ -6,7 +6,7 @@ import { dialogCloses, newRecord, world } from './world.js'
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, logOf } = moderatorsPage(w)
 
-/** Milliseconds between looks of the page into the log. */
+/** Milliseconds between checks of the log by the page. */
 const WATCH = 15_000
 
 /** @typedef {import('playwright-core').Page} Page */

@@ -1,15 +1,15 @@
-/** A shared cache before a service, which honors what `Cache-Control` says (RFC 5861, RFC 9111). */
+/** A shared cache in front of a service, which honors `Cache-Control` (RFC 5861, RFC 9111). */
 
 import { LocalServer } from './world.js'
 
 /** The seconds of a directive. @param {string} control @param {string} name */
 const seconds = (control, name) => Number(control.match(new RegExp(`(?<![\\w-])${name}=(\\d+)`))?.[1] ?? 0)
 
-/** How many seconds a shared cache serves it without a request. @param {string} control */
+/** The seconds for which a shared cache serves a response without a request. @param {string} control */
 const freshness = (control) => seconds(control, control.includes('s-maxage') ? 's-maxage' : 'max-age')
 
 export class Cache extends LocalServer {
-  /** How many seconds the clock of the cache is ahead. */
+  /** Seconds by which the clock of the cache is ahead. */
   later = 0
   /** @type {Map<string, { at: number, control: string, headers: Record<string, string>, body: Buffer }>} */
   #kept = new Map()
@@ -45,7 +45,7 @@ export class Cache extends LocalServer {
     return Date.now() / 1000 + this.later
   }
 
-  /** Asks the service, and keeps what may be kept. @param {string} url @param {string} key */
+  /** Requests it from the service, and stores what may be stored. @param {string} url @param {string} key */
   async #ask(url, key) {
     const answer = await fetch(this.origin + url, { headers: { 'accept-encoding': 'identity' } })
     const body = Buffer.from(await answer.arrayBuffer())

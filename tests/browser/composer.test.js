@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { article, focusedComment, newRecord, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
-/** Nothing moves, so that heights can be compared. */
+/** Without motion, so that heights can be compared. */
 const STILL = /** @type {const} */ ({ reducedMotion: 'reduce' })
 const cors = { 'access-control-allow-origin': '*' }
 

@@ -8,7 +8,7 @@ const w = world({ SVC_MEDIA_MAX_BYTES: '2097152' })
 
 /** @typedef {{ plain?: string, html?: string, name?: string }} Content beside a picture */
 
-/** Content that programs put on the clipboard with a picture of it. @type {Record<string, Content>} */
+/** Content that programs put on the clipboard together with a picture of it. @type {Record<string, Content>} */
 const TEXTS = {
   'cells of a spreadsheet': { plain: '1\t2\r\n3\t4', html: '<table><tr><td>1<td>2<tr><td>3<td>4</table>' },
   'a paragraph of a word processor': { plain: 'Dear all,', html: '<p class="MsoNormal"><span>Dear all,</span></p><img src="file:///clip_image001.png">' },
@@ -32,7 +32,7 @@ const PICTURES = {
 }
 
 /**
- * Gives the text field a picture with what comes beside it, and returns whether the browser was kept from inserting that.
+ * Pastes or drops a picture with other content on the text field. Returns whether the browser was kept from inserting that content.
  * @param {import('playwright-core').Page} page @param {'paste' | 'drop'} type @param {Content} content
  */
 const give = (page, type, content) =>

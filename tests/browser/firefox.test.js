@@ -9,7 +9,7 @@ import { newRecord, Service, Site } from './world.js'
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 
-// Playwright cannot drive Debian's Firefox, so this goes by WebDriver BiDi.
+// Playwright cannot drive Debian's Firefox, so these tests use WebDriver BiDi.
 const site = new Site()
 /** @type {Service} */
 let service
@@ -77,7 +77,7 @@ async function showing(page, expected) {
 }
 
 /**
- * Clicks the element with this name: the last one of those that are shown, because the one opened last is lowest.
+ * Clicks the last visible element with this name, because the one opened last is lowest.
  * @param {Page} page @param {string} name
  */
 async function click(page, name) {
@@ -204,7 +204,7 @@ test('in Firefox text with a picture of it is pasted as text, and a picture alon
       const clipboardData = new DataTransfer()
       for (const [type, text] of Object.entries(texts)) clipboardData.setData(type, text)
       clipboardData.items.add(new File([picture], 'image.png', { type: 'image/png' }))
-      // There, an event made by a script has a separate clipboard.
+      // In Firefox, an event made by a script has a separate clipboard.
       const event = Object.defineProperty(new Event('paste', { bubbles: true, cancelable: true }), 'clipboardData', { value: clipboardData })
       return !document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.dispatchEvent(event)
     }, texts)

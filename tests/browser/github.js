@@ -1,4 +1,4 @@
-/** GitHub as readers and the service see it: a page that asks for consent, and the endpoints behind it. */
+/** A fake GitHub: the page that asks for consent, and the endpoints behind it. */
 
 import { createHash, randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
@@ -9,7 +9,7 @@ const CLIENT = { client_id: 'a client', client_secret: 'only for tests' }
 export class GitHub extends LocalServer {
   /** The user who is signed in there. */
   user = { id: 7, login: 'octo-ada', avatar_url: 'https://avatars.github.example/7' }
-  /** Whether it fails once the reader is on the way back. */
+  /** Whether its endpoints fail once the reader is on the way back. */
   isDown = false
   /** The requests for sign-in, by the codes that were issued for them. @type {Map<string, URLSearchParams>} */
   #asked = new Map()

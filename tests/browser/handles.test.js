@@ -1,4 +1,4 @@
-/** The widget and the service agree on handles, and on where a text mentions someone. */
+/** The widget and the service agree on handles, and on the mentions in a text. */
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ test('the place of a mention is found in time that grows with the text', () => {
       const text = `${start}${unit.repeat(length / unit.length)}\n\n@a`
       const begun = process.cpuUsage().user
       typedAt(text, text.length)
-      // Half a second where each character is looked at again for each, a few milliseconds where it is not.
+      // Quadratic work takes half a second, linear work a few milliseconds.
       assert.ok(process.cpuUsage().user - begun < 250_000, `${JSON.stringify(start + unit)}: ${process.cpuUsage().user - begun} µs`)
     }
   }

@@ -15,7 +15,7 @@ const OLDER = 'delete Element.prototype.setHTML'
 /** @param {{ id: number }} comment @param {'approve' | 'reject'} verdict */
 const decide = ({ id }, verdict) => w.service.call('POST', `comments/${id}/${verdict}`, w.service.moderator)
 
-/** The element of moderators on a page of the host, which may show images of any address. @param {import('node:test').TestContext} t */
+/** The moderation element on a host page, which may show images from any address. @param {import('node:test').TestContext} t */
 const moderate = (t) =>
   w.open(t, {
     head,
@@ -85,7 +85,7 @@ test('on the moderators’ page, images of comments that are not approved load w
 
   const { page } = await moderate(t)
   const waiting = card(page, 'Undecided')
-  // The comment that is replied to is approved, so its image loads at once.
+  // The parent comment is approved, so its image loads at once.
   await images.asked(`${from}/approved`)
   for (const text of ['Edited: casino', 'An answer to a refused one']) await card(page, text).getByRole('button', { name: 'Load image: x' }).waitFor()
   assert.deepEqual(asked(), ['approved'])

@@ -22,7 +22,7 @@ async function violations(page, place) {
 
 const member = (/** @type {number} */ id) => token(id, 'Ada', { email: `ada${id}@example.org` })
 
-/** The first email to this address. It is sent by events of the table, so it may take a moment. @param {string} address */
+/** The first email to this address. Events of the table cause it, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()
@@ -115,7 +115,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const fields = { body: 'Hello.', guest_name: 'Zoë', guest_email: address, subscribe_to_replies: true }
     await w.service.call('POST', `posts/${newRecord()}/comments`, null, fields)
     const mail = await mailTo(address)
-    // The policy of the pages allows no script, axe neither.
+    // The policy of the pages allows no script, not even axe.
     const context = await w.browser.newContext({ colorScheme, bypassCSP: true, viewport: { width: 320, height: 640 } })
     t.after(() => context.close())
     const page = await context.newPage()

@@ -1,6 +1,6 @@
 /**
- * Measures a page with ten comments, each with three replies, on a slow connection: the widget, and Isso's with the same
- * content when ISSO names its program (`pip install isso`). Run by `npm run measure`.
+ * Measures a page with ten comments, each with three replies, on a slow connection: with the widget, and with Isso's and the same
+ * content if ISSO is the path of its program (`pip install isso`). Run by `npm run measure`.
  */
 
 import { spawn } from 'node:child_process'

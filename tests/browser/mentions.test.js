@@ -16,7 +16,7 @@ async function writing(t, who, record = newRecord()) {
   return page
 }
 
-/** The people who are offered for a text, once the search is over. @param {Page} page @param {string} text */
+/** The people offered for a text, once the search has ended. @param {Page} page @param {string} text */
 async function offered(page, text) {
   const found = page.waitForResponse(/\/users\?/)
   await field(page).fill(text)

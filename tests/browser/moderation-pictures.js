@@ -1,6 +1,6 @@
 /**
- * Pictures of the moderators' page in every state, to look at: into `target/pictures`, and the two of the documents into
- * `docs/pictures` when that is asked for with README=1. Run by `npm run pictures`.
+ * Takes pictures of the moderators' page in every state, to look at. They go into `target/pictures`, and with README=1 the two
+ * of the documents into `docs/pictures`. Run by `npm run pictures`.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -16,7 +16,7 @@ const SIZES = { wide: { width: 960, height: 700 }, narrow: { width: 320, height:
 const names = ['Marie Novak', 'Tomás', 'Watch Outlet', 'Ines Okafor', 'Joe', 'Ada Lovelace']
 const [marie, tomas, outlet, ines, joe, ada] = names.map((name, i) => token(21 + i, name))
 
-/** A queue that looks like one. */
+/** Fills a realistic queue. */
 async function fill() {
   const { service } = w
   const { moderator } = service
@@ -105,7 +105,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         const context = await w.browser.newContext({ locale: 'en-GB', colorScheme, viewport, reducedMotion: 'reduce' })
         await fromDisk(context, w.service.api)
         t.after(() => context.close())
-        // Pictures of people are letters: nothing is loaded from elsewhere.
+        // Avatars are letters, because nothing is loaded from other servers.
         await context.route(/^https:/, (route) => route.abort())
         const page = await context.newPage()
         await prepare?.(page)

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { card, decideNothing, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { dialogCloses, hold, newRecord, stickingOut, token, world } from './world.js'
 
-/** The write limit is the one of a service without settings: moderators who work quickly must stay below it. */
+/** The write limit is the default, because moderators who work quickly must stay below it. */
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true', SVC_MODERATORS: '99' })
 const axe = createRequire(import.meta.url).resolve('axe-core')
 const { emptyQueue, open, logOf, isApproved } = moderatorsPage(w)
@@ -439,7 +439,7 @@ test('a comment that was edited meanwhile comes back with its new text, undecide
   await w.service.comment(record, 'Another', { who: ada.token })
   const { page } = await open(t, { who: grace.token, clock: true })
   await card(page, 'Harmless').waitFor()
-  // Times are whole seconds: the edit is in a later one.
+  // Times are whole seconds, so the edit must be in a later one.
   await until(async () => Math.floor(Date.now() / 1000), (second) => second > Date.parse(created_at) / 1000)
   await w.service.call('PATCH', `comments/${id}`, ada.token, { body: 'Not so harmless' })
   await card(page, 'Harmless').click()
@@ -663,7 +663,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await tab(page, name)
         await page.getByText(text).waitFor()
         const { violations, incomplete } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
-        // Findings that axe leaves open count for roles.
+        // Incomplete findings of axe about roles count too.
         const found = [...violations, ...incomplete.filter((/** @type {any} */ { id }) => id.startsWith('aria'))]
         assert.deepEqual(found.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], `${name} at ${width}`)
       }

@@ -1,4 +1,4 @@
-/** Shared by the tests of the moderators' page: its people, how it is opened, and its requests. */
+/** Shared by the tests of the moderators' page: its people, opening it, and its requests. */
 
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
@@ -32,14 +32,14 @@ export async function press(page, ...keys) {
   for (const key of keys) await page.keyboard.press(key)
 }
 
-/** Lets the time for an undo pass, and waits until the service has responded. @param {Page} page @param {number} [time] */
+/** Lets the time for undoing pass, and waits for the response of the service. @param {Page} page @param {number} [time] */
 export async function deliver(page, time = 5_100) {
   const answer = page.waitForResponse((response) => response.request().method() === 'POST')
   await page.clock.runFor(time)
   await (await answer).finished()
 }
 
-/** No decision reaches the service, however long what follows it takes. @param {Page} page */
+/** Keeps decisions from reaching the service, however long the rest of the test takes. @param {Page} page */
 export const decideNothing = (page) => page.route(/moderation\/comments$/, (route) => route.fulfill({ json: { data: { failed: [] } } }))
 
 /** @param {Page} page @param {string} name */
@@ -72,7 +72,7 @@ export async function isAccessible(page, what) {
 
 /** The moderators' page of a service. @param {ReturnType<typeof import('./world.js').world>} w */
 export function moderatorsPage(w) {
-  /** Decides all that waits, so that a test finds its own comments only. */
+  /** Decides about all waiting comments, so that a test finds only its own. */
   async function emptyQueue() {
     const who = moderator('Before').token
     for (const state of ['pending', 'reported']) {

@@ -1,4 +1,4 @@
-/** Signing in at a certified OpenID provider, `oidc-provider`, through its own pages, and what it refuses. */
+/** Signing in at a certified OpenID provider, `oidc-provider`, through its own pages, and refusals there. */
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -7,13 +7,13 @@ import { LocalServer, world } from './world.js'
 
 /** @typedef {import('playwright-core').Page} Page */
 
-// It has no types.
+// The package has no types.
 const { Provider } = await import(/** @type {string} */ ('oidc-provider'))
 
 const CLIENT = { client_id: 'comments', client_secret: 'only for tests: % + and a space' }
 
 class OpenId extends LocalServer {
-  /** Whether it fails once the reader is on the way back. */
+  /** Whether the provider fails once the reader is on the way back. */
   isDown = false
   /** @type {any} */
   #handler
@@ -25,7 +25,7 @@ class OpenId extends LocalServer {
     this.#handler(request, response)
   }
 
-  /** A user who logs in has a name with the login. */
+  /** Users have a name that contains their login. */
   #provider() {
     const redirect_uris = [w, another].map(({ service }) => `${service.api}/sign_in/callback/oidc`)
     const claims = (/** @type {string} */ sub) => ({ sub, name: `${sub} of the company` })

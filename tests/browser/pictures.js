@@ -1,6 +1,6 @@
 /**
- * Pictures of the widget in every state, to look at: wide and light, narrow and dark, and the first ones in all four looks. They go into `target/pictures`, and the two of the documents into
- * `docs/pictures` when that is asked for with README=1. They are made by `npm run pictures`.
+ * Takes pictures of the widget in every state, to look at: wide and light, narrow and dark, and the first ones in all four looks.
+ * They go into `target/pictures`, and with README=1 the two of the documents into `docs/pictures`. Run by `npm run pictures`.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -12,12 +12,12 @@ const README = new URL('../../docs/pictures/', import.meta.url).pathname
 mkdirSync(TARGET, { recursive: true })
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
-/** Pictures of people are letters: nothing is loaded from elsewhere. @param {import('playwright-core').Page} page */
+/** Avatars are letters, because nothing is loaded from other servers. @param {import('playwright-core').Page} page */
 const prepare = (page) => page.route(/^https:/, (route) => route.abort())
 const WIDE = { width: 800, height: 900 }
 const NARROW = { width: 320, height: 800 }
 
-/** A thread that looks like one. */
+/** Writes a realistic thread. */
 async function conversation() {
   const { service } = w
   const record = newRecord()
@@ -77,7 +77,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 }
 
 /**
- * A state, wide and light, and narrow and dark.
+ * Takes pictures of a state, wide and light, and narrow and dark.
  * @param {string} name @param {() => Promise<Parameters<typeof w.open>[1]>} options @param {(page: import('playwright-core').Page) => Promise<any>} [act]
  */
 function state(name, options, act) {

@@ -4,7 +4,7 @@ import { newRecord, world } from './world.js'
 
 const w = world()
 
-/** Everything that a comment may contain, and content that must not get through. */
+/** Everything that a comment may contain, and content that must be removed. */
 const BODY = `# Title
 
 A **bold** _word_, \`code\`, [a link](https://example.org "title") and <script>alert(1)</script>.

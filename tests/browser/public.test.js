@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Cache } from './cache.js'
 import { fromDisk, HASTE, newRecord, Service, token, world } from './world.js'
 
-/** The policy of pages blocks scripts, so this one is evaluated. */
+/** The policy of the pages blocks scripts, so axe is evaluated instead. */
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 const w = world()
 /** A service whose pages poll for new comments. */
@@ -116,12 +116,12 @@ test('with function and table stopped, a cache that honours the headers still sh
   for (const address of addresses) await shows(address, 'Here before the outage.')
   assert.equal((await fetch(`${api}/posts/1/comments`)).status, 200)
   await service.stop()
-  // Fresh, then stale while it is fetched again, then stale because the service fails.
+  // The response is fresh, then stale while it is revalidated, then stale because the service fails.
   for (const later of [0, 100, 7_200]) {
     cache.later = later
     for (const address of addresses) await shows(address, 'Here before the outage.')
   }
-  // Responses that no cache may keep for longer are gone, and after a day so is the thread.
+  // Responses that no cache may store for longer are gone, and after a day so is the thread.
   assert.equal((await fetch(`${api}/posts/1/comments`)).status, 502)
   cache.later = 88_000
   assert.equal((await fetch(addresses[0])).status, 502)
@@ -148,7 +148,7 @@ test('a guest who has done nothing reads the public list by one request, and a m
 test('a reload shows comments written since, though a cache may serve an older list while it revalidates', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Before.')
-  // Nothing is routed here, because that turns the cache of the browser off.
+  // No request is routed here, because that disables the cache of the browser.
   const context = await w.browser.newContext()
   t.after(() => context.close())
   const page = await context.newPage()

@@ -5,7 +5,7 @@ import { becoming, choose, isVisitor, openMenu, article, focusedComment, HASTE, 
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
-/** Waits until this many comments are counted. Events of the table do that, so it may take a moment. @param {string} record @param {number} count */
+/** Waits until this many comments are counted. Events of the table cause that, so it may take a moment. @param {string} record @param {number} count */
 async function counted(record, count) {
   const thread = `posts/${record}`
   while ((await w.service.call('GET', `counts?threads=${thread}`, null)).data[thread] !== count);
@@ -209,12 +209,12 @@ test('a permalink shows a comment anywhere in the thread, focused', async (t) =>
   await article(page, deep.id).waitFor()
   await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === id, `comment-${deep.id}`)
   assert.equal(await page.locator(`#comment-${oldest.id} #comment-${child.id} #comment-${deep.id}`).count(), 1)
-  // The place where load more meets it again.
+  // Loading more reaches the same comment again.
   await page.getByRole('button', { name: /more comment/ }).click()
   await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.foot button'))
   assert.equal(await page.locator(`#comment-${oldest.id}`).count(), 1)
   assert.equal(await page.locator('.list > article').count(), 13)
-  // Another one without a reload.
+  // Follows another link without a reload.
   const link = page.locator('.list > article').nth(4).locator('> .content header a')
   const href = await link.getAttribute('href')
   await link.click()

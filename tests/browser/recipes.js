@@ -1,5 +1,5 @@
 /**
- * Builds each recipe for a service, opens what was built in a browser, and reads and writes a comment there.
+ * Builds each recipe for a service, opens the result in a browser, and reads and writes a comment there.
  * Usage: node --test recipes.js, with RECIPES naming a copy of packages/recipes whose packages are installed.
  */
 
@@ -38,7 +38,7 @@ class Files extends LocalServer {
   }
 }
 
-/** The command that builds each recipe, where it leaves the pages, and whether these show the thread without scripts. */
+/** The command that builds each recipe, the folder of its pages, and whether these show the thread without scripts. */
 const NPM = /** @type {const} */ ({ command: ['npm', 'run', '--silent', 'build'], built: 'dist' })
 const BUILDS = {
   html: { command: null, built: '.', isStatic: false },

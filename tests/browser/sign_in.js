@@ -15,10 +15,10 @@ export const signInFor = (site) => ({
   SVC_SITE_NAME: 'A blog',
 })
 
-/** The site under another name, which browsers take for another site. @param {import('./world.js').Site} site */
+/** The site under another name, which browsers treat as another site. @param {import('./world.js').Site} site */
 export const elsewhere = ({ url }) => `${url}`.replace('127.0.0.1', 'localhost')
 
-/** Sign-ins are bounded by network, so each test has a separate one. */
+/** Sign-ins are limited by network, so each test has a separate network. */
 let networks = 10
 
 /** @param {ReturnType<typeof import('./world.js').world>} w */
@@ -59,16 +59,16 @@ export function people(w) {
     return session
   }
 
-  /** The key under which a page keeps its session. */
+  /** The key under which a page stores its session. */
   const key = () => `comment-thread ${w.service.api}/ session`
 
-  /** A script that gives a page this session, once. @param {any} session @param {number} [seconds] until its token is over */
+  /** A script that gives a page this session, once. @param {any} session @param {number} [seconds] until its token expires */
   const keeping = (session, seconds = 600) => {
     const kept = JSON.stringify({ ...session, until: Date.now() + seconds * 1000 })
     return `try { localStorage.given ??= (localStorage[${JSON.stringify(key())}] = ${JSON.stringify(kept)}, 1) } catch {}`
   }
 
-  /** The data that a page keeps. @param {Page} page */
+  /** The session that a page has stored. @param {Page} page */
   const kept = async (page) => JSON.parse((await page.evaluate((key) => localStorage[key], key())) || 'null')
 
   return { codeFor, session, keeping, kept, key }

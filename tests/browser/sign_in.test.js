@@ -13,13 +13,13 @@ const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a co
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 const item = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('menuitem', { name, exact: true })
 
-/** Chooses from the menu of the account. @param {Page} page @param {string} name @param {string} label */
+/** Chooses an item from the account menu. @param {Page} page @param {string} name @param {string} label */
 async function choose(page, name, label) {
   await button(page, name).click()
   await item(page, label).click()
 }
 
-/** Waits until this has the focus. @param {import('playwright-core').Locator} element */
+/** Waits until this element has the focus. @param {import('playwright-core').Locator} element */
 const focused = async (element) => {
   await element.waitFor()
   await element.evaluate((element) => new Promise((resolve) => (element.matches(':focus') ? resolve(null) : element.addEventListener('focus', resolve))))
@@ -35,7 +35,7 @@ function requests(page) {
   return sent
 }
 
-/** Lets third parties store nothing for a page, as some browsers can be set to do. @param {Page} page */
+/** Blocks storage by third parties for a page, which is a setting of some browsers. @param {Page} page */
 async function blockThirdParties(page) {
   const devtools = await page.context().newCDPSession(page)
   await devtools.send('Network.enable')

@@ -41,7 +41,7 @@ async function open(t, { id = (accounts += 1), of = w, hash = '', ...options } =
   return opened
 }
 
-/** Whether the form is as wide as its panel at most. @param {Page} page */
+/** Whether the form is no wider than its panel. @param {Page} page */
 const fits = (page) =>
   page.locator('.card-like').evaluate((panel) => {
     const { left, right } = panel.getBoundingClientRect()

@@ -20,10 +20,10 @@ const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.ge
 const withGitHub = (/** @type {Page} */ page) => button(page, 'Sign in with GitHub')
 const failure = (/** @type {Page} */ page) => page.getByRole('alert').getByText("Signing in didn't work. Please try again.")
 
-/** Waits until this has the focus. @param {import('playwright-core').Locator} element */
+/** Waits until this element has the focus. @param {import('playwright-core').Locator} element */
 const focused = (element) => element.and(element.page().locator(':focus')).waitFor()
 
-/** Everyone has a separate account there. */
+/** Each test has a separate account at GitHub. */
 let accounts = 100
 
 /** Opens a thread for a stranger. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]> & { of?: typeof w }} [options] */
@@ -33,7 +33,7 @@ function open(t, { of = w, ...options } = {}) {
   return of.open(t, { record: newRecord(), ...options })
 }
 
-/** At GitHub. @param {Page} page @param {'Authorize' | 'Cancel'} [answer] */
+/** Consents or cancels at GitHub. @param {Page} page @param {'Authorize' | 'Cancel'} [answer] */
 const decide = (page, answer = 'Authorize') => page.getByRole('link', { name: answer }).click()
 
 test('a first comment takes two presses and a name, from another site and without storage of third parties, and a second visit none', async (t) => {
@@ -145,7 +145,7 @@ test('a guest’s reply is there again after a failure, and with its member afte
   assert.equal(await form.getByPlaceholder('Write a reply…').inputValue(), 'Second.')
 })
 
-/** Faults that keep a visitor from coming back with an account. @type {Record<string, (page: Page) => Promise<any>>} */
+/** Faults that keep a visitor from returning with an account. @type {Record<string, (page: Page) => Promise<any>>} */
 const FAULTS = {
   'who refuses': (page) => decide(page, 'Cancel'),
   'a provider that fails': async (page) => {

@@ -21,7 +21,7 @@ const styles = (page, properties) =>
     })
   }, properties)
 
-/** The moderators' element on a page of the host. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]>} options */
+/** The moderation element on a host page. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]>} options */
 async function moderate(t, options) {
   const { page } = await w.open(t, {
     html: `<comment-moderation></comment-moderation><script>document.querySelector('comment-moderation').auth = ${JSON.stringify(w.service.moderator)}</script>
@@ -205,7 +205,7 @@ for (const dir of ['ltr', 'rtl']) {
 
 // Colors
 
-/** The lightness of a ground that CSS gives, as browsers show it. @param {Page} page @param {string} selector */
+/** The lightness of a background, as browsers compute it. @param {Page} page @param {string} selector */
 const lightness = (page, selector) =>
   page.locator(selector).first().evaluate((element) => {
     const probe = document.createElement('i')

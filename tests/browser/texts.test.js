@@ -18,7 +18,7 @@ const held = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_DENY_LINKS: '0' })
 const { open: openQueue } = moderatorsPage(held)
 const read = async (/** @type {string} */ name) => JSON.parse(await readFile(new URL(`../${name}.json`, import.meta.url), 'utf8'))
 const LONGEST = 10_000
-/** Blocks of the widget's code that run for each character. */
+/** Maximum number of blocks of the widget's code that run per character. */
 const MAX_STEPS = 40
 const HOW = { setHTML: '', 'its own allow-list': 'delete Element.prototype.setHTML' }
 
@@ -65,7 +65,7 @@ for (const [how, init] of Object.entries(HOW)) {
     const profiler = await page.context().newCDPSession(page)
     await profiler.send('Profiler.enable')
     await profiler.send('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
-    /** How many blocks of the widget have run to show a body. @param {string} body */
+    /** The number of blocks of the widget's code that run to show a body. @param {string} body */
     const steps = async (body) => {
       const { data } = await w.service.call('POST', 'markdown/preview', w.service.ada, { body })
       await profiler.send('Profiler.takePreciseCoverage')
@@ -123,7 +123,7 @@ test('a body that makes the browser fail shows as text', async (t) => {
 /** @param {string} html */
 const unescape = (html) => html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
 
-/** The first email to this address. It is sent by events of the table, so it may take a moment. @param {string} address */
+/** The first email to this address. Events of the table cause it, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()
@@ -132,7 +132,7 @@ async function mailTo(address) {
   }
 }
 
-/** The worst of five scripts, with the addresses that they link. */
+/** The hardest texts in five scripts, with the addresses that become links. */
 const FIVE = [
   ['Latin', 'See **https://a.example/pkg/__init__.py**, (https://a.example/x_(y)).', ['https://a.example/pkg/__init__.py', 'https://a.example/x_(y)']],
   ['Han', '请看「https://a.example/页面」。参照：https://b.example/字（一）、次', ['https://a.example/页面', 'https://b.example/字（一）']],

@@ -10,7 +10,7 @@ const HONEST = 'An honest comment'
 const FIFTY = Array.from({ length: 50 }, (_, i) => `127.0.0.${i + 1}`)
 const ONE = '127.0.1.1'
 
-/** Writes 1,000 comments from one network, and 20 from each of fifty, by turns. */
+/** Writes 1,000 comments from one network and 20 from each of fifty, in turn. */
 async function write() {
   const records = Array.from({ length: 10 }, newRecord)
   const turns = Array.from({ length: 1000 }, (_, i) => [FIFTY[i % FIFTY.length], ONE]).flat().entries()
@@ -27,7 +27,7 @@ async function write() {
 /** Milliseconds that a busy machine may take. */
 const PATIENCE = 600_000
 
-/** Bans by keyboard until an honest comment has the focus: all that are shown, or one by one once it is among them. Gives the number of keys pressed. @param {import('playwright-core').Page} page */
+/** Bans by keyboard until an honest comment has the focus: all shown comments, or one by one once the honest comment is among them. Returns the number of keys pressed. @param {import('playwright-core').Page} page */
 async function stop(page) {
   let pressed = 0
   const type = (/** @type {string[]} */ ...keys) => {
@@ -39,10 +39,10 @@ async function stop(page) {
     const isLast = await page.locator('article', { hasText: HONEST }).count()
     await type(...(isLast ? ['b'] : ['*', 'b']))
     await dialog.waitFor()
-    // The choice for their comments is remembered after that.
+    // The choice about their comments is remembered after the first ban.
     if (isFirst) await type('ArrowDown')
     await type('Enter')
-    // Each writer is a request, while the service rejects what those before wrote, and the next comment may be on the fortieth page.
+    // Each writer takes a request, while the service rejects earlier writers' comments, and the next comment may be on the fortieth page.
     await dialog.waitFor({ state: 'detached', timeout: PATIENCE })
   }
   return pressed

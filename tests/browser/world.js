@@ -1,4 +1,4 @@
-/** Shared by the tests: the service on one port, the pages of a host on another, so that CORS is real, and a browser. */
+/** Shared by the tests: a browser, the service on one port, and the pages of a host on another, so that CORS applies. */
 
 import { spawn } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
@@ -88,10 +88,10 @@ export function token(id, name, claims = {}) {
 
 export const newRecord = () => randomUUID()
 
-/** A script that lets seconds pass as hundredths of them, where a page waits for more than five. */
+/** A script that shortens waits of more than five seconds to a hundredth. */
 export const HASTE = 'const timeout = setTimeout; window.setTimeout = (act, wait) => timeout(act, wait > 5000 ? wait / 100 : wait)'
 
-/** A server on its own port, which responds by `respond`. */
+/** A server on a separate port, which responds with `respond`. */
 export class LocalServer {
   #server = createServer((request, response) => this.respond(request, response))
 
@@ -152,7 +152,7 @@ export class Images extends LocalServer {
   }
 }
 
-/** The HTML of a page of a host. */
+/** The style of the host pages. */
 const STYLE = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }
   body { background: light-dark(#fff, #111); color: light-dark(#111, #eee) }
@@ -160,7 +160,7 @@ const STYLE = `
 `
 
 /**
- * Serves the scripts as they are in the working tree, if `EMBED_FROM_DISK` is set.
+ * Serves the scripts from the working tree, if `EMBED_FROM_DISK` is set.
  * @param {import('playwright-core').BrowserContext} context @param {string} api
  */
 export async function fromDisk(context, api) {
@@ -292,7 +292,7 @@ export async function isVisitor(page, name) {
 }
 
 /**
- * Changes the visitor, and waits until the thread is shown again.
+ * Changes the visitor, and waits until the thread is rendered again.
  * @param {import('playwright-core').Page} page @param {() => Promise<any>} change
  */
 export async function becoming(page, change) {
@@ -302,7 +302,7 @@ export async function becoming(page, change) {
 }
 
 /**
- * Waits until every dialog has closed, and what its end starts has begun. A closing dialog is hidden before that, so its role is gone too early.
+ * Waits until every dialog has closed, and its end has taken effect. A closing dialog is hidden before that, so its role is gone too early.
  * @param {import('playwright-core').Page} page
  */
 export const dialogCloses = (page) => page.locator('dialog').waitFor({ state: 'detached' })

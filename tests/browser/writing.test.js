@@ -222,7 +222,7 @@ test('a draft outlives the page, separately for each thread, until it is sent', 
   assert.equal(await text.inputValue(), '')
 })
 
-/** Someone else is at the device, according to the host. @param {import('playwright-core').Page} page @param {string | null} auth */
+/** Changes the visitor by the host, as if someone else used the device. @param {import('playwright-core').Page} page @param {string | null} auth */
 async function become(page, auth) {
   const text = page.getByPlaceholder('Write a comment…')
   const before = await text.elementHandle()
