@@ -1,5 +1,5 @@
 """Writes comments through the API of a running Isso, imports its database into a data directory of `cargo local`, and
-compares what the API of `cargo local` then shows.
+compares the results of its API.
 
 Usage: isso.py ISSO PROGRAM, with the programs of Isso and of `cargo local`."""
 
@@ -22,7 +22,7 @@ RECORD = "2024:hello~20world"
 
 
 class Isso:
-    """One visitor of a running Isso. Cookies make the writer."""
+    """One visitor of a running Isso. Cookies identify the writer."""
 
     def __init__(self, base):
         self.base = base
@@ -63,7 +63,7 @@ def start_isso(program, folder):
 
 
 def write(isso_program, folder):
-    """The ids of the comments, by what happened to them."""
+    """Writes the comments. Returns their ids by a label."""
     base, server = start_isso(isso_program, folder)
     try:
         ada, bob = Isso(base), Isso(base)

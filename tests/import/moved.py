@@ -1,4 +1,4 @@
-"""Imports into a data directory of `cargo local`, and what its API then shows."""
+"""Imports into a data directory of `cargo local`, and reads the comments from its API."""
 
 import html.parser
 import json
@@ -19,7 +19,7 @@ def free_port():
 
 
 def wait_for(server, is_ready, log):
-    """Until the process answers; fails with its log."""
+    """Waits until the process is ready. Fails with its log."""
     end = time.monotonic() + PATIENCE
     while not is_ready():
         assert server.poll() is None and time.monotonic() < end, log.read_text()
@@ -27,7 +27,7 @@ def wait_for(server, is_ready, log):
 
 
 def run_import(program, source, file, data, *options):
-    """The report."""
+    """Imports the file, and returns the report."""
     report = data.with_suffix(".json")
     command = [program, "import", source, file, "--data-dir", data, "--report", report, *options]
     subprocess.run(command, env=environment(), check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
@@ -81,7 +81,7 @@ class _Reader(html.parser.HTMLParser):
 
 
 def content(text):
-    """What readers see of HTML: text without white space, breaks, links, images, emphasis, code, quotes and items."""
+    """The visible content of HTML: text without white space, breaks, links, images, emphasis, code, quotes and items."""
     reader = _Reader()
     reader.feed(text)
     reader.close()
@@ -89,7 +89,7 @@ def content(text):
 
 
 def compare(theirs, ours):
-    """Two threads: lists of `(comment, replies)`."""
+    """Compares two threads, which are lists of `(comment, replies)`."""
     assert len(theirs) == len(ours), f"\ntheirs: {theirs}\n  ours: {ours}"
     for (their_comment, their_replies), (our_comment, our_replies) in zip(theirs, ours):
         assert their_comment == our_comment, f"\ntheirs: {their_comment}\n  ours: {our_comment}"

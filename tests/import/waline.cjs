@@ -1,5 +1,5 @@
-// Starts the package @waline/vercel in the folder that is the first argument, on the port that is the second. It does what
-// the package's own vanilla.js does, but on the loopback interface alone. Waline takes its port from the arguments.
+// Starts the package @waline/vercel in the folder that is the first argument, on the port that is the second. It works like
+// the package's own vanilla.js, but only on the loopback interface. Waline takes its port from the arguments.
 
 const { join } = require("node:path");
 

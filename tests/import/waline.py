@@ -21,10 +21,10 @@ from moved import PATIENCE
 
 PAGE = "/2024/hello world/"
 RECORD = "2024:hello~20world"
-# Waline stores times without a zone. Its image is in this one unless its environment says otherwise.
+# Waline stores times without a zone. Its image uses this zone unless its environment sets another.
 ZONE = "Asia/Shanghai"
 START = Path(__file__).with_name("waline.cjs")
-# As Waline's documentation has them, columns of social accounts aside.
+# From Waline's documentation, without the columns of social accounts.
 TABLES = """
     CREATE TABLE wl_Comment (id INTEGER PRIMARY KEY AUTOINCREMENT, user_id INTEGER, comment TEXT,
         insertedAt DATETIME DEFAULT (datetime('now', 'localtime')), ip TEXT, link TEXT, mail TEXT, nick TEXT, rid INTEGER,
@@ -42,7 +42,7 @@ EMOJI = '<img class="wl-emoji" src="https://emoji.example/yes.png" alt="yes">'
 
 
 class Waline:
-    """A visitor of a running Waline, or with a token a user."""
+    """A visitor of a running Waline. With a token, a user."""
 
     def __init__(self, base, token=None):
         self.base = base
@@ -60,12 +60,12 @@ class Waline:
         return answer["data"]
 
     def sign_up(self, name, email):
-        """The first who does is the administrator."""
+        """Signs up a user. The first one is the administrator."""
         self.call("POST", "user", {"display_name": name, "email": email, "password": email, "url": ""})
         return Waline(self.base, self.call("POST", "token", {"email": email, "password": email})["token"])
 
     def comment(self, nick, text, parent=None, **more):
-        """`parent` is the comment answered, as this returned it."""
+        """Writes a comment. `parent` is the return value for the comment replied to."""
         body = {"nick": nick, "mail": "", "link": "", "ua": AGENT, "url": PAGE, "comment": text, **more}
         if parent:
             body |= {"pid": parent["objectId"], "rid": parent["rid"] or parent["objectId"], "at": parent["nick"]}
@@ -89,7 +89,7 @@ def start_waline(package, folder):
         "SQLITE_PATH": str(folder),
         "JWT_TOKEN": "secret",
         "TZ": ZONE,
-        # No comment is held back for its speed, one is spam for its words, and no other service is asked.
+        # No comment is held for its speed, one is spam because of its words, and no other service is called.
         "IPQPS": "0",
         "FORBIDDEN_WORDS": "pills",
         "AKISMET_KEY": "false",
@@ -111,7 +111,7 @@ def start_waline(package, folder):
 
 
 def write(guest):
-    """What is not shown is no part of the comparison: it is the last three."""
+    """Writes the comments. The last three are not shown, and so are not compared."""
     admin = guest.sign_up("Admin", "admin@blog.example")
     text = "Hello **world**, <script>alert(1)</script>\nsecond line, https://blog.example/a_b_c?x=1&y=2."
     top = guest.comment("Ada", text, mail="ada@blog.example", link="https://ada.example")
@@ -154,8 +154,8 @@ def of_ours(comment):
 
 
 def tree_of_waline(comments):
-    """Oldest first, and what is pinned before that. Waline has all replies below their top-level comment, with `pid` for the one
-    that each answers."""
+    """The thread, oldest first, after pinned comments. Waline lists all replies below their top-level comment, with `pid` for the
+    comment that each replies to."""
 
     def below(parent, replies):
         answers = sorted((each for each in replies if each["pid"] == parent["objectId"]), key=lambda each: each["objectId"])
@@ -177,7 +177,7 @@ def main(package, program):
         try:
             admin = write(waline)
             expected = tree_of_waline(waline.shown())
-            # What the management page offers as waline.json.
+            # The management page offers this as waline.json.
             (folder / "waline.json").write_text(json.dumps(admin.call("GET", "db"), indent="\t", ensure_ascii=False))
         finally:
             server.terminate()

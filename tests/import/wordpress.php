@@ -1,6 +1,6 @@
 <?php
-// A site of WordPress, as its functions make it: `install`, `write` (prints what guests see of each post, as JSON), `export`
-// (prints what Tools > Export downloads).
+// A WordPress site made with its own functions: `install`, `write` (prints the comments of each post that guests see, as JSON),
+// `export` (prints the download of Tools > Export).
 //
 // Usage: wordpress.php FOLDER SOCKET install|write|export, with the folder of WordPress and the socket of the database.
 

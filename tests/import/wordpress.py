@@ -17,12 +17,12 @@ from moved import PATIENCE
 
 SITE = Path(__file__).with_suffix(".php")
 CREATE = 'mysqli_connect("localhost", "root", "", "", 0, $argv[1])->query("CREATE DATABASE wordpress CHARACTER SET utf8mb4");'
-# WordPress sets the quotes and dashes of what was typed; the file has what was typed.
+# WordPress shows typographic quotes and dashes. The file has the text as typed.
 TYPED = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "-", "…": "..."})
 
 
 def start_database(folder):
-    """Without tables of its own, accounts among them, which WordPress does not need. It listens on a socket in the folder."""
+    """Starts a database without system tables such as accounts, which WordPress does not need. It listens on a socket in the folder."""
     data = folder / "database"
     data.mkdir()
     socket = data / "socket"
@@ -72,9 +72,9 @@ def main(wordpress, program):
             server.terminate()
             server.wait(PATIENCE)
 
-        # The zone is that of times whose instant the file does not tell: there are none.
+        # The zone is for times without a known instant. The file has none.
         first = moved.run_import(program, "wordpress", file, data, "--zone", "Pacific/Auckland")
-        # Spam is no part of the file.
+        # The file does not contain spam.
         assert (first["new"], first["skipped"]) == (11, {"pingback": 1}), first
         assert (first["refused"], first["unmapped"], first["moved"]) == ([], [], []), first
         again = moved.run_import(program, "wordpress", file, data)

@@ -1,5 +1,5 @@
-"""Runs `infra/judge.py` beside `cargo local` as docs/moderation.md says, and expects it to decide about comments that wait and that
-everyone sees, to leave others to a person, and to refuse what the service has not signed.
+"""Runs `infra/judge.py` beside `cargo local` as docs/moderation.md says, and expects it to decide about pending and public comments,
+to leave others to a person, and to refuse messages that the service has not signed.
 
 Usage: judge.py PROGRAM"""
 
@@ -28,7 +28,7 @@ def call(base, token, method, path, body=None):
 
 
 def until(ask, expected):
-    """Waits for an answer. The table's stream and the queue come before the judge."""
+    """Waits for a response. Events reach the judge through the table's stream and the queue."""
     end = time.monotonic() + PATIENCE
     while (answer := ask()) != expected:
         assert time.monotonic() < end, f"{answer}, not {expected}"
@@ -69,7 +69,7 @@ def main(program):
         until(lambda: refused(port), 401)
 
         def states():
-            """Of all comments: whether everyone sees them, and whether they wait."""
+            """The states of all comments: whether they are public, and whether they wait."""
             items = call(api, moderator, "GET", "moderation/comments?state=all")["data"]
             return {item["body"]: (item["is_approved"], item["held_for"]) for item in items}
 

@@ -1,5 +1,5 @@
-"""Runs the shell blocks of docs/api.md below "Five minutes with curl" against `cargo local`, as somebody would paste them, and
-compares what they print with the blocks that follow them. Digits may differ, and `…` stands for any text.
+"""Runs the shell blocks of docs/api.md below "Five minutes with curl" against `cargo local`, as a user would paste them, and
+compares their output with the blocks that follow them. Digits may differ, and `…` matches any text.
 
 Usage: run.py PROGRAM"""
 
@@ -16,7 +16,7 @@ END = "the end of a block"
 
 
 def blocks():
-    """Pairs of what is pasted and what it prints."""
+    """Pairs of pasted text and its output."""
     section = TOUR.read_text().split("\n## Five minutes with curl\n")[1].split("\n## ")[0]
     pairs = []
     for language, text in BLOCK.findall(section):
@@ -38,7 +38,7 @@ def is_printed(documented, printed):
 
 
 def paste(texts, program, folder, api):
-    """What each text prints in one shell, in which `cargo local` is the program."""
+    """The output of each text in one shell, in which `cargo local` runs the program."""
     script = f"""cargo() {{ shift; '{program}' "$@" --data-dir '{folder}'; }}\n"""
     for text in texts:
         script += re.sub(r"^API=\S+$", f"API={api}", text, flags=re.MULTILINE) + f"echo; echo '{END}'\n"

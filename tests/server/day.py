@@ -15,7 +15,7 @@ from machine import API, PATIENCE, ROOT, SECRET, Caddy, Container, ask, environm
 
 SITES = ("https://blog.example", "https://shop.example")
 KILLS = 3
-# Acknowledged by each process before it is killed.
+# Writes that each process acknowledges before it is killed.
 WRITES = 40
 
 
@@ -27,7 +27,7 @@ def until(is_so):
 
 
 class Readers:
-    """Members of both sites who write until the service is gone. `told` are the ids that they were told."""
+    """Members of both sites who write until the service is gone. `told` has the ids in the responses."""
 
     def __init__(self, site):
         self.api, self.told, self.stopped = f"{site}/{API}", set(), False
@@ -69,7 +69,7 @@ class Readers:
 
 
 class Gone(Exception):
-    """Caddy answers, and the service behind it doesn't."""
+    """Caddy responds, but the service behind it doesn't."""
 
 
 def exported(container):
@@ -84,7 +84,7 @@ def is_in_order(container):
 
 
 def upgraded(container):
-    """The data that an older version wrote."""
+    """Starts with data that an older version wrote."""
     shutil.copytree(ROOT / "tests" / "data_dirs" / "unversioned", container.data, dirs_exist_ok=True)
     container.give()
 
@@ -142,7 +142,7 @@ def moves_to_aws_and_back(program, export, salt, folder):
     run("check", env=here)
     run("export", "--out", file, env=here)
     assert file.read_bytes() == export
-    # The first start keeps the salt, so the second one doesn't need it.
+    # The first start stores the salt, so the second one doesn't need it.
     for _ in range(2):
         here["SVC_PUBLIC_URL"] = "https://comments.example.org"
         server = started([program, "serve", "--listen", "127.0.0.1:0"], env=here, stdout=subprocess.PIPE, text=True)

@@ -1,5 +1,5 @@
-"""A machine that serves in production: the image's program, started as the image says but without a daemon; Caddy in front of
-it; and people who call it."""
+"""A production machine: the image's program, started as the image defines but without a daemon, Caddy in front of it, and
+its callers."""
 
 import atexit
 import base64
@@ -55,7 +55,7 @@ class Container:
         assert ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
 
     def command(self, words, settings=None):
-        """What runs `words` with the image's entry point."""
+        """The arguments of a process that runs `words` with the image's entry point."""
         variables = dict(variable.split("=", 1) for variable in self.process["env"]) | (settings or {})
         return {"args": [self.process["args"][0], *words], "env": variables, "preexec_fn": self._enter}
 
@@ -92,7 +92,7 @@ class Serving:
 
 
 class Caddy:
-    """Caddy with the Caddyfile of the package, in which only the addresses differ. Certificates are its own."""
+    """Caddy with the Caddyfile of the package, in which only the addresses differ. It issues the certificates."""
 
     def __init__(self, folder, upstream_port):
         self.port, self.tls_port = free_port(), free_port()
@@ -135,7 +135,7 @@ def token(user, name, *, moderator=False, email=None):
 
 
 def ask(url, method="GET", body=None, **headers):
-    """Status, headers and body of any answer."""
+    """Status, headers and body of any response."""
     data = json.dumps(body).encode() if body is not None else None
     request = urllib.request.Request(url, data, {name.replace("_", "-"): value for name, value in headers.items()}, method=method)
     if data:

@@ -1,4 +1,4 @@
-"""Tries what a release has for one machine: the unit's restrictions, the image by its own entry point, every route behind
+"""Tests the parts of a release for a single machine: the unit's restrictions, the image by its own entry point, every route behind
 Caddy with the Caddyfile of the package, and a day of use.
 
 Usage: run.py PROGRAM LAYOUT WALK, as root: the static program, the image made from it, and the test binary `deployed`.
@@ -22,7 +22,7 @@ from machine import API, PACKAGE, PATIENCE, SECRET, Caddy, Container, ask, envir
 
 UNIT = PACKAGE / "comments.service"
 USER = 65532
-# Of 10. The unit has 1.2 by systemd 252, most of it for the network.
+# Out of 10. The unit scores 1.2 in systemd 252, most of it for the network.
 EXPOSURE = 1.5
 
 
@@ -39,7 +39,7 @@ def unit_is_valid(program, folder):
 
 
 def system_calls(names):
-    """Those that systemd means by names and @groups."""
+    """The system calls that systemd names, with @groups expanded."""
     calls = set()
     for name in names:
         if not name.startswith("@"):
@@ -93,7 +93,7 @@ def obeys_the_unit(program, folder):
     assert process.wait(PATIENCE) == 0 and supervisor.recv(64) == b"STOPPING=1", log.read_text()
 
     text = trace.read_text()
-    # What setpriv and its loader do comes first.
+    # The calls of setpriv and its loader come first.
     text = text[text.index("= 0", text.index(f'execve("{program}"')) :]
     used = set(re.findall(r"^\d+ +(\w+)\(", text, re.MULTILINE))
     assert len(used) > 40 and used <= allowed, sorted(used - allowed)
@@ -108,14 +108,14 @@ def nothing_of_development(caddy, log):
     for path in ("", "_mail", "_mail/1", "demo"):
         status, _, body = ask(f"{caddy.site}/{path}")
         assert status == 404 and b"not_found" in body, path
-    # No loopback checks of hosts and origins: pages are elsewhere.
+    # Hosts and origins are not checked as on loopback, because pages are on other hosts.
     status, headers, _ = ask(f"{caddy.site}/{API}/posts/1/comments", Origin="https://elsewhere.example", Host=f"127.0.0.1:{caddy.port}")
     assert status == 200 and headers["access-control-allow-origin"] == "*"
     assert "eyJ" not in log.read_text()
 
 
 def a_client_is_who_connects(caddy):
-    """A forged X-Forwarded-For is Caddy's to replace."""
+    """Caddy replaces a forged X-Forwarded-For."""
     left = []
     for address in ("203.0.113.1", "203.0.113.2"):
         _, headers, _ = ask(f"{caddy.site}/{API}/comments/1/like", "POST", {}, X_Forwarded_For=address)

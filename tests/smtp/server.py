@@ -1,4 +1,4 @@
-"""An SMTP server for tests. It writes each mail into a folder, and asks for the login user, p@ss.
+"""An SMTP server for tests. It writes each email into a folder, and requires the login user, p@ss.
 
 usage: server.py PORT FOLDER plain
        server.py PORT FOLDER starttls|tls CERTIFICATE KEY

@@ -1,6 +1,6 @@
 """Deploys as README.md says, up to the change set: `sam build` with a cargo that compiles nothing, then `sam deploy` against a
-server on this machine, which keeps objects as S3 does and knows of no stack. Expects the zip of every function and the
-template to be uploaded, and nothing to be refused but CreateChangeSet. Deploys the archive of a release in the same way. Then
+server on this machine, which stores objects like S3 and has no stack. Expects the zip of every function and the template to
+be uploaded, and only CreateChangeSet to be refused. Deploys the archive of a release in the same way. Then
 follows the documents after a first deployment that failed, and where they remove the limits of a table.
 
 Usage: deploy.py, with the Python, the sam and the aws of one environment."""
@@ -26,7 +26,7 @@ PATIENCE = 120
 BUCKET = "uploads"
 FUNCTION = "AWS::Serverless::Function"
 
-# sam calls these. A binary holds its own name.
+# sam calls these programs. A binary contains its own name.
 PROGRAMS = {
     "cargo": """#!/bin/sh
 [ "$1" != metadata ] || exit 1    # Each function then has a target directory of its own.
@@ -89,7 +89,7 @@ class Aws(BaseHTTPRequestHandler):
             self.answer(400, REFUSAL.format("there is no CloudFormation"))
 
     def table(self, operation, asked):
-        """A protected table is not deleted, and an update comes after the one before it."""
+        """Deletes no protected table, and refuses an update during another one."""
         table = self.server.table
         if operation == "ListTables":
             self.answer(200, json.dumps({"TableNames": [table["TableName"]] if table else []}))
@@ -121,7 +121,7 @@ class Aws(BaseHTTPRequestHandler):
 
 
 def documented_command(first, documents):
-    """The one command of these documents that begins so and deploys."""
+    """The one command in these documents that begins with `first` and deploys."""
     texts = [(ROOT / path).read_text() for path in documents]
     [command] = {line for text in texts for line in re.findall(rf"^    ({first} .*)$", text, re.M)}
     assert " && sam deploy " in command, command
@@ -129,7 +129,7 @@ def documented_command(first, documents):
 
 
 def checkout(directory):
-    """What sam reads, beside the programs that it calls, in a directory in which it may build."""
+    """Copies the files that sam reads and the programs that it calls into a directory in which it may build."""
     for name in [".ci/package", "LICENSE", "functions", "infra/samconfig.toml", "template.yaml"]:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
@@ -141,7 +141,7 @@ def checkout(directory):
 
 
 def run(command, directory, server):
-    """The command's output. It reaches nothing but the server, whatever the environment of the caller says."""
+    """The command's output. The command reaches only the server, whatever the environment of the caller."""
     environment = {
         "PATH": f"{directory / 'bin'}:{Path(sys.executable).parent}:{os.defpath}",
         "HOME": str(directory),
@@ -210,7 +210,7 @@ def deploy(command, stack, parameters, directory, template):
     given = {create[name]: create[name.replace("Key", "Value")] for name in create if name.endswith(".ParameterKey")}
     assert create["Action"] == "CreateChangeSet" and given == parameters, create
 
-    # The template names the objects, and is otherwise as it was.
+    # The template names the objects, and is otherwise unchanged.
     uploaded = yaml_parse(server.objects[urlsplit(create["TemplateURL"]).path].decode())
     functions = {name: resource for name, resource in template["Resources"].items() if resource["Type"] == FUNCTION}
     for name, function in functions.items():

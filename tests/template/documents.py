@@ -1,4 +1,4 @@
-"""Reads what the documents say of deployments as sam and AWS do: every parameter in a sample reaches the template whole and passes
+"""Reads the samples of deployments in the documents like sam and AWS: every parameter in a sample reaches the template whole and passes
 its pattern, and the regions that docs/deploy-aws.md lists are all of those without a type of resource.
 
 Usage: documents.py, with the Python of sam's environment."""
@@ -19,19 +19,19 @@ TEMPLATE = yaml_parse((ROOT / "template.yaml").read_text())
 PARAMETERS = TEMPLATE["Parameters"]
 
 DOCUMENTS = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").glob("*.md")))]
-# Words in samples that stand for values of the reader's own, and values that fit.
+# Placeholders in samples, and valid values for them.
 PLACEHOLDERS = {
     "BUCKET": "exports-of-example-org",
     "CertificateArn=…": "CertificateArn=arn:aws:acm:us-east-1:123456789012:certificate/12345678-1234",
 }
 # Partitions without support.
 ELSEWHERE = re.compile(r"(cn|us-gov|us-iso|us-isob|us-isof|eu-isoe|eusc)-")
-# What needs a type of resource that some regions have not.
+# Parameters that need a type of resource that some regions lack.
 NEEDED = {"MonthlyBudget": "AWS::Budgets::Budget", "EdgeCache": "AWS::Lambda::Url", "MailFrom": "AWS::SES::ConfigurationSet"}
 
 
 def samples(text):
-    """Pieces of code in which parameters have values: lines that are indented, and what stands between backticks."""
+    """Code in which parameters have values: indented lines, and text between backticks."""
     names = "|".join(PARAMETERS)
     for code in re.findall(r"^    (.+)$", text, re.M) + re.findall(r"`([^`\n]+)`", text):
         if re.search(rf"(?<![\w]){'(?:'}{names}{')'}=", code):
@@ -39,7 +39,7 @@ def samples(text):
 
 
 def problems_of(code):
-    """What is wrong with the parameters in a line for the shell."""
+    """The problems with the parameters in a shell command."""
     for placeholder, value in PLACEHOLDERS.items():
         code = code.replace(placeholder, value)
     words = shlex.split(code, comments=True)

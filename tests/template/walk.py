@@ -1,5 +1,5 @@
-"""Walks over what sam makes of template.yaml, in every combination of its conditions: no reference leads to a resource that
-is not created, nothing depends on itself, and the limits of AWS hold.
+"""Checks the template that sam makes of template.yaml, in every combination of its conditions: no reference leads to a resource
+that is not created, nothing depends on itself, and the limits of AWS hold.
 
 Usage: walk.py, with the Python of sam's environment."""
 
@@ -17,7 +17,7 @@ from samtranslator.yaml_helper import yaml_parse
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# What AWS gives a stack. The longest stack and function names that are likely.
+# Pseudo parameters of a stack, with the longest names that are likely.
 PSEUDO = {
     "AWS::AccountId": "123456789012",
     "AWS::Partition": "aws",
@@ -29,11 +29,11 @@ PSEUDO = {
 LONGEST_NAME = 120
 FUNCTION_NAME = 64
 
-# CloudWatch takes ten metrics in an alarm, and gives an account ten metrics of alarms free.
+# CloudWatch allows ten metrics in an alarm, and gives an account ten alarm metrics for free.
 METRICS_OF_AN_ALARM = METRICS_OF_ALL_ALARMS = 10
-# Lambda takes 20 KB. SAM adds a statement for each event.
+# Lambda allows 20 KB. SAM adds a statement for each event.
 RESOURCE_POLICY = 18 * 1024
-# Lambda takes 4 KB. The rest is left to the owner's lists of phrases.
+# Lambda allows 4 KB. The rest is for the owner's lists of phrases.
 ENVIRONMENT = 2_560
 MANAGED_POLICY, ROLE_POLICIES, POLICIES_OF_A_ROLE = 6_144, 10_240, 10
 CACHE_BEHAVIOURS = 25
@@ -41,7 +41,7 @@ CACHE_BEHAVIOURS = 25
 BUDGET = [("ACTUAL", 80), ("ACTUAL", 100), ("FORECASTED", 100)]
 RESOURCES, PARAMETERS, OUTPUTS, TEMPLATE = 500, 200, 200, 1_000_000
 
-# Values that turn conditions on. They must pass the parameter's own pattern.
+# Values that turn conditions on. They must match the parameter's pattern.
 SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:it-AbCdEf"
 SAMPLES = {
     "AkismetKeyArn": SECRET,
@@ -69,7 +69,7 @@ SAMPLES = {
     "SignIn": "email,github",
     "SmtpUrlArn": SECRET,
 }
-# What rules ask for beside a parameter.
+# Parameters that rules require together with another one.
 BESIDE = {
     "DomainName": ["CertificateArn"],
     "EdgeCache": ["PublicUrl"],
@@ -79,9 +79,9 @@ BESIDE = {
     "RestoreBucket": ["RestorePrefix"],
     "SignIn": ["CorsOrigins", "MailFrom", "PublicUrl"],
 }
-# Parameters that are given together here, because they differ in their names alone: with each by itself the walk takes four times as long.
+# Parameters that are always given together here, because they differ only in their names. Separately, the walk would take four times as long.
 LIKE = {"GoogleClientSecretArn": "GithubClientSecretArn", "OidcClientSecretArn": "GithubClientSecretArn"}
-# What each rule refuses: these parameters with their samples or what stands behind `=`, and the others with their defaults.
+# Values that each rule refuses: these parameters with their samples or the value after `=`, and the others with their defaults.
 REFUSED = {
     "Budget": [["MonthlyBudget"], ["BudgetMail"]],
     "Codes": [["SignIn", "CorsOrigins", "PublicUrl"]],
@@ -100,7 +100,7 @@ DEFAULTS = {name: str(parameter["Default"]) for name, parameter in SOURCE["Param
 
 
 def translate(template):
-    """As sam does, without the account. The prefix of routes is what the language extensions resolve."""
+    """Translates the template like sam, without an account. The language extensions resolve only the prefix of routes."""
     template = copy.deepcopy(template)
     for function in template["Resources"].values():
         if function["Type"] != "AWS::Serverless::Function":
@@ -116,7 +116,7 @@ def translate(template):
 
 
 def holds(expression, values, conditions):
-    """A condition or an assertion, with these values of parameters."""
+    """Evaluates a condition or an assertion, with these values of parameters."""
     if isinstance(expression, dict):
         [(function, argument)] = expression.items()
         if function == "Condition":
@@ -136,7 +136,7 @@ def holds(expression, values, conditions):
 
 
 def refused_by(rules, values):
-    """The names of the rules that do not let these values pass."""
+    """The names of the rules that refuse these values."""
     fails = lambda rule: any(not holds(assertion["Assert"], values, {}) for assertion in rule["Assertions"])
     applies = lambda rule: "RuleCondition" not in rule or holds(rule["RuleCondition"], values, {})
     return [name for name, rule in rules.items() if applies(rule) and fails(rule)]
@@ -163,7 +163,7 @@ def combinations(template):
 
 
 def references(value, guards=()):
-    """What a value refers to, each with the conditions under which it does: pairs of a name and whether it holds."""
+    """The names that a value refers to, each with the conditions of the reference: pairs of a name and whether it holds."""
     if isinstance(value, list):
         for item in value:
             yield from references(item, guards)
@@ -233,7 +233,7 @@ def of_type(template, kind):
 
 
 def dangling(template, found):
-    """References to what is not created in some combination, by resource and output."""
+    """References to resources that are not created in some combination, by resource and output."""
     resources, known = template["Resources"], set(template["Parameters"]) | set(PSEUDO) | {"AWS::NoValue", "AWS::StackId"}
     named = [(name, list(depends(resource))) for name, resource in resources.items()]
     for name, output in template.get("Outputs", {}).items():
@@ -253,7 +253,7 @@ def dangling(template, found):
 
 
 def circular(template, _):
-    """Whatever the conditions are."""
+    """Circular dependencies, whatever the conditions."""
     resources = template["Resources"]
     needed = {name: {target for target, _ in depends(resource)} & set(resources) for name, resource in resources.items()}
     while needed:
@@ -336,7 +336,7 @@ def ceilings(template, _):
 
 
 def dashboards(template, _):
-    """With the longest names, of which that of the stack has hyphens."""
+    """Problems of dashboards with the longest names. The stack's name has hyphens."""
     for name, dashboard in of_type(template, "AWS::CloudWatch::Dashboard"):
         body = dashboard["Properties"]["DashboardBody"]["Fn::Sub"]
         text, given = body if isinstance(body, list) else (body, {})
@@ -369,7 +369,7 @@ CHECKS = [dangling, circular, alarms, resource_policies, environments, policies,
 
 
 def read_by_alarms(template, combination):
-    """How many metrics the alarms read. Beyond an account's free ones each is paid."""
+    """The number of metrics that the alarms read. Those beyond an account's free ones cost money."""
     count = 0
     for _, alarm in of_type(template, "AWS::CloudWatch::Alarm"):
         if agrees(combination, ((alarm["Condition"], True),) if "Condition" in alarm else ()):
@@ -380,7 +380,7 @@ def read_by_alarms(template, combination):
 def main():
     template, found = translate(SOURCE), combinations(SOURCE)
     wrong = [problem for check in CHECKS for problem in check(template, found)]
-    # The language extensions refuse references to what SAM adds.
+    # The language extensions refuse references to resources that SAM adds.
     with_globals = SOURCE["Resources"] | {"Globals": {"Properties": SOURCE["Globals"]}}
     wrong += dangling(SOURCE | {"Resources": with_globals}, found)
     for name, value in (DEFAULTS | SAMPLES).items():

@@ -1,5 +1,5 @@
 // A client of three routes, whose types come from openapi.yaml. It is compiled and not run: its assumptions about the
-// contract don't compile when the contract differs.
+// contract don't compile if the contract differs.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";

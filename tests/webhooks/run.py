@@ -1,5 +1,5 @@
 """Starts `cargo local` with webhooks and two receivers, one in Node and one in Python, each with the library of its
-registry. Writes a comment, and expects both to verify the signature of what they receive, and to refuse it changed.
+registry. Writes a comment, and expects both to verify the signature of the message, and to refuse a changed message.
 
 Usage: run.py PROGRAM, with `standardwebhooks` of PyPI installed, and that of npm in NODE_PATH."""
 
@@ -20,7 +20,7 @@ arrived = queue.Queue()
 
 
 class Receiver(BaseHTTPRequestHandler):
-    """Keeps what arrives, and accepts it."""
+    """Stores and accepts every message."""
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"])).decode()
