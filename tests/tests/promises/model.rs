@@ -27,7 +27,7 @@ use crate::moved;
 const THREADS: [&str; 2] = ["posts/1", "posts/2"];
 const PEOPLE: usize = 6;
 const MODERATOR: usize = 2;
-/// When imported comments were written, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the
+/// Times of imported comments, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the
 /// first millisecond of the others, and 2049.
 const TIMES: [i64; 5] = [0, 1_000_000_000_000, 1_770_049_338_000, 1_770_049_338_368, 2_493_169_445_000];
 /// The maximum age of comments that a ban rejects.

@@ -16,7 +16,7 @@ export function ask(thread, title, fields, action, act = async () => {}) {
   const { root, section, say, isOver } = thread
   /** @type {any} */
   let target = root.activeElement
-  /** Why it failed. @type {any} */
+  /** The last failure. @type {any} */
   let refusal
   const error = h('p', { class: 'error', role: 'alert' })
   const submit = async (event) => {
