@@ -22,7 +22,7 @@ TYPED = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "-
 
 
 def start_database(folder):
-    """Starts a database without system tables such as accounts, which WordPress does not need. It listens on a socket in the folder."""
+    """Starts a database without system tables, which WordPress does not need. It listens on a socket in the folder."""
     data = folder / "database"
     data.mkdir()
     socket = data / "socket"

@@ -79,7 +79,8 @@ BESIDE = {
     "RestoreBucket": ["RestorePrefix"],
     "SignIn": ["CorsOrigins", "MailFrom", "PublicUrl"],
 }
-# Parameters that are always given together here, because they differ only in their names. Separately, the walk would take four times as long.
+# Parameters that are given together here, because they differ only in their names. Separately, the walk would take four times
+# as long.
 LIKE = {"GoogleClientSecretArn": "GithubClientSecretArn", "OidcClientSecretArn": "GithubClientSecretArn"}
 # Values that each rule refuses: these parameters with their samples or the value after `=`, and the others with their defaults.
 REFUSED = {

@@ -148,7 +148,8 @@ async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     Ok(mentioned)
 }
 
-/// Moves the address of a new comment to its writer's notification state. A confirmed address needs no confirmation.
+/// Moves the address of a new comment to its writer's notification state. A visitor who has already
+/// confirmed it needs no new confirmation.
 async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let Some(subscription) = &comment.subscription else { return Ok(()) };
     let Some(address) = &subscription.address else { return Ok(()) };

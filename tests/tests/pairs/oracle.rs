@@ -31,7 +31,7 @@ struct Outcome {
     answers: [Value; 2],
     /// The comments that the responses show.
     shown: [Value; 2],
-    /// The content of the table once everything that follows has been handled. Random numbers and clocks are the same in every order.
+    /// The content of the table once all follow-up work is done. Random numbers and clocks are the same in every order.
     left: Rc<Changes>,
     table: String,
 }

@@ -15,7 +15,7 @@ pub(crate) fn meet(one: &Trace, other: &Trace) -> bool {
     one.iter().any(|(_, call)| other.iter().any(|(_, other)| call.meets(other)))
 }
 
-/// The calls that another order would have before a call of the other participant: the place, and the participant.
+/// The places at which another order could have a call of the other participant instead, each with that participant.
 fn races(trace: &[(usize, Call)]) -> Vec<(usize, usize)> {
     let mut races = Vec::new();
     // For each participant, the latest call of the other that it already depends on.

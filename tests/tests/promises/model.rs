@@ -740,7 +740,7 @@ impl Test {
         };
         let answer = expect(answer, 200, "banning")?;
         let network = answer.data()["network"].as_str().map(|network| (network.to_owned(), id));
-        // Repeating a ban changes nothing, except that the ban of a network ends later.
+        // Repeating a ban changes nothing, except that the ban of a network gets a new end.
         if rejects || network.is_some() || !self.model.banned.contains_key(&who) {
             self.model.log.push(("ban", network.as_ref().map(|_| id)));
         }
