@@ -47,7 +47,7 @@ export function recall(returned) {
 }
 
 /**
- * Begins the session of a visitor who returned. Fails with `not_signed_in` if the flow can't be finished, whatever the reason.
+ * Begins the session of a visitor who returned. Fails with `not_signed_in` if the flow failed, is over, or isn't this tab's.
  * @param {ReturnType<typeof recall>} returned
  */
 export async function finishReturned({ flow, code, verifier }) {
