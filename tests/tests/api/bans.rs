@@ -407,21 +407,3 @@ async fn a_rejection_on_its_way_when_the_ban_ends_or_the_comment_is_approved_is_
         assert_eq!(world.findings().await, [""; 0]);
     }
 }
-
-#[tokio::test]
-async fn a_ban_suspends_moderator_rights() {
-    let world = World::new();
-    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
-    let grace = world.claiming(&json!({ "sub": "9", "name": "Grace", "roles": ["moderator"] }));
-    let id = ada.comment("posts/1", "x").await;
-    moderator.reject(id, "other", "no").await.ok(200);
-    grace.get(&format!("comments/{id}")).await.ok(200);
-    moderator.put("users/9/ban", json!({})).await.ok(200);
-    for path in ["moderation/comments", "moderation/log", "moderation/users?banned=true", "users/7/comments"] {
-        grace.get(path).await.refused(403, "comment_banned");
-    }
-    grace.judge(id, "approve").await.refused(403, "comment_banned");
-    grace.delete("moderation/networks/none/ban").await.refused(403, "comment_banned");
-    grace.get(&format!("comments/{id}")).await.refused(404, "not_found");
-    assert_eq!(grace.get("ui").await.ok(200).data()["auth"]["moderator"], false);
-}

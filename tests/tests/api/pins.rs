@@ -85,18 +85,6 @@ async fn a_comment_that_is_deleted_just_before_it_is_unpinned_is_gone() {
 }
 
 #[tokio::test]
-async fn only_moderators_pin() {
-    let world = World::new();
-    let ada = world.user(7, "Ada");
-    let id = ada.comment("posts/1", "x").await;
-    for actor in [ada, world.user(8, "Bob")] {
-        actor.pin(id).await.refused(403, "forbidden");
-        actor.unpin(id).await.refused(403, "forbidden");
-    }
-    world.guest().pin(id).await.refused(401, "unauthenticated");
-}
-
-#[tokio::test]
 async fn a_reply_cannot_be_pinned() {
     let world = World::new();
     let ada = world.user(7, "Ada");

@@ -106,14 +106,6 @@ async fn names_that_begin_with_the_query_come_first_then_words_that_do_and_five_
 }
 
 #[tokio::test]
-async fn only_users_search_and_a_bad_token_does_not() {
-    let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
-    world.guest().get("users?q=a").await.refused(401, "unauthenticated");
-    world.guest().with_token("x").get("users?q=a").await.refused(401, "unauthenticated");
-    world.banned().await.get("users?q=a").await.ok(200);
-}
-
-#[tokio::test]
 async fn a_new_name_is_found_and_the_old_one_is_not() {
     let world = World::new();
     known(&world, 20, "Ada Byron").await;
