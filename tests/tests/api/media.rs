@@ -55,20 +55,10 @@ async fn accepted(world: &World, file: &[u8]) -> [Bytes; 2] {
     [image, thumbnail]
 }
 
-/// The message of the refusal of a file.
-async fn refused(world: &World, file: &[u8]) -> String {
-    let refused = upload(world, file).await.invalid("file");
-    refused.json["message"].as_str().unwrap().to_owned()
-}
-
 /// Width and height of a JPEG, PNG or GIF.
 fn size(file: &[u8]) -> (u32, u32) {
     let picture = clean(file).unwrap();
     (picture.width, picture.height)
-}
-
-fn text(file: &[u8]) -> String {
-    String::from_utf8_lossy(file).to_lowercase()
 }
 
 #[tokio::test]
@@ -77,7 +67,7 @@ async fn the_four_formats_are_stored_with_their_thumbnails() {
     let pixels = photo(640, 400, 1);
     let picture = DynamicImage::from(pixels.clone());
     let files = [
-        (jpeg(&pixels, 80), Format::Jpeg),
+        (with_jpeg_exif(&jpeg(&pixels, 80), 6), Format::Jpeg),
         (png(&picture), Format::Png),
         (gif(64, 40, 1, Repeat::Infinite), Format::Gif),
         (lossy_webp(&picture, 80.0), Format::Jpeg),
@@ -86,6 +76,7 @@ async fn the_four_formats_are_stored_with_their_thumbnails() {
     for (file, expected) in files {
         let [image, thumbnail] = accepted(&world, &file).await;
         assert_eq!(Format::of(&image), Some(expected));
+        assert!(!String::from_utf8_lossy(&image).contains("GPS-SECRET"));
         let (width, height) = size(&image);
         let small = size(&thumbnail);
         assert!((width * small.1).abs_diff(height * small.0) <= width, "{width} x {height} became {small:?}");
@@ -158,79 +149,18 @@ async fn the_name_of_an_image_is_random_and_reveals_nothing_about_the_file() {
 }
 
 #[tokio::test]
-async fn a_rotated_photo_of_a_phone_is_turned_upright_and_loses_its_location() {
-    let world = World::new();
-    let file = with_jpeg_exif(&jpeg(&photo(640, 400, 1), 80), 6);
-    assert!(text(&file).contains("gps-secret"));
-    let [image, thumbnail] = accepted(&world, &file).await;
-    assert_eq!(size(&image), (400, 640));
-    assert_eq!(size(&thumbnail), (200, 320));
-    for stored in [image, thumbnail] {
-        assert!(!text(&stored).contains("exif") && !text(&stored).contains("gps-secret"));
-    }
-}
-
-#[tokio::test]
-async fn an_animated_gif_stays_animated_and_its_thumbnail_is_one_frame() {
-    let world = World::new();
-    let [image, thumbnail] = accepted(&world, &gif(400, 300, 5, Repeat::Infinite)).await;
-    let mut decoder = gif::Decoder::new(&*image).unwrap();
-    let mut frames = 0;
-    while decoder.read_next_frame().unwrap().is_some() {
-        frames += 1;
-    }
-    assert_eq!((frames, decoder.repeat()), (5, Repeat::Infinite));
-    assert_ne!(Format::of(&thumbnail), Some(Format::Gif));
-    assert_eq!(size(&thumbnail), (320, 240));
-}
-
-#[tokio::test]
-async fn an_image_of_too_many_pixels_is_refused() {
-    let world = World::new();
-    for (name, file) in bombs(30_000, 30_000) {
-        assert!(refused(&world, &file).await.contains("25 megapixels"), "{name}");
-    }
-}
-
-#[tokio::test]
-async fn a_truncated_file_and_one_that_is_not_an_image_are_refused() {
+async fn a_refused_file_gets_the_reason() {
     let world = World::new();
     let whole = jpeg(&photo(200, 100, 1), 80);
-    assert_eq!(refused(&world, &whole[..whole.len() / 2]).await, "The image is damaged or incomplete.");
-    let others =
-        ["<svg xmlns=\"http://www.w3.org/2000/svg\"/>", "<html><script>alert(1)</script>", "%PDF-1.7", "hello"];
-    for other in others {
-        let message = refused(&world, other.as_bytes()).await;
-        assert_eq!(message, "The image must be a JPEG, PNG, GIF or WebP.", "{other}");
-    }
-}
-
-#[tokio::test]
-async fn a_mislabelled_file_is_stored_as_the_format_of_its_bytes() {
-    let world = World::new();
-    // Every part is sent as a.png, image/png.
-    let uploaded = upload(&world, &jpeg(&photo(64, 64, 1), 80)).await.ok(201);
-    let url = url(&uploaded, "url");
-    assert!(std::path::Path::new(url).extension().is_some_and(|extension| extension == "jpg"), "{url}");
-    assert_eq!(world.fetch(url).await.header("content-type"), "image/jpeg");
-}
-
-#[tokio::test]
-async fn only_the_pixels_of_a_polyglot_are_stored() {
-    let world = World::new();
-    let script = b"*/=1;</style><script>alert(document.domain)</script>PK\x03\x04evil.jar";
-    let pixels = quarters(40, 40);
-    let files = [
-        [&jpeg(&pixels, 90)[..], script].concat(),
-        with_jpeg_segment(&jpeg(&pixels, 90), 0xFE, script),
-        with_png_chunk(&png(&pixels.into()), b"tEXt", script),
-        [&gif(20, 20, 2, Repeat::Infinite)[..], script].concat(),
-    ];
-    for file in files {
-        for stored in accepted(&world, &file).await {
-            let stored = text(&stored);
-            assert!(!stored.contains("script") && !stored.contains("evil") && !stored.contains("pk\x03\x04"));
-        }
+    let (_, bomb) = bombs(30_000, 30_000).swap_remove(0);
+    for (file, reason) in [
+        (&bomb[..], "25 megapixels"),
+        (&whole[..whole.len() / 2], "The image is damaged or incomplete."),
+        (b"hello", "The image must be a JPEG, PNG, GIF or WebP."),
+    ] {
+        let reply = upload(&world, file).await.invalid("file");
+        let message = reply.json["message"].as_str().unwrap();
+        assert!(message.contains(reason), "{message}");
     }
 }
 
@@ -263,21 +193,9 @@ async fn four_megabytes_are_taken_and_more_is_413_from_us_and_then_from_the_gate
 async fn exactly_one_file_in_the_field_file_is_taken() {
     let world = World::new();
     let (ada, image) = (ada(&world), png(&quarters(9, 9).into()));
-    let bad: [&[(&str, &str, &[u8])]; 5] = [
-        &[],
-        &[("file", "a.png", b"")],
-        &[("image", "a.png", &image)],
-        &[("file", "a.png", &image), ("file", "b.png", &image)],
-        &[("file", "a.png", &image), ("other", "b.png", b"x")],
-    ];
-    for parts in bad {
-        ada.upload(parts).await.invalid("file");
-    }
-    ada.send(Method::POST, "media", "").await.invalid("file");
-    let others = [("application/json", &b"{}"[..]), ("multipart/form-data", b"x"), ("image/png", &image)];
-    for (kind, body) in others {
-        ada.clone().with(CONTENT_TYPE, kind).send(Method::POST, "media", body.to_vec()).await.invalid("file");
-    }
+    ada.upload(&[]).await.invalid("file");
+    ada.upload(&[("file", "a.png", &image), ("file", "b.png", &image)]).await.invalid("file");
+    ada.with(CONTENT_TYPE, "application/json").send(Method::POST, "media", "{}").await.invalid("file");
 }
 
 #[tokio::test]

@@ -603,6 +603,7 @@ fn transparency_survives_in_a_thumbnail_without_dark_edges() {
 #[test]
 fn the_thumbnail_of_an_animation_is_its_first_frame_on_its_canvas() {
     let small = thumbnail(&gif(40, 30, 4, gif::Repeat::Infinite)).unwrap();
+    assert_ne!(small.format, Format::Gif);
     let shown = decoded(&small).to_rgba8();
     assert_eq!((shown.width(), shown.height()), (40, 30));
     // The first frame fills 15 by 15 at the left with white; the rest is empty.
