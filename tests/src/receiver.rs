@@ -65,7 +65,6 @@ pub struct Receiver {
 struct Shared {
     received: Vec<Received>,
     status: u16,
-    location: Option<String>,
     /// Closed while responses are held.
     gate: watch::Sender<bool>,
 }
@@ -74,7 +73,7 @@ impl Receiver {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("an address"));
-        let shared = Shared { received: Vec::new(), status: 204, location: None, gate: watch::Sender::new(true) };
+        let shared = Shared { received: Vec::new(), status: 204, gate: watch::Sender::new(true) };
         let shared = Arc::new(Mutex::new(shared));
         let answering = Arc::clone(&shared);
         let task = tokio::spawn(http_server::serve(listener, move |request| {
@@ -105,13 +104,6 @@ impl Receiver {
         lock(&self.shared).status = status;
     }
 
-    /// Responds with a redirect from now on.
-    pub fn redirect(&self, location: &str) {
-        let mut shared = lock(&self.shared);
-        shared.status = 307;
-        shared.location = Some(location.to_owned());
-    }
-
     /// Doesn't respond from now on.
     pub fn hold(&self) {
         lock(&self.shared).gate.send_replace(false);
@@ -139,10 +131,7 @@ fn answer(shared: &mut Shared, request: Request<Bytes>) -> (Response<Bytes>, wat
     let (head, body) = request.into_parts();
     let body = String::from_utf8(body.to_vec()).expect("text");
     shared.received.push(Received { path: head.uri.path().to_owned(), headers: head.headers, body });
-    let mut answer = http_server::empty(StatusCode::from_u16(shared.status).expect("a status"));
-    if let Some(location) = &shared.location {
-        answer.headers_mut().insert("location", location.parse().expect("a header"));
-    }
+    let answer = http_server::empty(StatusCode::from_u16(shared.status).expect("a status"));
     (answer, shared.gate.subscribe())
 }
 

@@ -376,7 +376,7 @@ impl World {
 
     /// Hands a batch of messages to a function that is killed when `is_killed`, called after each step, returns true.
     /// Returns whether it ran to the end.
-    pub async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
+    async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
         let message = |body| json!({ "messageId": "1", "receiptHandle": "1", "body": body });

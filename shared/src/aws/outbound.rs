@@ -196,7 +196,9 @@ mod tests {
     async fn a_slow_server_is_given_up() {
         let server = Loopback::start("").await;
         server.set_delay(Duration::from_mins(1));
-        let client = Outbound { timeout: Duration::from_millis(50), ..Outbound::new(system_lookup(), true) };
+        let client = Outbound::new(system_lookup(), true);
+        assert_eq!(client.timeout, Duration::from_secs(10));
+        let client = Outbound { timeout: Duration::from_millis(50), ..client };
         let error = client.send(post(&server.url)).await.unwrap_err();
         assert!(matches!(error, Error::Timeout(_)), "{error:?}");
     }
