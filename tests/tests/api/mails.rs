@@ -209,17 +209,6 @@ async fn a_guest_confirms_the_address_before_any_other_email() {
 }
 
 #[tokio::test]
-async fn an_address_gets_one_confirmation_a_day_and_three_a_week_whatever_its_tag() {
-    let world = world();
-    for (day, known) in [1, 2, 3, 3, 3, 3, 3, 4, 5, 6].into_iter().enumerate() {
-        for tag in ["", "+a", "+b"] {
-            subscribe_as_guest(&world.guest(), &format!("victim{tag}@example.org")).await;
-        }
-        assert_eq!(sent_within(&world, DAY).await.len(), known, "after day {day}");
-    }
-}
-
-#[tokio::test]
 async fn one_network_causes_two_confirmations_of_an_address_in_a_week_whatever_its_browsers() {
     let world = world();
     let stranger = world.guest();
@@ -1032,28 +1021,6 @@ async fn a_redelivered_record_counts_no_mention_again() {
 }
 
 #[tokio::test]
-async fn a_thousand_replies_are_announced_in_a_handful_of_emails_each_once() {
-    let world = world();
-    let ada = member(&world, 7, "Ada");
-    let asked = subscribe(&ada, "posts/1").await;
-    world.wait_until_idle().await;
-    for _ in 0..20 {
-        let bob = member(&world, 8, "Bob");
-        for _ in 0..50 {
-            bob.reply("posts/1", asked, "x").await;
-        }
-        world.wait_until_idle().await;
-        world.pass(Duration::from_mins(30));
-    }
-    let mails = sent(&world).await;
-    assert!(mails.len() <= 10, "{:?}", subjects(&mails));
-    let named: usize = mails.iter().map(|mail| mail.text.matches("#comment-").count()).sum();
-    let counted =
-        mails.iter().filter_map(|mail| mail.text.split("And ").nth(1)?.split(" more.").next()?.parse::<usize>().ok());
-    assert_eq!(named + counted.sum::<usize>(), 1_000);
-}
-
-#[tokio::test]
 async fn a_comment_is_announced_once_it_is_approved_and_never_if_it_is_gone_by_then() {
     let world = world();
     let held = world.again(&[&MAIL[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
@@ -1268,7 +1235,7 @@ async fn a_worker_that_is_killed_at_any_step_announces_each_comment_once() {
 }
 
 #[tokio::test]
-async fn a_worker_that_is_killed_after_a_confirmation_went_loses_no_notice() {
+async fn a_worker_that_is_killed_at_any_step_of_a_confirmation_loses_no_notice() {
     for steps in 1.. {
         let world = world();
         let asked = subscribe(&claimant(&world, 7, "ada@example.org"), "posts/1").await;
@@ -1277,6 +1244,11 @@ async fn a_worker_that_is_killed_after_a_confirmation_went_loses_no_notice() {
         world.lose_deliveries().await;
         world.pass(Duration::from_mins(1));
         let lived = world.deliver(&["u7"], steps).await;
+        if world.mails().is_empty() {
+            world.pass(Duration::from_mins(3));
+            world.deliver(&["u7"], usize::MAX).await;
+            assert_eq!(world.mails().len(), 1, "{steps} steps");
+        }
         for mail in world.mails() {
             press(&world.guest(), &links(&mail)[0], "action=confirm").await.ok(200);
             assert_eq!(subjects(&sent(&world).await)[1..], ["ada@example.org: Bob replied to your comment: posts/1"]);
@@ -1284,32 +1256,6 @@ async fn a_worker_that_is_killed_after_a_confirmation_went_loses_no_notice() {
         if lived {
             assert_eq!(world.mails().len(), 2);
             break;
-        }
-    }
-}
-
-#[tokio::test]
-async fn an_email_that_is_sent_again_after_a_kill_keeps_its_message_id() {
-    let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_SPAM_REVIEW", "casino")];
-    for recipient in ["u7", "mods"] {
-        for steps in 1.. {
-            let world = World::with(&[&MAIL[..], &mods].concat());
-            subscribe(&claimant(&world, 7, "ada@example.org"), "posts/1").await;
-            member(&world, 8, "Bob").comment("posts/1", "casino").await;
-            world.wait_until_idle().await;
-            world.lose_deliveries().await;
-            world.pass(Duration::from_mins(1));
-            let lived = world.deliver(&[recipient], steps).await;
-            for _ in 0..3 {
-                world.pass(Duration::from_mins(3));
-                world.deliver(&[recipient], usize::MAX).await;
-            }
-            let mails = world.mails();
-            let names: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "Message-ID")).collect();
-            assert!(names.len() == 1 && mails.len() <= 2, "{recipient}, {steps} steps: {names:?}");
-            if lived {
-                break;
-            }
         }
     }
 }
