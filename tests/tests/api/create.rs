@@ -451,55 +451,12 @@ async fn with_approval_required_a_comment_is_created_unapproved() {
 async fn a_denied_phrase_is_rejected_as_spam_and_nothing_is_stored() {
     let world = World::with(&[("SVC_SPAM_DENY", "buy now, casino")]);
     let ada = world.user(7, "Ada");
-    for body in ["BUY   NOW!", "the Casino", "buy\nnow", "ca\u{200b}sino"] {
+    for body in ["BUY   NOW!", "the Casino", "buy\nnow", "ca\u{200b}sino", "c**a**sino"] {
         ada.post("posts/1/comments", json!({ "body": body })).await.refused(422, "spam_rejected");
     }
     assert_eq!(ada.list("posts/1", "").await.total(), 0);
-    ada.comment("posts/1", "buy later").await;
-}
-
-#[tokio::test]
-async fn a_denied_phrase_is_found_in_what_a_reader_sees() {
-    let world = World::with(&[("SVC_SPAM_DENY", "casino, evil.example")]);
-    let ada = world.user(7, "Ada");
-    let id = ada.comment("posts/1", "x").await;
-    for body in ["c&#97;sino", "c**a**sino", "evil\\.example", "ca&shy;sino", "`casino`", "[x](//evil&#46;example)"] {
-        let body = json!({ "body": body });
-        ada.post("posts/1/comments", body.clone()).await.refused(422, "spam_rejected");
-        ada.patch(&format!("comments/{id}"), body).await.refused(422, "spam_rejected");
-    }
-    // No reader sees the phrase here: html is shown as source, and an unused reference is not shown.
-    for body in ["ca<b></b>sino", "`c&#97;sino`", "[casino]: x\n\nx"] {
-        ada.comment("posts/1", body).await;
-    }
-}
-
-#[tokio::test]
-async fn links_are_counted_as_they_are_rendered() {
-    let world = World::with(&[("SVC_SPAM_REVIEW_LINKS", "2")]);
-    let ada = world.user(7, "Ada");
-    let waits = async |body: &str| {
-        let reply = ada.post("posts/1/comments", json!({ "body": body })).await.ok(201);
-        reply.data()["is_approved"] == false
-    };
-    for body in [
-        "http&#58;//a.example http&#58;//b.example",
-        "http:/\\/a.example h*tt*p://b.example",
-        "[a](//a.example) ![b](//b.example)",
-        "[a][x] [b][x]\n\n[x]: //a.example",
-        "[![a](//a.example)](//b.example)",
-        "[http://a.example http://b.example](/c)",
-    ] {
-        assert!(waits(body).await, "{body}");
-    }
-    for body in [
-        "<http://a.example>",
-        "[http://a.example](http://a.example)",
-        "[a](//a.example) [b](/b) mailto:c@d.example",
-        "[unused]: http://a.example\n[unseen]: http://b.example\n\nx",
-    ] {
-        assert!(!waits(body).await, "{body}");
-    }
+    // No reader sees a reference that nothing uses.
+    ada.comment("posts/1", "[casino]: x\n\nbuy later").await;
 }
 
 #[tokio::test]
