@@ -43,23 +43,12 @@ async fn names_that_contain_the_query_are_found() {
 }
 
 #[tokio::test]
-async fn case_is_folded_in_every_script() {
+async fn names_are_found_whatever_their_case_and_normal_form() {
     let world = World::new();
-    let all = ["Straße", "ΟΔΥΣΣΕΎΣ", "Жанна", "ÉMILE"];
-    for (id, name) in (30..).zip(all) {
-        known(&world, id, name).await;
-    }
     let ada = world.user(7, "Ada");
-    for (q, found) in [
-        ("STRASSE", all[0]),
-        ("straß", all[0]),
-        ("οδυσσεύς", all[1]),
-        ("ЖАН", all[2]),
-        ("жан", all[2]),
-        ("émi", all[3]),
-    ] {
-        let q: String = form(q);
-        assert_eq!(names(&ada, &q).await, [found], "{q}");
+    for (id, name, q) in [(20, "Straße", "STRASSE"), (21, "Ｚoé", "ｚOE\u{301}")] {
+        known(&world, id, name).await;
+        assert_eq!(names(&ada, &form(q)).await, [name], "{q}");
     }
 }
 
@@ -272,18 +261,6 @@ async fn marks_that_pile_up_are_left_out_of_the_name_of_a_token() {
     let world = World::new();
     let ada = world.user(7, "A\u{300}\u{301}\u{302}\u{303}da");
     assert_eq!(called(&ada).await.0, "\u{c0}\u{301}da");
-}
-
-#[tokio::test]
-async fn names_are_found_whatever_their_normal_form() {
-    let world = World::new();
-    for (id, name) in [(20, "Zoe\u{301}"), (21, "Zoé B."), (22, "Ｚｏé C.")] {
-        known(&world, id, name).await;
-    }
-    let ada = world.user(7, "Ada");
-    for q in ["ZO%C3%89", "zoe%CC%81"] {
-        assert_eq!(names(&ada, q).await.len(), 3, "{q}");
-    }
 }
 
 #[tokio::test]
