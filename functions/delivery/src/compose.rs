@@ -1,5 +1,6 @@
 //! Composes emails, as text and as HTML. Text by users is escaped in HTML, and has no line breaks in headers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use email_encoding::headers::rfc2047;
@@ -12,7 +13,8 @@ use pulldown_cmark_escape::escape_href;
 use shared::aws::ses::RawMail;
 use shared::domain::address;
 use shared::domain::mail_keys::Recipient;
-use shared::domain::prose::as_typed;
+use shared::domain::markdown::Shown;
+use shared::domain::prose::{as_typed, linked};
 use shared::domain::texts::{Mails, ModeratorMails};
 use shared::domain::visible::one_line;
 use shared::error::Fault;
@@ -58,7 +60,7 @@ pub(crate) struct Notification {
     /// One line, in the language of the email.
     pub(crate) headline: String,
     /// Empty if the text is left out.
-    pub(crate) body: String,
+    pub(crate) body: Quote,
     /// Text after the body, such as why it was rejected.
     pub(crate) details: Vec<String>,
     /// Whether it is about a rejection instead of a new comment.
@@ -176,8 +178,8 @@ fn listed(texts: Mails, sections: &[Section], more: u64) -> String {
         let _ = write!(text, "{}\n{}\n\n", one_line(&section.title), section.url);
         for notification in &section.notifications {
             let _ = writeln!(text, "{}", texts.colon(&notification.headline));
-            if !notification.body.is_empty() {
-                let _ = writeln!(text, "> {}", notification.body.replace('\n', "\n> "));
+            if !notification.body.text.is_empty() {
+                let _ = writeln!(text, "> {}", notification.body.text.replace('\n', "\n> "));
             }
             for detail in &notification.details {
                 let _ = writeln!(text, "{detail}");
@@ -200,7 +202,7 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
             h2 { a href=(Href(&section.url)) { (one_line(&section.title)) } }
             @for notification in &section.notifications {
                 p { b { (notification.headline) } }
-                @if !notification.body.is_empty() { blockquote { (lines(&notification.body)) } }
+                @if !notification.body.text.is_empty() { blockquote { (PreEscaped(&notification.body.html)) } }
                 @for detail in &notification.details { p { (lines(detail)) } }
                 p { a href=(Href(&notification.url)) { (texts.view()) } }
             }
@@ -296,19 +298,51 @@ fn encoded(name: &str, text: &str) -> Result<String, Fault> {
     Ok(value)
 }
 
-/// A comment's text without empty paragraphs.
-pub(crate) fn whole(body: &str) -> String {
+/// A comment's text without markup. The same addresses are links as on the page.
+#[derive(Default)]
+pub(crate) struct Quote {
+    text: String,
+    html: String,
+}
+
+impl Quote {
+    pub(crate) fn whole(shown: &Shown) -> Self {
+        Self::up_to(shown, shown.text.len(), "")
+    }
+
+    /// The beginning of the text. An address that doesn't fit is left out, because a part of it would lead elsewhere.
+    pub(crate) fn excerpt(shown: &Shown) -> Self {
+        let Some((cut, _)) = shown.text.char_indices().nth(EXCERPT) else { return Self::whole(shown) };
+        let mut addresses =
+            shown.web_links().into_values().filter(|(range, address)| shown.text[range.clone()] == **address);
+        let halved = addresses.find(|(range, _)| range.contains(&cut));
+        Self::up_to(shown, halved.map_or(cut, |(range, _)| range.start), "…")
+    }
+
+    fn up_to(shown: &Shown, cut: usize, ellipsis: &str) -> Self {
+        let links = shown.web_links().into_values().filter(|(range, _)| range.start < cut);
+        let links: Vec<_> = links.map(|(range, address)| (range.start..range.end.min(cut), address)).collect();
+        // Mail programs look for addresses in the text themselves, and take what follows one for a part of it.
+        let longer: BTreeMap<usize, usize> =
+            address::find(&shown.text).into_iter().map(|address| (address.start, address.end)).collect();
+        let (mut text, mut written) = (String::new(), 0);
+        for (range, _) in &links {
+            if longer.get(&range.start).is_some_and(|end| *end > range.end) {
+                text += &shown.text[written..range.end];
+                text.push(' ');
+                written = range.end;
+            }
+        }
+        text += &shown.text[written..cut];
+        let [text, html] = [text, linked(&shown.text[..cut], links)].map(|body| without_empty_paragraphs(&body));
+        Self { text: text + ellipsis, html: html.replace('\n', "<br />\n") + ellipsis }
+    }
+}
+
+pub(crate) fn without_empty_paragraphs(body: &str) -> String {
     let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     let body = paragraphs.collect::<Vec<_>>().join("\n\n");
     body.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
-}
-
-/// The beginning of a comment's text. An address that doesn't fit is left out, because a part of it would lead elsewhere.
-pub(crate) fn excerpt(body: &str) -> String {
-    let body = whole(body);
-    let Some((cut, _)) = body.char_indices().nth(EXCERPT) else { return body };
-    let halved = address::find(&body).into_iter().find(|address| address.contains(&cut));
-    format!("{}…", body[..halved.map_or(cut, |address| address.start)].trim_end())
 }
 
 /// An address in an attribute. Characters that don't belong in addresses are percent-encoded.
@@ -324,6 +358,7 @@ impl Render for Href<'_> {
 #[cfg(test)]
 mod tests {
     use shared::domain::language::Language;
+    use shared::domain::markdown;
 
     use super::*;
 
@@ -335,7 +370,7 @@ mod tests {
             mute_url: Some("https://blog.example/mute".to_owned()),
             notifications: vec![Notification {
                 headline: "Bob a répondu à votre commentaire".to_owned(),
-                body: "Oui".to_owned(),
+                body: quote("Oui"),
                 details: Vec::new(),
                 is_rejection: false,
                 url: "https://blog.example/#comment-1".to_owned(),
@@ -354,11 +389,61 @@ mod tests {
         }
     }
 
+    fn quote(body: &str) -> Quote {
+        Quote::excerpt(&markdown::shown(body))
+    }
+
     #[test]
     fn an_excerpt_has_no_empty_paragraphs_and_is_cut_between_characters() {
-        assert_eq!(excerpt("one\n\n\ntwo\n\n \n\nthree\nfour\u{7}\n"), "one\n\ntwo\n\nthree\nfour");
-        let cut = excerpt(&"é".repeat(EXCERPT + 1));
-        assert_eq!(cut, format!("{}…", "é".repeat(EXCERPT)));
-        assert_eq!(excerpt(&"é".repeat(EXCERPT)), "é".repeat(EXCERPT));
+        assert_eq!(quote("one\n\n\ntwo\n\n&#32;\n\nthree\nfour\u{7}\n").text, "one\n\ntwo\n\nthree\nfour");
+        let cut = quote(&"é".repeat(2 * EXCERPT));
+        assert!(cut.text.ends_with("é…") && cut.text.chars().count() > EXCERPT - 2, "{}", cut.text);
+        assert_eq!(quote(&"é".repeat(EXCERPT - 2)).text, "é".repeat(EXCERPT - 2));
+    }
+
+    #[test]
+    fn a_link_in_an_email_ends_where_it_does_on_the_page() {
+        let link =
+            |address: &str, text: &str| format!("<a href=\"{address}\" rel=\"nofollow ugc noopener\">{text}</a>");
+        let own = |address: &str| link(address, address);
+        for (body, text, html) in [
+            (
+                "<https://bank.example>.evil.example/login",
+                "https://bank.example .evil.example/login",
+                own("https://bank.example") + ".evil.example/login",
+            ),
+            (
+                "[https://bank.example/](https://bank.example/)login.evil.example",
+                "https://bank.example/ login.evil.example",
+                own("https://bank.example/") + "login.evil.example",
+            ),
+            ("**https://example.jp/b**を見て", "https://example.jp/b を見て", own("https://example.jp/b") + "を見て"),
+            ("https://example.jp/a。", "https://example.jp/a。", own("https://example.jp/a") + "。"),
+            ("ht*t*ps://evil.example/f", "https://evil.example/f", "https://evil.example/f".to_owned()),
+            ("`https://a.example/m`n", "https://a.example/mn", "https://a.example/mn".to_owned()),
+            ("    https://a.example", "https://a.example", "https://a.example".to_owned()),
+            (
+                "![alt](https://a.example/x.png)https://a.example/l",
+                "althttps://a.example/l",
+                "alt".to_owned() + &own("https://a.example/l"),
+            ),
+            ("![a [b](https://a.example) c](/i)", "a b c", "a b c".to_owned()),
+            (
+                "[https://bank.example](https://evil.example/k)",
+                "https://bank.example",
+                link("https://evil.example/k", "https://bank.example"),
+            ),
+            ("[a & b](/own) @ada <i>", "a & b @ada <i>", "a &amp; b @ada &lt;i&gt;".to_owned()),
+        ] {
+            let quote = quote(body);
+            assert_eq!((quote.text.as_str(), quote.html), (text, html), "{body}");
+        }
+    }
+
+    #[test]
+    fn an_address_that_does_not_fit_into_an_excerpt_is_left_out() {
+        let quote = quote(&format!("{} https://a.example/long", "a".repeat(EXCERPT - 10)));
+        assert!(quote.text.ends_with("a …") || quote.text.ends_with("a…"), "{}", quote.text);
+        assert!(!quote.html.contains("http"), "{}", quote.html);
     }
 }

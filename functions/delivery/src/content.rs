@@ -19,7 +19,7 @@ use shared::error::Fault;
 use shared::policy;
 use shared::store::Reading;
 
-use crate::compose::{self, Letter, Notification, Section};
+use crate::compose::{self, Letter, Notification, Quote, Section};
 use crate::{Content, Worker};
 
 /// Comments read concurrently.
@@ -43,12 +43,12 @@ struct Entry {
 
 impl Entry {
     /// The whole text of a rejected comment, or an excerpt. Empty for pending comments, which are read on the moderation page.
-    fn text(&self) -> String {
-        let text = || markdown::shown(&self.comment.body).text;
+    fn text(&self) -> Quote {
+        let shown = || markdown::shown(&self.comment.body);
         match self.rejection {
-            Some(_) => compose::whole(&text()),
-            None if self.comment.is_queued() => String::new(),
-            None => compose::excerpt(&text()),
+            Some(_) => Quote::whole(&shown()),
+            None if self.comment.is_queued() => Quote::default(),
+            None => Quote::excerpt(&shown()),
         }
     }
 }
@@ -171,7 +171,7 @@ pub(crate) fn confirmation(
 fn details(texts: Mails, grounds: &Grounds) -> Vec<String> {
     let labels = Labels::of_widget(texts.language());
     let reason = grounds.reason.map(|reason| (texts.reason(), labels.text(reason.label()).to_owned()));
-    let note = grounds.note.as_ref().map(|note| (texts.note(), compose::whole(note)));
+    let note = grounds.note.as_ref().map(|note| (texts.note(), compose::without_empty_paragraphs(note)));
     let details = reason.into_iter().chain(note);
     details.map(|(what, text)| format!("{} {text}", texts.colon(what))).collect()
 }

@@ -3,12 +3,13 @@
 //! mentioned handles exist.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, LinkType, Tag, TagEnd, TextMergeWithOffset, html};
 use pulldown_cmark_escape::{escape_href, escape_html, escape_html_body_text};
 
+use crate::address;
 use crate::mention::{self, Mention, Try};
 pub use crate::source::MAX_NESTING;
 use crate::source::Source;
@@ -107,6 +108,8 @@ pub struct Shown {
     pub text: String,
     /// Links and images, in the order in which they begin.
     pub links: Vec<Link>,
+    /// The ranges of the text outside links, images and code.
+    prose: Vec<Range<usize>>,
     has_picture: bool,
 }
 
@@ -117,6 +120,8 @@ pub struct Link {
     pub title: String,
     /// The range of its text in [`Shown::text`].
     pub text: Range<usize>,
+    /// Whether it is an image, or in the description of one.
+    is_image: bool,
 }
 
 impl Shown {
@@ -124,6 +129,18 @@ impl Shown {
     #[must_use]
     pub fn plain(body: &str) -> Self {
         Self { text: body.to_owned(), ..Self::default() }
+    }
+
+    /// The ranges of the text that lead to web addresses, with these: links, and addresses in prose. They don't overlap.
+    #[must_use]
+    pub fn web_links(&self) -> BTreeMap<usize, (Range<usize>, &str)> {
+        let is_web = |link: &&Link| !link.is_image && address::next_start(&link.address, 0) == Some(0);
+        let links = self.links.iter().filter(is_web).map(|link| (link.text.clone(), link.address.as_str()));
+        let bare = self.prose.iter().flat_map(|prose| {
+            let found = address::find(&self.text[prose.clone()]).into_iter();
+            found.map(|found| prose.start + found.start..prose.start + found.end)
+        });
+        links.chain(bare.map(|range| (range.clone(), &self.text[range]))).map(|link| (link.0.start, link)).collect()
     }
 
     /// Whether readers see neither text nor an image nor a horizontal rule.
@@ -141,17 +158,30 @@ pub fn shown(body: &str) -> Shown {
     let mut shown = Shown::default();
     // Indexes into `links`.
     let mut open = Vec::new();
+    let mut in_code_block = false;
     for event in safe_events(&source, |_| None) {
         shown.has_picture |= is_picture(&event);
+        in_code_block = matches!(event, Event::Start(Tag::CodeBlock(_)))
+            || in_code_block && !matches!(event, Event::End(TagEnd::CodeBlock));
+        let start = shown.text.len();
         match event {
-            Event::Text(text) | Event::Code(text) => shown.text.push_str(&text),
-            Event::Start(Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) => {
-                let start = shown.text.len();
+            Event::Text(text) => {
+                shown.text.push_str(&text);
+                if open.is_empty() && !in_code_block {
+                    shown.prose.push(start..shown.text.len());
+                }
+            }
+            Event::Code(text) => shown.text.push_str(&text),
+            Event::Start(tag @ (Tag::Link { .. } | Tag::Image { .. })) => {
+                let is_image =
+                    matches!(tag, Tag::Image { .. }) || open.iter().any(|place: &usize| shown.links[*place].is_image);
+                let (Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) = tag else { continue };
                 open.push(shown.links.len());
                 shown.links.push(Link {
                     address: dest_url.into_string(),
                     title: title.into_string(),
                     text: start..start,
+                    is_image,
                 });
             }
             Event::End(TagEnd::Link | TagEnd::Image) => {

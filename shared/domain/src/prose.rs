@@ -93,18 +93,25 @@ fn push_linked(shown: &mut String, line: &str) {
         return;
     }
     let text = unescaped(line);
-    let mut written = 0;
+    shown.push_str(&linked(&text, address::find(&text).into_iter().map(|found| (found.clone(), &text[found]))));
+}
+
+/// The HTML of a text in which these ranges, in order, are links to these addresses.
+#[must_use]
+pub fn linked<'a>(text: &str, links: impl IntoIterator<Item = (Range<usize>, &'a str)>) -> String {
+    let (mut html, mut written) = (String::new(), 0);
     // Writing to a `String` does not fail.
-    for Range { start, end } in address::find(&text) {
-        let _ = escape_html_body_text(&mut *shown, &text[written..start]);
-        shown.push_str("<a href=\"");
-        push_href(shown, &text[start..end]);
-        shown.push_str("\" rel=\"nofollow ugc noopener\">");
-        let _ = escape_html_body_text(&mut *shown, &text[start..end]);
-        shown.push_str("</a>");
+    for (Range { start, end }, address) in links {
+        let _ = escape_html_body_text(&mut html, &text[written..start]);
+        html.push_str("<a href=\"");
+        push_href(&mut html, address);
+        html.push_str("\" rel=\"nofollow ugc noopener\">");
+        let _ = escape_html_body_text(&mut html, &text[start..end]);
+        html.push_str("</a>");
         written = end;
     }
-    let _ = escape_html_body_text(shown, &text[written..]);
+    let _ = escape_html_body_text(&mut html, &text[written..]);
+    html
 }
 
 /// Pushes an address for an attribute. Brackets around a host and backslashes stay as they were typed: percent-encoded, they would
