@@ -295,24 +295,6 @@ mod tests {
     }
 
     #[test]
-    fn values_may_follow_each_other_or_be_in_an_array() {
-        let expected = [(String::new(), json!({ "a": 1 })), (String::new(), json!({ "b": 2 }))];
-        for text in ["{\"a\":1}\n{\"b\":2}\n", "{\"a\":1} {\"b\"\n:2}", "[{\"a\":1},{\"b\":2}]"] {
-            assert_eq!(elements(text, &[&[]]).unwrap(), expected, "{text}");
-        }
-        let answers = r#"[{"a": [1]}, {"a": [2]}]"#;
-        assert_eq!(elements(answers, &[&["a"]]).unwrap().len(), 2);
-    }
-
-    #[test]
-    fn broken_json_is_an_error_with_its_line() {
-        let error = elements("{\"a\": [\n1,\n2", &[&["a"]]).unwrap_err();
-        assert_eq!(error, "line 3: EOF while parsing a list");
-        let error = elements("{\"a\": 1}\n\n{\"a\": \n?}", &[&[]]).unwrap_err();
-        assert_eq!(error, "line 4: expected value");
-    }
-
-    #[test]
     fn a_text_of_another_format_is_an_error_and_an_empty_list_is_not() {
         assert_eq!(elements("{}", &[&["a", "b"]]).unwrap_err(), "has no a.b; is it of this format?");
         assert_eq!(elements("", &[&[]]).unwrap_err(), "has no records");

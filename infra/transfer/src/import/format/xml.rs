@@ -288,55 +288,13 @@ fn resolve(reference: &BytesRef<'_>) -> String {
 mod tests {
     use super::*;
 
-    /// The children of the root.
-    fn children(text: &str) -> Result<Vec<Element>, String> {
-        let read = || {
-            let mut xml = Xml::open(Reader::of(text), "root")?;
-            let mut found = Vec::new();
-            while let XmlEvent::Start(tag) = xml.next_event()? {
-                found.push(xml.element(tag)?);
-            }
-            Ok(found)
-        };
-        read().map_err(|error: ReadError| error.to_string())
-    }
-
-    fn only_text(text: &str) -> String {
-        children(text).unwrap()[0].own_text()
-    }
-
-    #[test]
-    fn elements_are_found_by_their_names_without_prefixes() {
-        let found = children("<root><a:x b:id='1'><y>1</y><y>2</y><z/></a:x><w/></root>").unwrap();
-        assert_eq!((found[0].tag.name.as_str(), found[0].tag.attribute("id")), ("x", Some("1")));
-        assert_eq!(
-            (found[0].text("y"), found[0].text("z"), found[0].text("none")),
-            ("1".into(), String::new(), String::new())
-        );
-        assert_eq!(found[1].tag.name, "w");
-    }
-
-    #[test]
-    fn text_is_decoded_once_and_trimmed() {
-        assert_eq!(
-            only_text("<root><x>\n a &amp;amp; b &#x41;&lt; <![CDATA[&amp; <p>]]>\n</x></root>"),
-            "a &amp; b A< &amp; <p>"
-        );
-        assert_eq!(only_text("<root><x>caf&eacute; &laquo; &unknown; AT&T</x></root>"), "café « &unknown; AT&T");
-    }
-
-    #[test]
-    fn control_characters_are_dropped() {
-        assert_eq!(only_text("<root><x>a\u{8}b&#11;c&#0;d\u{0}e</x></root>"), "abcde");
-    }
-
-    #[test]
-    fn text_around_the_root_and_attributes_without_quotes_are_tolerated() {
-        let found =
-            children("`<?xml version='1.0'?>\n<!-- x -->\n<root><x id=247/><x id=\"a&amp;b\"/></root>\n junk <")
-                .unwrap();
-        let ids: Vec<_> = found.iter().map(|element| element.tag.attribute("id")).collect();
-        assert_eq!(ids, [Some("247"), Some("a&b")]);
+    /// Reads the children of the root.
+    fn read(text: &str) -> Result<(), ReadError> {
+        let mut xml = Xml::open(Reader::of(text), "root")?;
+        while let XmlEvent::Start(tag) = xml.next_event()? {
+            xml.element(tag)?;
+        }
+        Ok(())
     }
 
     #[test]
@@ -350,7 +308,7 @@ mod tests {
             ("<o\u{1b}[31m\u{7}/>", "begins with <o [31m >, not with <root>"),
             ("nothing", "has no <root>"),
         ] {
-            let error = children(text).unwrap_err();
+            let error = read(text).unwrap_err().to_string();
             assert!(error.starts_with(expected), "{text}: {error}");
         }
     }
