@@ -675,6 +675,25 @@ async fn an_empty_placeholder_goes_with_the_last_reply_below_it() {
     }
 }
 
+#[tokio::test]
+async fn a_rejected_reply_goes_with_the_erased_comment_above_it_and_takes_what_is_below_along() {
+    let world = World::new();
+    let (ada, bob, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.moderator());
+    let top = ada.comment("posts/1", "top").await;
+    let rejected = bob.reply("posts/1", top, "to be rejected").await;
+    let below = moderator.reply("posts/1", rejected, "approved").await;
+    let lowest = bob.reply("posts/1", below, "the lowest").await;
+    bob.report(lowest, "spam").await;
+    moderator.judge(rejected, "reject").await.ok(200);
+    let receipt = erase(&world, Who::User(UserId(7))).await;
+    assert_eq!((receipt.left, receipt.gone["comments"]), (0, 1), "{receipt:?}");
+    assert_eq!((stored_comments(&world).await, world.findings().await), (Vec::new(), Vec::new()));
+    for state in ["rejected", "reported", "all"] {
+        let queue = moderator.get(&format!("moderation/comments?state={state}")).await.ok(200);
+        assert_eq!(queue.rows().len(), 0, "{state}: {:#}", queue.json);
+    }
+}
+
 /// Ada with an account, and with an unused code.
 async fn account(world: &World) -> sign_in::Session {
     let ada = sign_in::member(world, EMAIL, "Ada Lovelace").await;

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use flate2::read::GzDecoder;
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::{local, on_data, serve, stderr};
@@ -203,61 +203,4 @@ async fn a_file_that_was_cut_off_between_two_lines_exits_with_3_and_nothing_is_w
     fs::write(sandbox.path("cut.jsonl"), &whole[..cut]).unwrap();
     is_unusable(&sandbox.import("cut.jsonl", "other"), "ends after 4 of 5 records");
     assert!(succeeded(&sandbox.import("a.jsonl", "other")).contains("2 new"));
-}
-
-/// An export of a large table: threads with comments, replies, likes and reports.
-fn long_export() -> String {
-    let id = |number: u64| (1_577_934_245_u64 << 16) + number;
-    let mut records =
-        vec![json!({ "head": { "format": "comments", "version": 1, "source": "native", "salt": "other" } })];
-    for thread in 0..4 {
-        records
-            .push(json!({ "thread": { "key": format!("posts/{thread}"), "type": "posts", "id": thread.to_string() } }));
-    }
-    records.push(json!({ "user": { "user_id": 7, "name": "Ada" } }));
-    for number in 1..=3_000 {
-        let parent = (number > 40).then(|| id((number % 40) + if number % 40 == 0 { 40 } else { 0 }).to_string());
-        records.push(json!({ "comment": {
-            "id": id(number), "thread": format!("posts/{}", number % 4), "parent": parent,
-            "author": { "user_id": 7, "name": "Ada" }, "body": format!("comment {number}"),
-            "state": if number % 50 == 7 { "pending" } else { "approved" },
-            "held_for": (number % 50 == 7).then_some("approval"), "reported": number % 30 == 0,
-        } }));
-        records.push(json!({ "like": { "comment": id(number), "visitor": format!("u{}", number % 9 + 1) } }));
-        if number % 30 == 0 {
-            records.push(json!({ "report": {
-                "comment": id(number), "id": number, "reason": "spam", "created_at": "2026-01-02T03:04:05.678Z",
-                "visitor": "u7", "user_id": 7, "name": "Ada",
-            } }));
-        }
-    }
-    records.iter().map(Value::to_string).fold(String::new(), |lines, line| lines + &line + "\n")
-}
-
-#[cfg(unix)]
-#[test]
-fn an_import_that_was_killed_is_finished_by_the_same_command_and_loses_nothing() {
-    let sandbox = Sandbox::new();
-    fs::write(sandbox.path("long.jsonl"), long_export()).unwrap();
-    let words = ["import", "native", sandbox.path("long.jsonl").to_str().unwrap(), "--rate", "1500"].map(str::to_owned);
-    let mut command = on_data(&words.each_ref().map(String::as_str), &sandbox.path("data"));
-    let mut import = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    // The table has grown once some comments are written.
-    let table = sandbox.path("data/table.db-wal");
-    while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 3_000_000 && import.try_wait().unwrap().is_none()
-    {
-        std::thread::yield_now();
-    }
-    assert!(import.try_wait().unwrap().is_none(), "it was too fast to be killed");
-    import.kill().unwrap();
-    import.wait().unwrap();
-    is_unusable(&sandbox.export("data", "half.jsonl"), "is unfinished");
-    assert!(!sandbox.path("half.jsonl").exists());
-    assert!(succeeded(&sandbox.import("long.jsonl", "data")).contains("3000 read: "));
-    assert!(succeeded(&sandbox.import("long.jsonl", "whole")).contains(" 3000 new"));
-    let check = on_data(&["check"], &sandbox.path("data")).output().unwrap();
-    assert_eq!(succeeded(&check), "0 found\n");
-    succeeded(&sandbox.export("data", "data.jsonl"));
-    succeeded(&sandbox.export("whole", "whole.jsonl"));
-    assert_eq!(sandbox.read("data.jsonl"), sandbox.read("whole.jsonl"));
 }

@@ -369,6 +369,10 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     assert_eq!(check.status.code(), Some(1));
     let found = String::from_utf8_lossy(&check.stdout);
     assert!(found.contains("an import is unfinished"), "{found}");
+    let out = directory.path().join("half.jsonl");
+    let export = on_data(&["export", "--out", out.to_str().unwrap()], &data).output().unwrap();
+    assert_eq!((export.status.code(), out.exists()), (Some(3), false));
+    assert!(stderr(&export).contains("is unfinished") && stderr(&export).lines().count() == 1, "{}", stderr(&export));
     let finished = on_data(&["import", "native", file.to_str().unwrap()], &data).output().unwrap();
     let stdout = String::from_utf8(finished.stdout).unwrap();
     assert_eq!(finished.status.code(), Some(0), "{stdout}");

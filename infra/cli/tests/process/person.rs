@@ -1,8 +1,8 @@
-//! `cargo local person`: receipts, exit codes, kills, and imports afterwards.
+//! `cargo local person`: receipts, exit codes, killed services, and imports afterwards.
 
 use std::fs;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -278,34 +278,6 @@ async fn mentions_that_others_deleted_before_the_service_was_killed_are_erased()
     assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
 }
 
-#[tokio::test]
-async fn a_rejected_reply_goes_with_the_erased_comment_above_it_and_takes_what_is_below_along() {
-    let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("data");
-    let service = serve_all(&data);
-    let (bob, moderator) = (service.member(), service.guest().with_token(service.said("moderator")));
-    let top = septima(&service).comment("posts/1", "top").await;
-    let rejected = bob.reply("posts/1", top, "to be rejected").await;
-    let below = moderator.reply("posts/1", rejected, "approved").await;
-    let lowest = bob.reply("posts/1", below, "the lowest").await;
-    bob.report(lowest, "spam").await;
-    moderator.judge(rejected, "reject").await.ok(200);
-    assert!(service.stop().success());
-
-    let erased = receipt(&erase(&["--user", "7"], &data));
-    assert_eq!((&erased["gone"]["comments"], &erased["left"]), (&json!(1), &json!(0)), "{erased}");
-    assert_in_order(&data);
-    let service = serve_all(&data);
-    let moderator = service.guest().with_token(service.said("moderator"));
-    for state in ["rejected", "reported", "all"] {
-        let queue = moderator.get(&format!("moderation/comments?state={state}")).await.ok(200);
-        assert_eq!(queue.rows().len(), 0, "{state}: {:#}", queue.json);
-    }
-    for id in [top, rejected, below, lowest] {
-        moderator.get(&format!("comments/{id}")).await.refused(404, "not_found");
-    }
-}
-
 #[test]
 fn the_data_of_a_person_goes_to_standard_output_or_to_a_file() {
     let directory = tempfile::tempdir().unwrap();
@@ -493,48 +465,4 @@ fn the_receipt_may_go_to_a_file_and_an_unwritable_path_fails_before_anything_is_
     assert!(!stderr(&done).contains("cloudfront"), "no edge is in front of a data directory: {}", stderr(&done));
     let erased: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
     assert_eq!(erased["gone"]["comments"], 1);
-}
-
-/// Ada's comments. Every tenth has a reply.
-fn long_dump() -> String {
-    let mut lines = format!("{}\n", json!({ "thread": { "key": "/a", "url": "/a" } }));
-    for id in 0..2_000 {
-        let is_answer = id % 10 == 9;
-        let author = if is_answer {
-            json!({ "name": "Bob" })
-        } else {
-            json!({ "name": "Ada Lovelace", "email": "ada@example.org" })
-        };
-        let comment = json!({
-            "source_id": id.to_string(), "thread": "/a", "parent": is_answer.then(|| (id - 1).to_string()), "author": author,
-            "created_at": "2020-01-02T03:04:05Z", "body": format!("comment {id}"),
-        });
-        lines.extend([json!({ "comment": comment }).to_string().as_str(), "\n"]);
-    }
-    lines
-}
-
-#[cfg(unix)]
-#[test]
-fn an_erasure_that_was_killed_is_finished_by_the_same_command() {
-    let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("data");
-    import(&long_dump(), &[], &data);
-    let mut command = on_data(&["person", "erase", "--email", "ada@example.org"], &data);
-    let mut killed = command.stdout(Stdio::null()).spawn().unwrap();
-    let table = data.join("table.db-wal");
-    while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 2_000_000 && killed.try_wait().unwrap().is_none()
-    {
-        std::thread::yield_now();
-    }
-    assert!(killed.try_wait().unwrap().is_none(), "it was too fast to be killed");
-    killed.kill().unwrap();
-    killed.wait().unwrap();
-    let erased = receipt(&erase(&["--email", "ada@example.org"], &data));
-    let gone = |what: &str| erased["gone"][what].as_u64().unwrap_or_default();
-    assert!(gone("comments") > 0 && gone("comments") + gone("placeholders") < 1_800, "{erased}");
-    assert_eq!(erased["left"], 0);
-    assert_in_order(&data);
-    assert!(!contains(&data, "Ada Lovelace"));
-    assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &data))["gone"], json!({}));
 }

@@ -10,7 +10,8 @@ use crate::import::author::Users;
 use crate::import::record::Record;
 use crate::import::report::Report;
 use crate::import::staging::{Staging, Target};
-use crate::import::tests::{findings, importer, store};
+use crate::import::tests::unfinished::unsent;
+use crate::import::tests::{engine, findings, importer, store, store_of};
 use crate::import::thread_key::ThreadKeys;
 use crate::import::write::add;
 use crate::store::import::{ThreadTotals, begin_import, import_batch};
@@ -212,15 +213,34 @@ async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
     }
 }
 
+async fn exported(store: &Store) -> String {
+    let mut file = Vec::new();
+    crate::export::export(store, "salt".to_owned(), &mut file).await.unwrap();
+    String::from_utf8(file).unwrap()
+}
+
 #[tokio::test]
-async fn an_import_that_ended_early_is_finished_by_the_next() {
-    for batches in 0..4 {
-        let store = store();
-        interrupted_import(&store, &dump(), batches).await;
-        let report = import(&store, &dump()).await;
-        assert_eq!(report.new + report.already_there, 8, "{batches}");
-        assert_eq!(findings(&store).await, [""; 0], "{batches}");
-        assert_eq!(find(&store, 1).await.likes, 2);
+async fn an_import_that_was_killed_at_any_call_is_finished_by_the_same_one_and_loses_nothing() {
+    let users = json!({ "user": { "user_id": 7, "name": "Ada" } });
+    let records = [dump(), vec![users]].concat();
+    let whole = store();
+    import(&whole, &records).await;
+    let whole = exported(&whole).await;
+    assert!(["user", "like", "report"].iter().all(|kind| whole.contains(&format!("{{\"{kind}\":"))), "{whole}");
+    for calls in 0.. {
+        let engine = engine();
+        let store = store_of(engine.client_builder());
+        let mut staging = placed(&store, &records).await;
+        let killed = store_of(engine.client_builder().interceptor(unsent(calls)));
+        let is_killed = importer(&killed, &mut staging, &Users::default()).run(&mut |_| ()).await.is_err();
+        let report = import(&store, &records).await;
+        assert_eq!(report.new + report.already_there, 8, "{calls}");
+        assert_eq!(findings(&store).await, [""; 0], "{calls}");
+        assert_eq!(exported(&store).await, whole, "{calls}");
+        if !is_killed {
+            assert!(calls > 20, "{calls}");
+            return;
+        }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::store::import::lease_import;
 
 /// Simulates the end of a process at one of its calls to the table: that call and all later ones fail.
 #[derive(Clone, Debug)]
-struct Kill {
+pub(super) struct Kill {
     /// Remaining calls.
     left: Arc<AtomicUsize>,
     /// Whether the last call takes effect, although its response is lost.
@@ -104,7 +104,7 @@ fn unanswered(calls: usize) -> Kill {
     Kill { left: Arc::new(AtomicUsize::new(calls)), is_carried_out: true }
 }
 
-fn unsent(calls: usize) -> Kill {
+pub(super) fn unsent(calls: usize) -> Kill {
     Kill { is_carried_out: false, ..unanswered(calls) }
 }
 
