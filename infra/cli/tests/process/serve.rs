@@ -127,6 +127,7 @@ fn wrong_settings_stop_the_start_with_2_before_anything_is_touched() {
     refused(with(&[], &[("SVC_PUBLIC_URL", "comments")]), 2, &["SVC_PUBLIC_URL"]);
     refused(with(&[], &[("SVC_PER_PAGE", "many")]), 2, &["SVC_PER_PAGE"]);
     refused(with(&[], &[("SVC_API_PREFIX", "healthz")]), 2, &["SVC_API_PREFIX"]);
+    refused(with(&[], &[("SVC_API_PREFIX", "media/api")]), 2, &["SVC_API_PREFIX=\"media/api\": expected "]);
     refused(with(&[], &[MAIL.as_slice(), &[("SVC_PUBLIC_URL", SITE)]].concat()), 2, &["SVC_SMTP_URL"]);
     refused(with(&[], &[("SVC_SIGN_IN", "true")]), 2, &["SVC_MAIL_FROM"]);
     for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {

@@ -117,25 +117,37 @@ fn an_error_names_the_variable_its_value_and_the_values_that_it_accepts() {
     let error = with("SVC_PINS", "maybe").unwrap_err().to_string();
     assert_eq!(error, r#"SVC_PINS="maybe": expected true or false"#);
     for (name, value) in [
+        ("SVC_PROFILE", "Blog"),
+        ("SVC_PER_PAGE", "ten"),
+        ("SVC_REPLIES_PER_PARENT", "21"),
+        ("SVC_CLOSE_AFTER_DAYS", "1.5"),
         ("SVC_TYPES", "posts,users"),
         ("SVC_TYPES", "a/b"),
         ("SVC_TYPES", ","),
         ("SVC_TYPES", "posts,.."),
+        ("SVC_REPORT_REASONS", ","),
         ("SVC_REPORT_REASONS", "\u{200b}"),
         ("SVC_REPORT_REASONS", "spam,\u{202e}rehto"),
         ("SVC_MODERATORS", "7;12"),
+        ("SVC_MODERATORS", "email:you"),
         ("SVC_CORS_ORIGINS", "example.org"),
         ("SVC_CORS_ORIGINS", "https://example.org/"),
+        ("SVC_CORS_ORIGINS", "https://example.org:443"),
+        ("SVC_CORS_ORIGINS", "https://*.example.org"),
         ("SVC_DEFAULT_SORT", "best"),
         ("SVC_THEME", "purple"),
+        ("SVC_API_PREFIX", "/"),
         ("SVC_API_PREFIX", "a//b"),
         ("SVC_API_PREFIX", "../x"),
         ("SVC_PUBLIC_URL", "example.org"),
         ("SVC_JWKS_URL", "ftp://example.org/keys"),
+        ("SVC_JWKS_URL", "https://id.example.org/keys"),
         ("SVC_READ_LIMIT", "0"),
         ("SVC_MEDIA_MAX_BYTES", "-1"),
+        ("SVC_MEDIA_MAX_BYTES", "5MB"),
     ] {
-        assert!(with(name, value).unwrap_err().to_string().starts_with(name), "{name}={value}");
+        let error = with(name, value).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{name}={value:?}: expected ")) && error.lines().count() == 1, "{error}");
     }
 }
 
@@ -380,6 +392,7 @@ fn invalid_settings_of_email_stop_the_start() {
         ("SVC_SITE_NAME", "Example\u{2028}Blog"),
         ("SVC_SITE_NAME", "\u{200b}"),
         ("SVC_MAIL_WAIT", "3601"),
+        ("SVC_MAIL_WAIT", "1h"),
         ("SVC_SMTP_URL", "https://user:hush@example.org"),
         ("SVC_SMTP_URL", "smtp://user:hush#hush@example.org"),
         ("SVC_SMTP_URL", "smtp://user:hush@example.org?tls=opportunistic"),
@@ -393,7 +406,8 @@ fn invalid_settings_of_email_stop_the_start() {
     ] {
         let settings: Vec<_> = MAIL.into_iter().filter(|(other, _)| *other != name).chain([(name, value)]).collect();
         for error in [with_all(&settings), with_all(&[(name, value)])].map(|config| config.unwrap_err().to_string()) {
-            assert!(error.starts_with(name) && !error.contains("hush"), "{error}");
+            let named = if name == "SVC_SMTP_URL" { name.to_owned() } else { format!("{name}={value:?}") };
+            assert!(error.starts_with(&format!("{named}: expected ")) && !error.contains("hush"), "{error}");
         }
     }
     for url in [
