@@ -158,6 +158,8 @@ fn help_lists_the_options_of_every_command() {
             "{command}: {help}"
         );
     }
+    let erase = parsed("person erase --help").unwrap_err();
+    assert!(erase.contains("--email <ADDRESS>") && erase.contains("The exit code is 0"), "{erase}");
 }
 
 #[test]
@@ -181,6 +183,25 @@ fn a_usage_error_names_the_mistake_and_mentions_help() {
         ("token --id 7 --name Ada --expires soon", "--expires"),
         ("token --id 7 --name Ada --expires 0s", "live"),
         ("token --id 7 --name Ada --expires -1h", "live"),
+        ("token --id= --name Ada", "a value is required for '--id"),
+        ("token --id 7 --name=", "a value is required for '--name"),
+        ("import", "FORMAT"),
+        ("import disqus", "FILE"),
+        ("import jekyll x", "jekyll"),
+        ("import disqus x --zone Mars/Olympus", "--zone"),
+        ("import disqus x --type users", "--type"),
+        ("import disqus x --host https://blog.example.org/", "only a host"),
+        ("import disqus x --spam maybe", "--spam"),
+        ("import disqus x --rate 0", "--rate"),
+        ("import disqus x --table t --data-dir d", "--table"),
+        ("person", "erase"),
+        ("person export", "--user"),
+        ("person erase", "--user"),
+        ("person erase --user 7 --email a@b.example", "--email"),
+        ("person erase --user 007", "--user"),
+        ("person erase --user ada", "--user"),
+        ("person erase --email ada", "--email"),
+        ("person erase --user 7 --table t --data-dir d", "--table"),
     ] {
         let error = parsed(line).unwrap_err();
         assert!(error.contains(named) && error.contains("--help"), "{line}: {error}");

@@ -163,15 +163,6 @@ async fn a_token_can_be_made_for_a_running_service() {
 }
 
 #[test]
-fn a_token_has_an_id_and_a_name() {
-    for (id, name) in [("", "Ada"), ("7", "")] {
-        let refused = local(&["token", "--id", id, "--name", name]).output().unwrap();
-        assert_eq!(refused.status.code(), Some(2));
-        assert!(stderr(&refused).contains("a value is required for"), "{}", stderr(&refused));
-    }
-}
-
-#[test]
 fn a_token_needs_a_directory_that_a_service_has_used() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("typo");

@@ -105,21 +105,10 @@ fn wrong_usage_exits_with_2_and_names_the_mistake() {
     let map = directory.path().join("map");
     fs::write(&map, "one posts/1\ntwo\n").unwrap();
     let map = map.to_str().unwrap();
-    for (words, named) in [
-        (&["import"] as &[&str], "FORMAT"),
-        (&["import", "disqus"], "FILE"),
-        (&["import", "jekyll", "x"], "jekyll"),
-        (&["import", "disqus", "x", "--zone", "Mars/Olympus"], "--zone"),
-        (&["import", "disqus", "x", "--map", map], "line 2"),
-        (&["import", "disqus", "x", "--type", "users"], "--type"),
-        (&["import", "disqus", "x", "--users", "/nowhere"], "--users"),
-        (&["import", "disqus", "x", "--site", " "], "--site"),
-        (&["import", "disqus", "x", "--host", "https://blog.example.org/"], "only a host"),
-        (&["import", "disqus", "x", "--spam", "maybe"], "--spam"),
-        (&["import", "disqus", "x", "--rate", "0"], "--rate"),
-        (&["import", "disqus", "x", "--table", "t", "--data-dir", "d"], "--table"),
-    ] {
-        let output = local(words).output().unwrap();
+    for (words, named) in
+        [(["--map", map], "line 2"), (["--users", "/nowhere"], "--users"), (["--site", " "], "--site")]
+    {
+        let output = local(&["import", "disqus", "x"]).args(words).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert!(stderr(&output).contains(named), "{words:?}: {}", stderr(&output));
     }

@@ -381,28 +381,6 @@ fn another_salt_than_that_of_the_data_directory_is_refused_by_every_command() {
 }
 
 #[test]
-fn wrong_usage_exits_with_2_and_names_the_mistake() {
-    for (words, named) in [
-        (&["person"] as &[&str], "erase"),
-        (&["person", "erase"], "--user"),
-        (&["person", "erase", "--user", "7", "--email", "a@b.example"], "--email"),
-        (&["person", "erase", "--user", "007"], "--user"),
-        (&["person", "erase", "--user", "ada"], "--user"),
-        (&["person", "erase", "--email", "ada"], "--email"),
-        (&["person", "erase", "--user", "7", "--table", "t", "--data-dir", "d"], "--table"),
-    ] {
-        let output = local(words).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{words:?}");
-        assert!(stderr(&output).contains(named), "{words:?}: {}", stderr(&output));
-    }
-    let export = local(&["person", "export"]).output().unwrap();
-    assert_eq!(export.status.code(), Some(2));
-    let help = local(&["person", "erase", "--help"]).output().unwrap();
-    let help = String::from_utf8(help.stdout).unwrap();
-    assert!(help.contains("--email <ADDRESS>") && help.contains("The exit code is 0"), "{help}");
-}
-
-#[test]
 fn an_unusable_table_or_directory_exits_with_3() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
