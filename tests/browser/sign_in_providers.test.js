@@ -159,14 +159,6 @@ const FAULTS = {
     })
     await decide(page)
   },
-  'a code that is over': async (page) => {
-    await page.route(/sign_in\/finish$/, (route) => route.fallback({ postData: JSON.stringify({ ...route.request().postDataJSON(), code: 'another' }) }))
-    await decide(page)
-  },
-  'another verifier': async (page) => {
-    await page.route(/sign_in\/finish$/, (route) => route.fallback({ postData: JSON.stringify({ ...route.request().postDataJSON(), verifier: 'x'.repeat(43) }) }))
-    await decide(page)
-  },
 }
 
 for (const [fault, happen] of Object.entries(FAULTS)) {
