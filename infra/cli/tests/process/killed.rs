@@ -18,7 +18,7 @@ use tests::{Actor, MAIL, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 use crate::{count, on_data, serve};
 
 /// The default for `KILLS`.
-const KILLS: u64 = 20;
+const KILLS: u64 = 5;
 const ROUNDS: u64 = 3;
 const WRITERS: u64 = 3;
 /// Comments that are written in a round before the kill.
