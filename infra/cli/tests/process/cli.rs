@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use http::header::{ACCESS_CONTROL_REQUEST_HEADERS, ACCESS_CONTROL_REQUEST_METHOD, CONTENT_TYPE, ORIGIN};
 use http::{HeaderName, Method};
 use serde_json::json;
+use tempfile::TempDir;
 use tests::{MAIL, SECRET, START, Service, TestResponse, sign, wants};
 
 use crate::{local, on_data, serve, stderr};
@@ -208,46 +209,77 @@ async fn every_command_warns_of_variables_that_are_not_settings() {
     }
 }
 
+/// Every command, in a directory of [`files`].
+const COMMANDS: [&[&str]; 18] = [
+    &["--port", "0", "--ephemeral"],
+    &["--port", "0", "--data-dir", "data"],
+    &["--port", "0", "--data-dir", "data", "--sign-in"],
+    &["--port", "0", "--data-dir", "data", "--services-only"],
+    &["serve", "--listen", "127.0.0.1:0", "--data-dir", "data"],
+    &["backup", "--out", "x.json", "--data-dir", "data"],
+    &["restore", "backup.tar", "--data-dir", "data"],
+    &["token", "--id", "7", "--name", "Ada", "--data-dir", "data"],
+    &["moderate", "--data-dir", "data"],
+    &["moderate", "--stack", "comments"],
+    &["check", "--data-dir", "data"],
+    &["check", "--table", "comments"],
+    &["import", "native", "dump.jsonl", "--data-dir", "data"],
+    &["import", "native", "dump.jsonl", "--dry-run", "--report", "x.json", "--data-dir", "data"],
+    &["export", "--out", "x.json", "--data-dir", "data"],
+    &["export", "--table", "comments"],
+    &["person", "export", "--user", "7", "--out", "x.json", "--data-dir", "data"],
+    &["person", "erase", "--user", "7", "--data-dir", "data"],
+];
+
+/// Files that commands read.
+fn files() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["backup.tar", "dump.jsonl"] {
+        fs::write(folder.path().join(name), "").unwrap();
+    }
+    folder
+}
+
+/// A command fails with one line, and creates nothing in its directory.
+fn refused(words: &[&str], settings: &[(&str, &str)], folder: &Path, code: i32, says: &str) {
+    let files = || fs::read_dir(folder).unwrap().count();
+    let before = files();
+    let mut command = local(words);
+    command.env("SVC_PUBLIC_URL", "https://a.example").envs(settings.iter().copied());
+    let output = command.current_dir(folder).output().unwrap();
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {error}");
+    assert!(error.starts_with(says) && error.lines().count() == 1, "{words:?}: {error}");
+    assert_eq!(files(), before, "{words:?}");
+}
+
 #[test]
 fn every_command_exits_with_2_on_a_wrong_setting_and_touches_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let [data, backup, dump, report] =
-        ["data", "backup.tar", "dump.jsonl", "x.json"].map(|name| folder.path().join(name));
-    fs::write(&backup, "").unwrap();
-    fs::write(&dump, "").unwrap();
-    let [dir, backup, dump, report] = [&data, &backup, &dump, &report].map(|path| path.to_str().unwrap());
-    let commands: [&[&str]; 17] = [
-        &["--port", "0", "--data-dir", dir],
-        &["--port", "0", "--data-dir", dir, "--sign-in"],
-        &["--port", "0", "--data-dir", dir, "--services-only"],
-        &["serve", "--listen", "127.0.0.1:0", "--data-dir", dir],
-        &["backup", "--out", report, "--data-dir", dir],
-        &["restore", backup, "--data-dir", dir],
-        &["token", "--id", "7", "--name", "Ada", "--data-dir", dir],
-        &["moderate", "--data-dir", dir],
-        &["moderate", "--stack", "comments"],
-        &["check", "--data-dir", dir],
-        &["check", "--table", "comments"],
-        &["import", "native", dump, "--report", report, "--data-dir", dir],
-        &["import", "native", dump, "--dry-run", "--data-dir", dir],
-        &["export", "--out", report, "--data-dir", dir],
-        &["export", "--table", "comments"],
-        &["person", "export", "--user", "7", "--out", report, "--data-dir", dir],
-        &["person", "erase", "--user", "7", "--data-dir", dir],
-    ];
-    let refused = |words: &[&str], name: &str, value: &str, says: &str| {
-        let output = local(words).env("SVC_PUBLIC_URL", "https://a.example").env(name, value).output().unwrap();
-        let error = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{words:?}: {error}");
-        assert!(error.starts_with(says) && error.lines().count() == 1, "{words:?}: {error}");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "{words:?}");
-    };
-    for words in commands {
-        refused(words, "SVC_PER_PAGE", "0", "error: SVC_PER_PAGE=\"0\": expected a whole number from 1 to 50");
+    let folder = files();
+    for words in COMMANDS {
+        let says = "error: SVC_PER_PAGE=\"0\": expected a whole number from 1 to 50";
+        refused(words, &[("SVC_PER_PAGE", "0")], folder.path(), 2, says);
     }
     let arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:jwt-AbCdEf";
-    for words in commands.into_iter().filter(|words| words.contains(&dir)) {
-        refused(words, "SVC_JWT_SECRET", arn, "error: SVC_JWT_SECRET: expected the secret itself");
+    for words in COMMANDS.into_iter().filter(|words| !words.contains(&"--table") && !words.contains(&"--stack")) {
+        let says = "error: SVC_JWT_SECRET: expected the secret itself";
+        refused(words, &[("SVC_JWT_SECRET", arn)], folder.path(), 2, says);
+    }
+}
+
+#[test]
+fn without_a_table_or_beside_another_process_a_command_exits_with_3_and_touches_nothing() {
+    let folder = files();
+    let of_data = COMMANDS.into_iter().filter(|words| words.contains(&"data"));
+    for words in of_data.clone().filter(|words| ["check", "export", "person"].contains(&words[0])) {
+        let says = "error: there is no table in data; name the --data-dir of the service\n";
+        refused(words, &[], folder.path(), 3, says);
+    }
+    let _service = serve(&folder.path().join("data"));
+    // These run beside a service, or need an empty directory. A report is created before the directory is locked.
+    let others = ["backup", "restore", "token", "moderate"];
+    for words in of_data.filter(|words| !others.contains(&words[0]) && !words.contains(&"--report")) {
+        refused(words, &[], folder.path(), 3, "error: another process uses data; ");
     }
 }
 
@@ -454,16 +486,6 @@ async fn a_snapshot_that_cannot_be_written_is_exported_and_checked_and_stays_as_
 }
 
 #[test]
-fn a_second_process_on_the_same_data_is_refused() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let _service = serve(data_dir.path());
-    let second = on_data(&["--port", "0"], data_dir.path()).output().unwrap();
-    assert_eq!(second.status.code(), Some(3));
-    assert!(stderr(&second).starts_with("error: another process uses"), "{}", stderr(&second));
-    assert_eq!(stderr(&second).lines().count(), 1);
-}
-
-#[test]
 fn a_taken_port_is_one_clear_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
@@ -505,34 +527,19 @@ fn a_taken_port_of_the_table_is_one_clear_line() {
 }
 
 #[test]
-fn a_check_of_an_unusable_table_exits_with_3() {
-    let directory = tempfile::tempdir().unwrap();
-    let data_dir = directory.path().join("data");
-    let missing = on_data(&["check"], &data_dir).output().unwrap();
-    assert_eq!(missing.status.code(), Some(3));
-    assert_eq!(
-        stderr(&missing),
-        format!("error: there is no table in {}; name the --data-dir of the service\n", data_dir.display())
-    );
-    assert!(!data_dir.exists());
-    let _service = serve(&data_dir);
-    let used = on_data(&["check"], &data_dir).output().unwrap();
-    assert_eq!(used.status.code(), Some(3));
-    assert!(stderr(&used).starts_with("error: another process uses"), "{}", stderr(&used));
-}
-
-#[test]
 fn a_command_for_a_deployed_table_says_what_the_environment_lacks() {
     let keys = [("AWS_ACCESS_KEY_ID", "key"), ("AWS_SECRET_ACCESS_KEY", "hush"), ("AWS_REGION", "eu-west-1")];
     for (missing, advice) in [
         ("AWS_REGION", "AWS_REGION is not set; set it to the region of the stack"),
         ("AWS_ACCESS_KEY_ID", "eval \"$(aws configure export-credentials --profile NAME --format env)\""),
     ] {
-        for words in [&["check"][..], &["export"], &["person", "export", "--user", "7"]] {
+        let [export, erase] = ["export", "erase"].map(|what| ["person", what, "--user", "7"]);
+        for words in [&["check"][..], &["export"], &export, &erase] {
             let mut command = local(&[words, &["--table", "t"]].concat());
             let salt = ("SVC_VISITOR_SALT", "a salt of eighteen bytes");
             let output = command.envs(keys).envs([salt]).env_remove(missing).output().unwrap();
-            assert!(!output.status.success() && stderr(&output).contains(advice), "{words:?}: {}", stderr(&output));
+            assert_eq!(output.status.code(), Some(3), "{words:?}");
+            assert!(stderr(&output).contains(advice), "{words:?}: {}", stderr(&output));
         }
     }
 }

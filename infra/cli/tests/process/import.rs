@@ -304,17 +304,6 @@ fn two_sites_are_told_apart_by_name_and_refused_without() {
     assert!(on_data(&["check"], &data).output().unwrap().status.success());
 }
 
-#[test]
-fn a_data_directory_in_use_exits_with_3() {
-    let directory = tempfile::tempdir().unwrap();
-    let (file, data) = (directory.path().join("dump.xml"), directory.path().join("data"));
-    fs::write(&file, DISQUS).unwrap();
-    let _service = serve(&data);
-    let output = import(&["disqus"], &file, &data);
-    assert_eq!(output.status.code(), Some(3));
-    assert!(stderr(&output).starts_with("error: another process uses"), "{}", stderr(&output));
-}
-
 /// Pages with comments and replies, as JSON lines.
 fn long_dump() -> String {
     let mut lines = String::new();

@@ -294,8 +294,6 @@ fn the_data_of_a_person_goes_to_standard_output_or_to_a_file() {
     assert_eq!(fs::read_to_string(&file).unwrap(), lines);
     let nobody = on_data(&["person", "export", "--user", "7"], &data).output().unwrap();
     assert_eq!(nobody.status.code(), Some(0));
-    let missing = on_data(&["person", "export", "--user", "7"], &directory.path().join("none")).output().unwrap();
-    assert_eq!(missing.status.code(), Some(3));
 }
 
 #[test]
@@ -378,22 +376,6 @@ fn another_salt_than_that_of_the_data_directory_is_refused_by_every_command() {
         assert!(error.contains("SVC_VISITOR_SALT") && error.contains(kept.to_str().unwrap()), "{words:?}: {error}");
     }
     assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &data))["gone"]["comments"], 1);
-}
-
-#[test]
-fn an_unusable_table_or_directory_exits_with_3() {
-    let directory = tempfile::tempdir().unwrap();
-    let data = directory.path().join("data");
-    let none = erase(&["--user", "7"], &data);
-    assert_eq!((none.status.code(), data.exists()), (Some(3), false), "{}", stderr(&none));
-    assert!(stderr(&none).starts_with("error: there is no table in "), "{}", stderr(&none));
-    let _service = serve(&data);
-    let used = erase(&["--user", "7"], &data);
-    assert_eq!(used.status.code(), Some(3));
-    assert!(stderr(&used).starts_with("error: another process uses"), "{}", stderr(&used));
-    let deployed = local(&["person", "erase", "--user", "7", "--table", "t"]).output().unwrap();
-    assert_eq!(deployed.status.code(), Some(3));
-    assert!(stderr(&deployed).contains("AWS_REGION"), "{}", stderr(&deployed));
 }
 
 #[test]
