@@ -10,7 +10,6 @@
 //! have been read. Comments by people who were erased count as deleted.
 
 mod author;
-mod bounded;
 mod format;
 
 mod locate;

@@ -20,10 +20,9 @@ use std::path::Path;
 use jiff::tz::TimeZone;
 use rusqlite::Connection;
 
-use super::bounded::Syntax;
 use super::record::{Comment, Record, Thread};
 use super::report::Missing;
-use super::source::{ReadError, Reader, Source};
+use super::source::{ReadError, Reader, Source, Syntax};
 
 /// Takes the records of a source.
 pub(super) type Sink<'a> = dyn FnMut(Record) -> Result<(), ReadError> + 'a;
@@ -94,9 +93,9 @@ impl Format {
             }
             Parser::Text(syntax, read) => {
                 let reader = source.reader(*syntax).map_err(ReadError::whole)?;
-                let watch = reader.watch();
+                let replaced_so_far = reader.replaced();
                 read(reader, zone, &mut |record| {
-                    let missing = Some(&record).filter(|_| watch.replaced() > 0).and_then(replaced);
+                    let missing = Some(&record).filter(|_| replaced_so_far.get() > 0).and_then(replaced);
                     missing.map_or(Ok(()), |missing| sink(Record::Missing(missing)))?;
                     sink(record)
                 })
@@ -124,7 +123,7 @@ fn replaced(record: &Record) -> Option<Missing> {
     (replaced > 0).then(|| Missing { id: id.clone(), read: total - replaced, total: Some(total) })
 }
 
-/// The record of a comment. `is_oversized` means that a value was cut.
+/// The record of a comment. `is_oversized` says that a value is longer than `MAX_VALUE`.
 fn comment_record(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }

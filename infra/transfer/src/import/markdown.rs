@@ -17,7 +17,7 @@ use shared::domain::markdown;
 
 pub(super) use self::dialect::Dialect;
 use self::tree::Node;
-use super::bounded::MAX_VALUE;
+use super::record::MAX_VALUE;
 
 /// The Markdown of a body in HTML.
 pub(super) fn from_html(html: &str) -> String {
@@ -27,7 +27,7 @@ pub(super) fn from_html(html: &str) -> String {
 /// The Markdown of a body in `WordPress`, which breaks lines at line feeds and links addresses.
 pub(super) fn from_wordpress(html: &str) -> String {
     // It is refused.
-    if html.len() >= MAX_VALUE {
+    if html.len() > MAX_VALUE {
         return String::new();
     }
     from_nodes(&tree::with_breaks_and_links(tree::parse(html), true))
@@ -36,7 +36,7 @@ pub(super) fn from_wordpress(html: &str) -> String {
 /// Converts another system's Markdown into Markdown that looks the same here. Text that already does stays as typed.
 pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
     // It is refused.
-    if markdown.len() >= MAX_VALUE {
+    if markdown.len() > MAX_VALUE {
         return String::new();
     }
     dialect::to_html(markdown, dialect).map_or_else(|| markdown.to_owned(), |html| from_html(&html))

@@ -23,6 +23,8 @@ use super::time;
 
 pub const FORMAT: &str = "comments";
 pub const VERSION: u32 = 1;
+/// Bytes of a value. Longer ones weren't typed by a person.
+pub(super) const MAX_VALUE: usize = 1 << 20;
 /// The source of an export.
 pub const NATIVE: &str = "native";
 
@@ -216,7 +218,7 @@ pub struct Comment {
     /// Decisions about reports, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolutions: Vec<Resolution>,
-    /// One of its values is too long to be read.
+    /// One of its values is longer than [`MAX_VALUE`].
     #[serde(skip)]
     pub is_oversized: bool,
 }

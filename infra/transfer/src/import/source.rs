@@ -9,11 +9,10 @@ use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 use rusqlite::{Connection, OpenFlags};
+use shared::domain::mend::Mend;
 use shared::domain::visible::plain_line;
 use tempfile::{NamedTempFile, TempPath};
 use zip::ZipArchive;
-
-use super::bounded::{Scan, Syntax, Watch};
 
 const GZIP: &[u8] = b"\x1f\x8b";
 /// The first bytes of a zip: with files, and empty.
@@ -27,7 +26,16 @@ const BUFFER: usize = 64 * 1024;
 const UNPACKED: u64 = 64 << 20;
 const RATIO: u64 = 100;
 
-/// The position of an error, after decompression.
+/// How a text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    Json,
+    /// JSON of ours, in which nothing is mended.
+    Native,
+    Xml,
+}
+
+/// Where reading failed. Both count what is read after decompression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourcePosition {
     /// The number of a line, from 1.
@@ -171,7 +179,7 @@ impl Source {
             Content::Unpacked(file) => Box::new(file),
             Content::Stream(stream) => stream,
         };
-        Reader::new(input, Scan::of(syntax))
+        Reader::new(input, syntax)
     }
 
     /// Opens the source as a `SQLite` database. The temporary file, if any, must outlive the connection.
@@ -312,16 +320,16 @@ fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
 /// Reads a text and tracks the position in it.
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
-    scan: Scan,
-    /// Content that passed the scan, and the number of bytes read from it.
+    mend: Option<Mend>,
+    /// The content as it is passed on, and how much of it was read.
     passed: Vec<u8>,
     read: usize,
     line: u64,
-    watch: Watch,
+    replaced: Rc<Cell<u64>>,
 }
 
 impl Reader {
-    pub fn new(input: Box<dyn Read>, scan: Scan) -> io::Result<Self> {
+    pub fn new(input: Box<dyn Read>, syntax: Syntax) -> io::Result<Self> {
         let mut input = BufReader::with_capacity(BUFFER, input);
         let start = input.fill_buf()?;
         if start.starts_with(BYTE_ORDER_MARK) {
@@ -329,17 +337,18 @@ impl Reader {
         } else if UTF_16.iter().any(|mark| start.starts_with(mark)) {
             return Err(io::Error::other("is in UTF-16; save it as UTF-8, and import that"));
         }
-        Ok(Self { input, scan, passed: Vec::new(), read: 0, line: 1, watch: Watch::default() })
+        let mend = (syntax == Syntax::Json).then(Mend::default);
+        Ok(Self { input, mend, passed: Vec::new(), read: 0, line: 1, replaced: Rc::default() })
     }
 
-    /// Problems found while the text is read.
-    pub fn watch(&self) -> Watch {
-        self.watch.clone()
+    /// How often U+FFFD replaced bytes of JSON that aren't a character.
+    pub fn replaced(&self) -> Rc<Cell<u64>> {
+        self.replaced.clone()
     }
 
     #[cfg(test)]
     pub fn of(text: impl Into<Vec<u8>>) -> Self {
-        Self::new(Box::new(io::Cursor::new(text.into())), Scan::Plain).unwrap()
+        Self::new(Box::new(io::Cursor::new(text.into())), Syntax::Native).unwrap()
     }
 
     pub fn position(&self) -> SourcePosition {
@@ -365,7 +374,6 @@ impl Read for Reader {
         let read = passed.len().min(target.len());
         target[..read].copy_from_slice(&passed[..read]);
         self.consume(read);
-        self.watch.pass(read)?;
         Ok(read)
     }
 }
@@ -381,7 +389,14 @@ impl BufRead for Reader {
                     break;
                 }
                 let length = chunk.len();
-                self.scan.pass(chunk, &mut self.passed, &self.watch)?;
+                match &mut self.mend {
+                    Some(mend) => {
+                        let before = mend.replaced();
+                        mend.pass(chunk, &mut self.passed);
+                        self.replaced.set(self.replaced.get() + mend.replaced() - before);
+                    }
+                    None => self.passed.extend_from_slice(chunk),
+                }
                 self.input.consume(length);
             }
         }

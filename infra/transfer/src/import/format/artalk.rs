@@ -14,19 +14,20 @@ pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> R
     if input.peek().map_err(ReadError::whole)? != Some(b'[') {
         return Err(ReadError::whole("isn't an array; is it of this format?"));
     }
-    let watch = input.watch();
-    json::read(input, &[&[]], &mut |_, value, cut| {
+    let replaced = input.replaced();
+    json::read(input, &[&[]], &mut |_, value| {
+        let is_oversized = value.is_oversized();
         let value = match &value {
             Value::String(text) => {
                 let mended = mended(text.as_bytes());
-                watch.replace(u64::from(mended.is_some()));
+                replaced.set(replaced.get() + u64::from(mended.is_some()));
                 serde_json::from_slice(mended.as_deref().unwrap_or(text.as_bytes())).unwrap_or(Value::Null)
             }
             _ => value,
         };
         let comment = comment(&value, zone);
         sink(page(&comment.thread, value.optional("page_title")))?;
-        sink(comment_record(comment, cut))
+        sink(comment_record(comment, is_oversized))
     })
 }
 

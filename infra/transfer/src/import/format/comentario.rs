@@ -13,7 +13,7 @@ use super::{Sink, comment_record};
 const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000000";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    json::read(input, &[&["pages"], &["comments"], &["commenters"]], &mut |path, value, cut| match path {
+    json::read(input, &[&["pages"], &["comments"], &["commenters"]], &mut |path, value| match path {
         ["pages"] => sink(Record::Thread(Thread {
             key: value.text("id"),
             url: value.optional("path"),
@@ -30,7 +30,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         })),
         _ => {
             sink(Record::Thread(thread(&value)))?;
-            sink(comment_record(comment(&value, zone), cut))
+            sink(comment_record(comment(&value, zone), value.is_oversized()))
         }
     })
 }

@@ -10,14 +10,14 @@ use super::json::{self, Attributes};
 use super::{Sink, comment_record};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    json::read(input, &[&["comments"], &["commenters"]], &mut |path, value, cut| {
+    json::read(input, &[&["comments"], &["commenters"]], &mut |path, value| {
         if path == ["commenters"] {
             return sink(Record::User(commenter(&value)));
         }
         let thread = thread(&value);
         let comment = comment(&value, thread.key.clone(), zone);
         sink(Record::Thread(thread))?;
-        sink(comment_record(comment, cut))
+        sink(comment_record(comment, value.is_oversized()))
     })
 }
 

@@ -21,7 +21,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         }
         match element.tag.name.as_str() {
             "thread" => sink(Record::Thread(thread(&element)))?,
-            "post" => sink(comment_record(post(&element, zone), element.is_oversized))?,
+            "post" => sink(comment_record(post(&element, zone), element.is_oversized()))?,
             _ => {}
         }
     }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, Comment, Part, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
-use super::json::{self, Attributes, Path, may_be_cut};
+use super::json::{self, Attributes, Path};
 use super::{Sink, comment_record};
 
 const PATHS: &[Path] = &[
@@ -24,7 +24,7 @@ const ERRORS: Path = &["errors"];
 const ALL: &str = "discussions";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    json::read(input, PATHS, &mut |path, value, cut| {
+    json::read(input, PATHS, &mut |path, value| {
         let discussion = match path {
             ERRORS => {
                 let message = value.text("message");
@@ -43,11 +43,11 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         for value in nodes(&discussion, "comments") {
             let parent = comment(value, &key, None, zone);
             let id = parent.source_id.clone();
-            let own = value.as_object().into_iter().flatten().filter(|(name, _)| *name != "replies");
-            sink(comment_record(parent, cut && own.map(|(_, value)| value).any(may_be_cut)))?;
+            let mut own = value.as_object().into_iter().flatten().filter(|(name, _)| *name != "replies");
+            sink(comment_record(parent, own.any(|(_, value)| value.is_oversized())))?;
             parts(value, "replies", &id, sink)?;
             for reply in nodes(value, "replies") {
-                sink(comment_record(comment(reply, &key, Some(id.clone()), zone), cut && may_be_cut(reply)))?;
+                sink(comment_record(comment(reply, &key, Some(id.clone()), zone), reply.is_oversized()))?;
             }
         }
         Ok(())

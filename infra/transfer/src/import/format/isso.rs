@@ -6,9 +6,8 @@ use std::ops::Range;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
-use super::super::bounded::MAX_VALUE;
 use super::super::markdown::{self, Dialect};
-use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread};
+use super::super::record::{Author, BodyFormat, Comment, MAX_VALUE, Record, RecordState, Thread};
 use super::super::report::Missing;
 use super::super::source::ReadError;
 use super::super::time;

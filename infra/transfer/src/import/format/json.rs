@@ -9,22 +9,22 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value};
 
-use super::super::bounded::{MAX_VALUE, Watch};
+use super::super::record::MAX_VALUE;
 use super::super::source::{ReadError, Reader, SourcePosition};
 use super::super::time;
 
 /// Names of attributes from the top of a value down to a part of it. The empty path is the value itself.
 pub(super) type Path = &'static [&'static str];
 
-/// Takes an element, the path at which it was found, and whether one of its values was cut.
-type Each<'a> = dyn FnMut(Path, Value, bool) -> Result<(), ReadError> + 'a;
+/// Takes an element and the path at which it was found.
+type Each<'a> = dyn FnMut(Path, Value) -> Result<(), ReadError> + 'a;
 
 /// Reads all values of a text, one after another. `each` gets every element of an array at one of `paths`, and every
 /// other value there. Everything else is skipped.
 ///
 /// Fails when there is nothing at any of `paths`, because the text is then in another format.
 pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
-    let mut walk = Walk { paths, each, watch: input.watch(), failure: None, found: false };
+    let mut walk = Walk { paths, each, failure: None, found: false };
     while at_start_of_value(&mut input)? {
         let (before, mut path) = (input.position(), Vec::new());
         let mut deserializer = Deserializer::from_reader(&mut input);
@@ -68,7 +68,6 @@ fn without_place(error: &serde_json::Error) -> String {
 struct Walk<'a, 'e> {
     paths: &'static [Path],
     each: &'a mut Each<'e>,
-    watch: Watch,
     /// An error of `each`, not of the JSON.
     failure: Option<ReadError>,
     found: bool,
@@ -77,8 +76,7 @@ struct Walk<'a, 'e> {
 impl Walk<'_, '_> {
     fn give<E: serde::de::Error>(&mut self, path: Path, value: Value) -> Result<(), E> {
         self.found = true;
-        let is_oversized = self.watch.end();
-        (self.each)(path, value, is_oversized).map_err(|failure| {
+        (self.each)(path, value).map_err(|failure| {
             self.failure = Some(failure);
             E::custom("stopped")
         })
@@ -121,7 +119,6 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         if let Some(path) = self.wanted() {
-            self.walk.watch.begin();
             let value = Value::deserialize(MapAccessDeserializer::new(map))?;
             return self.walk.give(path, value);
         }
@@ -146,12 +143,9 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
             return Ok(());
         };
         self.walk.found = true;
-        loop {
-            self.walk.watch.begin();
-            let Some(value) = elements.next_element()? else { break };
+        while let Some(value) = elements.next_element()? {
             self.walk.give(path, value)?;
         }
-        self.walk.watch.end();
         Ok(())
     }
 
@@ -191,6 +185,9 @@ impl<'de> Visitor<'de> for Node<'_, '_, '_> {
 /// Lenient access to attributes: systems write ids as numbers or strings, and times as strings or objects.
 pub(super) trait Attributes {
     fn attribute(&self, name: &str) -> &Value;
+
+    /// Whether a text in it is longer than [`MAX_VALUE`].
+    fn is_oversized(&self) -> bool;
 
     /// Trimmed; empty when it is missing.
     fn text(&self, name: &str) -> String {
@@ -241,20 +238,18 @@ pub(super) fn likes(number: f64) -> u64 {
     number as u64
 }
 
-/// Whether this value may be the one that was cut, in an element of several records. An escape is up to six times as long
-/// as its character.
-pub(super) fn may_be_cut(value: &Value) -> bool {
-    match value {
-        Value::String(text) => text.len() >= MAX_VALUE / 6,
-        Value::Array(values) => values.iter().any(may_be_cut),
-        Value::Object(object) => object.iter().any(|(name, value)| name.len() >= MAX_VALUE / 6 || may_be_cut(value)),
-        _ => false,
-    }
-}
-
 impl Attributes for Value {
     fn attribute(&self, name: &str) -> &Value {
         self.get(name).unwrap_or(&Value::Null)
+    }
+
+    fn is_oversized(&self) -> bool {
+        match self {
+            Self::String(text) => text.len() > MAX_VALUE,
+            Self::Array(values) => values.iter().any(Self::is_oversized),
+            Self::Object(object) => object.iter().any(|(name, value)| name.len() > MAX_VALUE || value.is_oversized()),
+            _ => false,
+        }
     }
 }
 
@@ -276,7 +271,7 @@ mod tests {
 
     fn elements(text: &str, paths: &'static [Path]) -> Result<Vec<(String, Value)>, String> {
         let mut found = Vec::new();
-        let mut each = |path: Path, value, _| {
+        let mut each = |path: Path, value| {
             found.push((path.join("."), value));
             Ok(())
         };
@@ -300,6 +295,16 @@ mod tests {
         assert_eq!(elements("", &[&[]]).unwrap_err(), "has no records");
         assert!(elements(r#"{"a": []}"#, &[&["a"]]).unwrap().is_empty());
         assert!(elements(r#"{"a": null}"#, &[&["a"]]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_value_is_too_long_by_its_text_and_not_as_it_is_written() {
+        let read = |letter: &str, times: usize| {
+            elements(&format!(r#"{{"a": [{{"b": "{}"}}]}}"#, letter.repeat(times)), &[&[]]).unwrap()[0].1.is_oversized()
+        };
+        for letter in ["x", "\\n", "\\u0041"] {
+            assert_eq!([MAX_VALUE, MAX_VALUE + 1].map(|times| read(letter, times)), [false, true], "{letter}");
+        }
     }
 
     #[test]

@@ -5,12 +5,13 @@ use serde::Deserialize;
 
 use super::super::record::{FORMAT, Head, Record, VERSION};
 use super::super::source::{ReadError, Reader};
-use super::{Sink, comment_record, json};
+use super::json::{self, Attributes};
+use super::{Sink, comment_record};
 
 pub(super) fn read(input: Reader, _zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut number = 0;
     let mut announced = Announced::default();
-    json::read(input, &[&[]], &mut |_, value, cut| {
+    json::read(input, &[&[]], &mut |_, value| {
         number += 1;
         let record = Record::deserialize(&value)
             .map_err(|error| ReadError::whole(format_args!("record {number} is not valid: {error}")))?;
@@ -22,7 +23,7 @@ pub(super) fn read(input: Reader, _zone: &TimeZone, sink: &mut Sink<'_>) -> Resu
             announced.read += 1;
         }
         sink(match record {
-            Record::Comment(comment) => comment_record(*comment, cut),
+            Record::Comment(comment) => comment_record(*comment, value.is_oversized()),
             record => record,
         })
     })?;

@@ -11,7 +11,7 @@ use super::{Sink, comment_record, page};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut is_backup = false;
-    json::read(input, &[&[]], &mut |_, value, cut| {
+    json::read(input, &[&[]], &mut |_, value| {
         let is_about_users = is_about_users(&value);
         is_backup |= is_about_users || value.get("locator").is_some();
         if !is_backup {
@@ -24,7 +24,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         let comment = comment(&value, zone);
         let title = value.optional("title").map(|title| markdown::decode(&title));
         sink(page(&comment.thread, title))?;
-        sink(comment_record(comment, cut))
+        sink(comment_record(comment, value.is_oversized()))
     })
 }
 

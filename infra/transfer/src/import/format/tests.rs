@@ -267,7 +267,6 @@ fn a_value_of_many_megabytes_costs_its_own_comment_alone() {
             assert_eq!(parsed.ids(), all.ids(), "{format:?}");
             let oversized = parsed.comments.iter().filter(|comment| comment.is_oversized).count();
             assert_eq!(oversized, 1, "{format:?}");
-            assert!(parsed.comments.iter().all(|comment| comment.body.len() < 3 << 20), "{format:?}");
         }
     }
 }
@@ -282,24 +281,12 @@ fn an_endless_value_ends_the_import() {
     };
     for (format, content, why) in [
         (Format::Disqus, endless("<disqus><post id='1'><message>", b'x'), "100 times its size"),
-        (Format::Disqus, endless("<disqus><post id='1' more='", b'x'), "a tag has more than 1 MB"),
         (Format::Remark42, endless(r#"{"id":"1","text":""#, b'x'), "100 times its size"),
         (Format::Remark42, endless(r#"{"id":"1","text":["#, b'['), "recursion"),
     ] {
         let error = parse_in(format, &content, "UTC").unwrap_err();
         assert!(error.contains(why), "{format:?}: {error}");
     }
-}
-
-#[test]
-fn a_record_of_many_values_is_bounded_as_well() {
-    let many = "<x/>".repeat(200_000);
-    let error =
-        parse_in(Format::Disqus, format!("<disqus><post id='1'>{many}</post></disqus>").as_bytes(), "UTC").unwrap_err();
-    assert!(error.contains("an element has more than 16 MB"), "{error}");
-    let many = format!("\"{}\",", "x".repeat(1000)).repeat(17 << 10);
-    let error = parse_in(Format::Commento, format!("{{\"comments\":[[{many}").as_bytes(), "UTC").unwrap_err();
-    assert!(error.contains("a record has more than 16 MB"), "{error}");
 }
 
 /// Either the format is detected as wrong, or every comment is refused.

@@ -22,13 +22,13 @@ pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> R
         input.skip_until(b'\n').map_err(ReadError::whole)?;
     }
     let paths = if first == Some(b'{') { TABLES } else { ALONE };
-    json::read(input, paths, &mut |path, value, cut| {
+    json::read(input, paths, &mut |path, value| {
         if path.last() == Some(&"Users") {
             return sink(Record::User(user(&value)));
         }
         let comment = comment(&value, zone);
         sink(page(&comment.thread, None))?;
-        sink(comment_record(comment, cut))
+        sink(comment_record(comment, value.is_oversized()))
     })
 }
 

@@ -53,7 +53,7 @@ fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadE
                     sink(Record::Thread(item.thread()))?;
                     is_thread_sent = true;
                 }
-                sink(comment_record(comment(&element, &item, zone), element.is_oversized))?;
+                sink(comment_record(comment(&element, &item, zone), element.is_oversized()))?;
             }
             _ => {}
         }

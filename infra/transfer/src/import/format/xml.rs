@@ -3,21 +3,19 @@
 
 use std::borrow::Cow;
 use std::cell::Cell;
+use std::fmt;
 
 use encoding_rs::{Encoding, UTF_8};
 use quick_xml::Reader as Events;
 use quick_xml::escape::resolve_html5_entity;
 use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
-use super::super::bounded::{MAX_RECORD, MAX_VALUE, Watch};
-use super::super::record::Record;
+use super::super::record::{MAX_VALUE, Record};
 use super::super::report::Missing;
 use super::super::source::{ReadError, Reader, SourcePosition};
 
 /// The most levels of nested elements.
 const MAX_DEPTH: usize = 64;
-/// Bytes of memory that an element takes in addition to its text.
-const ELEMENT: u64 = 200;
 
 /// An element whose start has been read.
 #[derive(Debug, Default, PartialEq)]
@@ -40,9 +38,7 @@ pub(super) struct Element {
     pub(super) tag: Tag,
     text: String,
     children: Vec<Element>,
-    /// A value in it was too long and was cut.
-    pub(super) is_oversized: bool,
-    /// Characters in it that replace bytes in an unknown encoding.
+    /// Characters in it that represent bytes in an unknown encoding.
     replaced: u64,
 }
 
@@ -52,6 +48,13 @@ impl Element {
         let total = self.characters();
         let missing = || Missing { id: id(), read: total.saturating_sub(self.replaced), total: Some(total) };
         (self.replaced > 0).then(|| Record::Missing(missing()))
+    }
+
+    /// Whether a value in it is longer than [`MAX_VALUE`].
+    pub(super) fn is_oversized(&self) -> bool {
+        let attributes = self.tag.attributes.iter().map(|(_, value)| value);
+        attributes.chain([&self.text]).any(|text| text.len() > MAX_VALUE)
+            || self.children.iter().any(Self::is_oversized)
     }
 
     fn characters(&self) -> u64 {
@@ -81,7 +84,6 @@ pub(super) enum XmlEvent {
 
 pub(super) struct Xml {
     events: Events<Reader>,
-    watch: Watch,
     /// The encoding that the file declares.
     encoding: &'static Encoding,
     /// Characters read so far that replace bytes in an unknown encoding.
@@ -96,11 +98,10 @@ pub(super) struct Xml {
 impl Xml {
     /// Reads up to the root, past anything in front of it.
     pub(super) fn open(input: Reader, root: &str) -> Result<Self, ReadError> {
-        let watch = input.watch();
         let mut events = Events::from_reader(input);
         events.config_mut().allow_dangling_amp = true;
         let (replaced, buffer, open) = (Cell::new(0), Vec::new(), Vec::new());
-        let mut xml = Self { events, watch, encoding: UTF_8, replaced, buffer, open, is_empty: false };
+        let mut xml = Self { events, encoding: UTF_8, replaced, buffer, open, is_empty: false };
         match xml.next_event() {
             Ok(XmlEvent::Start(tag)) if tag.name == root => Ok(xml),
             Ok(XmlEvent::Start(tag)) => Err(ReadError::whole(format!("begins with <{}>, not with <{root}>", tag.name))),
@@ -127,29 +128,17 @@ impl Xml {
 
     /// Reads the rest of the element whose start was read last.
     pub(super) fn element(&mut self, tag: Tag) -> Result<Element, ReadError> {
-        self.watch.begin();
         let before = self.replaced.get();
         let mut open = vec![Element { tag, ..Element::default() }];
-        // Bytes in memory, including a fixed amount for each element.
-        let mut held = 0;
         loop {
-            held += ELEMENT;
-            if held + open.last().map_or(0, |element| element.text.len() as u64) > MAX_RECORD {
-                return Err(self.broken(&format!("an element has more than {} MB", MAX_RECORD >> 20)));
-            }
             let event = if self.is_empty { self.close() } else { self.content(&mut open)? };
             match event {
                 XmlEvent::Start(tag) => open.push(Element { tag, ..Element::default() }),
                 XmlEvent::End | XmlEvent::Done => {
                     let Some(mut done) = open.pop() else { return Err(self.broken("an end without a start")) };
-                    held += done.text.len() as u64;
                     match open.last_mut() {
-                        Some(parent) => {
-                            parent.is_oversized |= done.is_oversized;
-                            parent.children.push(done);
-                        }
+                        Some(parent) => parent.children.push(done),
                         None => {
-                            done.is_oversized |= self.watch.end();
                             done.replaced = self.replaced.get() - before;
                             return Ok(done);
                         }
@@ -173,10 +162,7 @@ impl Xml {
                 _ => continue,
             };
             if let Some(element) = open.last_mut() {
-                element.is_oversized |= element.text.len() + text.len() > MAX_VALUE;
-                if !element.is_oversized {
-                    element.text.push_str(&text);
-                }
+                element.text.push_str(&text);
             }
         }
     }
@@ -184,7 +170,7 @@ impl Xml {
     /// Reads the part after the root, so that a compressed file is verified to its end.
     pub(super) fn end(mut self) -> Result<(), ReadError> {
         let rest = std::io::copy(self.events.get_mut(), &mut std::io::sink());
-        rest.map(drop).map_err(|error| ReadError::at(self.position(self.events.buffer_position()), error))
+        rest.map(drop).map_err(|error| self.broken(error))
     }
 
     fn event(&mut self) -> Result<Event<'static>, ReadError> {
@@ -195,7 +181,7 @@ impl Xml {
                 Ok(Event::Decl(declaration.into_owned()))
             }
             Ok(event) => Ok(event.into_owned()),
-            Err(error) => Err(ReadError::at(self.position(self.events.error_position()), error)),
+            Err(error) => Err(ReadError::at(SourcePosition::Offset(self.events.error_position()), error)),
         }
     }
 
@@ -243,18 +229,13 @@ impl Xml {
 
     fn end_of_file(&self) -> Result<XmlEvent, ReadError> {
         match self.open.last() {
-            Some(name) => Err(self.broken(&format!("the file ends inside <{name}>"))),
+            Some(name) => Err(self.broken(format_args!("the file ends inside <{name}>"))),
             None => Ok(XmlEvent::Done),
         }
     }
 
-    fn broken(&self, why: &str) -> ReadError {
-        ReadError::at(self.position(self.events.buffer_position()), why)
-    }
-
-    /// The position in the file, including bytes that were cut before it.
-    fn position(&self, offset: u64) -> SourcePosition {
-        SourcePosition::Offset(offset + self.watch.dropped())
+    fn broken(&self, why: impl fmt::Display) -> ReadError {
+        ReadError::at(SourcePosition::Offset(self.events.buffer_position()), why)
     }
 }
 
@@ -288,13 +269,64 @@ fn resolve(reference: &BytesRef<'_>) -> String {
 mod tests {
     use super::*;
 
-    /// Reads the children of the root.
-    fn read(text: &str) -> Result<(), ReadError> {
-        let mut xml = Xml::open(Reader::of(text), "root")?;
-        while let XmlEvent::Start(tag) = xml.next_event()? {
-            xml.element(tag)?;
+    /// The children of the root.
+    fn children(text: &str) -> Result<Vec<Element>, String> {
+        let read = || {
+            let mut xml = Xml::open(Reader::of(text), "root")?;
+            let mut found = Vec::new();
+            while let XmlEvent::Start(tag) = xml.next_event()? {
+                found.push(xml.element(tag)?);
+            }
+            Ok(found)
+        };
+        read().map_err(|error: ReadError| error.to_string())
+    }
+
+    fn only_text(text: &str) -> String {
+        children(text).unwrap()[0].own_text()
+    }
+
+    #[test]
+    fn elements_are_found_by_their_names_without_prefixes() {
+        let found = children("<root><a:x b:id='1'><y>1</y><y>2</y><z/></a:x><w/></root>").unwrap();
+        assert_eq!((found[0].tag.name.as_str(), found[0].tag.attribute("id")), ("x", Some("1")));
+        assert_eq!(
+            (found[0].text("y"), found[0].text("z"), found[0].text("none")),
+            ("1".into(), String::new(), String::new())
+        );
+        assert_eq!(found[1].tag.name, "w");
+    }
+
+    #[test]
+    fn text_is_decoded_once_and_trimmed() {
+        assert_eq!(
+            only_text("<root><x>\n a &amp;amp; b &#x41;&lt; <![CDATA[&amp; <p>]]>\n</x></root>"),
+            "a &amp; b A< &amp; <p>"
+        );
+        assert_eq!(only_text("<root><x>caf&eacute; &laquo; &unknown; AT&T</x></root>"), "café « &unknown; AT&T");
+    }
+
+    #[test]
+    fn an_element_is_too_long_by_a_text_in_it() {
+        for (before, letter, after) in [("", "x", ""), ("", "&lt;", ""), ("<![CDATA[", "<", "]]>")] {
+            let read = |times| children(&format!("<root><x><y>{before}{}{after}</y></x></root>", letter.repeat(times)));
+            let is_oversized = |times| read(times).unwrap()[0].is_oversized();
+            assert_eq!([MAX_VALUE, MAX_VALUE + 1].map(is_oversized), [false, true], "{letter}");
         }
-        Ok(())
+    }
+
+    #[test]
+    fn control_characters_are_dropped() {
+        assert_eq!(only_text("<root><x>a\u{8}b&#11;c&#0;d\u{0}e</x></root>"), "abcde");
+    }
+
+    #[test]
+    fn text_around_the_root_and_attributes_without_quotes_are_tolerated() {
+        let found =
+            children("`<?xml version='1.0'?>\n<!-- x -->\n<root><x id=247/><x id=\"a&amp;b\"/></root>\n junk <")
+                .unwrap();
+        let ids: Vec<_> = found.iter().map(|element| element.tag.attribute("id")).collect();
+        assert_eq!(ids, [Some("247"), Some("a&b")]);
     }
 
     #[test]
