@@ -1,12 +1,8 @@
-//! Reads JSON element by element, so that a file of any size takes the memory of one element.
-
-use std::fmt;
+//! Reads JSON value by value: JSON Lines line by line, and a dump of one value as a whole.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Deserializer, Value};
 
 use super::super::record::MAX_VALUE;
@@ -24,17 +20,14 @@ type Each<'a> = dyn FnMut(Path, Value) -> Result<(), ReadError> + 'a;
 ///
 /// Fails when there is nothing at any of `paths`, because the text is then in another format.
 pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
-    let mut walk = Walk { paths, each, failure: None, found: false };
+    let mut found = false;
     while at_start_of_value(&mut input)? {
-        let (before, mut path) = (input.position(), Vec::new());
-        let mut deserializer = Deserializer::from_reader(&mut input);
-        let result = Node { walk: &mut walk, path: &mut path }.deserialize(&mut deserializer);
-        if let Some(failure) = walk.failure.take() {
-            return Err(failure);
-        }
-        result.map_err(|error| ReadError::at(line(before, &error), without_place(&error)))?;
+        let before = input.position();
+        let value = Value::deserialize(&mut Deserializer::from_reader(&mut input));
+        let value = value.map_err(|error| ReadError::at(line(before, &error), without_place(&error)))?;
+        found |= give(value, paths, each)?;
     }
-    if walk.found {
+    if found {
         Ok(())
     } else {
         let names: Vec<String> = paths.iter().filter(|path| !path.is_empty()).map(|path| path.join(".")).collect();
@@ -43,6 +36,37 @@ pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_
             names => format!("has no {}; is it of this format?", names.join(" or ")),
         }))
     }
+}
+
+/// Whether there is anything at `paths`.
+fn give(mut value: Value, paths: &'static [Path], each: &mut Each<'_>) -> Result<bool, ReadError> {
+    let mut found = false;
+    // Several responses in an array are read as if they were one after another.
+    if !paths.contains(&[].as_slice())
+        && let Value::Array(responses) = value
+    {
+        for response in responses {
+            found |= give(response, paths, each)?;
+        }
+        return Ok(found);
+    }
+    for path in paths {
+        let Some(part) = path.iter().try_fold(&mut value, |part, name| part.get_mut(name)) else { continue };
+        match part.take() {
+            Value::Array(elements) => {
+                found = true;
+                elements.into_iter().try_for_each(|element| each(path, element))?;
+            }
+            // An empty list, as Go writes it.
+            Value::Null => found |= !path.is_empty(),
+            part if part.is_object() || part.is_string() || (part.is_u64() && !path.is_empty()) => {
+                found = true;
+                each(path, part)?;
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
 }
 
 fn at_start_of_value(input: &mut Reader) -> Result<bool, ReadError> {
@@ -65,124 +89,7 @@ fn without_place(error: &serde_json::Error) -> String {
     message.rsplit_once(" at line ").map_or(message.clone(), |(message, _)| message.to_owned())
 }
 
-struct Walk<'a, 'e> {
-    paths: &'static [Path],
-    each: &'a mut Each<'e>,
-    /// An error of `each`, not of the JSON.
-    failure: Option<ReadError>,
-    found: bool,
-}
-
-impl Walk<'_, '_> {
-    fn give<E: serde::de::Error>(&mut self, path: Path, value: Value) -> Result<(), E> {
-        self.found = true;
-        (self.each)(path, value).map_err(|failure| {
-            self.failure = Some(failure);
-            E::custom("stopped")
-        })
-    }
-}
-
-/// The value at `path`.
-struct Node<'n, 'a, 'e> {
-    walk: &'n mut Walk<'a, 'e>,
-    path: &'n mut Vec<String>,
-}
-
-impl Node<'_, '_, '_> {
-    /// The wanted path that this node is at.
-    fn wanted(&self) -> Option<Path> {
-        self.walk.paths.iter().copied().find(|path| path.iter().eq(self.path.iter()))
-    }
-
-    fn is_above_wanted(&self) -> bool {
-        let starts =
-            |path: &&Path| path.len() >= self.path.len() && path.iter().zip(self.path.iter()).all(|(a, b)| a == b);
-        self.walk.paths.iter().any(|path| starts(&path))
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Node<'_, '_, '_> {
-    type Value = ();
-
-    fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Node<'_, '_, '_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("JSON")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        if let Some(path) = self.wanted() {
-            let value = Value::deserialize(MapAccessDeserializer::new(map))?;
-            return self.walk.give(path, value);
-        }
-        while let Some(name) = map.next_key::<String>()? {
-            self.path.push(name);
-            if self.is_above_wanted() {
-                map.next_value_seed(Node { walk: &mut *self.walk, path: &mut *self.path })?;
-            } else {
-                map.next_value::<IgnoredAny>()?;
-            }
-            self.path.pop();
-        }
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<(), A::Error> {
-        let Some(path) = self.wanted() else {
-            // An array of responses is read like responses one after another.
-            let top = self.path.is_empty();
-            while top && elements.next_element_seed(Node { walk: &mut *self.walk, path: &mut *self.path })?.is_some() {}
-            while elements.next_element::<IgnoredAny>()?.is_some() {}
-            return Ok(());
-        };
-        self.walk.found = true;
-        while let Some(value) = elements.next_element()? {
-            self.walk.give(path, value)?;
-        }
-        Ok(())
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
-        match self.wanted() {
-            Some(path) => self.walk.give(path, Value::from(text)),
-            None => Ok(()),
-        }
-    }
-
-    /// An empty list, as Go writes it.
-    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        self.walk.found |= self.wanted().is_some_and(|path| !path.is_empty());
-        Ok(())
-    }
-
-    fn visit_bool<E: serde::de::Error>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E: serde::de::Error>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E: serde::de::Error>(self, number: u64) -> Result<(), E> {
-        match self.wanted() {
-            Some(path) if !path.is_empty() => self.walk.give(path, Value::from(number)),
-            _ => Ok(()),
-        }
-    }
-
-    fn visit_f64<E: serde::de::Error>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-}
-
-/// Lenient access to attributes: systems write ids as numbers or strings, and times as strings or objects.
+/// Attributes of an element whatever their types: systems write ids as numbers or texts, and times as texts or objects.
 pub(super) trait Attributes {
     fn attribute(&self, name: &str) -> &Value;
 
