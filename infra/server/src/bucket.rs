@@ -168,13 +168,16 @@ mod tests {
         assert_eq!(object.body.collect().await.unwrap().to_vec(), b"pixels");
     }
 
-    #[tokio::test]
-    async fn an_object_can_be_deleted_twice() {
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn an_object_can_be_deleted_again_also_at_the_same_moment() {
         let bucket = Bucket::temporary("things").unwrap();
-        let put = bucket.client().put_object().bucket("things").key("in/a.png");
-        put.body(ByteStream::from_static(b"pixels")).send().await.unwrap();
-        for _ in 0..2 {
-            bucket.client().delete_object().bucket("things").key("in/a.png").send().await.unwrap();
+        for _ in 0..5 {
+            let put = bucket.client().put_object().bucket("things").key("in/a.png");
+            put.body(ByteStream::from_static(b"pixels")).send().await.unwrap();
+            let delete = |_| tokio::spawn(bucket.client().delete_object().bucket("things").key("in/a.png").send());
+            for deletion in (0..8).map(delete).collect::<Vec<_>>() {
+                deletion.await.unwrap().unwrap();
+            }
         }
         let get = bucket.client().get_object().bucket("things").key("in/a.png").send().await;
         assert!(get.unwrap_err().as_service_error().unwrap().is_no_such_key());

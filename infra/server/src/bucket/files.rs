@@ -60,7 +60,11 @@ impl S3 for Files {
 
     async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
         let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
-        let answer = self.system.delete_object(request).await?;
+        let answer = match self.system.delete_object(request).await {
+            // Another request deleted it at the same moment.
+            Err(_) if !self.root.join(&bucket).join(&key).exists() => S3Response::new(DeleteObjectOutput::default()),
+            answer => answer?,
+        };
         let companions = companions(&self.root, &bucket, &key);
         let removed = tokio::task::spawn_blocking(move || companions.iter().try_for_each(|file| remove(file))).await;
         removed.map_err(io::Error::other).flatten().map_err(S3Error::internal_error)?;
