@@ -333,20 +333,19 @@ impl World {
     }
 
     /// Sends a message about a recipient to the function `delivery`.
-    pub async fn send_delivery(&self, recipient: &str) {
-        self.send_to_delivery(&delivery_message(recipient)).await;
+    pub fn send_delivery(&self, recipient: &str) {
+        self.send_to_delivery(&delivery_message(recipient));
     }
 
     /// Sends a message to the function `delivery`.
-    pub async fn send_to_delivery(&self, body: &str) {
+    pub fn send_to_delivery(&self, body: &str) {
         let message = json!({ "QueueUrl": Queues::url(DELIVERIES), "MessageBody": body });
-        self.queues.answer("SendMessage", message.to_string().as_bytes()).await;
+        self.queues.answer("SendMessage", message.to_string().as_bytes());
     }
 
-    /// Deletes the messages to the function `delivery`.
-    pub async fn lose_deliveries(&self) {
-        let queue = json!({ "QueueUrl": Queues::url(DELIVERIES) });
-        self.queues.answer("PurgeQueue", queue.to_string().as_bytes()).await;
+    /// Forgets the messages to the function `delivery`.
+    pub fn lose_deliveries(&self) {
+        self.queues.clear(DELIVERIES).expect("the queue can be changed");
     }
 
     /// Hands a batch of messages about these recipients to a function that is killed after this many steps. Returns

@@ -605,8 +605,8 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     ivy.reply("posts/mails", parent, "an answer to @hal and @kim").await;
     // The message is early, so it waits.
     world.wait_until_idle().await;
-    world.send_delivery("u80").await;
-    // Emails are refused at first, so that messages are sent again.
+    world.send_delivery("u80");
+    // Refused at first, so that they are sent for again.
     world.refuse_mails(1);
     world.finish_jobs().await;
     let to: BTreeSet<String> = world.mails().into_iter().map(|mail| mail.to).filter(|to| to != NOBODY).collect();

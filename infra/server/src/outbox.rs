@@ -181,7 +181,7 @@ impl Outbox {
         *self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner) = Some(address.to_owned());
     }
 
-    async fn send_email(&self, request: &Value) -> (StatusCode, Value) {
+    fn send_email(&self, request: &Value) -> (StatusCode, Value) {
         let from = request["FromEmailAddress"].as_str().unwrap_or_default();
         if let Err(denied) = access::check_mail(from) {
             tracing::error!("{denied}");
@@ -209,12 +209,12 @@ impl Outbox {
             return (StatusCode::INTERNAL_SERVER_ERROR, json!({ "message": "InternalFailure" }));
         }
         for address in to.iter().filter_map(Value::as_str) {
-            self.come_back(address, &request["EmailTags"]).await;
+            self.come_back(address, &request["EmailTags"]);
         }
         (StatusCode::OK, json!({ "MessageId": id }))
     }
 
-    async fn come_back(&self, address: &str, tags: &Value) {
+    fn come_back(&self, address: &str, tags: &Value) {
         let (kind, detail) = match address.split('@').next() {
             Some("bounce") => ("Bounce", json!({ "bounceType": "Permanent", "bounceSubType": "General" })),
             Some("complaint") => ("Complaint", json!({ "complaintFeedbackType": "abuse" })),
@@ -228,8 +228,9 @@ impl Outbox {
             "mail": { "destination": [address], "tags": { RECIPIENT: [recipient] } },
         });
         let notification = json!({ "Type": "Notification", "Message": event.to_string() });
-        let message = json!({ "QueueUrl": Queues::url(&self.0.feedback), "MessageBody": notification.to_string() });
-        self.0.queues.answer("SendMessage", message.to_string().as_bytes()).await;
+        if let Err(error) = self.0.queues.put(&self.0.feedback, &notification) {
+            tracing::error!("a notification about an email was not queued: {error}");
+        }
     }
 }
 
@@ -241,8 +242,8 @@ impl Transport for Outbox {
             let is_json = request.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
             let (status, answer) = match request.uri().path() {
                 SEND_EMAIL if is_json => {
-                    let answer = self.send_email(&body).await;
-                    // The email is accepted before the sender gets the response. A worker may be killed in between.
+                    let answer = self.send_email(&body);
+                    // The email is accepted before its sender gets the response. A worker may die in between.
                     tokio::task::yield_now().await;
                     answer
                 }

@@ -15,8 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use shared::domain::ids::{Random, hex};
 use shared::domain::time::{Clock, Timestamp};
@@ -179,12 +177,7 @@ impl Queues {
     ///
     /// When there is no such queue, or a file cannot be written.
     pub fn receive(&self, name: &str, most: usize) -> Result<Vec<Message>> {
-        self.receive_from(self.queue(name)?, most, None)
-    }
-
-    fn receive_from(&self, queue: &Queue, most: usize, visibility: Option<Duration>) -> Result<Vec<Message>> {
-        let now = self.now();
-        let visibility = visibility.unwrap_or(queue.settings.visibility);
+        let (queue, now) = (self.queue(name)?, self.now());
         let mut messages = queue.messages();
         let visible: Vec<String> =
             messages.values().filter(|message| message.visible_at <= now).map(|message| message.id.clone()).collect();
@@ -208,8 +201,8 @@ impl Queues {
                     message.receives += 1;
                     message.first_received_at.get_or_insert(now);
                     message.received_at = Some(now);
-                    message.visible_at = now + visibility;
-                    message.receipt = Some(STANDARD.encode(format!("{id} {}", hex(&self.0.random.bytes::<12>()))));
+                    message.visible_at = now + queue.settings.visibility;
+                    message.receipt = Some(hex(&self.0.random.bytes::<12>()));
                     received.push(message.clone());
                 }
             }
@@ -217,13 +210,30 @@ impl Queues {
         Ok(received)
     }
 
-    /// Deletes a received message, as the event source mapping does after success.
+    /// Deletes a received message, as the event source mapping does after success. If it was received again since, it stays.
     ///
     /// # Errors
     ///
     /// When there is no such queue, or the file cannot be removed.
     pub fn delete(&self, name: &str, message: &Message) -> Result<()> {
-        self.delete_message(&json!({ "QueueUrl": Self::url(name), "ReceiptHandle": message.receipt() })).map(drop)
+        let queue = self.queue(name)?;
+        let mut messages = queue.messages();
+        if messages.get(&message.id).is_some_and(|stored| stored.receipt == message.receipt) {
+            queue.remove(&message.id)?;
+            messages.remove(&message.id);
+        }
+        Ok(())
+    }
+
+    /// Deletes all messages, hidden ones too.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such queue, or a file cannot be removed.
+    pub fn clear(&self, name: &str) -> Result<()> {
+        let queue = self.queue(name)?;
+        let messages = std::mem::take(&mut *queue.messages());
+        messages.keys().try_for_each(|id| queue.remove(id))
     }
 
     /// Waits until a message in the queue may be visible, for at most `most`.

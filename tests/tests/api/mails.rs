@@ -1198,7 +1198,7 @@ async fn a_message_that_arrives_again_late_notifies_no_one_again() {
     bob.reply("posts/1", asked, "x").await;
     assert_eq!(sent(&world).await.len(), 1);
     for _ in 0..3 {
-        world.send_delivery("u7").await;
+        world.send_delivery("u7");
         world.pass(Duration::from_hours(1));
         assert_eq!(sent(&world).await.len(), 1);
     }
@@ -1212,7 +1212,7 @@ async fn a_worker_that_is_killed_at_any_step_announces_each_comment_once() {
         let asked = subscribe(&ada, "posts/1").await;
         let replies = [bob.reply("posts/1", asked, "x").await, bob.reply("posts/1", asked, "y").await];
         world.wait_until_idle().await;
-        world.lose_deliveries().await;
+        world.lose_deliveries();
         world.pass(Duration::from_mins(1));
         let lived = world.deliver(&["u7", "u7"], steps).await;
         for _ in 0..3 {
@@ -1241,7 +1241,7 @@ async fn a_worker_that_is_killed_at_any_step_of_a_confirmation_loses_no_notice()
         let asked = subscribe(&claimant(&world, 7, "ada@example.org"), "posts/1").await;
         member(&world, 8, "Bob").reply("posts/1", asked, "x").await;
         world.wait_until_idle().await;
-        world.lose_deliveries().await;
+        world.lose_deliveries();
         world.pass(Duration::from_mins(1));
         let lived = world.deliver(&["u7"], steps).await;
         if world.mails().is_empty() {
@@ -1261,6 +1261,32 @@ async fn a_worker_that_is_killed_at_any_step_of_a_confirmation_loses_no_notice()
 }
 
 #[tokio::test]
+async fn an_email_that_is_sent_again_after_a_kill_keeps_its_message_id() {
+    let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_SPAM_REVIEW", "casino")];
+    for recipient in ["u7", "mods"] {
+        for steps in 1.. {
+            let world = World::with(&[&MAIL[..], &mods].concat());
+            subscribe(&claimant(&world, 7, "ada@example.org"), "posts/1").await;
+            member(&world, 8, "Bob").comment("posts/1", "casino").await;
+            world.wait_until_idle().await;
+            world.lose_deliveries();
+            world.pass(Duration::from_mins(1));
+            let lived = world.deliver(&[recipient], steps).await;
+            for _ in 0..3 {
+                world.pass(Duration::from_mins(3));
+                world.deliver(&[recipient], usize::MAX).await;
+            }
+            let mails = world.mails();
+            let names: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "Message-ID")).collect();
+            assert!(names.len() == 1 && mails.len() <= 2, "{recipient}, {steps} steps: {names:?}");
+            if lived {
+                break;
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_worker_that_is_killed_between_the_servers_acceptance_and_its_note_sends_the_same_email_again() {
     let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_SPAM_REVIEW", "casino")];
     for (recipient, is_proven) in [("u7", true), ("u7", false), ("mods", true)] {
@@ -1270,7 +1296,7 @@ async fn a_worker_that_is_killed_between_the_servers_acceptance_and_its_note_sen
         member(&world, 8, "Bob").reply("posts/1", asked, "casino").await;
         member(&world, 8, "Bob").reply("posts/1", asked, "x").await;
         world.wait_until_idle().await;
-        world.lose_deliveries().await;
+        world.lose_deliveries();
         world.pass(Duration::from_mins(1));
         world.deliver_until_sent(recipient).await;
         for _ in 0..3 {
@@ -1336,7 +1362,7 @@ async fn hear_of(world: &World, recipient: &str, address: &str, kind: &str) {
         "mail": { "destination": [address], "tags": { "recipient": [recipient] } },
     });
     let notification = json!({ "Type": "Notification", "Message": event.to_string() });
-    world.send_to_delivery(&notification.to_string()).await;
+    world.send_to_delivery(&notification.to_string());
     world.wait_until_idle().await;
 }
 
@@ -1363,7 +1389,7 @@ async fn a_bounce_from_an_earlier_address_changes_nothing() {
 async fn a_plain_sentence_from_ses_is_not_a_failure() {
     let world = world();
     let words = "Successfully validated SNS topic for Amazon SES event publishing.";
-    world.send_to_delivery(&json!({ "Type": "Notification", "Message": words }).to_string()).await;
+    world.send_to_delivery(&json!({ "Type": "Notification", "Message": words }).to_string());
     world.finish_jobs().await;
     assert_eq!(world.queues().receive("DeliveriesDeadLetters", 1).unwrap().len(), 0);
 }
@@ -1371,7 +1397,7 @@ async fn a_plain_sentence_from_ses_is_not_a_failure() {
 #[tokio::test]
 async fn a_recipient_who_is_due_when_email_is_turned_off_is_not_a_failure() {
     let world = World::new();
-    world.send_delivery("u7").await;
+    world.send_delivery("u7");
     world.finish_jobs().await;
     assert_eq!(world.queues().receive("DeliveriesDeadLetters", 1).unwrap().len(), 0);
 }
@@ -1491,7 +1517,7 @@ async fn an_email_keeps_to_its_limits() {
         bob.reply("posts/1", asked, body).await;
     }
     world.wait_until_idle().await;
-    world.lose_deliveries().await;
+    world.lose_deliveries();
     world.pass(Duration::from_mins(1));
     let (lived, cost) = meter::measure(world.deliver(&["u7"], usize::MAX)).await;
     assert!(lived && world.mails().len() == 1);

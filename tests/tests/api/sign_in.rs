@@ -401,7 +401,7 @@ async fn a_bounce_of_another_email_stops_codes_to_the_address_without_counting_a
             "mail": { "destination": [format!("old{n}@sign-in.example")], "tags": { "recipient": [format!("u{n}")] } },
         });
         let notification = json!({ "Type": "Notification", "Message": event.to_string() });
-        world.send_to_delivery(&notification.to_string()).await;
+        world.send_to_delivery(&notification.to_string());
     }
     world.wait_until_idle().await;
     start(&world.guest(), "old0@sign-in.example").await;

@@ -407,7 +407,7 @@ async fn a_message_that_is_redelivered_late_is_not_sent_again() {
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let first = new_messages(&world, &receiver, 0).await[0].clone();
     for _ in 0..3 {
-        world.send_to_delivery(&webhook_message(hook.id, id, first.id())).await;
+        world.send_to_delivery(&webhook_message(hook.id, id, first.id()));
         world.pass(Duration::from_hours(1));
         world.finish_jobs().await;
     }

@@ -348,14 +348,14 @@ async fn under_faults_every_subscriber_is_notified_of_each_reply_once() {
         }
         // Messages come twice and early.
         for id in 1..=5 {
-            world.send_delivery(&format!("u{id}")).await;
+            world.send_delivery(&format!("u{id}"));
         }
         world.finish_jobs().await;
     }
     faults.stop();
     // And late.
     for id in 1..=5 {
-        world.send_delivery(&format!("u{id}")).await;
+        world.send_delivery(&format!("u{id}"));
     }
     world.finish_jobs().await;
     let mails = world.mails();

@@ -17,7 +17,7 @@ impl Transport for Queues {
             let body: Value = serde_json::from_str(request.body()).unwrap_or_default();
             let (status, answer) = match operation(request.headers()) {
                 Ok(operation) => match access::check_queue(&operation, queue_name(&body)) {
-                    Ok(()) => self.answer(&operation, request.body().as_bytes()).await,
+                    Ok(()) => self.answer(&operation, request.body().as_bytes()),
                     Err(denied) => {
                         tracing::error!("{denied}");
                         (StatusCode::FORBIDDEN, json!({ "__type": "AccessDeniedException", "message": denied }))

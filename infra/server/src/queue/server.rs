@@ -16,7 +16,7 @@ impl Queues {
             let queues = self.clone();
             async move {
                 let (status, answer) = match operation(request.headers()) {
-                    Ok(operation) => queues.answer(&operation, request.body()).await,
+                    Ok(operation) => queues.answer(&operation, request.body()),
                     Err(error) => error.answer(),
                 };
                 let response = http::Response::builder().status(status).header(CONTENT_TYPE, PROTOCOL.content_type());

@@ -39,99 +39,100 @@ impl Fixture {
         self.now.fetch_add(seconds * 1000, Ordering::Relaxed);
     }
 
-    async fn ask(&self, operation: &str, request: Value) -> Value {
+    fn ask(&self, operation: &str, request: Value) -> Value {
         let mut request = request;
         if request["QueueUrl"].is_null() {
             request["QueueUrl"] = Queues::url("Jobs").into();
         }
-        self.queues.answer(operation, request.to_string().as_bytes()).await.1
+        self.queues.answer(operation, request.to_string().as_bytes()).1
     }
 
-    async fn bodies(&self, request: Value) -> Vec<String> {
-        let answer = self.ask("ReceiveMessage", request).await;
-        let messages = answer["Messages"].as_array().cloned().unwrap_or_default();
-        messages.iter().map(|message| message["Body"].as_str().unwrap().to_owned()).collect()
+    fn bodies(&self) -> Vec<String> {
+        self.queues.receive("Jobs", 10).unwrap().into_iter().map(|message| message.body).collect()
     }
 }
 
-#[tokio::test]
-async fn a_message_is_received_once_until_its_visibility_ends_and_not_after_it_was_deleted() {
+#[test]
+fn a_message_is_received_once_until_its_visibility_ends_and_not_after_it_was_deleted() {
     let fixture = Fixture::new(None);
-    let sent = fixture.ask("SendMessage", json!({ "MessageBody": "one" })).await;
+    let sent = fixture.ask("SendMessage", json!({ "MessageBody": "one" }));
     assert_eq!(sent["MD5OfMessageBody"], "f97c5d29941bfb1b2fdab0874906ab82");
-    assert_eq!(fixture.bodies(json!({})).await, ["one"]);
-    assert!(fixture.bodies(json!({})).await.is_empty());
+    let first = fixture.ask("ReceiveMessage", json!({}));
+    assert_eq!(first["Messages"][0]["Body"], "one");
+    assert_eq!(fixture.ask("ReceiveMessage", json!({})), json!({}));
     fixture.pass(30);
-    let again = fixture.ask("ReceiveMessage", json!({})).await;
-    assert_eq!(again["Messages"][0]["Attributes"]["ApproximateReceiveCount"], "2");
-    fixture.ask("DeleteMessage", json!({ "ReceiptHandle": again["Messages"][0]["ReceiptHandle"] })).await;
+    let again = fixture.queues.receive("Jobs", 1).unwrap().remove(0);
+    assert_eq!(again.attributes()["ApproximateReceiveCount"], "2");
+    fixture.queues.delete("Jobs", &again).unwrap();
     fixture.pass(30);
-    assert!(fixture.bodies(json!({})).await.is_empty());
+    assert!(fixture.bodies().is_empty());
 }
 
-#[tokio::test]
-async fn an_old_receipt_deletes_nothing() {
+#[test]
+fn an_old_receipt_deletes_and_changes_nothing() {
     let fixture = Fixture::new(None);
-    fixture.ask("SendMessage", json!({ "MessageBody": "one" })).await;
-    let first = fixture.ask("ReceiveMessage", json!({ "VisibilityTimeout": 0 })).await;
-    fixture.ask("ReceiveMessage", json!({ "VisibilityTimeout": 0 })).await;
-    fixture.ask("DeleteMessage", json!({ "ReceiptHandle": first["Messages"][0]["ReceiptHandle"] })).await;
-    assert_eq!(fixture.ask("GetQueueAttributes", json!({})).await["Attributes"]["ApproximateNumberOfMessages"], "1");
-    let bad = fixture.ask("DeleteMessage", json!({ "ReceiptHandle": "x" })).await;
-    assert_eq!(bad["__type"], "com.amazonaws.sqs#ReceiptHandleIsInvalid");
+    fixture.ask("SendMessage", json!({ "MessageBody": "one" }));
+    let first = fixture.queues.receive("Jobs", 1).unwrap().remove(0);
+    fixture.pass(30);
+    assert_eq!(fixture.bodies(), ["one"]);
+    fixture.queues.delete("Jobs", &first).unwrap();
+    assert_eq!(fixture.queues.bodies("Jobs").unwrap(), ["one"]);
+    for receipt in [first.receipt(), ""] {
+        let change = json!({ "ReceiptHandle": receipt, "VisibilityTimeout": 60 });
+        let answer = fixture.ask("ChangeMessageVisibility", change);
+        assert_eq!(answer["__type"], "com.amazonaws.sqs#ReceiptHandleIsInvalid");
+    }
 }
 
-#[tokio::test]
-async fn a_delayed_message_waits() {
+#[test]
+fn a_delayed_message_waits() {
     let fixture = Fixture::new(None);
-    fixture.ask("SendMessage", json!({ "MessageBody": "later", "DelaySeconds": 900 })).await;
+    fixture.ask("SendMessage", json!({ "MessageBody": "later", "DelaySeconds": 900 }));
     fixture.pass(899);
-    assert!(fixture.bodies(json!({})).await.is_empty());
+    assert!(fixture.bodies().is_empty());
     fixture.pass(1);
-    assert_eq!(fixture.bodies(json!({})).await, ["later"]);
+    assert_eq!(fixture.bodies(), ["later"]);
 }
 
-#[tokio::test]
-async fn a_message_that_is_received_too_often_becomes_a_dead_letter() {
+#[test]
+fn a_message_that_is_received_too_often_becomes_a_dead_letter() {
     let fixture = Fixture::new(None);
-    fixture.ask("SendMessage", json!({ "MessageBody": "poison" })).await;
+    fixture.ask("SendMessage", json!({ "MessageBody": "poison" }));
     for _ in 0..2 {
-        assert_eq!(fixture.bodies(json!({})).await, ["poison"]);
+        assert_eq!(fixture.bodies(), ["poison"]);
         fixture.pass(30);
     }
-    assert!(fixture.bodies(json!({})).await.is_empty());
-    assert_eq!(fixture.bodies(json!({ "QueueUrl": Queues::url("Dead") })).await, ["poison"]);
+    assert!(fixture.bodies().is_empty());
+    assert_eq!(fixture.queues.bodies("Dead").unwrap(), ["poison"]);
 }
 
-#[tokio::test]
-async fn visibility_can_be_changed_up_to_twelve_hours_after_the_receipt() {
+#[test]
+fn visibility_can_be_changed_up_to_twelve_hours_after_the_receipt() {
     let fixture = Fixture::new(None);
-    fixture.ask("SendMessage", json!({ "MessageBody": "one" })).await;
-    let receipt = fixture.ask("ReceiveMessage", json!({})).await["Messages"][0]["ReceiptHandle"].clone();
+    fixture.ask("SendMessage", json!({ "MessageBody": "one" }));
+    let receipt = fixture.ask("ReceiveMessage", json!({}))["Messages"][0]["ReceiptHandle"].clone();
     let change = |timeout: u64| json!({ "ReceiptHandle": receipt, "VisibilityTimeout": timeout });
     fixture.pass(3_600);
-    let answer = fixture.ask("ChangeMessageVisibility", change(12 * 3_600)).await;
+    let answer = fixture.ask("ChangeMessageVisibility", change(12 * 3_600));
     assert_eq!(answer["__type"], "com.amazonaws.sqs#InvalidParameterValue");
-    assert_eq!(fixture.ask("ChangeMessageVisibility", change(11 * 3_600)).await, json!({}));
+    assert_eq!(fixture.ask("ChangeMessageVisibility", change(11 * 3_600)), json!({}));
     fixture.pass(11 * 3_600 - 1);
-    assert!(fixture.bodies(json!({})).await.is_empty());
+    assert!(fixture.bodies().is_empty());
     fixture.pass(1);
-    assert_eq!(fixture.bodies(json!({})).await, ["one"]);
+    assert_eq!(fixture.bodies(), ["one"]);
 }
 
-#[tokio::test]
-async fn messages_are_there_after_the_process_was_killed() {
+#[test]
+fn messages_are_there_after_the_process_was_killed() {
     let directory = tempfile::tempdir().unwrap();
     let fixture = Fixture::new(Some(directory.path()));
-    let entries = json!([{ "Id": "a", "MessageBody": "one" }, { "Id": "b", "MessageBody": "" }]);
-    let sent = fixture.ask("SendMessageBatch", json!({ "Entries": entries })).await;
-    assert_eq!((&sent["Successful"][0]["Id"], &sent["Failed"][0]["Id"]), (&json!("a"), &json!("b")));
-    assert_eq!(fixture.bodies(json!({})).await, ["one"]);
+    fixture.ask("SendMessage", json!({ "MessageBody": "one" }));
+    assert_eq!(fixture.bodies(), ["one"]);
     fs::write(directory.path().join("Jobs/torn.partial"), "{").unwrap();
 
     let next = Fixture::new(Some(directory.path()));
-    assert_eq!(next.bodies(json!({})).await, ["one"]);
-    next.ask("PurgeQueue", json!({})).await;
+    assert_eq!(next.bodies(), ["one"]);
+    next.queues.clear("Jobs").unwrap();
     assert_eq!(Fixture::new(Some(directory.path())).queues.next_visible(), None);
 }
 
@@ -150,31 +151,20 @@ fn a_damaged_message_is_named_and_kept() {
     }
 }
 
-#[tokio::test]
-async fn bad_requests_are_refused_as_sqs_does() {
+#[test]
+fn bad_requests_are_refused_as_sqs_does() {
     let fixture = Fixture::new(None);
     for (operation, request, error) in [
         ("SendMessage", json!({ "QueueUrl": "http://x/1/none", "MessageBody": "x" }), "QueueDoesNotExist"),
         ("SendMessage", json!({ "MessageBody": "x", "DelaySeconds": 901 }), "InvalidParameterValue"),
         ("SendMessage", json!({ "MessageBody": "x".repeat(MAX_BODY + 1) }), "InvalidParameterValue"),
         ("ReceiveMessage", json!({ "MaxNumberOfMessages": 11 }), "InvalidParameterValue"),
-        ("SendMessageBatch", json!({ "Entries": [] }), "InvalidParameterValue"),
+        ("SendMessage", json!({ "MessageBody": "" }), "InvalidParameterValue"),
         ("ListQueues", json!({}), "UnsupportedOperation"),
     ] {
-        let answer = fixture.ask(operation, request).await;
+        let answer = fixture.ask(operation, request);
         assert_eq!(answer["__type"], format!("com.amazonaws.sqs#{error}"), "{operation}");
     }
-}
-
-#[tokio::test]
-async fn a_long_poll_ends_when_a_message_comes() {
-    let fixture = Fixture::new(None);
-    let poll = fixture.bodies(json!({ "WaitTimeSeconds": 20 }));
-    let send = async {
-        tokio::task::yield_now().await;
-        fixture.ask("SendMessage", json!({ "MessageBody": "soon" })).await
-    };
-    assert_eq!(tokio::join!(poll, send).0, ["soon"]);
 }
 
 #[tokio::test]
