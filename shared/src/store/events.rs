@@ -2,7 +2,6 @@
 //! Walks over many items are jobs (`store/jobs.rs`).
 
 use aws_smithy_types::DateTime;
-use futures_util::future::try_join_all;
 use serde::de::DeserializeOwned;
 
 use super::keys::{self, Scope};
@@ -20,10 +19,6 @@ use crate::error::Fault;
 
 /// Maximum replies of one parent that are compared with an index. No reply to a parent with more is promoted.
 const MAX_COMPARED: usize = 10_000;
-/// Maximum replies of a parent without a fingerprint that are read to see whether an index lists them all.
-const MAX_READ: usize = 1_000;
-/// Comments read concurrently.
-const AT_ONCE: usize = 25;
 
 impl Store {
     /// Makes the search find a renamed user by the new name only. False if the user has changed again since, because another
@@ -58,29 +53,11 @@ impl Store {
         let replies = self
             .positions(keys::replies(parent.id, Scope::Everyone), Window::first(Order::OldestFirst, count + 1))
             .await?;
-        if replies.len() != count {
-            return Ok(());
-        }
-        if fingerprint(replies.iter().copied()) != parent.fingerprint && !self.are_replies(&replies).await? {
+        if replies.len() != count || fingerprint(replies.iter().copied()) != parent.fingerprint {
             return Ok(());
         }
         // If a condition fails, the parent has changed, and the event of that change tries again.
         self.transact(placement::promotion(&parent, &replies, self.embedded)).await.map(drop)
-    }
-
-    /// Whether all replies exist and are approved. Reads them all, for parents that were written before fingerprints existed.
-    async fn are_replies(&self, replies: &[CommentId]) -> Result<bool, Fault> {
-        if replies.len() > MAX_READ {
-            return Ok(false);
-        }
-        for replies in replies.chunks(AT_ONCE) {
-            let found = replies.iter().map(|id| async { self.get(&keys::comment(*id), Reading::Consistent).await });
-            let found: Vec<Option<Comment>> = try_join_all(found).await?;
-            if !found.iter().all(|found| found.as_ref().is_some_and(Comment::is_approved)) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
     }
 }
 

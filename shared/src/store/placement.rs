@@ -31,7 +31,7 @@ use super::schema::{comment, visitor_state};
 use super::transaction::Write;
 use super::{id_set, number, number_set, text, yes};
 use crate::domain::comment::Comment;
-use crate::domain::ids::{CommentId, ThreadId, Visitor, fingerprint};
+use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::thread::VisitorThreadState;
 
 /// Unapproved replies of one visitor that are inline. Further ones are separate, so that they never crowd out parents.
@@ -227,12 +227,10 @@ pub fn promotion(parent: &Comment, replies: &[CommentId], embedded: usize) -> Ve
     let inline = parent.inline.iter().copied().chain(promoted.iter().map(|reply| reply.0)).collect();
     let change = Write::update(keys::comment(parent.id))
         .assign(comment::INLINE, number_set(&inline))
-        .set(comment::FINGERPRINT, number(fingerprint(replies.iter().copied())))
         .exists()
         .still(comment::STATE, None)
         .still(comment::REPLIES, Some(number(parent.replies)))
-        .when(format!("attribute_not_exists({0}) OR {0} = :before", comment::FINGERPRINT))
-        .with(":before", number(parent.fingerprint))
+        .still(comment::FINGERPRINT, Some(number(parent.fingerprint)))
         .still(comment::INLINE, number_set(&parent.inline));
     let moved = promoted.into_iter().map(|reply| move_reply(parent, reply, true));
     std::iter::once(change).chain(moved).collect()

@@ -111,19 +111,6 @@ async fn replies_move_up_once_indexes_name_them_all() {
 }
 
 #[tokio::test]
-async fn replies_move_up_below_a_parent_without_a_fingerprint_of_them() {
-    let table = Lagging::new();
-    let ada = table.world.user(7, "Ada");
-    let parent = ada.comment("posts/1", "parent").await;
-    let mut replies = ada.write_replies("posts/1", parent, 5).await;
-    table.world.set_of_comment(parent, "fp", None).await;
-    ada.remove(replies.remove(0)).await.ok(204);
-    table.world.finish_jobs().await;
-    assert_eq!(table.inline(parent).await, replies[..3]);
-    table.is_in_order().await;
-}
-
-#[tokio::test]
 async fn a_response_by_id_does_not_depend_on_copies_that_lag() {
     let table = Lagging::new();
     let (ada, bob) = (table.world.user(7, "Ada"), table.world.user(8, "Bob"));
