@@ -93,7 +93,7 @@ async fn begin(
     let asker = Asker { network, is_known };
     let (all, domain) = (of_all(has_account), of_domain(has_account));
     let domain = if is_known { Bound::counter("codes of known networks", &asker.network) } else { domain };
-    let has_room = inbox.has_room(&asker, now);
+    let has_room = inbox.has_room(flow, &asker, now);
     let refusal = if is_stopped {
         Some("codes to the address are stopped")
     } else if !has_account && failures >= MAX_FAILURES {

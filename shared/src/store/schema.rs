@@ -44,6 +44,8 @@ pub enum Type {
     L(&'static Self),
     /// A map of `maps`, by name.
     M(&'static str, &'static [Attribute]),
+    /// A map of lists of numbers. Its names are data.
+    MLN,
     Any,
 }
 
@@ -479,8 +481,8 @@ items! {
         attributes {
             VERSION        "vn"  N                        "number of changes, for the condition of the next one";
             FLOWS          "fl"  L(flow)   names Hash     "valid codes";
-            CODES          "cd"  L(S)                     "unused codes of the last day, which are limited: hash of the network, and how much older each is than the newest flow";
-            KNOWN          "kn"  L(S)                     "the same, for networks that the address had signed in from";
+            UNKNOWN        "cu"  MLN                      "times of the unused codes of the last day, which are limited, in Unix seconds, by hash of the network";
+            KNOWN          "ck"  MLN                      "the same, for networks that the address had signed in from";
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }
     }

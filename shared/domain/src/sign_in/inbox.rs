@@ -1,12 +1,11 @@
 //! The flows of an address, and the limits on codes to it. All spellings of a mailbox share one inbox.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::session::MAX_NETWORKS;
 use super::{CODE_LIFETIME, DAY, HOUR, fits_into_one_unit};
 use crate::time::{Timestamp, stored};
 
@@ -17,37 +16,33 @@ const UNUSED_OF_HOUR: usize = 3;
 const UNUSED_OF_DAY: usize = 6;
 /// Codes that one unknown network may cause in a day, so that it can't keep the owner from getting one.
 const UNUSED_OF_NETWORK: usize = 2;
-/// Maximum known networks with unused codes: as many as an account stores.
-const MAX_KNOWN: usize = MAX_NETWORKS;
-/// Characters of a host that are stored: the last ones, which identify its owner.
+/// Characters of a host that are kept: the last ones, which identify its owner.
 const MAX_HOST: usize = 96;
 
 /// One item, which must stay below 1 KB, so that a change costs one write unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "Stored", into = "Stored")]
 pub struct Inbox {
-    pub version: u64,
-    flows: Vec<Flow>,
-    /// Unused codes of the last day.
-    codes: Vec<UnusedCode>,
-    /// The second in which the item expires.
-    expires: Timestamp,
-}
-
-/// An inbox as it is stored.
-#[derive(Clone, Default, Serialize, Deserialize)]
-struct Stored {
     #[serde(rename = "vn", default)]
-    version: u64,
+    pub version: u64,
     #[serde(rename = "fl", default, skip_serializing_if = "Vec::is_empty")]
     flows: Vec<Flow>,
-    #[serde(rename = "cd", default, skip_serializing_if = "Vec::is_empty")]
-    codes: Vec<String>,
-    #[serde(rename = "kn", default, skip_serializing_if = "Vec::is_empty")]
-    known: Vec<String>,
+    /// Unused codes of the last day, by the network that requested them.
+    #[serde(rename = "cu", default, skip_serializing_if = "BTreeMap::is_empty")]
+    unknown: UnusedCodes,
+    /// The same, for networks that the address had signed in from before.
+    #[serde(rename = "ck", default, skip_serializing_if = "BTreeMap::is_empty")]
+    known: UnusedCodes,
+    /// The second in which the item expires.
     #[serde(rename = "x", default, with = "stored::seconds")]
     expires: Timestamp,
 }
+
+type UnusedCodes = BTreeMap<String, Vec<RequestedAt>>;
+
+/// A whole second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+struct RequestedAt(#[serde(with = "stored::seconds")] Timestamp);
 
 /// A requested code. It is computed from the nonce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,15 +63,6 @@ pub struct Flow {
     /// The address as it was typed, sealed. Empty once no try is left.
     #[serde(rename = "ad", default, skip_serializing_if = "String::is_empty")]
     pub address: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct UnusedCode {
-    /// A whole second.
-    at: Timestamp,
-    network: String,
-    /// The address had signed in from the network before.
-    is_known: bool,
 }
 
 /// A network that requests a code.
@@ -107,62 +93,56 @@ impl Flow {
 }
 
 impl Inbox {
+    /// Whether the bounds allow one more code.
+    fn may_ask(&self, asker: &Asker, now: Timestamp) -> bool {
+        let within = |codes: &[RequestedAt], time: Duration| codes.iter().filter(|code| now < code.0 + time).count();
+        let networks = if asker.is_known { &self.known } else { &self.unknown };
+        let of_network = networks.get(&asker.network).cloned().unwrap_or_default();
+        let is_spared = asker.is_known || within(&of_network, DAY) < UNUSED_OF_NETWORK;
+        let counted = if asker.is_known { of_network } else { networks.values().flatten().copied().collect() };
+        is_spared && within(&counted, HOUR) < UNUSED_OF_HOUR && within(&counted, DAY) < UNUSED_OF_DAY
+    }
+
     /// Whether one more code may go to the address.
     #[must_use]
-    pub fn has_room(&self, asker: &Asker, now: Timestamp) -> bool {
-        let within = |time: Duration| move |code: &&UnusedCode| now < code.at + time;
-        let is_counted = |code: &&UnusedCode| {
-            if asker.is_known { code.is_known && code.network == asker.network } else { !code.is_known }
-        };
-        let counted: Vec<&UnusedCode> = self.codes.iter().filter(is_counted).filter(within(DAY)).collect();
-        let of_hour = counted.iter().copied().filter(|code| within(HOUR)(code)).count();
-        let of_network = counted.iter().filter(|code| code.network == asker.network).count();
-        let has_place =
-            if asker.is_known { self.has_place(&asker.network, now) } else { of_network < UNUSED_OF_NETWORK };
-        of_hour < UNUSED_OF_HOUR && counted.len() < UNUSED_OF_DAY && has_place
+    pub fn has_room(&self, flow: &Flow, asker: &Asker, now: Timestamp) -> bool {
+        self.clone().start(flow.clone(), asker, now)
     }
 
-    /// Whether a known network is, or may become, one of those with unused codes.
-    fn has_place(&self, network: &str, now: Timestamp) -> bool {
-        let known = self.codes.iter().filter(|code| code.is_known && now < code.at + DAY);
-        let others: BTreeSet<&str> =
-            known.map(|code| code.network.as_str()).filter(|known| *known != network).collect();
-        others.len() < MAX_KNOWN
-    }
-
-    /// Adds a flow, if one more code may go to the address. Returns whether it did. Safe to repeat: the response to a write
-    /// may get lost.
+    /// Adds a flow, if one more code may go to the address. Returns whether it did; if not, the inbox is not to be stored.
+    /// Safe to repeat: the response to a write may get lost.
     pub fn start(&mut self, flow: Flow, asker: &Asker, now: Timestamp) -> bool {
         if self.flows.iter().any(|started| started.nonce == flow.nonce) {
             return true;
         }
-        if !self.has_room(asker, now) {
+        if !self.may_ask(asker, now) {
             return false;
         }
         self.flows.retain(|flow| flow.is_live(now));
-        self.codes.retain(|code| now < code.at + DAY);
-        self.codes.push(UnusedCode {
-            at: now.start_of_second(),
-            network: asker.network.clone(),
-            is_known: asker.is_known,
-        });
+        for networks in [&mut self.unknown, &mut self.known] {
+            networks.values_mut().for_each(|codes| codes.retain(|code| now < code.0 + DAY));
+            networks.retain(|_, codes| !codes.is_empty());
+        }
+        let networks = if asker.is_known { &mut self.known } else { &mut self.unknown };
+        networks.entry(asker.network.clone()).or_default().push(RequestedAt(now.start_of_second()));
         self.flows.push(flow);
         self.expires = now.start_of_second() + DAY;
-        self.make_room();
-        true
+        self.make_room()
     }
 
     /// Drops flows before the newest one until the item is small enough: first those with the longest addresses, so that
-    /// long spellings of the address can't push out the owner's flow, and of those the oldest.
-    fn make_room(&mut self) {
+    /// long spellings of the address can't push out the owner's flow, and of those the oldest. False when the newest is too
+    /// large beside the unused codes, which takes a very long address and dozens of codes.
+    fn make_room(&mut self) -> bool {
         while !fits_into_one_unit(self) {
             let older = self.flows.len().saturating_sub(1);
             let places = 0..older;
             let Some(place) = places.max_by_key(|place| (self.flows[*place].address.len(), Reverse(*place))) else {
-                return;
+                return false;
             };
             self.flows.remove(place);
         }
+        true
     }
 
     /// The flow of this nonce, while its code is valid.
@@ -189,59 +169,9 @@ impl Inbox {
     pub fn spend(&mut self, flow: &Flow) -> bool {
         let is_there = self.flows.iter().any(|other| other.nonce == flow.nonce);
         self.flows.retain(|other| other.nonce != flow.nonce && other.address != flow.address);
-        self.codes.clear();
+        self.unknown.clear();
+        self.known.clear();
         is_there
-    }
-}
-
-/// Digits of an age in seconds. Those of a day fit into three.
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-const AGE_DIGITS: usize = 3;
-
-/// The codes of one network in one text, since numbers and names of fields would take twice the space: its hash, a dot,
-/// and how much older each code is than the newest flow.
-fn write_codes(codes: &[UnusedCode], is_known: bool, newest: Timestamp) -> Vec<String> {
-    let mut networks: Vec<(&str, String)> = Vec::new();
-    for code in codes.iter().filter(|code| code.is_known == is_known) {
-        let place = networks.iter().position(|(network, _)| *network == code.network).unwrap_or_else(|| {
-            networks.push((&code.network, format!("{}.", code.network)));
-            networks.len() - 1
-        });
-        let age =
-            usize::try_from(newest.since(code.at).as_secs()).unwrap_or(usize::MAX).min((1 << (6 * AGE_DIGITS)) - 1);
-        networks[place].1.extend((0..AGE_DIGITS).rev().map(|digit| char::from(DIGITS[age >> (6 * digit) & 63])));
-    }
-    networks.into_iter().map(|(_, text)| text).collect()
-}
-
-fn read_codes(texts: &[String], is_known: bool, newest: Timestamp) -> impl Iterator<Item = UnusedCode> {
-    let of_network = move |text: &String| -> Vec<UnusedCode> {
-        let (network, ages) = text.split_once('.').unwrap_or_default();
-        let digit = |byte: &u8| DIGITS.iter().position(|digit| digit == byte).unwrap_or(0);
-        let ages = ages.as_bytes().chunks_exact(AGE_DIGITS).map(|age| age.iter().fold(0, |sum, b| sum << 6 | digit(b)));
-        let code = |age: usize| UnusedCode {
-            at: newest - Duration::from_secs(age as u64),
-            network: network.to_owned(),
-            is_known,
-        };
-        ages.map(code).collect()
-    };
-    texts.iter().flat_map(of_network)
-}
-
-impl From<Stored> for Inbox {
-    fn from(stored: Stored) -> Self {
-        let newest = stored.expires - DAY;
-        let codes = read_codes(&stored.codes, false, newest).chain(read_codes(&stored.known, true, newest)).collect();
-        Self { version: stored.version, flows: stored.flows, codes, expires: stored.expires }
-    }
-}
-
-impl From<Inbox> for Stored {
-    fn from(inbox: Inbox) -> Self {
-        let codes = |is_known| write_codes(&inbox.codes, is_known, inbox.expires - DAY);
-        let (codes, known) = (codes(false), codes(true));
-        Self { version: inbox.version, flows: inbox.flows, codes, known, expires: inbox.expires }
     }
 }
 
@@ -319,10 +249,10 @@ mod tests {
             assert!(ask(&mut inbox, &stranger(network), i64::from(network.as_bytes()[0])));
         }
         let other = flow("other", "ada+x", at(100));
-        assert!(inbox.start(other, &stranger("c"), at(100)) && !inbox.has_room(&stranger("d"), at(101)));
+        assert!(inbox.start(other, &stranger("c"), at(100)) && !inbox.may_ask(&stranger("d"), at(101)));
         let tried = inbox.try_code("n97", at(101)).unwrap();
         assert!(inbox.spend(&tried));
-        assert!(inbox.has_room(&stranger("d"), at(101)));
+        assert!(inbox.may_ask(&stranger("d"), at(101)));
         assert!(inbox.flow("n97", at(101)).is_none() && inbox.flow("n98", at(101)).is_none());
         assert!(inbox.flow("other", at(101)).is_some());
         assert!(!inbox.spend(&tried));
@@ -348,7 +278,7 @@ mod tests {
     fn a_flow_that_is_started_again_is_one_flow_with_one_code() {
         let mut inbox = Inbox::default();
         assert!((0..3).all(|_| ask(&mut inbox, &stranger("a"), 0)));
-        assert_eq!((inbox.flows.len(), inbox.codes.len()), (1, 1));
+        assert_eq!((inbox.flows.len(), count(&inbox)), (1, 1));
         assert!((0..5).all(|_| inbox.try_code("n0", at(1)).is_some()) && inbox.try_code("n0", at(1)).is_none());
     }
 
@@ -361,49 +291,47 @@ mod tests {
         assert!(inbox.spend(&tried) && inbox.flows.is_empty());
     }
 
-    /// An inbox with as many codes as there may be, all of long addresses and hosts. The last is requested at
-    /// `seconds`.
-    fn full(seconds: i64) -> Inbox {
-        let address = |n: usize| format!("{n:03}{}", "x".repeat(373));
-        let mut inbox = Inbox::default();
-        let mut ask = |asker: &Asker, ago: i64| {
-            let now = at(seconds - ago);
-            let (nonce, host) = (format!("{ago:022}"), "h".repeat(253));
-            let flow = Flow::new(nonce, &host, "en-US".to_owned(), address(asker.network.len()), now);
-            assert!(inbox.start(flow, asker, now));
-        };
-        let networks = |name: &str, count: usize| (0..count).map(|n| format!("{name}{n:0>8}")).collect::<Vec<_>>();
-        let (others, homes) = (networks("out", 6), networks("own", 8));
-        for ago in [2 * HOUR, 0] {
-            let hour = usize::from(ago == 0);
-            for (place, network) in others[3 * hour..][..3].iter().enumerate() {
-                ask(&stranger(network), ago + 99 - i64::try_from(place).unwrap());
+    /// How many codes may be unused: six of networks that the address hasn't signed in from, and six of each of the eight
+    /// that an account remembers.
+    const MAX_CODES: usize = 6 + 8 * 6;
+
+    fn count(inbox: &Inbox) -> usize {
+        inbox.unknown.values().chain(inbox.known.values()).map(Vec::len).sum()
+    }
+
+    /// An inbox for which [`MAX_CODES`] are requested with the largest flows of an address of this length.
+    fn full(length: usize, host: usize) -> Inbox {
+        let sealed = "x".repeat(((12 + length + 16) * 4).div_ceil(3));
+        let (mut inbox, mut version) = (Inbox::default(), 999_999_900);
+        let mut ask = |asker: &Asker, seconds: i64| {
+            let flow =
+                Flow::new(format!("{version:022}"), &"h".repeat(host), "en-US".to_owned(), sealed.clone(), at(seconds));
+            let before = inbox.clone();
+            assert!(inbox.may_ask(asker, at(seconds)));
+            if inbox.start(flow, asker, at(seconds)) {
+                version += 1;
+                inbox.version = version;
+            } else {
+                inbox = before;
             }
-            for (place, network) in homes.iter().flat_map(|network| [network; 3]).enumerate() {
-                ask(&known(network), ago + 30 - i64::try_from(place).unwrap());
+            assert!(fits_into_one_unit(&inbox) && inbox.flows.last().unwrap().is_live(at(seconds)), "{inbox:?}");
+        };
+        for hour in 0..2 {
+            for n in 0..3 {
+                ask(&stranger(&format!("out{:08}", 3 * hour + n)), hour * HOUR);
+            }
+            for network in 0..8 {
+                (0..3).for_each(|_| ask(&known(&format!("own{network:08}")), hour * HOUR));
             }
         }
         inbox
     }
 
     #[test]
-    fn the_largest_inbox_fits_into_one_write_unit_and_its_newest_flow_works() {
-        let mut inbox = full(DAY);
-        inbox.version = 999_999_999;
-        assert_eq!(inbox.codes.len(), 6 + 8 * 6);
-        assert!(super::super::fits_into_one_unit(&inbox), "{inbox:?}");
-        assert!(inbox.flows.last().unwrap().is_live(at(DAY)) && inbox.flows.last().unwrap().host.len() == MAX_HOST);
-        assert!(!inbox.has_room(&known("a ninth one"), at(DAY)) && inbox.has_room(&known("a ninth one"), at(3 * DAY)));
-    }
-
-    #[test]
-    fn an_inbox_is_read_as_it_was_written() {
-        let mut inbox = full(DAY);
-        inbox.codes.sort_by_key(|code| (code.is_known, code.network.clone(), code.at));
-        let written = serde_json::to_value(&inbox).unwrap();
-        let mut read: Inbox = serde_json::from_value(written).unwrap();
-        read.codes.sort_by_key(|code| (code.is_known, code.network.clone(), code.at));
-        assert_eq!(read, inbox);
+    fn an_inbox_takes_one_write_unit_and_has_room_for_all_codes_of_all_but_the_longest_addresses() {
+        assert_eq!(count(&full(150, 24)), MAX_CODES);
+        assert_eq!(count(&full(96, MAX_HOST)), MAX_CODES);
+        assert_eq!(count(&full(254, MAX_HOST)), 31);
     }
 
     #[test]
@@ -424,7 +352,7 @@ mod tests {
     fn codes_are_kept_no_longer_than_a_day() {
         let mut inbox = Inbox::default();
         assert!(ask(&mut inbox, &stranger("a"), 0) && ask(&mut inbox, &stranger("b"), DAY));
-        assert_eq!((inbox.flows.len(), inbox.codes.len()), (1, 1));
+        assert_eq!((inbox.flows.len(), count(&inbox)), (1, 1));
         assert_eq!(inbox.expires, at(2 * DAY));
     }
 }

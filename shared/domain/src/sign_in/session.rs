@@ -11,9 +11,9 @@ use crate::time::{Timestamp, stored};
 
 /// Maximum sessions of an account. A new one replaces the oldest.
 const MAX_SESSIONS: usize = 20;
-/// Maximum networks stored for an account.
-pub(super) const MAX_NETWORKS: usize = 8;
-/// The time in which the last token yields the same successor again.
+/// Networks that an account remembers.
+const MAX_NETWORKS: usize = 8;
+/// The time in which the last token gives the same successor again.
 const GRACE: Duration = Duration::from_secs(30);
 /// The time without use after which a session is over.
 const MAX_UNUSED: Duration = Duration::from_hours(30 * 24);

@@ -58,6 +58,7 @@ fn sample(of: &str, name: &str, ty: Type) -> AttributeValue {
         Type::SS => AttributeValue::Ss(vec![text()]),
         Type::L(element) => AttributeValue::L(vec![sample(of, name, *element)]),
         Type::M(map, attributes) => AttributeValue::M(samples(&format!("{of}.{map}"), attributes)),
+        Type::MLN => AttributeValue::M(HashMap::from([(text(), sample(of, name, Type::L(&Type::N)))])),
     }
 }
 
@@ -121,7 +122,7 @@ fn written() -> BTreeMap<&'static str, BTreeSet<&'static str>> {
         ("erasure", written_by::<KnownBy>(&erasure::KIND)),
         ("idempotency", written_by::<idempotency_row::Row<u64>>(&idempotency::KIND)),
         ("notification state", written_by::<NotificationState>(&notification_state::KIND)),
-        ("inbox", fields::<Inbox>()),
+        ("inbox", written_by::<Inbox>(&inbox::KIND)),
         ("redirect flow", written_by::<RedirectFlow>(&redirect_flow::KIND)),
         ("sessions", written_by::<Sessions>(&sessions::KIND)),
         ("public keys", written_by::<PublicKeys>(&public_keys::KIND)),
@@ -326,6 +327,7 @@ fn type_name(ty: Type) -> String {
         Type::L(Type::M(map, _)) => format!("L({map})"),
         Type::L(element) => format!("L({element:?})"),
         Type::M(map, _) => format!("M({map})"),
+        Type::MLN => "M(L(N))".to_owned(),
         Type::Any => "any".to_owned(),
         plain => format!("{plain:?}"),
     }
