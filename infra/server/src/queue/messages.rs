@@ -84,8 +84,7 @@ impl Queue {
     /// Waits until a message is sent or becomes visible, for at most `most`.
     pub(super) async fn wait(&self, now: Timestamp, most: Duration) {
         let changed = self.changed.notified();
-        let due = self.messages().values().map(|message| message.visible_at).min();
-        let due = due.map_or(most, |due| due.since(now));
+        let due = self.next_visible().map_or(most, |due| due.since(now));
         drop(tokio::time::timeout(due.min(most), changed).await);
     }
 }
