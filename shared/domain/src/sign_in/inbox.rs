@@ -120,7 +120,9 @@ impl Inbox {
         }
         self.flows.retain(|flow| flow.is_live(now));
         for networks in [&mut self.unknown, &mut self.known] {
-            networks.values_mut().for_each(|codes| codes.retain(|code| now < code.0 + DAY));
+            for codes in networks.values_mut() {
+                codes.retain(|code| now < code.0 + DAY);
+            }
             networks.retain(|_, codes| !codes.is_empty());
         }
         let networks = if asker.is_known { &mut self.known } else { &mut self.unknown };
