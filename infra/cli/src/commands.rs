@@ -13,6 +13,7 @@ mod local;
 mod log;
 mod moderate;
 mod notify;
+mod output;
 mod people;
 mod person;
 mod recovery;
@@ -26,6 +27,7 @@ mod token;
 
 use std::env;
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -51,6 +53,18 @@ const MISUSED: u8 = 2;
 const UNUSABLE: u8 = 3;
 
 type Failure = Box<dyn Error + Send + Sync>;
+
+/// Options that contradict each other or would do harm.
+#[derive(Debug)]
+struct Misuse(String);
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+impl Error for Misuse {}
 
 /// The comment service on this machine: API, table, bucket and triggers. It needs
 /// no account and no container.
@@ -163,7 +177,7 @@ fn production_data_dir() -> PathBuf {
 /// The exit code of an error, if it's the same in every command.
 fn exit_code(error: &Failure) -> Option<u8> {
     let of_settings = error.downcast_ref::<SettingsError>();
-    if error.is::<ConfigError>() || matches!(of_settings, Some(SettingsError::Config(_))) {
+    if error.is::<Misuse>() || error.is::<ConfigError>() || matches!(of_settings, Some(SettingsError::Config(_))) {
         return Some(MISUSED);
     }
     let is_of_data = of_settings.is_some() || error.is::<DataDirError>() || error.is::<EngineError>();

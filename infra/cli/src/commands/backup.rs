@@ -17,8 +17,8 @@ use transfer::check::Check;
 
 use self::archive::{pack, unpack};
 pub(super) use self::door::Door;
-use super::export::write_to;
 use super::kept::open_table;
+use super::output::Destination;
 use super::table::Table;
 use super::{Failure, data_dir, production_data_dir};
 
@@ -51,9 +51,10 @@ pub(super) struct Restore {
 
 impl BackUp {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let data_dir = DataDir::existing(&self.data_dir)?;
         let out = Some(self.out.as_path()).filter(|out| *out != Path::new("-"));
-        write_to(out, async |mut out| {
+        let out = Destination::new("--out", out, Some(&self.data_dir))?;
+        let data_dir = DataDir::existing(&self.data_dir)?;
+        out.write(async |mut out| {
             // This process or the service holds the lock until the archive is written.
             let (_lock, snapshot) = match data_dir.lock() {
                 Ok(lock) => (Some(lock), door::snapshot(&open_table(Some(&data_dir))?, &data_dir).await?),

@@ -23,8 +23,9 @@ use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys
 use transfer::lease::{Lease, PATIENCE};
 use transfer::store::person::forgotten::{self, Forgotten};
 
+use super::output::Destination;
 use super::table::{self, Table};
-use super::{Failure, data_dir, holder};
+use super::{Failure, Misuse, data_dir, holder};
 
 const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT to the \
                                        service's value, so that their comments don't come back";
@@ -60,11 +61,11 @@ pub(super) struct Options {
     /// Maps pages to threads, one per line: a key, or a
     /// prefix and *, then white space and type/id
     #[arg(long, value_name = "FILE", value_parser = parse_map, verbatim_doc_comment)]
-    pub(super) map: Option<Map>,
+    pub(super) map: Option<FileOf<Map>>,
     /// Maps writers to users, one per line: an id in the
     /// source or an address, then white space and a user id
     #[arg(long, value_name = "FILE", value_parser = parse_users, verbatim_doc_comment)]
-    pub(super) users: Option<Users>,
+    pub(super) users: Option<FileOf<Users>>,
     /// Type of the threads; by default the first of
     /// `SVC_TYPES`
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_type, verbatim_doc_comment)]
@@ -108,19 +109,54 @@ pub(super) enum Spam {
     Keep,
 }
 
+/// A file that was read while the options were parsed.
+#[derive(Clone, Debug)]
+pub(super) struct FileOf<T> {
+    path: PathBuf,
+    content: T,
+}
+
+impl<T> FileOf<T> {
+    fn parse(path: &str, parse: impl FnOnce(&str) -> Result<T, String>) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+        Ok(Self { path: path.into(), content: parse(&text)? })
+    }
+}
+
 impl Options {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        let report = self.import().await?;
+        let report = self.reported().await?;
         Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
     }
 
-    async fn import(self) -> Result<Report, Failure> {
+    /// Imports, and writes the report to the file that `--report` names.
+    async fn reported(&self) -> Result<Report, Failure> {
+        let data_dir = table::data_dir_of(&self.data_dir, self.table.as_deref());
+        let out = Destination::new("--report", self.report.as_deref(), data_dir)?.unlike(self.sources())?;
         // A missing file or an unwritable report fails before a data directory is created.
         check_files(&self.files)?;
+        if self.report.is_none() {
+            return self.import().await;
+        }
+        out.write(async |file| {
+            let report = self.import().await?;
+            writeln!(file, "{}", serde_json::to_string_pretty(&report)?)?;
+            Ok(report)
+        })
+        .await
+    }
+
+    /// All files that this reads.
+    fn sources(&self) -> impl Iterator<Item = &Path> {
+        let files = self.files.iter().map(PathBuf::as_path).filter(|file| *file != Path::new("-"));
+        files
+            .chain(self.map.as_ref().map(|map| map.path.as_path()))
+            .chain(self.users.as_ref().map(|users| users.path.as_path()))
+    }
+
+    async fn import(&self) -> Result<Report, Failure> {
         let config = settings::load(None, None)?;
-        let users = self.users.clone().unwrap_or_default();
-        let create = |path| fs::File::create(path).map_err(|error| format!("{}: {error}", Path::display(path)));
-        let file = self.report.as_deref().map(create).transpose()?;
+        let users = self.users.clone().map(|users| users.content).unwrap_or_default();
         // A source that can't be read leaves no directory behind.
         let new = Some(&self.data_dir).filter(|dir| self.table.is_none() && !dir.exists());
         let table = self.open_table().await?;
@@ -170,9 +206,6 @@ impl Options {
         print_notes(&staging, &import.keys.map, &config.types);
         let report = staging.report();
         write!(io::stdout(), "{report}")?;
-        if let Some(mut file) = file {
-            writeln!(file, "{}", serde_json::to_string_pretty(&report)?)?;
-        }
         Ok(report)
     }
 
@@ -217,7 +250,7 @@ impl Options {
             format: self.format,
             files: self.files.clone(),
             keys: ThreadKeys {
-                map: self.map.clone().unwrap_or_default(),
+                map: self.map.clone().map(|map| map.content).unwrap_or_default(),
                 kind: self.kind.clone().unwrap_or_else(first),
                 hosts: self.hosts.clone(),
                 keep_query: self.keep_query.clone(),
@@ -362,20 +395,16 @@ fn format_parser() -> impl TypedValueParser<Value = Format> {
     names.try_map(|name| Format::named(&name).ok_or("expected a format"))
 }
 
-fn parse_map(path: &str) -> Result<Map, String> {
-    Map::parse(&read(path)?)
+fn parse_map(path: &str) -> Result<FileOf<Map>, String> {
+    FileOf::parse(path, Map::parse)
 }
 
 fn parse_type(kind: &str) -> Result<String, &'static str> {
     is_type(kind).then(|| kind.to_owned()).ok_or(NO_TYPE)
 }
 
-fn parse_users(path: &str) -> Result<Users, String> {
-    Users::parse(&read(path)?)
-}
-
-fn read(path: &str) -> Result<String, String> {
-    fs::read_to_string(path).map_err(|error| error.to_string())
+fn parse_users(path: &str) -> Result<FileOf<Users>, String> {
+    FileOf::parse(path, Users::parse)
 }
 
 fn parse_rate(rate: &str) -> Result<u32, &'static str> {

@@ -25,10 +25,10 @@ use transfer::person::export::export;
 
 use super::check;
 use super::deployed::sdk_config;
-use super::export::write_to;
 use super::kept::open_bucket;
-use super::table::{Kept, Table};
-use super::{Failure, data_dir, holder, not_set};
+use super::output::Destination;
+use super::table::{self, Kept, Table};
+use super::{Failure, Misuse, data_dir, holder, not_set};
 
 /// The exit code if something still names the person.
 const LEFT: u8 = 1;
@@ -123,7 +123,8 @@ impl Command {
 
 impl Options {
     async fn export(self) -> Result<ExitCode, Failure> {
-        let records = write_to(self.out.as_deref(), async |mut out| {
+        let out = self.destination()?;
+        let records = out.write(async |mut out| {
             let table = Table::open_to_read(&self.data_dir, self.table.as_deref()).await?;
             Ok(export(&table.store, self.who.who(table.salt()?)?, salt_fingerprint(table.salt()?), &mut out).await?)
         });
@@ -135,7 +136,8 @@ impl Options {
     }
 
     async fn erase(self) -> Result<ExitCode, Failure> {
-        let left = write_to(self.out.as_deref(), async |out| {
+        let out = self.destination()?;
+        let left = out.write(async |out| {
             let receipt = self.receipt().await?;
             writeln!(out, "{}", serde_json::to_string_pretty(&receipt)?)?;
             Ok(receipt.left)
@@ -149,6 +151,11 @@ impl Options {
             eprintln!("    {}", emptying_the_edge(table));
         }
         Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(LEFT) })
+    }
+
+    fn destination(&self) -> Result<Destination<'_>, Misuse> {
+        let data_dir = table::data_dir_of(&self.data_dir, self.table.as_deref());
+        Destination::new("--out", self.out.as_deref(), data_dir)
     }
 
     async fn receipt(&self) -> Result<Receipt, Failure> {

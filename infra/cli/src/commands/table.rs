@@ -112,3 +112,8 @@ fn existing(data_dir: &Path) -> Result<&Path, Failure> {
 pub(super) fn exists(data_dir: &Path) -> bool {
     data_dir.join("table.db").exists()
 }
+
+/// The data directory in use. `None` if the table is deployed.
+pub(super) fn data_dir_of<'a>(data_dir: &'a Path, deployed: Option<&str>) -> Option<&'a Path> {
+    deployed.is_none().then_some(data_dir)
+}

@@ -186,7 +186,8 @@ async fn every_command_warns_of_variables_that_are_not_settings() {
 
     let data_dir = tempfile::tempdir().unwrap();
     drop(serve(data_dir.path()));
-    let [export, backup] = ["export.jsonl", "backup.tar"].map(|name| data_dir.path().join(name));
+    let files = tempfile::tempdir().unwrap();
+    let [export, backup] = ["export.jsonl", "backup.tar"].map(|name| files.path().join(name));
     let (export, backup) = (export.to_str().unwrap(), backup.to_str().unwrap());
     let [other, restored] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     for (words, directory) in [

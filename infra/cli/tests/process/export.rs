@@ -150,7 +150,7 @@ async fn an_unusable_output_exits_with_3_and_leaves_no_file() {
     let output = sandbox.export("data", "missing/a.jsonl");
     is_unusable(&output, "does not exist");
     assert_eq!(stderr(&output), format!("error: {}: its directory does not exist\n", missing.display()));
-    is_unusable(&sandbox.export("data", "data"), "is a directory");
+    is_unusable(&sandbox.export("data", "."), "is a directory");
     assert_eq!(names(sandbox.directory.path()), ["data"]);
 }
 

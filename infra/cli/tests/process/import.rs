@@ -141,7 +141,7 @@ fn a_missing_file_or_an_unwritable_report_fails_before_a_data_directory_is_creat
     for (words, file, named, why) in [
         (&with_report[..1], missing.as_path(), missing.as_path(), "No such file"),
         (&with_report[..1], directory.path(), directory.path(), "is a directory"),
-        (&with_report, &dump, &report, "No such file"),
+        (&with_report, &dump, &report, "its directory does not exist"),
     ] {
         let output = import(words, file, &data);
         assert_eq!(output.status.code(), Some(3));

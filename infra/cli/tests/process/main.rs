@@ -6,6 +6,7 @@ mod backup;
 mod cli;
 mod demo;
 mod export;
+mod flags;
 mod import;
 #[cfg(unix)]
 mod killed;

@@ -1,0 +1,156 @@
+//! The files that options name for writing, and the rule which files those may be.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{self, Path, PathBuf};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tempfile::NamedTempFile;
+
+use super::{Failure, Misuse};
+
+/// A file to write, or standard output. Every option that names a file for writing goes through this.
+pub(super) struct Destination<'a> {
+    option: &'static str,
+    path: Option<&'a Path>,
+}
+
+impl<'a> Destination<'a> {
+    /// `data_dir` is the data directory in use, which may not exist yet. A file in it is refused, because it could replace
+    /// the service's own.
+    pub(super) fn new(option: &'static str, path: Option<&'a Path>, data_dir: Option<&Path>) -> Result<Self, Misuse> {
+        let data_dir = data_dir.map(resolve);
+        if let (Some(path), Some(data_dir)) = (path, data_dir)
+            && places(path).iter().any(|place| place.starts_with(&data_dir))
+        {
+            return Err(Misuse(format!(
+                "{option} {} is inside the data directory; choose a path outside the data directory",
+                path.display()
+            )));
+        }
+        Ok(Self { option, path })
+    }
+
+    /// Refuses one of the files that the command reads.
+    pub(super) fn unlike<'b>(self, read: impl IntoIterator<Item = &'b Path>) -> Result<Self, Misuse> {
+        let (Self { option, .. }, Some(path)) = (&self, self.path) else { return Ok(self) };
+        let written = places(path);
+        match read.into_iter().find(|read| places(read).iter().any(|place| written.contains(place))) {
+            Some(read) => Err(Misuse(format!(
+                "{option} {} is {}, which this command reads; choose another file",
+                path.display(),
+                read.display()
+            ))),
+            None => Ok(self),
+        }
+    }
+
+    /// Writes the file, compressed if its name ends in `.gz`. It replaces an existing file once it's complete. Fails before
+    /// anything is done if the path isn't writable.
+    pub(super) async fn write<T>(
+        &self,
+        write: impl AsyncFnOnce(&mut dyn Write) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let Some(path) = self.path else {
+            let mut out = BufWriter::new(io::stdout());
+            let written = write(&mut out).await?;
+            out.flush()?;
+            return Ok(written);
+        };
+        let output = Output::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let mut file = BufWriter::new(Named { path, file: output.file() });
+        let written = if path.extension() == Some(OsStr::new("gz")) {
+            let mut compressed = GzEncoder::new(&mut file, Compression::default());
+            let written = write(&mut compressed).await?;
+            compressed.finish()?;
+            written
+        } else {
+            write(&mut file).await?
+        };
+        file.flush()?;
+        drop(file);
+        output.finish(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        Ok(written)
+    }
+}
+
+/// The file that the path names, and the one to which a link there leads.
+fn places(path: &Path) -> [PathBuf; 2] {
+    let name = path.file_name().unwrap_or_default();
+    let folder = path.parent().map(resolve).unwrap_or_default();
+    [folder.join(name), resolve(path)]
+}
+
+/// The absolute path without links. Its end may not exist.
+fn resolve(path: &Path) -> PathBuf {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    let absolute = path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let existing = |start: &Path| Some(start.canonicalize().ok()?.join(absolute.strip_prefix(start).ok()?));
+    absolute.ancestors().find_map(existing).unwrap_or(absolute)
+}
+
+/// Adds the path that the user gave to errors.
+struct Named<'a> {
+    path: &'a Path,
+    file: &'a File,
+}
+
+impl Named<'_> {
+    fn name<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display())))
+    }
+}
+
+impl Write for Named<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.name((&mut &*self.file).write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.name((&mut &*self.file).flush())
+    }
+}
+
+/// A file that is being written, which gets its name once it's complete.
+enum Output {
+    Temporary(NamedTempFile),
+    /// A device or a pipe.
+    Special(File),
+}
+
+impl Output {
+    fn create(path: &Path) -> io::Result<Self> {
+        match path.metadata() {
+            Ok(existing) if existing.is_dir() => Err(io::Error::other("is a directory")),
+            Ok(existing) if !existing.is_file() => File::options().write(true).open(path).map(Self::Special),
+            _ => {
+                let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+                let file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")));
+                // The message leaves out the name of the temporary file.
+                file.map(Self::Temporary).map_err(|error| match error.kind() {
+                    io::ErrorKind::NotFound => io::Error::other("its directory does not exist"),
+                    kind => kind.into(),
+                })
+            }
+        }
+    }
+
+    fn file(&self) -> &File {
+        match self {
+            Self::Temporary(file) => file.as_file(),
+            Self::Special(file) => file,
+        }
+    }
+
+    fn finish(self, path: &Path) -> io::Result<()> {
+        match self {
+            Self::Special(_) => Ok(()),
+            Self::Temporary(file) => {
+                file.as_file().sync_all()?;
+                file.persist(path).map(drop).map_err(|error| error.error)
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Options that would lose data or do something else than they say: they are refused before anything is touched.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use crate::{local, on_data, stderr};
+
+const DUMP: &str = r#"<disqus xmlns:dsq="http://disqus.com/disqus-internals">
+  <thread dsq:id="1"><link>https://blog.example/hello/</link></thread>
+  <post dsq:id="10"><message>one</message><createdAt>2014-01-02T03:04:05Z</createdAt><isDeleted>false</isDeleted>
+    <isSpam>false</isSpam><author><name>Ada</name></author><thread dsq:id="1"/></post>
+</disqus>"#;
+
+fn refused(command: &mut Command, says: &[&str]) {
+    let output = command.output().unwrap();
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{command:?}: {error}");
+    assert!(error.starts_with("error: ") && says.iter().all(|part| error.contains(part)), "{command:?}: {error}");
+    assert!(output.stdout.is_empty(), "{command:?}");
+}
+
+fn done(command: &mut Command) -> Output {
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{command:?}: {}", stderr(&output));
+    output
+}
+
+/// A folder with a dump, and a data directory into which it was imported.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        let place = Self { folder: tempfile::tempdir().unwrap() };
+        fs::write(place.path("dump.xml"), DUMP).unwrap();
+        done(on_data(&["import", "disqus"], &place.path("data")).arg(place.path("dump.xml")));
+        place
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().canonicalize().unwrap().join(name)
+    }
+
+    /// `words` are a subcommand and its options. Paths are relative to the folder.
+    fn run(&self, words: &str) -> Command {
+        let mut command = local(&words.split(' ').collect::<Vec<_>>());
+        command.current_dir(self.folder.path());
+        command
+    }
+
+    /// The files of the data directory, with their contents.
+    fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
+        let entries = fs::read_dir(self.path("data")).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).unwrap())).collect()
+    }
+}
+
+#[test]
+fn no_output_goes_into_the_data_directory() {
+    let place = Place::new();
+    let before = place.files();
+    for command in [
+        "export --out",
+        "backup --out",
+        "person export --user 7 --out",
+        "person erase --user 7 --out",
+        "import disqus dump.xml --report",
+        "import disqus dump.xml --dry-run --report",
+    ] {
+        let option = command.rsplit(' ').next().unwrap();
+        for name in ["table.db", "visitor-salt", "receipt.json", "objects/x"] {
+            let line = format!("{command} data/{name} --data-dir data");
+            refused(&mut place.run(&line), &[option, "outside the data directory"]);
+        }
+        assert!(place.files() == before, "{command}");
+    }
+    let new = "import disqus dump.xml --report new/report.json --data-dir new";
+    refused(&mut place.run(new), &["--report", "outside the data directory"]);
+    assert!(!place.path("new").exists());
+    done(&mut place.run("export --out data.jsonl --data-dir data"));
+}
+
+#[test]
+fn a_data_directory_is_recognized_by_all_of_its_names() {
+    let place = Place::new();
+    let refused = |command: &mut Command| refused(command, &["--out", "outside the data directory"]);
+    let before = place.files();
+    let absolute = place.path("data/table.db");
+    refused(place.run("export --data-dir data --out").arg(&absolute));
+    refused(place.run("export --out data/../data/table.db --data-dir").arg(place.path("data")));
+    refused(place.run("export --data-dir . --out ./table.db").current_dir(place.path("data")));
+    refused(place.run("export --data-dir . --out table.db").current_dir(place.path("data")));
+    refused(place.run("export --out data/table.db").env("COMMENTS_DATA_DIR", "data"));
+    refused(place.run("backup --out data/table.db").env("COMMENTS_DATA_DIR", "data"));
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::symlink;
+        symlink("data", place.path("link")).unwrap();
+        symlink("data/table.db", place.path("table")).unwrap();
+        refused(&mut place.run("export --data-dir data --out link/table.db"));
+        refused(&mut place.run("export --data-dir link --out data/table.db"));
+        refused(&mut place.run("export --data-dir data --out table"));
+        symlink("data", place.path(".local")).unwrap();
+        refused(&mut place.run("export --out .local/table.db"));
+    }
+    assert!(place.files() == before);
+}
+
+#[test]
+fn a_report_is_none_of_the_files_that_are_read() {
+    let place = Place::new();
+    fs::write(place.path("map"), "/a posts/a\n").unwrap();
+    fs::write(place.path("users"), "ada 7\n").unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("dump.xml", place.path("link.xml")).unwrap();
+    let all = "import disqus dump.xml --map map --users users --data-dir data --report";
+    for name in ["dump.xml", "./dump.xml", "map", "users", "link.xml"] {
+        refused(place.run(all).arg(name), &["--report", "another file"]);
+    }
+    assert_eq!(fs::read_to_string(place.path("dump.xml")).unwrap(), DUMP);
+    assert_eq!(fs::read_to_string(place.path("map")).unwrap(), "/a posts/a\n");
+    assert_eq!(fs::read_to_string(place.path("users")).unwrap(), "ada 7\n");
+}
+
+#[test]
+fn a_failed_import_leaves_the_earlier_report() {
+    let place = Place::new();
+    fs::write(place.path("report.json"), "earlier").unwrap();
+    fs::write(place.path("cut.xml"), &DUMP[..DUMP.len() / 2]).unwrap();
+    let names = || fs::read_dir(place.folder.path()).unwrap().count();
+    let before = names();
+    let output = place.run("import disqus cut.xml --report report.json --data-dir data").output().unwrap();
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert_eq!((fs::read_to_string(place.path("report.json")).unwrap().as_str(), names()), ("earlier", before));
+    done(&mut place.run("import disqus dump.xml --report report.json --data-dir data"));
+    assert!(fs::read_to_string(place.path("report.json")).unwrap().starts_with("{\n"));
+    assert_eq!(names(), before);
+}
