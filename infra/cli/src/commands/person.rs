@@ -14,6 +14,7 @@ use server::outbox;
 use server::queue;
 use server::settings;
 use shared::config;
+use shared::domain::email::is_email;
 use shared::domain::ids::{UserId, hex, salt_fingerprint};
 use shared::domain::person::Who;
 use shared::domain::secret::Secret;
@@ -43,7 +44,7 @@ pub(super) enum Command {
 /// Export a person's profile, comments, likes and reports in the native format;
 /// see docs/native-format.md. The exit code is 3 if the table cannot be used
 #[derive(Debug, Args)]
-#[command(args_override_self = true, verbatim_doc_comment)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Export {
     #[command(flatten)]
     options: Options,
@@ -54,7 +55,7 @@ pub(super) struct Export {
 /// the person is unknown, 1 if something still names the person, 3 if the table
 /// cannot be used
 #[derive(Debug, Args)]
-#[command(args_override_self = true, verbatim_doc_comment)]
+#[command(verbatim_doc_comment)]
 pub(super) struct Erase {
     #[command(flatten)]
     options: Options,
@@ -253,15 +254,10 @@ fn parse_user(text: &str) -> Result<NamedUser, &'static str> {
     user.map_err(|_| "expected a user's id, such as 7, or an account such as github:583231")
 }
 
-/// Parses an email address into the form that is hashed.
+/// Parses one email address into the form that is hashed.
 fn parse_email(text: &str) -> Result<String, &'static str> {
     let email = text.trim().to_lowercase();
-    let (name, host) = email.rsplit_once('@').unwrap_or_default();
-    if name.is_empty() || host.is_empty() {
-        Err("expected an email address, such as ada@example.org")
-    } else {
-        Ok(email)
-    }
+    is_email(&email).then_some(email).ok_or("expected one address, such as ada@example.org")
 }
 
 #[cfg(test)]

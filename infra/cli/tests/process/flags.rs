@@ -139,3 +139,36 @@ fn a_failed_import_leaves_the_earlier_report() {
     assert!(fs::read_to_string(place.path("report.json")).unwrap().starts_with("{\n"));
     assert_eq!(names(), before);
 }
+
+#[test]
+fn an_option_that_takes_one_value_is_given_once() {
+    for line in [
+        "--port 0 --port 0",
+        "serve --data-dir a --data-dir b",
+        "backup --out a --out b",
+        "restore a --data-dir a --data-dir b",
+        "token --id 7 --name Ada --id 8",
+        "moderate --id 7 --id 8",
+        "check --data-dir a --data-dir b",
+        "import disqus a --site b --site c",
+        "export --out a --out b",
+        "person export --user 7 --user 8",
+        "person erase --user 7 --user 8",
+        "person erase --email a@b.org --email c@d.org",
+    ] {
+        refused(&mut local(&line.split(' ').collect::<Vec<_>>()), &["cannot be used multiple times"]);
+    }
+}
+
+#[test]
+fn a_person_has_one_address() {
+    let place = Place::new();
+    for address in
+        ["a@b.org,c@d.org", "a@b.org;c@d.org", "a@b.org c@d.org", "Ada <a@b.org>", "<a@b.org>", "a@b", "a@b@c.org"]
+    {
+        for command in ["person erase --data-dir data --email", "person export --data-dir data --email"] {
+            refused(place.run(command).arg(address), &["--email", "one address, such as ada@example.org"]);
+        }
+    }
+    done(place.run("person erase --data-dir data --email").arg(" Ada@Example.org "));
+}
