@@ -172,3 +172,14 @@ fn a_person_has_one_address() {
     }
     done(place.run("person erase --data-dir data --email").arg(" Ada@Example.org "));
 }
+
+#[test]
+fn a_proxy_is_not_everyone() {
+    let place = Place::new();
+    for everyone in ["0.0.0.0/0", "::/0", "10.0.0.0/8,0.0.0.0/0", "1.2.3.4/0", "::ffff:0.0.0.0/96"] {
+        let mut command = place.run("serve --data-dir new --listen 127.0.0.1:0 --trusted-proxies");
+        command.arg(everyone).env("SVC_PUBLIC_URL", "https://comments.example.org");
+        refused(&mut command, &["--trusted-proxies", "name the proxies' own addresses"]);
+    }
+    assert!(!place.path("new").exists());
+}

@@ -51,8 +51,15 @@ impl FromStr for Proxies {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let networks = text.split(',').map(str::trim).filter(|_| !text.trim().is_empty());
-        let wrong = |range| format!("{range:?} is neither an address nor a range such as 172.16.0.0/12 or fd00::/8");
-        networks.map(|range| Network::parse(range).ok_or_else(|| wrong(range))).collect::<Result<_, _>>().map(Self)
+        let parse = |range| match Network::parse(range) {
+            // Clients could then claim any address.
+            Some(Network { prefix: 0, .. }) => {
+                Err(format!("{range:?} has every address; name the proxies' own addresses"))
+            }
+            Some(network) => Ok(network),
+            None => Err(format!("{range:?} is neither an address nor a range such as 172.16.0.0/12 or fd00::/8")),
+        };
+        networks.map(parse).collect::<Result<_, _>>().map(Self)
     }
 }
 
@@ -181,7 +188,7 @@ mod tests {
             ("::1", "::1", "::2"),
             ("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"),
             ("::ffff:10.0.0.0/104", "10.200.0.1", "11.0.0.1"),
-            ("0.0.0.0/0", "203.0.113.9", "2001:db8::1"),
+            ("128.0.0.0/1", "203.0.113.9", "2001:db8::1"),
             (" 10.0.0.0/8 , ::1 ", "::1", "::"),
         ] {
             let proxies: Proxies = range.parse().unwrap();
@@ -201,6 +208,9 @@ mod tests {
             "::ffff:10.0.0.0/8",
         ] {
             assert!(wrong.parse::<Proxies>().unwrap_err().contains("172.16.0.0/12"), "{wrong}");
+        }
+        for everyone in ["0.0.0.0/0", "192.0.2.1/0", "::/0", "::ffff:0.0.0.0/96", "10.0.0.0/8, ::/0"] {
+            assert!(everyone.parse::<Proxies>().unwrap_err().contains("has every address"), "{everyone}");
         }
     }
 }
