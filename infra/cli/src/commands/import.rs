@@ -81,7 +81,7 @@ pub(super) struct Options {
     #[arg(long = "host", value_name = "HOST", value_parser = parse_host)]
     pub(super) hosts: Vec<String>,
     /// Query parameters that identify pages, such as p,id
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', verbatim_doc_comment)]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_parameter, verbatim_doc_comment)]
     pub(super) keep_query: Vec<String>,
     /// Skip spam, trash and pingbacks, or keep them as
     /// rejected comments
@@ -419,6 +419,13 @@ fn parse_site(name: &str) -> Result<String, &'static str> {
 fn parse_host(host: &str) -> Result<String, &'static str> {
     let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/\\?#@".contains(c));
     is_host.then(|| host.to_owned()).ok_or("expected only a host, such as blog.example.org")
+}
+
+/// Parses the name of a query parameter. It may be empty, after a comma at the end.
+fn parse_parameter(name: &str) -> Result<String, &'static str> {
+    let name = name.trim();
+    let is_name = !name.contains(|c: char| c.is_whitespace() || "?&=;#".contains(c));
+    is_name.then(|| name.to_owned()).ok_or("expected only names, such as p,id")
 }
 
 fn parse_zone(name: &str) -> Result<TimeZone, &'static str> {

@@ -183,3 +183,13 @@ fn a_proxy_is_not_everyone() {
     }
     assert!(!place.path("new").exists());
 }
+
+#[test]
+fn query_parameters_are_kept_by_name() {
+    let place = Place::new();
+    for names in ["?p", "p=", "p=1", "p;q", "p q", "&p", "p#", "id,?p"] {
+        let mut command = place.run("import disqus dump.xml --data-dir data --keep-query");
+        refused(command.arg(names), &["--keep-query", "only names, such as p,id"]);
+    }
+    done(place.run("import disqus dump.xml --data-dir data --keep-query").arg("p, id,"));
+}
