@@ -1,9 +1,13 @@
 //! Options that would lose data or do something else than they say: they are refused before anything is touched.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
 
 use crate::{local, on_data, stderr};
 
@@ -211,4 +215,40 @@ fn options_that_do_not_apply_are_refused() {
     }
     fs::write(place.path("map"), "posts/hello posts/moved\n").unwrap();
     done(&mut place.run("import native site.jsonl --data-dir new --map map --keep-query p --host blog.example"));
+}
+
+#[test]
+fn a_restore_tells_an_export_from_a_backup_and_prints_nothing_of_other_files() {
+    let place = Place::new();
+    done(&mut place.run("export --data-dir data --out site.jsonl"));
+    done(&mut place.run("export --data-dir data --out site.jsonl.gz"));
+    done(&mut place.run("person export --user 7 --data-dir data --out person.jsonl"));
+    let restore = |name: &str| {
+        let output = place.run(&format!("restore {name} --data-dir new")).output().unwrap();
+        assert_eq!(output.status.code(), Some(3), "{name}");
+        assert!(!place.path("new").exists());
+        stderr(&output).to_owned()
+    };
+    for name in ["site.jsonl", "site.jsonl.gz", "person.jsonl"] {
+        assert_eq!(restore(name), format!("error: {name}: it is an export; use import native\n"));
+    }
+    fs::write(place.path("secrets"), "password=hunter2 ".repeat(200)).unwrap();
+    let mut compressed = GzEncoder::new(File::create(place.path("secrets.gz")).unwrap(), Compression::fast());
+    compressed.write_all("password=hunter2 ".repeat(200).as_bytes()).unwrap();
+    compressed.finish().unwrap();
+    fs::write(place.path("short"), "password=hunter2").unwrap();
+    for (name, content) in [("manifest.json", "\"hunter2\""), ("hunter2", "x")] {
+        let mut archive = tar::Builder::new(File::create(place.path(&format!("{name}.tar"))).unwrap());
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        archive.append_data(&mut header, Path::new(name), content.as_bytes()).unwrap();
+        archive.into_inner().unwrap().write_all(b"hunter2 ").unwrap();
+    }
+    for name in ["secrets", "secrets.gz", "short"] {
+        assert_eq!(restore(name), format!("error: {name}: it is not a backup\n"));
+    }
+    for name in ["manifest.json.tar", "hunter2.tar"] {
+        let error = restore(name);
+        assert!(!error.replace(name, "").contains("hunter2"), "{error}");
+    }
 }

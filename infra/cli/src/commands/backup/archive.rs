@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Cursor, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -13,11 +13,14 @@ use serde_json::{Value, json};
 use server::data_dir::{DataDir, VERSION};
 use shared::domain::ids::hex;
 use tar::{Archive, Builder, EntryType, Header};
+use transfer::import::record::{FORMAT, Record};
 
 use crate::commands::Failure;
 
 const MANIFEST: &str = "manifest.json";
 const TABLE: &str = "table.db";
+/// More bytes than the head of an export has.
+const MAX_HEAD: u64 = 4096;
 /// Bytes of a block. The last two blocks of a tar are zeros.
 const BLOCK: usize = 512;
 
@@ -93,15 +96,32 @@ fn damaged(what: impl Display) -> Failure {
     format!("{what}; the backup is damaged or incomplete").into()
 }
 
-/// Unpacks an archive into an empty folder, and returns the time of the backup.
+fn malformed() -> Failure {
+    damaged("a header in it can't be read")
+}
+
+/// Refuses an export, which begins with its head.
+fn unlike_export(mut file: impl Read) -> Result<impl Read, Failure> {
+    let mut start = Vec::new();
+    file.by_ref().take(MAX_HEAD).read_to_end(&mut start).map_err(damaged)?;
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    match serde_json::from_slice(line) {
+        Ok(Record::Head(head)) if head.format == FORMAT => Err("it is an export; use import native".into()),
+        _ => Ok(Cursor::new(start).chain(file)),
+    }
+}
+
+/// Unpacks an archive into an empty folder, and returns the time of the backup. Messages have nothing of a file that may be
+/// something else than a backup, because it may be secret.
 pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Failure> {
-    let mut archive = Archive::new(archive);
+    let mut archive = Archive::new(unlike_export(archive)?);
     let mut sums = BTreeMap::new();
     let mut manifest = None;
     for entry in archive.entries()? {
         let mut entry = match entry {
-            Err(error) if sums.is_empty() => return Err(format!("it is not a backup: {error}").into()),
-            entry => entry.map_err(damaged)?,
+            Ok(entry) => entry,
+            Err(_) if sums.is_empty() => return Err("it is not a backup".into()),
+            Err(_) => return Err(malformed()),
         };
         let name = name_of(&entry.path()?).filter(|_| entry.header().entry_type() == EntryType::Regular);
         let name = name.ok_or_else(|| damaged("it contains something other than files"))?;
@@ -111,7 +131,7 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
             manifest = Some(serde_json::from_str::<Value>(&text).map_err(damaged)?);
             continue;
         }
-        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.header().mtime().map_err(damaged)?);
+        let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.header().mtime().map_err(|_| malformed())?);
         let mut file = DataDir::create_file(&folder.join(&name))?;
         let mut entry = Summed::new(entry);
         copy(&mut entry, &mut file)?;
@@ -127,14 +147,16 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
         )
         .into());
     }
-    let wanted: BTreeMap<String, String> = serde_json::from_value(manifest["sha256"].clone()).map_err(damaged)?;
+    let wanted: BTreeMap<String, String> =
+        serde_json::from_value(manifest["sha256"].clone()).map_err(|_| damaged("its manifest has no checksums"))?;
     if let Some((name, _)) = wanted.iter().find(|(name, sum)| sums.get(*name) != Some(sum)) {
         return Err(damaged(format_args!("{name} differs from its checksum")));
     }
     if sums.len() != wanted.len() || !sums.contains_key(TABLE) {
         return Err(damaged("its files differ from its manifest"));
     }
-    manifest["made_at"].as_str().unwrap_or_default().parse().map_err(damaged)
+    let made_at = manifest["made_at"].as_str().and_then(|time| time.parse().ok());
+    made_at.ok_or_else(|| damaged("its manifest has no time"))
 }
 
 /// Copies a file. Only errors while reading mean that the archive is damaged, not a full disk.
