@@ -51,8 +51,9 @@ fn a_token_has_an_id_a_name_a_role_and_a_lifetime() {
     let Command::Token(token) = command("token --id 7 --name Ada --moderator --expires 7d") else { panic!() };
     assert_eq!((token.id.as_str(), token.name.as_str(), token.moderator), ("7", "Ada", true));
     assert_eq!(token.expires, SignedDuration::from_hours(7 * 24));
-    let Command::Token(token) = command("token --id 7 --name Ada") else { panic!() };
+    let Command::Token(token) = command("token --id 7 --name -x") else { panic!() };
     assert_eq!((token.moderator, token.expires), (false, SignedDuration::from_hours(1)));
+    assert_eq!(token.name, "-x");
 }
 
 #[test]
