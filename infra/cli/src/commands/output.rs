@@ -30,6 +30,9 @@ impl<'a> Destination<'a> {
                 path.display()
             )));
         }
+        if let Some(path) = path.filter(|path| is_redirected(path)) {
+            return Err(Misuse(format!("{option} {} leads to a file; name that file itself", path.display())));
+        }
         Ok(Self { option, path })
     }
 
@@ -81,6 +84,13 @@ fn places(path: &Path) -> [PathBuf; 2] {
     let name = path.file_name().unwrap_or_default();
     let folder = path.parent().map(resolve).unwrap_or_default();
     [folder.join(name), resolve(path)]
+}
+
+/// Whether the path is a link in the folder of devices, such as `/dev/stdout`, that leads to a file now. Replacing the file
+/// would replace the link, for all programs.
+fn is_redirected(path: &Path) -> bool {
+    let is_device = path::absolute(path).is_ok_and(|path| path.starts_with("/dev"));
+    is_device && path.is_symlink() && path.is_file()
 }
 
 /// The absolute path without links. Its end may not exist.

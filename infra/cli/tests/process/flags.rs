@@ -144,6 +144,20 @@ fn a_failed_import_leaves_the_earlier_report() {
     assert_eq!(names(), before);
 }
 
+/// Like `/dev/stdout`, but in a folder where nothing can be replaced.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_that_leads_to_a_file_is_refused_and_a_pipe_is_written() {
+    let place = Place::new();
+    for command in ["import disqus dump.xml --report", "export --out"] {
+        let mut command = place.run(&format!("{command} /dev/fd/1 --data-dir data"));
+        assert!(done(&mut command).stdout.contains(&b'{'), "{command:?}");
+        let output = command.stdout(File::create(place.path("printed")).unwrap()).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{command:?}");
+        assert!(stderr(&output).ends_with("/dev/fd/1 leads to a file; name that file itself\n"), "{}", stderr(&output));
+    }
+}
+
 #[test]
 fn an_option_that_takes_one_value_is_given_once() {
     for line in [
