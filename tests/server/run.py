@@ -59,10 +59,9 @@ def obeys_the_unit(program, folder):
     allowed, denied = values("SystemCallFilter")
     allowed = system_calls(allowed.split()) - system_calls(denied.lstrip("~").split())
     families = set(values("RestrictAddressFamilies")[0].split())
-    data, backup, trace, log = (folder / name for name in ("data", "backup", "trace", "log"))
-    for own in (data, backup):
-        own.mkdir()
-        os.chown(own, USER, USER)
+    data, trace, log = folder / "data", folder / "trace", folder / "log"
+    data.mkdir()
+    os.chown(data, USER, USER)
     supervisor = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     supervisor.bind(str(folder / "notify"))
     supervisor.settimeout(PATIENCE)
@@ -89,7 +88,7 @@ def obeys_the_unit(program, folder):
         check=True, capture_output=True,
     )
     day.until(lambda: ask(json.loads(image.stdout)["thumbnail_url"])[0] == 200)
-    subprocess.run([*confined, program, "backup", "--out", backup / "backup.tar"], env=environment() | settings, check=True)
+    subprocess.run([*confined, program, "backup", "--out", data / "backup.tar"], env=environment() | settings, check=True)
     process.terminate()
     assert process.wait(PATIENCE) == 0 and supervisor.recv(64) == b"STOPPING=1", log.read_text()
 

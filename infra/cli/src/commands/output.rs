@@ -7,7 +7,7 @@ use std::path::{self, Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use tempfile::NamedTempFile;
+use tempfile::{Builder, NamedTempFile};
 
 use super::{Failure, Misuse};
 
@@ -18,15 +18,16 @@ pub(super) struct Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// `data_dir` is the data directory in use, which may not exist yet. A file in it is refused, because it could replace
-    /// the service's own.
+    /// `data_dir` is the data directory in use, which may not exist yet. It may be the only writable directory of a
+    /// container, so files directly in it are allowed if no file of the service has such a name.
     pub(super) fn new(option: &'static str, path: Option<&'a Path>, data_dir: Option<&Path>) -> Result<Self, Misuse> {
         let data_dir = data_dir.map(resolve);
         if let (Some(path), Some(data_dir)) = (path, data_dir)
-            && places(path).iter().any(|place| place.starts_with(&data_dir))
+            && places(path).iter().any(|place| place.starts_with(&data_dir) && !is_foreign(place, &data_dir))
         {
             return Err(Misuse(format!(
-                "{option} {} is inside the data directory; choose a path outside the data directory",
+                "{option} {} could replace a file of the service; choose a path outside the data directory, or a name that \
+                 ends in .tar, .json, .jsonl or .gz",
                 path.display()
             )));
         }
@@ -86,6 +87,12 @@ fn places(path: &Path) -> [PathBuf; 2] {
     [folder.join(name), resolve(path)]
 }
 
+/// Whether no file of the service has a name like this one.
+fn is_foreign(path: &Path, data_dir: &Path) -> bool {
+    let ending = path.extension().and_then(OsStr::to_str);
+    path.parent() == Some(data_dir) && ending.is_some_and(|ending| ["tar", "json", "jsonl", "gz"].contains(&ending))
+}
+
 /// Whether the path is a link in the folder of devices, such as `/dev/stdout`, that leads to a file now. Replacing the file
 /// would replace the link, for all programs.
 fn is_redirected(path: &Path) -> bool {
@@ -137,7 +144,8 @@ impl Output {
             Ok(existing) if !existing.is_file() => File::options().write(true).open(path).map(Self::Special),
             _ => {
                 let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-                let file = NamedTempFile::new_in(directory.unwrap_or(Path::new(".")));
+                // Not `.tmp`, which an erasure removes from its data directory.
+                let file = Builder::new().prefix(".writing-").tempfile_in(directory.unwrap_or(Path::new(".")));
                 // The message leaves out the name of the temporary file.
                 file.map(Self::Temporary).map_err(|error| match error.kind() {
                     io::ErrorKind::NotFound => io::Error::other("its directory does not exist"),

@@ -63,7 +63,7 @@ impl Place {
 }
 
 #[test]
-fn no_output_goes_into_the_data_directory() {
+fn no_output_replaces_a_file_of_the_data_directory() {
     let place = Place::new();
     let before = place.files();
     for command in [
@@ -75,16 +75,23 @@ fn no_output_goes_into_the_data_directory() {
         "import disqus dump.xml --dry-run --report",
     ] {
         let option = command.rsplit(' ').next().unwrap();
-        for name in ["table.db", "visitor-salt", "receipt.json", "objects/x"] {
+        for name in ["table.db", "visitor-salt", "new", "objects/x.json"] {
             let line = format!("{command} data/{name} --data-dir data");
             refused(&mut place.run(&line), &[option, "outside the data directory"]);
         }
         assert!(place.files() == before, "{command}");
     }
-    let new = "import disqus dump.xml --report new/report.json --data-dir new";
-    refused(&mut place.run(new), &["--report", "outside the data directory"]);
-    assert!(!place.path("new").exists());
-    done(&mut place.run("export --out data.jsonl --data-dir data"));
+    for (command, name) in [
+        ("export --out", "export.jsonl.gz"),
+        ("backup --out", "backup.tar"),
+        ("person export --user 7 --out", "person.jsonl"),
+        ("person erase --user 7 --out", "receipt.json"),
+        ("import disqus dump.xml --report", "report.json"),
+    ] {
+        done(&mut place.run(&format!("{command} data/{name} --data-dir data")));
+        assert!(fs::metadata(place.path("data").join(name)).unwrap().len() > 0, "{command}");
+    }
+    done(&mut place.run("check --data-dir data"));
 }
 
 #[test]
