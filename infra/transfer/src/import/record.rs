@@ -218,7 +218,7 @@ pub struct Comment {
     /// Decisions about reports, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolutions: Vec<Resolution>,
-    /// One of its values is longer than [`MAX_VALUE`].
+    /// One of its values is longer than `MAX_VALUE` bytes.
     #[serde(skip)]
     pub is_oversized: bool,
 }
