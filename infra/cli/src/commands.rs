@@ -75,6 +75,7 @@ impl Error for Misuse {}
     version,
     verbatim_doc_comment,
     args_conflicts_with_subcommands = true,
+    args_override_self = true,
     disable_help_subcommand = true,
     flatten_help = true,
     after_help = "Settings are environment variables (SVC_…); see docs/settings.md. If one is\n\

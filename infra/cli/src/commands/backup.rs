@@ -25,7 +25,7 @@ use super::{Failure, data_dir, production_data_dir};
 /// Back up all data of a service to one file, whether it runs or not.
 /// The exit code is 3 if the data or the file cannot be used
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct BackUp {
     /// File to write, compressed if it
     /// ends in .gz; - is standard output
@@ -40,7 +40,7 @@ pub(super) struct BackUp {
 /// Restore a backup into a data directory. The exit code is 3 if the backup is
 /// damaged, or the directory is not empty
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Restore {
     /// Backup file; - is standard input
     pub(super) file: PathBuf,

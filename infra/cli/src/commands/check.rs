@@ -18,7 +18,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// Check a table and print what is wrong. The exit code is 1 if anything is,
 /// 3 if the table cannot be used
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     /// Directory of the table
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]

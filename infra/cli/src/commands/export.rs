@@ -14,7 +14,7 @@ use super::{Failure, data_dir};
 /// Export comments, likes, reports and users to a file for import native; see
 /// docs/native-format.md. The exit code is 3 if the table cannot be used
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     /// File to write, compressed if it ends in
     /// .gz; standard output by default

@@ -48,7 +48,7 @@ const LINE: Duration = Duration::from_secs(30);
 /// code is 1 if records were refused or are missing, 3 if the source or the
 /// table cannot be used
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     #[arg(value_name = "FORMAT", value_parser = format_parser(), hide_possible_values = true, help = format_names())]
     pub(super) format: Format,

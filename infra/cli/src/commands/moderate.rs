@@ -21,7 +21,7 @@ const DEFAULT_ID: &str = "moderator";
 /// Print the address of the moderation page with a token for twelve hours; the
 /// service need not run
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     /// Deployed stack, in the region and with the
     /// credentials from the environment

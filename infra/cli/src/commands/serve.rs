@@ -40,7 +40,7 @@ const SMALL_BODY: usize = 256 * 1024;
 /// Serve the API in production, behind a proxy that speaks TLS; see docs/server.md.
 /// The exit code is 2 if a setting is wrong, 3 if the data cannot be used
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     /// Address and port; port 0 takes
     /// any free one

@@ -72,6 +72,13 @@ fn the_moderators_page_is_of_one_service() {
 }
 
 #[test]
+fn the_last_of_repeated_options_counts() {
+    assert_eq!(served("--port 1 --port 2").port, 2);
+    let Command::Token(token) = command("token --id 7 --name Ada --id 8 --name -x") else { panic!() };
+    assert_eq!((token.id.as_str(), token.name.as_str()), ("8", "-x"));
+}
+
+#[test]
 fn a_check_is_of_one_table() {
     let check = |line| {
         let Command::Check(options) = command(line) else { panic!() };

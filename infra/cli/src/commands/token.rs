@@ -16,6 +16,7 @@ use super::{Failure, data_dir};
 
 /// Print a token for a signed-in user
 #[derive(Debug, Args)]
+#[command(args_override_self = true)]
 pub(super) struct Options {
     /// Id of the user
     #[arg(long, value_parser = NonEmptyStringValueParser::new())]

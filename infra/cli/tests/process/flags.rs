@@ -166,17 +166,8 @@ fn a_device_that_leads_to_a_file_is_refused_and_a_pipe_is_written() {
 }
 
 #[test]
-fn an_option_that_takes_one_value_is_given_once() {
+fn a_person_is_named_once() {
     for line in [
-        "--port 0 --port 0",
-        "serve --data-dir a --data-dir b",
-        "backup --out a --out b",
-        "restore a --data-dir a --data-dir b",
-        "token --id 7 --name Ada --id 8",
-        "moderate --id 7 --id 8",
-        "check --data-dir a --data-dir b",
-        "import disqus a --site b --site c",
-        "export --out a --out b",
         "person export --user 7 --user 8",
         "person erase --user 7 --user 8",
         "person erase --email a@b.org --email c@d.org",

@@ -23,9 +23,8 @@ pub(crate) const SITE: &str = "https://comments.example.org";
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) fn serve_command(data_dir: &Path, words: &[&str]) -> Command {
-    let mut command = on_data(&["serve"], data_dir);
-    let listen: &[&str] = if words.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
-    command.args(listen).args(words).env("SVC_PUBLIC_URL", SITE);
+    let mut command = on_data(&["serve", "--listen", "127.0.0.1:0"], data_dir);
+    command.args(words).env("SVC_PUBLIC_URL", SITE);
     command
 }
 
