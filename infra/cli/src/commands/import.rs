@@ -70,9 +70,9 @@ pub(super) struct Options {
     /// `SVC_TYPES`
     #[arg(long = "type", value_name = "TYPE", value_parser = parse_type, verbatim_doc_comment)]
     pub(super) kind: Option<String>,
-    /// Time zone of times without one; UTC by default
-    #[arg(long, value_name = "ZONE", value_parser = parse_zone)]
-    pub(super) zone: Option<TimeZone>,
+    /// Time zone of times without one
+    #[arg(long, value_name = "ZONE", default_value = "UTC", value_parser = parse_zone)]
+    pub(super) zone: TimeZone,
     /// Name of the site, if the files lack it; without it,
     /// ids of two sites would clash
     #[arg(long, value_name = "NAME", value_parser = parse_site, verbatim_doc_comment)]
@@ -83,10 +83,10 @@ pub(super) struct Options {
     /// Query parameters that identify pages, such as p,id
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = parse_parameter, verbatim_doc_comment)]
     pub(super) keep_query: Vec<String>,
-    /// Skip spam, trash and pingbacks (the default), or
-    /// keep them as rejected comments
-    #[arg(long, value_name = "skip|keep", hide_possible_values = true, verbatim_doc_comment)]
-    pub(super) spam: Option<Spam>,
+    /// Skip spam, trash and pingbacks, or keep them as
+    /// rejected comments
+    #[arg(long, value_name = "skip|keep", default_value = "skip", hide_possible_values = true, verbatim_doc_comment)]
+    pub(super) spam: Spam,
     /// Write units per second; 1000 by default for a
     /// deployed table
     #[arg(long, value_name = "UNITS", allow_hyphen_values = true, value_parser = parse_rate, verbatim_doc_comment)]
@@ -133,9 +133,6 @@ impl Options {
     async fn reported(&self) -> Result<Report, Failure> {
         let data_dir = table::data_dir_of(&self.data_dir, self.table.as_deref());
         let out = Destination::new("--report", self.report.as_deref(), data_dir)?.unlike(self.sources())?;
-        if self.zone.is_some() && !self.format.has_times_without_zone() {
-            return Err(Misuse(format!("{} files need no --zone; leave it out", self.format.name())).into());
-        }
         // A missing file or an unwritable report fails before a data directory is created.
         check_files(&self.files)?;
         if self.report.is_none() {
@@ -169,8 +166,7 @@ impl Options {
         let import = self.plan(&config, users.clone(), forgotten.clone());
         let mut progress = Progress::new();
         let temp_dir = table.map_or_else(env::temp_dir, |table| table.temp_dir.clone());
-        let staging = import.read(&temp_dir, |read| progress.read(read)).map_err(Failure::from);
-        let staging = staging.and_then(|staging| self.check_options(&staging).map(|()| staging).map_err(Failure::from));
+        let staging = import.read(&temp_dir, |read| progress.read(read));
         let mut staging = staging.inspect_err(|_| drop(new.map(fs::remove_dir_all)))?;
         let prefix = staging.prefix(self.format);
         let other_salt = self.compare_salts(&staging, table)?;
@@ -211,24 +207,6 @@ impl Options {
         let report = staging.report();
         write!(io::stdout(), "{report}")?;
         Ok(report)
-    }
-
-    /// Refuses options that have no effect on an export. Its records have thread, writer and state.
-    fn check_options(&self, staging: &Staging) -> Result<(), Misuse> {
-        let options = [
-            ("--type", self.kind.is_some()),
-            ("--site", self.site.is_some()),
-            ("--users", self.users.is_some()),
-            // A prefix of the map leaves a rest to which it applies.
-            ("--keep-query", !self.keep_query.is_empty() && self.map.is_none()),
-            ("--spam", self.spam.is_some()),
-        ];
-        match options.into_iter().find(|(_, is_given)| *is_given) {
-            Some((option, _)) if staging.is_export() => {
-                Err(Misuse(format!("an export needs no {option}; leave it out")))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// The table to import into. A dry run may not have one.
@@ -277,8 +255,8 @@ impl Options {
                 hosts: self.hosts.clone(),
                 keep_query: self.keep_query.clone(),
             },
-            zone: self.zone.clone().unwrap_or(TimeZone::UTC),
-            keep_spam: self.spam == Some(Spam::Keep),
+            zone: self.zone.clone(),
+            keep_spam: self.spam == Spam::Keep,
             users,
             site: self.site.clone(),
             clock: Clock::system(),

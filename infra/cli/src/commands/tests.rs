@@ -102,7 +102,7 @@ fn an_import_has_a_format_and_files() {
     assert_eq!(options.hosts, ["a.example", "b.example"]);
     assert_eq!(options.keep_query, ["p", "id"]);
     assert!(!options.dry_run && options.rate.is_none());
-    assert_eq!((options.spam, options.data_dir.as_path()), (None, Path::new(".local")));
+    assert_eq!((options.spam, options.data_dir.as_path()), (import::Spam::Skip, Path::new(".local")));
 }
 
 #[test]

@@ -211,25 +211,6 @@ fn query_parameters_are_kept_by_name() {
 }
 
 #[test]
-fn options_that_do_not_apply_are_refused() {
-    let place = Place::new();
-    for format in ["native", "isso"] {
-        let command = format!("import {format} dump.xml --data-dir new --zone UTC");
-        refused(&mut place.run(&command), &[&format!("{format} files need no --zone")]);
-    }
-    done(&mut place.run("export --data-dir data --out site.jsonl"));
-    fs::write(place.path("users"), "ada 7\n").unwrap();
-    for option in ["--type pages", "--site blog", "--keep-query p", "--spam skip", "--users users"] {
-        let name = option.split(' ').next().unwrap();
-        let command = format!("import native site.jsonl --data-dir new {option}");
-        refused(&mut place.run(&command), &[&format!("an export needs no {name}")]);
-        assert!(!place.path("new").exists(), "{option}");
-    }
-    fs::write(place.path("map"), "posts/hello posts/moved\n").unwrap();
-    done(&mut place.run("import native site.jsonl --data-dir new --map map --keep-query p --host blog.example"));
-}
-
-#[test]
 fn a_restore_tells_an_export_from_a_backup_and_prints_nothing_of_other_files() {
     let place = Place::new();
     done(&mut place.run("export --data-dir data --out site.jsonl"));

@@ -84,12 +84,6 @@ impl Format {
         self.row().0
     }
 
-    /// Whether times may lack an offset. The others are written in UTC or with one.
-    #[must_use]
-    pub fn has_times_without_zone(self) -> bool {
-        !matches!(self, Self::Native | Self::Isso)
-    }
-
     /// `zone` is the time zone of times without an offset, unless the format defines it.
     pub fn read(self, source: Source, zone: &TimeZone, temp_dir: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         match self.row().1 {
