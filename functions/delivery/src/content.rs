@@ -22,7 +22,7 @@ use shared::store::Reading;
 use crate::compose::{self, Letter, Notification, Quote, Section};
 use crate::{Content, Worker};
 
-/// Comments read concurrently.
+/// Maximum comments read concurrently.
 const AT_ONCE: usize = 25;
 
 /// The part of an email about one thread.

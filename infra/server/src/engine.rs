@@ -60,7 +60,9 @@ pub enum EngineError {
     Unusable { path: PathBuf, why: String },
     #[error("there is no table {0}")]
     NoTable(String),
-    #[error("the stored table {0} has a different key than its definition; move the data directory away to start over")]
+    #[error(
+        "the key schema of the stored table {0} differs from its definition; move the data directory away to start over"
+    )]
     KeyDiffers(String),
 }
 

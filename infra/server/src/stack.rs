@@ -31,7 +31,7 @@ pub enum StackError {
     MissingFunction(#[from] MissingFunction),
     #[error("template.yaml: the table's stream, the bucket or a queue invokes {0}, which does not exist")]
     MissingEventFunction(String),
-    #[error("a temporary folder: {0}")]
+    #[error("can't create a temporary folder: {0}")]
     Folder(String),
     #[error("emails: {0}")]
     Mailer(String),

@@ -435,7 +435,7 @@ impl Delivery {
         }
     }
 
-    /// Sends it again, whatever its status.
+    /// Schedules the delivery again, whatever its status.
     pub fn send_again(&mut self, now: Timestamp) {
         self.status = Status::Pending;
         self.round = 0;

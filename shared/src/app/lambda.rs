@@ -1,5 +1,5 @@
-//! Runs a function in Lambda: sets up logging, builds the app from the environment, serves requests. A failed start,
-//! and a panic, are errors in the log, so that no log level hides them.
+//! Runs a function in Lambda: sets up logging, builds the app from the environment, and serves requests. Failed starts and
+//! panics are logged as errors, so that every log level shows them.
 
 use std::borrow::Cow;
 use std::future::ready;

@@ -16,7 +16,7 @@ const LENGTHS = /** @type {const} */ ([['ban_day', 1], ['ban_week', 7], ['ban_mo
 /** The longest ban of a network in days, because its addresses move on to others. The service allows one day more, by its own clock. */
 const NETWORK_DAYS = 29
 
-/** A time as the API takes it. @param {number} time in milliseconds */
+/** Formats a time for the API. @param {number} time in milliseconds */
 const apiTime = (time) => new Date(time).toISOString().replace(/\.\d+Z$/, '+00:00')
 
 /** The day this many days from now, as in a date field. @param {number} days */

@@ -240,7 +240,7 @@ export class Card {
     const { item } = this
     const first = actionOf(item, 'approve')
     const keep = first === 'dismiss'
-    // The drawer of a writer has its own button.
+    // In the drawer about a writer, the drawer itself has the button.
     const isBannable = this.list.state && app.bans.isBannable(authorOf(item))
     const { user: { id }, thread: { closed } } = item
     const decide = (/** @type {Verdict} */ verdict) => () => this.list.decide(verdict, [this])

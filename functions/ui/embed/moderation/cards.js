@@ -1,5 +1,5 @@
 /**
- * Cards, one of which is the current one.
+ * A list of cards with a current card.
  * @import { Card } from './card.js'
  */
 

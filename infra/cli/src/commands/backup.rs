@@ -103,7 +103,7 @@ impl Restore {
         file.by_ref().take(2).read_to_end(&mut start).map_err(|error| named(error.into()))?;
         let whole = start.chain(file);
         let made_at = match start[..] {
-            [] => Err("it is empty; name a file that backup wrote".into()),
+            [] => Err("the file is empty; name one that backup wrote".into()),
             [0x1f, 0x8b] => unpack(MultiGzDecoder::new(whole), staging),
             _ => unpack(whole, staging),
         };

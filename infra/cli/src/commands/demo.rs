@@ -37,7 +37,7 @@ pub(super) fn mount(config: &Config, filling: Option<Filling>) -> Mount {
 }
 
 fn thread(config: &Config) -> Result<ThreadId, &'static str> {
-    ThreadId::new(&config.types[0], "demo").ok_or("no record can have this id")
+    ThreadId::new(&config.types[0], "demo").ok_or("demo is not a valid id of a record")
 }
 
 /// The page. Its tokens are signed for each request, so that a reload gets valid ones.

@@ -40,7 +40,7 @@ pub(super) async fn sdk_config() -> Result<SdkConfig, Failure> {
 
 impl Stack {
     pub(super) async fn describe(sdk: &SdkConfig, name: &str) -> Result<Self, Failure> {
-        let region = sdk.region().ok_or("there is no region")?;
+        let region = sdk.region().ok_or("AWS_REGION is not set")?;
         let domain = if region.as_ref().starts_with("cn-") { "amazonaws.com.cn" } else { "amazonaws.com" };
         let call = Call {
             service: "cloudformation",

@@ -25,7 +25,7 @@ use transfer::store::person::forgotten::{self, Forgotten};
 
 use super::output::Destination;
 use super::table::{self, Table};
-use super::{Failure, Misuse, data_dir, holder};
+use super::{Failure, data_dir, holder};
 
 const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT to the \
                                        service's value, so that their comments don't come back";

@@ -26,8 +26,8 @@ impl<'a> Destination<'a> {
             && places(path).iter().any(|place| place.starts_with(&data_dir) && !is_foreign(place, &data_dir))
         {
             return Err(Misuse(format!(
-                "{option} {} could replace a file of the service; choose a path outside the data directory, or a name that \
-                 ends in .tar, .json, .jsonl or .gz",
+                "{option} {} could overwrite one of the service's files; choose a path outside the data directory, or put a \
+                 .tar, .json, .jsonl or .gz file directly in it",
                 path.display()
             )));
         }

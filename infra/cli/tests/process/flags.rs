@@ -223,7 +223,7 @@ fn a_restore_tells_an_export_from_a_backup_and_prints_nothing_of_other_files() {
         stderr(&output).to_owned()
     };
     for name in ["site.jsonl", "site.jsonl.gz", "person.jsonl"] {
-        assert_eq!(restore(name), format!("error: {name}: it is an export; use import native\n"));
+        assert_eq!(restore(name), format!("error: {name}: this is an export, not a backup; use import native\n"));
     }
     fs::write(place.path("secrets"), "password=hunter2 ".repeat(200)).unwrap();
     let mut compressed = GzEncoder::new(File::create(place.path("secrets.gz")).unwrap(), Compression::fast());

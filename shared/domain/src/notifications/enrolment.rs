@@ -292,7 +292,7 @@ impl Enrolment {
         owner.status == Status::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
     }
 
-    /// Whether the asker was confirmed or waits for the owner, so that another request changes nothing.
+    /// Whether the asker is confirmed, or has waited for the owner for less than a day. Another request then changes nothing.
     #[must_use]
     pub fn has_heard(&self, name: &str, now: Timestamp) -> bool {
         self.asker(name)

@@ -106,7 +106,9 @@ fn unlike_export(mut file: impl Read) -> Result<impl Read, Failure> {
     file.by_ref().take(MAX_HEAD).read_to_end(&mut start).map_err(damaged)?;
     let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
     match serde_json::from_slice(line) {
-        Ok(Record::Head(head)) if head.format == FORMAT => Err("it is an export; use import native".into()),
+        Ok(Record::Head(head)) if head.format == FORMAT => {
+            Err("this is an export, not a backup; use import native".into())
+        }
         _ => Ok(Cursor::new(start).chain(file)),
     }
 }

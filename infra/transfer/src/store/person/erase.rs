@@ -371,7 +371,7 @@ impl Erasure<'_> {
     }
 }
 
-/// Erases a notification state, except for a guest's refusal of emails. False if there is nothing to erase.
+/// Erases a notification state, but keeps that a guest unsubscribed. Returns false if there is nothing to erase.
 async fn erase_notification_state(store: &Store, key: Key) -> Result<bool, Fault> {
     let keep_refusal = |state: &mut NotificationState| state.refusal().map(|refusal| *state = refusal).is_some();
     if let ItemKind::NotificationState(recipient) = ItemKind::of(&key)
