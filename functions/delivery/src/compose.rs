@@ -1,7 +1,7 @@
 //! Composes emails, as text and as HTML. Text by users is escaped in HTML, and has no line breaks in headers.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 use email_encoding::headers::rfc2047;
 use email_encoding::headers::writer::EmailWriter;
@@ -298,7 +298,7 @@ fn encoded(name: &str, text: &str) -> Result<String, Fault> {
     Ok(value)
 }
 
-/// A comment's text without markup. The same addresses are links as on the page.
+/// A comment's text without markup. Its web addresses are links as on the page.
 #[derive(Default)]
 pub(crate) struct Quote {
     text: String,
@@ -307,36 +307,67 @@ pub(crate) struct Quote {
 
 impl Quote {
     pub(crate) fn whole(shown: &Shown) -> Self {
-        Self::up_to(shown, shown.text.len(), "")
+        let (text, links) = cleaned(shown);
+        Self::new(&text, links, "")
     }
 
     /// The beginning of the text. An address that doesn't fit is left out, because a part of it would lead elsewhere.
     pub(crate) fn excerpt(shown: &Shown) -> Self {
-        let Some((cut, _)) = shown.text.char_indices().nth(EXCERPT) else { return Self::whole(shown) };
-        let mut addresses =
-            shown.web_links().into_values().filter(|(range, address)| shown.text[range.clone()] == **address);
-        let halved = addresses.find(|(range, _)| range.contains(&cut));
-        Self::up_to(shown, halved.map_or(cut, |(range, _)| range.start), "…")
+        let (text, mut links) = cleaned(shown);
+        let Some((cut, _)) = text.char_indices().nth(EXCERPT) else { return Self::new(&text, links, "") };
+        let labels = links.iter().filter(|(range, address)| text[range.clone()] == **address);
+        let addresses = address::find(&text).into_iter().chain(labels.map(|(range, _)| range.clone()));
+        let cut = addresses.filter(|range| range.contains(&cut)).map(|range| range.start).min().unwrap_or(cut);
+        let text = text[..cut].trim_end();
+        links.retain(|(range, _)| range.start < text.len());
+        if let Some((range, _)) = links.last_mut() {
+            range.end = range.end.min(text.len());
+        }
+        Self::new(text, links, "…")
     }
 
-    fn up_to(shown: &Shown, cut: usize, ellipsis: &str) -> Self {
-        let links = shown.web_links().into_values().filter(|(range, _)| range.start < cut);
-        let links: Vec<_> = links.map(|(range, address)| (range.start..range.end.min(cut), address)).collect();
+    fn new(text: &str, links: Vec<(Range<usize>, &str)>, ellipsis: &str) -> Self {
         // Mail programs look for addresses in the text themselves, and take what follows one for a part of it.
-        let longer: BTreeMap<usize, usize> =
-            address::find(&shown.text).into_iter().map(|address| (address.start, address.end)).collect();
-        let (mut text, mut written) = (String::new(), 0);
+        let (mut spaced, mut written) = (String::new(), 0);
         for (range, _) in &links {
-            if longer.get(&range.start).is_some_and(|end| *end > range.end) {
-                text += &shown.text[written..range.end];
-                text.push(' ');
+            let next = text[range.end..].char_indices().nth(8).map_or(text.len(), |(length, _)| range.end + length);
+            let label = range.len();
+            if address::find(&text[range.start..next]).iter().any(|found| found.start < label && label < found.end) {
+                spaced += &text[written..range.end];
+                spaced.push(' ');
                 written = range.end;
             }
         }
-        text += &shown.text[written..cut];
-        let [text, html] = [text, linked(&shown.text[..cut], links)].map(|body| without_empty_paragraphs(&body));
-        Self { text: text + ellipsis, html: html.replace('\n', "<br />\n") + ellipsis }
+        spaced += &text[written..];
+        Self { text: spaced + ellipsis, html: linked(text, links).replace('\n', "<br />\n") + ellipsis }
     }
+}
+
+/// The text without empty paragraphs and control characters, and the ranges in it that are links to these addresses.
+fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, &str)>) {
+    /// Noncharacters around the texts of links.
+    const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
+    let links = shown.web_links();
+    let links: Vec<_> = links.into_values().filter(|(range, _)| !range.is_empty()).collect();
+    let part = |range: Range<usize>| shown.text[range].replace(MARKS, "");
+    let (mut marked, mut written) = (String::new(), 0);
+    for (range, _) in &links {
+        marked += &part(written..range.start);
+        marked.push(MARKS[0]);
+        marked += &part(range.clone());
+        marked.push(MARKS[1]);
+        written = range.end;
+    }
+    marked += &part(written..shown.text.len());
+    let (mut text, mut ranges) = (String::new(), Vec::new());
+    for c in without_empty_paragraphs(&marked).chars() {
+        match c {
+            _ if c == MARKS[0] => ranges.push(text.len()..text.len()),
+            _ if c == MARKS[1] => ranges.last_mut().unwrap().end = text.len(),
+            _ => text.push(c),
+        }
+    }
+    (text, ranges.into_iter().zip(links.into_iter().map(|(_, address)| address)).collect())
 }
 
 pub(crate) fn without_empty_paragraphs(body: &str) -> String {
@@ -396,9 +427,8 @@ mod tests {
     #[test]
     fn an_excerpt_has_no_empty_paragraphs_and_is_cut_between_characters() {
         assert_eq!(quote("one\n\n\ntwo\n\n&#32;\n\nthree\nfour\u{7}\n").text, "one\n\ntwo\n\nthree\nfour");
-        let cut = quote(&"é".repeat(2 * EXCERPT));
-        assert!(cut.text.ends_with("é…") && cut.text.chars().count() > EXCERPT - 2, "{}", cut.text);
-        assert_eq!(quote(&"é".repeat(EXCERPT - 2)).text, "é".repeat(EXCERPT - 2));
+        assert_eq!(quote(&"é".repeat(EXCERPT + 1)).text, format!("{}…", "é".repeat(EXCERPT)));
+        assert_eq!(quote(&"é".repeat(EXCERPT)).text, "é".repeat(EXCERPT));
     }
 
     #[test]
@@ -417,6 +447,22 @@ mod tests {
                 "https://bank.example/ login.evil.example",
                 own("https://bank.example/") + "login.evil.example",
             ),
+            (
+                "<https://bank.example>&#7;.evil.example/login",
+                "https://bank.example .evil.example/login",
+                own("https://bank.example") + ".evil.example/login",
+            ),
+            (
+                "[see https://bank.example](https://bank.example).evil.example",
+                "see https://bank.example .evil.example",
+                link("https://bank.example", "see https://bank.example") + ".evil.example",
+            ),
+            (
+                "*a*<https://bank.example>.evil.example",
+                "ahttps://bank.example .evil.example",
+                "a".to_owned() + &own("https://bank.example") + ".evil.example",
+            ),
+            ("x [](https://a.example) y", "x  y", "x  y".to_owned()),
             ("**https://example.jp/b**を見て", "https://example.jp/b を見て", own("https://example.jp/b") + "を見て"),
             ("https://example.jp/a。", "https://example.jp/a。", own("https://example.jp/a") + "。"),
             ("ht*t*ps://evil.example/f", "https://evil.example/f", "https://evil.example/f".to_owned()),
@@ -442,8 +488,21 @@ mod tests {
 
     #[test]
     fn an_address_that_does_not_fit_into_an_excerpt_is_left_out() {
-        let quote = quote(&format!("{} https://a.example/long", "a".repeat(EXCERPT - 10)));
-        assert!(quote.text.ends_with("a …") || quote.text.ends_with("a…"), "{}", quote.text);
-        assert!(!quote.html.contains("http"), "{}", quote.html);
+        for address in [
+            "https://bank.example.evil.example/login",
+            "`https://bank.example.evil.example/login`",
+            "[https://bank.example.evil.example/](https://a.example)",
+            "[https://bank.example.evil.example/](https://bank.example.evil.example/)",
+        ] {
+            let beginning = "a".repeat(EXCERPT - 22);
+            let quote = quote(&format!("{beginning} {address}"));
+            assert_eq!((quote.text, quote.html), (format!("{beginning}…"), format!("{beginning}…")), "{address}");
+        }
+        let long = quote(&format!("[{}](https://a.example)", "a ".repeat(EXCERPT)));
+        assert!(
+            long.html.starts_with("<a href=\"https://a.example\"") && long.html.ends_with("a</a>…"),
+            "{}",
+            long.html
+        );
     }
 }

@@ -173,8 +173,7 @@ pub fn shown(body: &str) -> Shown {
             }
             Event::Code(text) => shown.text.push_str(&text),
             Event::Start(tag @ (Tag::Link { .. } | Tag::Image { .. })) => {
-                let is_image =
-                    matches!(tag, Tag::Image { .. }) || open.iter().any(|place: &usize| shown.links[*place].is_image);
+                let is_image = matches!(tag, Tag::Image { .. });
                 let (Tag::Link { dest_url, title, .. } | Tag::Image { dest_url, title, .. }) = tag else { continue };
                 open.push(shown.links.len());
                 shown.links.push(Link {
