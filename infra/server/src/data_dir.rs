@@ -150,6 +150,11 @@ impl DataDir {
         Ok(names.collect::<io::Result<Vec<_>>>()?.iter().all(|name| name == LOCK))
     }
 
+    /// Takes the lock if its file exists.
+    pub fn lock_if_present(&self) -> Result<Option<Lock>, DataDirError> {
+        self.file(LOCK).exists().then(|| self.lock()).transpose()
+    }
+
     pub fn lock(&self) -> Result<Lock, DataDirError> {
         let path = self.file(LOCK);
         let file = OpenOptions::new().create(true).append(true).open(&path);

@@ -77,6 +77,8 @@ impl Restore {
         if !data_dir.is_unused()? {
             return Err(format!("{} is not empty; name an empty or a new directory", target.display()).into());
         }
+        // Held to the end, because a service that is starting has only this file.
+        let _lock = data_dir.lock_if_present()?;
         let staging = data_dir.staging();
         let restored = self.fill(&staging).await;
         if restored.is_err() {

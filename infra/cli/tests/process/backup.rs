@@ -157,7 +157,10 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
 
     // A new directory of a service whose port was taken.
     fs::create_dir(path("locked")).unwrap();
-    fs::write(path("locked/lock"), "").unwrap();
+    let lock = fs::File::create(path("locked/lock")).unwrap();
+    lock.lock().unwrap();
+    refused(&restore(&out, &path("locked")), "another process uses");
+    drop(lock);
     assert!(is_well(&restore(&out, &path("locked"))));
 }
 
