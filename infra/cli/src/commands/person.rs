@@ -257,7 +257,7 @@ fn parse_user(text: &str) -> Result<NamedUser, &'static str> {
 fn parse_email(text: &str) -> Result<String, &'static str> {
     let email = text.trim().to_lowercase();
     let (name, host) = email.rsplit_once('@').unwrap_or_default();
-    let is_one = !email.contains(|c: char| c.is_whitespace() || ",;<>".contains(c));
+    let is_one = !name.contains('@') && !email.contains(|c: char| c.is_whitespace() || ",;<>".contains(c));
     (is_one && !name.is_empty() && !host.is_empty())
         .then_some(email)
         .ok_or("expected one address, such as ada@example.org")

@@ -179,8 +179,7 @@ fn a_person_is_named_once() {
 #[test]
 fn a_person_has_one_address() {
     let place = Place::new();
-    for address in
-        ["a@b.org,c@d.org", "a@b.org;c@d.org", "a@b.org c@d.org", "Ada <a@b.org>", "<a@b.org>", "a@b", "a@b@c.org"]
+    for address in ["a@b.org,c@d.org", "a@b.org;c@d.org", "a@b.org c@d.org", "Ada <a@b.org>", "<a@b.org>", "a@b@c.org"]
     {
         for command in ["person erase --data-dir data --email", "person export --data-dir data --email"] {
             refused(place.run(command).arg(address), &["--email", "one address, such as ada@example.org"]);
