@@ -82,18 +82,26 @@ struct WhoOptions {
     /// Id of a user, as the API shows it, or an account
     /// elsewhere, such as github:583231
     #[arg(long, value_name = "ID", allow_hyphen_values = true, value_parser = parse_user, verbatim_doc_comment)]
-    user: Option<NamedUser>,
+    user: Vec<NamedUser>,
     /// Address that a guest gave, here or in the system that
     /// the comments come from, or that signs in by code
     #[arg(long, value_name = "ADDRESS", value_parser = parse_email, verbatim_doc_comment)]
-    email: Option<String>,
+    email: Vec<String>,
 }
 
 impl WhoOptions {
+    /// Refuses several people, because only one of them would be meant.
+    fn check(&self) -> Result<(), Misuse> {
+        if self.user.len() + self.email.len() > 1 {
+            return Err(Misuse("name one person: --user once, or --email once".to_owned()));
+        }
+        Ok(())
+    }
+
     /// The person that the options name. One of them is required.
     fn who(&self, salt: &Secret) -> Result<Who, Failure> {
         let by_address = |email: &String| Who::address(email, hex(&Md5::digest(email.as_bytes())), salt);
-        match (&self.user, &self.email) {
+        match (self.user.first(), self.email.first()) {
             (Some(NamedUser::Id(id)), _) => Ok(Who::User(*id)),
             (Some(NamedUser::Elsewhere(account)), _) => {
                 let known = config::issuers(config::environment)?.account(salt, account);
@@ -109,8 +117,14 @@ impl WhoOptions {
 impl Command {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
         match self {
-            Self::Export(export) => export.options.export().await,
-            Self::Erase(erase) => erase.options.erase().await,
+            Self::Export(Export { options }) => {
+                options.who.check()?;
+                options.export().await
+            }
+            Self::Erase(Erase { options }) => {
+                options.who.check()?;
+                options.erase().await
+            }
         }
     }
 
@@ -271,7 +285,7 @@ mod tests {
     fn a_user_is_named_by_id_or_by_account_elsewhere() {
         let salt = Secret::from("x".repeat(32));
         let id = |text: &str| {
-            let who = WhoOptions { user: Some(parse_user(text).unwrap()), email: None };
+            let who = WhoOptions { user: vec![parse_user(text).unwrap()], email: Vec::new() };
             let Who::User(id) = who.who(&salt).unwrap() else { panic!("{text}") };
             id
         };
