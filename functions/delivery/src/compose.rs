@@ -315,7 +315,7 @@ impl Quote {
     pub(crate) fn excerpt(shown: &Shown) -> Self {
         let (text, mut links) = cleaned(shown);
         let Some((cut, _)) = text.char_indices().nth(EXCERPT) else { return Self::new(&text, links, "") };
-        let labels = links.iter().filter(|(range, address)| text[range.clone()] == **address);
+        let labels = links.iter().filter(|(range, address)| text[range.clone()] == *address);
         let addresses = address::find(&text).into_iter().chain(labels.map(|(range, _)| range.clone()));
         let cut = addresses.filter(|range| range.contains(&cut)).map(|range| range.start).min().unwrap_or(cut);
         let text = text[..cut].trim_end();
@@ -326,7 +326,7 @@ impl Quote {
         Self::new(text, links, "…")
     }
 
-    fn new(text: &str, links: Vec<(Range<usize>, &str)>, ellipsis: &str) -> Self {
+    fn new(text: &str, links: Vec<(Range<usize>, String)>, ellipsis: &str) -> Self {
         // Mail programs look for addresses in the text themselves, and take what follows one for a part of it.
         let (mut spaced, mut written) = (String::new(), 0);
         for (range, _) in &links {
@@ -344,7 +344,7 @@ impl Quote {
 }
 
 /// The text without empty paragraphs and control characters, and the ranges in it that are links to these addresses.
-fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, &str)>) {
+fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
     /// Noncharacters around the texts of links.
     const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
     let links = shown.web_links();
@@ -462,6 +462,13 @@ mod tests {
                 "ahttps://bank.example .evil.example",
                 "a".to_owned() + &own("https://bank.example") + ".evil.example",
             ),
+            (
+                "<https://bank.example\\@evil.example>",
+                "https://bank.example\\@evil.example",
+                link("https://bank.example%5C@evil.example", "https://bank.example\\@evil.example"),
+            ),
+            ("[x](https://a.example/[q])", "x", link("https://a.example/%5Bq%5D", "x")),
+            ("https://a.example/[q]", "https://a.example/[q]", own("https://a.example/[q]")),
             ("x [](https://a.example) y", "x  y", "x  y".to_owned()),
             ("**https://example.jp/b**を見て", "https://example.jp/b を見て", own("https://example.jp/b") + "を見て"),
             ("https://example.jp/a。", "https://example.jp/a。", own("https://example.jp/a") + "。"),

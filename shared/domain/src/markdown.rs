@@ -133,14 +133,17 @@ impl Shown {
 
     /// The ranges of the text that lead to web addresses, with these: links, and addresses in prose. They don't overlap.
     #[must_use]
-    pub fn web_links(&self) -> BTreeMap<usize, (Range<usize>, &str)> {
+    pub fn web_links(&self) -> BTreeMap<usize, (Range<usize>, String)> {
         let is_web = |link: &&Link| !link.is_image && address::next_start(&link.address, 0) == Some(0);
-        let links = self.links.iter().filter(is_web).map(|link| (link.text.clone(), link.address.as_str()));
+        // As the parser writes them. In a bare address they stay: percent-encoded, they would lead elsewhere than it says.
+        let href = |link: &Link| link.address.replace('\\', "%5C").replace('[', "%5B").replace(']', "%5D");
+        let links = self.links.iter().filter(is_web).map(|link| (link.text.clone(), href(link)));
         let bare = self.prose.iter().flat_map(|prose| {
             let found = address::find(&self.text[prose.clone()]).into_iter();
             found.map(|found| prose.start + found.start..prose.start + found.end)
         });
-        links.chain(bare.map(|range| (range.clone(), &self.text[range]))).map(|link| (link.0.start, link)).collect()
+        let bare = bare.map(|range| (range.clone(), self.text[range].to_owned()));
+        links.chain(bare).map(|link| (link.0.start, link)).collect()
     }
 
     /// Whether readers see neither text nor an image nor a horizontal rule.

@@ -98,13 +98,13 @@ fn push_linked(shown: &mut String, line: &str) {
 
 /// The HTML of a text in which these ranges, in order, are links to these addresses.
 #[must_use]
-pub fn linked<'a>(text: &str, links: impl IntoIterator<Item = (Range<usize>, &'a str)>) -> String {
+pub fn linked(text: &str, links: impl IntoIterator<Item = (Range<usize>, impl AsRef<str>)>) -> String {
     let (mut html, mut written) = (String::new(), 0);
     // Writing to a `String` does not fail.
     for (Range { start, end }, address) in links {
         let _ = escape_html_body_text(&mut html, &text[written..start]);
         html.push_str("<a href=\"");
-        push_href(&mut html, address);
+        push_href(&mut html, address.as_ref());
         html.push_str("\" rel=\"nofollow ugc noopener\">");
         let _ = escape_html_body_text(&mut html, &text[start..end]);
         html.push_str("</a>");
