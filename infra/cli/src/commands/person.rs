@@ -116,15 +116,11 @@ impl WhoOptions {
 
 impl Command {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
+        let (Self::Export(Export { options }) | Self::Erase(Erase { options })) = &self;
+        options.who.check()?;
         match self {
-            Self::Export(Export { options }) => {
-                options.who.check()?;
-                options.export().await
-            }
-            Self::Erase(Erase { options }) => {
-                options.who.check()?;
-                options.erase().await
-            }
+            Self::Export(export) => export.options.export().await,
+            Self::Erase(erase) => erase.options.erase().await,
         }
     }
 
