@@ -48,6 +48,7 @@ fn process(body: &str) {
     assert!(as_typed(&html).len() <= MAX_HTML);
     assert!(mentions(body).tries().len() <= 4 * MAX_MENTIONS);
     let text = shown(body);
+    assert!(text.run_ons(&text.web_links()).len() <= text.text.len());
     let mailed = text.text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     assert!(as_typed(&mailed).len() >= mailed.len());
     let words = ["casino".to_owned(), "\u{635}\u{644}\u{649} \u{633}".to_owned()];

@@ -316,7 +316,7 @@ impl Quote {
         let (text, mut links) = cleaned(shown);
         let Some((cut, _)) = text.char_indices().nth(EXCERPT) else { return Self::new(&text, links, "") };
         let labels = links.iter().filter(|(range, address)| text[range.clone()] == *address);
-        let addresses = address::find(&text).into_iter().chain(labels.map(|(range, _)| range.clone()));
+        let addresses = address::find_loosely(&text).into_iter().chain(labels.map(|(range, _)| range.clone()));
         let cut = addresses.filter(|range| range.contains(&cut)).map(|range| range.start).min().unwrap_or(cut);
         let text = text[..cut].trim_end();
         links.retain(|(range, _)| range.start < text.len());
@@ -327,36 +327,27 @@ impl Quote {
     }
 
     fn new(text: &str, links: Vec<(Range<usize>, String)>, ellipsis: &str) -> Self {
-        // Mail programs look for addresses in the text themselves, and take what follows one for a part of it.
-        let (mut spaced, mut written) = (String::new(), 0);
-        for (range, _) in &links {
-            let next = text[range.end..].char_indices().nth(8).map_or(text.len(), |(length, _)| range.end + length);
-            let label = range.len();
-            if address::find(&text[range.start..next]).iter().any(|found| found.start < label && label < found.end) {
-                spaced += &text[written..range.end];
-                spaced.push(' ');
-                written = range.end;
-            }
-        }
-        spaced += &text[written..];
-        Self { text: spaced + ellipsis, html: linked(text, links).replace('\n', "<br />\n") + ellipsis }
+        Self { text: text.to_owned() + ellipsis, html: linked(text, links).replace('\n', "<br />\n") + ellipsis }
     }
 }
 
-/// The text without empty paragraphs and control characters, and the ranges in it that are links to these addresses.
+/// The text [`without_empty_paragraphs`], and the ranges in it that are links to these addresses. Mail programs look for
+/// addresses in both parts of an email, so a space separates an address from text that is separate on the page.
 fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
     /// Noncharacters around the texts of links.
     const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
     let links = shown.web_links();
-    let links: Vec<_> = links.into_values().filter(|(range, _)| !range.is_empty()).collect();
-    let part = |range: Range<usize>| shown.text[range].replace(MARKS, "");
+    let ends = links.values().map(|(range, _)| (range.end, MARKS[1]));
+    let spaces = shown.run_ons(&links).into_iter().map(|at| (at, ' '));
+    let starts = links.values().map(|(range, _)| (range.start, MARKS[0]));
+    let mut marks: Vec<(usize, char)> = ends.chain(spaces).chain(starts).collect();
+    marks.sort_by_key(|(at, _)| *at);
+    let part = |range: Range<usize>| shown.text[range].replace(MARKS, " ");
     let (mut marked, mut written) = (String::new(), 0);
-    for (range, _) in &links {
-        marked += &part(written..range.start);
-        marked.push(MARKS[0]);
-        marked += &part(range.clone());
-        marked.push(MARKS[1]);
-        written = range.end;
+    for (at, mark) in marks {
+        marked += &part(written..at);
+        marked.push(mark);
+        written = at;
     }
     marked += &part(written..shown.text.len());
     let (mut text, mut ranges) = (String::new(), Vec::new());
@@ -367,13 +358,14 @@ fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
             _ => text.push(c),
         }
     }
-    (text, ranges.into_iter().zip(links.into_iter().map(|(_, address)| address)).collect())
+    (text, ranges.into_iter().zip(links.into_values().map(|(_, address)| address)).collect())
 }
 
+/// Control characters become spaces, so that no words join.
 pub(crate) fn without_empty_paragraphs(body: &str) -> String {
+    let body: String = body.chars().map(|c| if c != '\n' && c.is_control() { ' ' } else { c }).collect();
     let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
-    let body = paragraphs.collect::<Vec<_>>().join("\n\n");
-    body.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
+    paragraphs.collect::<Vec<_>>().join("\n\n")
 }
 
 /// An address in an attribute. Characters that don't belong in addresses are percent-encoded.
@@ -431,65 +423,64 @@ mod tests {
         assert_eq!(quote(&"é".repeat(EXCERPT)).text, "é".repeat(EXCERPT));
     }
 
+    /// Bodies and their texts in emails. Links are in «», with `label|address` where the two differ.
+    const MAILED: &[(&str, &str)] = &[
+        ("<https://bank.example>.evil.example/login", "«https://bank.example» .evil.example/login"),
+        (
+            "[https://bank.example/](https://bank.example/)login.evil.example",
+            "«https://bank.example/» login.evil.example",
+        ),
+        ("<https://bank.example>&#7;.evil.example/login", "«https://bank.example» .evil.example/login"),
+        (
+            "[see https://a.example](https://a.example).b.example",
+            "«see https://a.example|https://a.example» .b.example",
+        ),
+        ("*a*<https://bank.example>.evil.example", "a «https://bank.example» .evil.example"),
+        ("<https://a.example\\@b.example>", "«https://a.example\\@b.example|https://a.example%5C@b.example»"),
+        ("[x](https://a.example/[q])", "«x|https://a.example/%5Bq%5D»"),
+        ("https://a.example/[q]", "«https://a.example/[q]»"),
+        ("x [](https://a.example) y", "x  y"),
+        ("**https://example.jp/b**を見て", "«https://example.jp/b» を見て"),
+        ("https://example.jp/a。", "«https://example.jp/a»。"),
+        ("(<https://a.example>).", "(«https://a.example»)."),
+        ("    https://a.example", "https://a.example"),
+        ("![alt](https://a.example/x.png)https://a.example/l", "alt «https://a.example/l»"),
+        ("![a [b](https://a.example) c](/i)", "a b c"),
+        ("[https://bank.example](https://evil.example/k)", "«https://bank.example|https://evil.example/k»"),
+        ("[https://a.**example**/b](https://a.example/)", "«https://a.example/b|https://a.example/»"),
+        ("[www.a.example](https://a.example).b.example", "«www.a.example|https://a.example» .b.example"),
+        ("[a & b](/own) @ada <i>", "a & b @ada <i>"),
+        ("ht*t*ps://evil.example/f", "ht t ps://evil.example/f"),
+        ("`https://bank.example`.evil.example/login", "https://bank.example .evil.example/login"),
+        ("`https://bank.example\t.evil.example`", "https://bank.example .evil.example"),
+        ("evil.example/`https://bank.example`", "evil.example/ https://bank.example"),
+        ("![https://bank.example](/i).evil.example", "https://bank.example .evil.example"),
+        ("`https://bank.example`![.evil.example](/i)", "https://bank.example .evil.example"),
+        ("<ftp://bank.example>.evil.example/login", "ftp://bank.example .evil.example/login"),
+        ("<a@b.example>.evil.example", "a@b.example .evil.example"),
+        ("`a@b.example`.evil.example", "a@b.example .evil.example"),
+        ("x_`a@b.example`", "x_ a@b.example"),
+        ("é`a@b.example`", "é a@b.example"),
+        ("`WWW.bank.example`.evil.example", "WWW.bank.example .evil.example"),
+        ("この**機能**は`ftp://a.example`、", "この機能は ftp://a.example、"),
+        ("`a`b **c**, (`ftp://a.example`). **@ada**s `@media`s", "ab c, (ftp://a.example). @adas @medias"),
+    ];
+
     #[test]
     fn a_link_in_an_email_ends_where_it_does_on_the_page() {
-        let link =
-            |address: &str, text: &str| format!("<a href=\"{address}\" rel=\"nofollow ugc noopener\">{text}</a>");
-        let own = |address: &str| link(address, address);
-        for (body, text, html) in [
-            (
-                "<https://bank.example>.evil.example/login",
-                "https://bank.example .evil.example/login",
-                own("https://bank.example") + ".evil.example/login",
-            ),
-            (
-                "[https://bank.example/](https://bank.example/)login.evil.example",
-                "https://bank.example/ login.evil.example",
-                own("https://bank.example/") + "login.evil.example",
-            ),
-            (
-                "<https://bank.example>&#7;.evil.example/login",
-                "https://bank.example .evil.example/login",
-                own("https://bank.example") + ".evil.example/login",
-            ),
-            (
-                "[see https://bank.example](https://bank.example).evil.example",
-                "see https://bank.example .evil.example",
-                link("https://bank.example", "see https://bank.example") + ".evil.example",
-            ),
-            (
-                "*a*<https://bank.example>.evil.example",
-                "ahttps://bank.example .evil.example",
-                "a".to_owned() + &own("https://bank.example") + ".evil.example",
-            ),
-            (
-                "<https://bank.example\\@evil.example>",
-                "https://bank.example\\@evil.example",
-                link("https://bank.example%5C@evil.example", "https://bank.example\\@evil.example"),
-            ),
-            ("[x](https://a.example/[q])", "x", link("https://a.example/%5Bq%5D", "x")),
-            ("https://a.example/[q]", "https://a.example/[q]", own("https://a.example/[q]")),
-            ("x [](https://a.example) y", "x  y", "x  y".to_owned()),
-            ("**https://example.jp/b**を見て", "https://example.jp/b を見て", own("https://example.jp/b") + "を見て"),
-            ("https://example.jp/a。", "https://example.jp/a。", own("https://example.jp/a") + "。"),
-            ("ht*t*ps://evil.example/f", "https://evil.example/f", "https://evil.example/f".to_owned()),
-            ("`https://a.example/m`n", "https://a.example/mn", "https://a.example/mn".to_owned()),
-            ("    https://a.example", "https://a.example", "https://a.example".to_owned()),
-            (
-                "![alt](https://a.example/x.png)https://a.example/l",
-                "althttps://a.example/l",
-                "alt".to_owned() + &own("https://a.example/l"),
-            ),
-            ("![a [b](https://a.example) c](/i)", "a b c", "a b c".to_owned()),
-            (
-                "[https://bank.example](https://evil.example/k)",
-                "https://bank.example",
-                link("https://evil.example/k", "https://bank.example"),
-            ),
-            ("[a & b](/own) @ada <i>", "a & b @ada <i>", "a &amp; b @ada &lt;i&gt;".to_owned()),
-        ] {
+        for (body, mailed) in MAILED {
+            let (mut text, mut html) = (String::new(), String::new());
+            for (place, part) in mailed.split(['«', '»']).enumerate() {
+                let (label, address) = part.split_once('|').unwrap_or((part, part));
+                text += label;
+                let shown = match place % 2 {
+                    1 => html! { a href=(address) rel="nofollow ugc noopener" { (label) } },
+                    _ => html! { (label) },
+                };
+                html += &shown.into_string();
+            }
             let quote = quote(body);
-            assert_eq!((quote.text.as_str(), quote.html), (text, html), "{body}");
+            assert_eq!((quote.text, quote.html), (text, html), "{body}");
         }
     }
 
@@ -498,6 +489,8 @@ mod tests {
         for address in [
             "https://bank.example.evil.example/login",
             "`https://bank.example.evil.example/login`",
+            "www.bank.example.evil.example/login",
+            "login@bank.example.evil.example",
             "[https://bank.example.evil.example/](https://a.example)",
             "[https://bank.example.evil.example/](https://bank.example.evil.example/)",
         ] {

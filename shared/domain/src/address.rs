@@ -27,6 +27,33 @@ pub fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// The ranges of `text` in which a mail program may find an address: a URL of any scheme, a host that begins with `www.` or an
+/// email address. A range includes the word directly before the address.
+#[must_use]
+pub fn find_loosely(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(sign) = (from..text.len()).find(|at| is_sign(text, *at)) {
+        let before = &text[from..sign];
+        // In scripts without spaces, a whole sentence may precede an address. One letter of it is enough.
+        let word = before.rfind(|c: char| !c.is_ascii() || Kind::of(c) == Kind::End).map_or(before, |at| &before[at..]);
+        let start = sign - word.trim_start_matches(|c| Kind::of(c) != Kind::Other).len();
+        let extent = Extent::of(&text[start..], |c| c);
+        found.push(start..start + extent.end);
+        from = start + extent.read;
+    }
+    found
+}
+
+/// Whether the text at `at` is a sign of an address. A mention isn't.
+fn is_sign(text: &str, at: usize) -> bool {
+    let begins = |sign: &str| {
+        text.as_bytes()[at..].get(..sign.len()).is_some_and(|rest| rest.eq_ignore_ascii_case(sign.as_bytes()))
+    };
+    let follows_name = || text[..at].chars().next_back().is_some_and(|c| Kind::of(c) == Kind::Other);
+    begins("://") || begins("www.") || begins("@") && follows_name()
+}
+
 /// Position at or after `from` where the next address may begin: a scheme that begins a word.
 #[must_use]
 pub fn next_start(text: &str, from: usize) -> Option<usize> {

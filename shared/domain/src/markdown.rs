@@ -3,7 +3,7 @@
 //! mentioned handles exist.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::Range;
 
 use pulldown_cmark::{Alignment, CodeBlockKind, CowStr, Event, LinkType, Tag, TagEnd, TextMergeWithOffset, html};
@@ -110,6 +110,8 @@ pub struct Shown {
     pub links: Vec<Link>,
     /// The ranges of the text outside links, images and code.
     prose: Vec<Range<usize>>,
+    /// The places in the text where markup begins or ends.
+    joints: Vec<usize>,
     has_picture: bool,
 }
 
@@ -143,7 +145,19 @@ impl Shown {
             found.map(|found| prose.start + found.start..prose.start + found.end)
         });
         let bare = bare.map(|range| (range.clone(), self.text[range].to_owned()));
-        links.chain(bare).map(|link| (link.0.start, link)).collect()
+        let links = links.chain(bare).filter(|(range, _)| !range.is_empty());
+        links.map(|link| (link.0.start, link)).collect()
+    }
+
+    /// The places in the text, in order, where an address would run into text that is separate on the page. `links` are
+    /// [`Self::web_links`], whose labels stay whole.
+    #[must_use]
+    pub fn run_ons(&self, links: &BTreeMap<usize, (Range<usize>, String)>) -> Vec<usize> {
+        let is_in_link = |at: &usize| links.range(..at).next_back().is_some_and(|(_, (range, _))| *at < range.end);
+        let joints: BTreeSet<usize> = self.joints.iter().copied().collect();
+        let found = address::find_loosely(&self.text);
+        let inside = found.iter().flat_map(|range| joints.range(range.start + 1..range.end));
+        inside.copied().filter(|at| !is_in_link(at)).collect()
     }
 
     /// Whether readers see neither text nor an image nor a horizontal rule.
@@ -167,6 +181,7 @@ pub fn shown(body: &str) -> Shown {
         in_code_block = matches!(event, Event::Start(Tag::CodeBlock(_)))
             || in_code_block && !matches!(event, Event::End(TagEnd::CodeBlock));
         let start = shown.text.len();
+        shown.joints.push(start);
         match event {
             Event::Text(text) => {
                 shown.text.push_str(&text);
