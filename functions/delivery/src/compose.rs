@@ -445,6 +445,7 @@ mod tests {
         ("(<https://a.example>).", "(«https://a.example»)."),
         ("    https://a.example", "https://a.example"),
         ("![alt](https://a.example/x.png)https://a.example/l", "alt «https://a.example/l»"),
+        ("![https://bank.example](javascript:x).evil.example", "«https://bank.example.evil.example»"),
         ("![a [b](https://a.example) c](/i)", "a b c"),
         ("[https://bank.example](https://evil.example/k)", "«https://bank.example|https://evil.example/k»"),
         ("[https://a.**example**/b](https://a.example/)", "«https://a.example/b|https://a.example/»"),

@@ -175,18 +175,23 @@ pub fn shown(body: &str) -> Shown {
     let mut shown = Shown::default();
     // Indexes into `links`.
     let mut open = Vec::new();
-    let mut in_code_block = false;
+    let (mut in_code_block, mut follows_text) = (false, false);
     for event in safe_events(&source, |_| None) {
         shown.has_picture |= is_picture(&event);
         in_code_block = matches!(event, Event::Start(Tag::CodeBlock(_)))
             || in_code_block && !matches!(event, Event::End(TagEnd::CodeBlock));
         let start = shown.text.len();
         shown.joints.push(start);
+        let is_text = matches!(event, Event::Text(_));
         match event {
             Event::Text(text) => {
                 shown.text.push_str(&text);
-                if open.is_empty() && !in_code_block {
-                    shown.prose.push(start..shown.text.len());
+                let end = shown.text.len();
+                match shown.prose.last_mut() {
+                    _ if !open.is_empty() || in_code_block => {}
+                    // A link or an image that isn't allowed has no element on the page.
+                    Some(before) if follows_text => before.end = end,
+                    _ => shown.prose.push(start..end),
                 }
             }
             Event::Code(text) => shown.text.push_str(&text),
@@ -211,6 +216,7 @@ pub fn shown(body: &str) -> Shown {
             Event::End(tag) if is_inline(tag) => {}
             _ => shown.text.push('\n'),
         }
+        follows_text = is_text;
     }
     shown
 }
