@@ -126,6 +126,7 @@ impl<T> FileOf<T> {
 impl Options {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
         let report = self.reported().await?;
+        write!(io::stdout(), "{report}")?;
         Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
     }
 
@@ -138,12 +139,7 @@ impl Options {
         if self.report.is_none() {
             return self.import().await;
         }
-        out.write(async |file| {
-            let report = self.import().await?;
-            writeln!(file, "{}", serde_json::to_string_pretty(&report)?)?;
-            Ok(report)
-        })
-        .await
+        out.report(async || self.import().await).await
     }
 
     /// All files that this reads.
@@ -204,9 +200,7 @@ impl Options {
             eprintln!("{OTHER_SALT}");
         }
         print_notes(&staging, &import.keys.map, &config.types);
-        let report = staging.report();
-        write!(io::stdout(), "{report}")?;
-        Ok(report)
+        Ok(staging.report())
     }
 
     /// The table to import into. A dry run may not have one.

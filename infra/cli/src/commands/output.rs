@@ -7,6 +7,7 @@ use std::path::{self, Path, PathBuf};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
 use super::{Failure, Misuse};
@@ -77,6 +78,27 @@ impl<'a> Destination<'a> {
         drop(file);
         output.finish(path).map_err(|error| format!("{}: {error}", path.display()))?;
         Ok(written)
+    }
+
+    /// Writes the report of work as JSON. A second run would report something else, so the error contains the report if it
+    /// can't be written after the work.
+    pub(super) async fn report<T: Serialize>(
+        &self,
+        work: impl AsyncFnOnce() -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let mut json = String::new();
+        let written = self.write(async |out| {
+            let report = work().await?;
+            json = serde_json::to_string_pretty(&report)?;
+            writeln!(out, "{json}")?;
+            Ok(report)
+        });
+        match written.await {
+            Err(error) if !json.is_empty() => {
+                Err(format!("{error}; the work is done, so save this report:\n{json}").into())
+            }
+            written => written,
+        }
     }
 }
 

@@ -147,12 +147,7 @@ impl Options {
 
     async fn erase(self) -> Result<ExitCode, Failure> {
         let out = self.destination()?;
-        let left = out.write(async |out| {
-            let receipt = self.receipt().await?;
-            writeln!(out, "{}", serde_json::to_string_pretty(&receipt)?)?;
-            Ok(receipt.left)
-        });
-        let left = left.await?;
+        let receipt = out.report(async || self.receipt().await).await?;
         if let Some(table) = &self.table {
             eprintln!(
                 "If the stack has an edge (EdgeCache=true), it may show what was erased for five minutes more. This empties it \
@@ -160,7 +155,7 @@ impl Options {
             );
             eprintln!("    {}", emptying_the_edge(table));
         }
-        Ok(if left == 0 { ExitCode::SUCCESS } else { ExitCode::from(LEFT) })
+        Ok(if receipt.left == 0 { ExitCode::SUCCESS } else { ExitCode::from(LEFT) })
     }
 
     fn destination(&self) -> Result<Destination<'_>, Misuse> {

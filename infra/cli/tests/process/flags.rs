@@ -8,13 +8,14 @@ use std::process::{Command, Output};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use serde_json::Value;
 
 use crate::{local, on_data, stderr};
 
 const DUMP: &str = r#"<disqus xmlns:dsq="http://disqus.com/disqus-internals">
   <thread dsq:id="1"><link>https://blog.example/hello/</link></thread>
   <post dsq:id="10"><message>one</message><createdAt>2014-01-02T03:04:05Z</createdAt><isDeleted>false</isDeleted>
-    <isSpam>false</isSpam><author><name>Ada</name></author><thread dsq:id="1"/></post>
+    <isSpam>false</isSpam><author><name>Ada</name><email>ada@example.org</email></author><thread dsq:id="1"/></post>
 </disqus>"#;
 
 fn refused(command: &mut Command, says: &[&str]) {
@@ -149,6 +150,32 @@ fn a_failed_import_leaves_the_earlier_report() {
     done(&mut place.run("import disqus dump.xml --report report.json --data-dir data"));
     assert!(fs::read_to_string(place.path("report.json")).unwrap().starts_with("{\n"));
     assert_eq!(names(), before);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_report_that_cannot_be_written_is_part_of_the_error() {
+    let place = Place::new();
+    let reported = |command: &mut Command| -> Value {
+        let output = command.output().unwrap();
+        let error = stderr(&output);
+        assert_eq!(output.status.code(), Some(3), "{error}");
+        let (message, report) = error.split_once('\n').unwrap();
+        let full = "No space left on device (os error 28); the work is done, so save this report:";
+        assert!(message.starts_with("error: ") && message.ends_with(full), "{error}");
+        serde_json::from_str(report).unwrap()
+    };
+    let full = || File::options().write(true).open("/dev/full").unwrap();
+    let erase = "person erase --email ada@example.org --data-dir";
+    let receipt = reported(&mut place.run(&format!("{erase} data --out /dev/full")));
+    assert_eq!(receipt["gone"]["comments"], 1, "{receipt}");
+    let import = "import disqus dump.xml --data-dir new --report";
+    assert_eq!(reported(&mut place.run(&format!("{import} /dev/full")))["new"], 1);
+    let receipt = reported(place.run(&format!("{erase} new")).stdout(full()));
+    assert_eq!(receipt["gone"]["comments"], 1, "{receipt}");
+    let output = place.run(&format!("{import} report.json")).stdout(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(fs::read_to_string(place.path("report.json")).unwrap().contains("\"deleted\": 1"));
 }
 
 /// Like `/dev/stdout`, but in a folder where nothing can be replaced.
