@@ -10,7 +10,7 @@ use flate2::write::GzEncoder;
 use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
-use super::{Failure, Misuse};
+use super::{Failure, Misuse, table};
 
 /// A file to write, or standard output. Every option that names a file for writing goes through this.
 pub(super) struct Destination<'a> {
@@ -20,12 +20,13 @@ pub(super) struct Destination<'a> {
 
 impl<'a> Destination<'a> {
     /// `data_dir` is the data directory in use, which may not exist yet. It may be the only writable directory of a
-    /// container, so files directly in it are allowed if no file of the service has such a name.
+    /// container, so files directly in it are allowed if no file of the service has such a name. The same holds for any
+    /// other data directory.
     pub(super) fn new(option: &'static str, path: Option<&'a Path>, data_dir: Option<&Path>) -> Result<Self, Misuse> {
         let data_dir = data_dir.map(resolve);
-        if let (Some(path), Some(data_dir)) = (path, data_dir)
-            && places(path).iter().any(|place| place.starts_with(&data_dir) && !is_foreign(place, &data_dir))
-        {
+        let is_data_dir = |dir: &&Path| Some(*dir) == data_dir.as_deref() || table::exists(dir);
+        let is_kept = |place: &PathBuf| place.ancestors().find(is_data_dir).is_some_and(|dir| !is_foreign(place, dir));
+        if let Some(path) = path.filter(|path| places(path).iter().any(is_kept)) {
             return Err(Misuse(format!(
                 "{option} {} could overwrite one of the service's files; choose a path outside the data directory, or put a \
                  .tar, .json, .jsonl or .gz file directly in it",

@@ -77,8 +77,10 @@ fn no_output_replaces_a_file_of_the_data_directory() {
     ] {
         let option = command.rsplit(' ').next().unwrap();
         for name in ["table.db", "visitor-salt", "new", "objects/x.json"] {
-            let line = format!("{command} data/{name} --data-dir data");
-            refused(&mut place.run(&line), &[option, "outside the data directory"]);
+            for data_dir in ["data", "other"] {
+                let line = format!("{command} data/{name} --data-dir {data_dir}");
+                refused(&mut place.run(&line), &[option, "outside the data directory"]);
+            }
         }
         assert!(place.files() == before, "{command}");
     }
@@ -107,6 +109,7 @@ fn a_data_directory_is_recognized_by_all_of_its_names() {
     refused(place.run("export --data-dir . --out table.db").current_dir(place.path("data")));
     refused(place.run("export --out data/table.db").env("COMMENTS_DATA_DIR", "data"));
     refused(place.run("backup --out data/table.db").env("COMMENTS_DATA_DIR", "data"));
+    refused(&mut place.run("export --table comments --out data/table.db"));
     #[cfg(unix)]
     {
         use std::os::unix::fs::symlink;
