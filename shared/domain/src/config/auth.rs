@@ -1,5 +1,9 @@
 //! Settings of callers' tokens and of moderators, and all secrets.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use serde_json::Value;
+
 use super::mail::check_smtp;
 use super::vars::Vars;
 use super::{Config, ConfigError, Needs, sign_in};
@@ -52,9 +56,21 @@ pub(super) fn check_length(variable: &'static str, secret: &Secret, least: usize
     Err(ConfigError { variable, held: None, accepted: format!("a secret of at least {least} bytes") })
 }
 
+/// Whether the text is a public key or a certificate: PEM, a line of OpenSSH, a JWK, a JWKS, or DER in base64.
+fn is_public_key(text: &str) -> bool {
+    let text = text.trim_matches(|c: char| c.is_whitespace() || "\u{feff}\"'".contains(c));
+    let is_jwk = |json: Value| json.get("keys").is_some() || json.get("kty").is_some_and(|kind| kind != "oct");
+    let base64: String = text.split_whitespace().collect();
+    let der = STANDARD_NO_PAD.decode(base64.trim_end_matches('=')).unwrap_or_default();
+    ["-----BEGIN", "ssh-rsa AAAA", "ssh-ed25519 AAAA", "ecdsa-sha2-"].iter().any(|mark| text.contains(mark))
+        || serde_json::from_str(text).is_ok_and(is_jwk)
+        // A sequence that begins with a sequence. The length of the outer one takes one to three bytes.
+        || matches!(der[..], [0x30, _, 0x30, _, 6, ..] | [0x30, 0x81, _, 0x30, ..] | [0x30, 0x82, _, _, 0x30, ..])
+}
+
 /// Anyone who has a provider's public key could sign tokens with it.
 fn check_secret(secret: &Secret) -> Result<(), ConfigError> {
-    if secret.expose().trim_start().starts_with("-----BEGIN") {
+    if is_public_key(secret.expose()) {
         let accepted = "a secret that both sides share; SVC_JWKS_URL takes the address of public keys".to_owned();
         return Err(ConfigError { variable: "SVC_JWT_SECRET", held: None, accepted });
     }

@@ -282,10 +282,37 @@ fn a_public_key_or_a_secret_of_fewer_than_32_bytes_stops_the_start() {
         let error = with("SVC_JWT_SECRET", short).unwrap_err().to_string();
         assert_eq!(error, "SVC_JWT_SECRET: expected a secret of at least 32 bytes");
     }
-    let error = with("SVC_JWT_SECRET", "-----BEGIN PUBLIC KEY-----\nMIIBIjANBgkqhkiG9w0BAQ").unwrap_err().to_string();
-    assert!(error.contains("SVC_JWKS_URL") && !error.contains("MII"), "{error}");
-    assert!(with("SVC_JWT_SECRET", "thirty-two bytes, and not a more").is_ok());
-    assert!(with("SVC_JWT_SECRET", "é é é é é é é é é é é").is_ok());
+    for key in [
+        "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrB\n",
+        "\u{feff}-----BEGIN CERTIFICATE-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrB\n",
+        "\"-----BEGIN PUBLIC KEY-----\\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrB\"",
+        r#"{"kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#,
+        r#"'{"keys": [{"kty": "RSA", "n": "0vx7agoebGcQSuuPiLJXZptN9nndrQmb", "e": "AQAB"}]}'"#,
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBm/RAlphM3+hUG6wWfcO5bIUIaqMLa2yw",
+        "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCh+JwMkS1obS0cszqxpMjPckS2",
+        "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTY",
+        // DER in base64: Ed25519, P-256, P-521, RSA with 2048 bits, and the start of a certificate.
+        "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
+        "\u{feff}'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE7jTLtCQsivBmHlcD7Lu0\nD7FBTue2zNZc7FXkzHb4Il0+7tfBlzBgUyS+wIxhvLBX'",
+        "MIGbMBAGByqGSM49AgEGBSuBBAAjA4GGAAQBvAjDryH88Eb4bGooCg4Rpp2m",
+        "MIIBIjANBgkqhkiG9w0BAQEFAAOCAQ8AMIIBCgKCAQEAoficDJEtaG0tHLM6",
+        "MIIDBzCCAe+gAwIBAgIJIhSx2XqTFCZtMA0GCSqGSIb3DQEBCwUAMCExHzAd",
+    ] {
+        let error = with("SVC_JWT_SECRET", key).expect_err(key).to_string();
+        assert!(error.contains("SVC_JWKS_URL") && !error.contains(key), "{error}");
+    }
+    for secret in [
+        "thirty-two bytes, and not a more",
+        "é é é é é é é é é é é",
+        "correct horse battery staple: ssh-rsa",
+        "MIIq7vTqT3mYw0a8ZrXc5Jk2LdNf9GhB",
+        "hJtXIZ2uSN5kbQfbtTNWbpdmhkV8FJG+Onbc6mxCcYg=",
+        "MDzS7v3nQ2bYw1aZrXc5Jk2LdNf9GhBtXIZ2uSN5kbQfbtTNWbpdmhkV8FJGOnbc6mxCcYgAAAAAAAAAAAAAAA==",
+        "9b74c9897bac770ffc029102a200c5de9b74c9897bac770ffc029102a200c5de",
+        r#"{"kty": "oct", "k": "hJtXIZ2uSN5kbQfbtTNWbpdmhkV8FJG"}"#,
+    ] {
+        assert!(with("SVC_JWT_SECRET", secret).is_ok(), "{secret}");
+    }
 }
 
 #[test]
