@@ -52,9 +52,9 @@ impl FromStr for Proxies {
     fn from_str(text: &str) -> Result<Self, String> {
         let networks = text.split(',').map(str::trim).filter(|_| !text.trim().is_empty());
         let parse = |range| match Network::parse(range) {
-            // Clients could then claim any address.
-            Some(Network { prefix: 0, .. }) => {
-                Err(format!("{range:?} has every address; name the proxies' own addresses"))
+            // Clients could then claim any address. The widest private networks are 10.0.0.0/8 and fc00::/7.
+            Some(Network { address: IpAddr::V4(_), prefix: ..8 } | Network { address: IpAddr::V6(_), prefix: ..7 }) => {
+                Err(format!("{range:?} is wider than any private network; name the proxies' own addresses"))
             }
             Some(network) => Ok(network),
             None => Err(format!("{range:?} is neither an address nor a range such as 172.16.0.0/12 or fd00::/8")),
@@ -184,11 +184,11 @@ mod tests {
         for (range, inside, outside) in [
             ("172.16.0.0/12", "172.31.255.255", "172.32.0.0"),
             ("172.17.3.4/12", "172.16.0.1", "172.15.255.255"),
-            ("fd00::/8", "fd12::1", "fe00::1"),
+            ("fc00::/7", "fd12::1", "fe00::1"),
             ("::1", "::1", "::2"),
             ("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"),
             ("::ffff:10.0.0.0/104", "10.200.0.1", "11.0.0.1"),
-            ("128.0.0.0/1", "203.0.113.9", "2001:db8::1"),
+            ("203.0.0.0/8", "203.0.113.9", "2001:db8::1"),
             (" 10.0.0.0/8 , ::1 ", "::1", "::"),
         ] {
             let proxies: Proxies = range.parse().unwrap();
@@ -209,8 +209,19 @@ mod tests {
         ] {
             assert!(wrong.parse::<Proxies>().unwrap_err().contains("172.16.0.0/12"), "{wrong}");
         }
-        for everyone in ["0.0.0.0/0", "192.0.2.1/0", "::/0", "::ffff:0.0.0.0/96", "10.0.0.0/8, ::/0"] {
-            assert!(everyone.parse::<Proxies>().unwrap_err().contains("has every address"), "{everyone}");
+        for wide in [
+            "0.0.0.0/0",
+            "192.0.2.1/0",
+            "::/0",
+            "::ffff:0.0.0.0/96",
+            "10.0.0.0/8, ::/0",
+            "0.0.0.0/1,128.0.0.0/1",
+            "10.0.0.0/7",
+            "::ffff:10.0.0.0/103",
+            "::/1,8000::/1",
+            "fc00::/6",
+        ] {
+            assert!(wide.parse::<Proxies>().unwrap_err().contains("wider than any private network"), "{wide}");
         }
     }
 }
