@@ -260,20 +260,4 @@ mod tests {
             assert_eq!(verify(signed(1, &odd, &claims)).await, Err(why), "{odd}");
         }
     }
-
-    #[tokio::test]
-    async fn an_unknown_key_is_looked_for_at_most_once_a_minute() {
-        let (server, keys) = issuer().await;
-        let claims = with(&json!({ "exp": START + 900 }));
-        let (old, new) = (signed(1, &header(), &claims), signed(2, &json!({ "alg": "EdDSA", "kid": "b" }), &claims));
-        for _ in 0..3 {
-            assert!(keys.verify(&old, EXPECTED, at(0)).await.is_ok());
-            assert!(keys.verify(&new, EXPECTED, at(59)).await.is_err());
-        }
-        assert_eq!(server.hits(), 1);
-        server.set(200, key_set(&[(1, "a"), (2, "b")]));
-        assert!(keys.verify(&new, EXPECTED, at(60)).await.is_ok());
-        assert!(keys.verify(&old, EXPECTED, at(60)).await.is_ok());
-        assert_eq!(server.hits(), 2);
-    }
 }

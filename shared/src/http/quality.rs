@@ -41,33 +41,3 @@ fn parse_weight(value: &str) -> Option<u16> {
         _ => None,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn members_have_the_weight_they_are_given_or_one() {
-        let list: Vec<_> = members("gzip;q=0.5, br , identity ; Q = 0.123,deflate;q=0").collect();
-        assert_eq!(list, [("gzip", 500), ("br", 1000), ("identity", 123), ("deflate", 0)]);
-        assert_eq!(members("").count(), 0);
-    }
-
-    #[test]
-    fn malformed_members_are_left_out() {
-        for member in
-            ["a;q=2", "a;q=1.1", "a;q=0.1234", "a;q=-1", "a;q=NaN", "a;q=", "a;q", "a;x=1", "a;q=1;q=1", ";q=1"]
-        {
-            assert_eq!(members(&format!("{member},b")).collect::<Vec<_>>(), [("b", 1000)], "{member}");
-        }
-    }
-
-    #[test]
-    fn a_star_represents_the_members_not_named() {
-        assert_eq!(weight_of("gzip;q=0, *", "gzip"), Some(0));
-        assert_eq!(weight_of("*, gzip;q=0", "gzip"), Some(0));
-        assert_eq!(weight_of("br, *;q=0.1", "gzip"), Some(100));
-        assert_eq!(weight_of("GZip", "gzip"), Some(1000));
-        assert_eq!(weight_of("br", "gzip"), None);
-    }
-}

@@ -546,15 +546,6 @@ fn a_command_for_a_deployed_table_says_what_the_environment_lacks() {
 }
 
 #[test]
-fn an_unknown_option_is_refused_and_help_is_printed() {
-    let output = local(&["--prot", "1"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--prot"));
-    let help = local(&["--help"]).output().unwrap();
-    assert!(help.status.success() && help.stdout.starts_with(b"The comment service"));
-}
-
-#[test]
 fn usage_has_the_words_that_were_typed() {
     let mut aliased = local(&["--help"]);
     let mut help = local(&["--help"]);

@@ -319,15 +319,6 @@ async fn comments_of_one_second_all_have_different_ids() {
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
-#[tokio::test]
-async fn a_comment_that_the_source_has_twice_is_imported_once() {
-    let store = store();
-    let twice = [comment("1"), reply("2", "1"), comment("1"), reply("2", "1")];
-    let report = import(&store, &twice).await;
-    assert_eq!((report.new, report.already_there), (2, 2));
-    assert_eq!(findings(&store).await, [""; 0]);
-}
-
 /// A visitor's comment appears between the search for a free id and the write.
 #[tokio::test]
 async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replies() {
