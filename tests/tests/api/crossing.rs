@@ -1,19 +1,17 @@
-//! Concurrent edits, moderators' decisions, new comments and new names: the second change applies to the state that the first
-//! one left.
+//! Decisions of moderators about a text that has changed since they read it, and a comment whose writer gets a new name while it
+//! is checked. `tests/pairs` has the orders of edits, deletions and decisions.
 
 use std::time::Duration;
 
-use serde_json::json;
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, IdSource, Random, UserId};
-use shared::domain::rejection::Grounds;
 use shared::domain::time::Clock;
 use shared::domain::verdict::{self, Judgment};
 use shared::store::Reading;
 use shared::store::comments::Edit;
 use shared::store::log::By;
 use shared::store::moderation::{Decided, Verdict};
-use tests::{Actor, TestResponse, World};
+use tests::{Actor, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
@@ -39,9 +37,9 @@ impl SlowCheck {
         Self { listener, url }
     }
 
-    /// An instance that also uses this check.
-    fn with(&self, world: &World, settings: &[(&str, &str)]) -> World {
-        world.again(&[settings, &[("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)]].concat())
+    /// An instance that uses this check.
+    fn with(&self, world: &World) -> World {
+        world.again(&[("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)])
     }
 
     /// Responds to one request with `spam`, after `meanwhile`.
@@ -94,15 +92,6 @@ impl Scene {
         self.world.moderator().judge(self.id, verdict).await.ok(200);
     }
 
-    /// Makes Ada's edit to `new`, and runs `meanwhile` while the spam check decides on it.
-    async fn edit_while(&self, spam: bool, meanwhile: impl Future<Output = ()>) -> TestResponse {
-        let check = SlowCheck::start().await;
-        let checked = check.with(&self.world, &[HELD]);
-        let ada = ada(&checked);
-        let (reply, ()) = tokio::join!(ada.edit(self.id, "new"), check.answer(spam, meanwhile));
-        reply
-    }
-
     /// The comment as it is stored.
     async fn stored(&self) -> Comment {
         let found = self.world.store().comment_with_ancestors(CommentId(self.id), Reading::Consistent).await.unwrap();
@@ -138,66 +127,6 @@ impl Scene {
     async fn everyone_sees(&self, body: &str) {
         assert_eq!(self.world.guest().see("posts/1", self.id).await["body"], body);
     }
-
-    async fn nobody_else_sees_it(&self) {
-        assert_eq!(self.world.guest().list("posts/1", "").await.total(), 0);
-    }
-}
-
-#[tokio::test]
-async fn a_doubtful_edit_that_lands_after_the_approval_waits_in_the_queue() {
-    let scene = Scene::pending().await;
-    let reply = scene.edit_while(true, scene.judge("approve")).await.ok(200);
-    assert_eq!((&reply.data()["body"], &reply.data()["is_approved"]), (&json!("new"), &json!(true)));
-    scene.everyone_sees("new").await;
-    scene.is_queued(&["pending"]).await;
-    scene.judge("approve").await;
-    scene.is_queued(&[]).await;
-}
-
-#[tokio::test]
-async fn an_edit_that_lands_after_the_approval_waits_as_every_edit_does_where_comments_need_approval() {
-    let scene = Scene::pending().await;
-    let reply = scene.edit_while(false, scene.judge("approve")).await.ok(200);
-    assert_eq!((&reply.data()["body"], &reply.data()["is_approved"]), (&json!("new"), &json!(true)));
-    scene.everyone_sees("new").await;
-    scene.is_queued(&["pending"]).await;
-}
-
-#[tokio::test]
-async fn an_edit_that_lands_after_the_rejection_leaves_nothing_in_the_pending_queue() {
-    for scene in [Scene::approved().await, Scene::pending().await] {
-        for spam in [true, false] {
-            let reply = scene.edit_while(spam, scene.judge("reject")).await.ok(200);
-            assert_eq!((&reply.data()["body"], &reply.data()["is_approved"]), (&json!("new"), &json!(false)));
-            scene.nobody_else_sees_it().await;
-            scene.is_queued(&["rejected"]).await;
-            scene.judge("approve").await;
-            scene.is_queued(&[]).await;
-        }
-    }
-}
-
-#[tokio::test]
-async fn an_edit_of_a_comment_that_is_deleted_meanwhile_is_404() {
-    let scene = Scene::approved().await;
-    let delete = async {
-        ada(&scene.world).remove(scene.id).await.ok(204);
-    };
-    scene.edit_while(true, delete).await.refused(404, "not_found");
-    scene.nobody_else_sees_it().await;
-    scene.is_queued(&[]).await;
-}
-
-#[tokio::test]
-async fn two_edits_that_cross_both_land_and_the_later_one_stays() {
-    let scene = Scene::approved().await;
-    let first = async {
-        ada(&scene.world).edit(scene.id, "between").await.ok(200);
-    };
-    scene.edit_while(false, first).await.ok(200);
-    scene.everyone_sees("new").await;
-    scene.is_queued(&["pending"]).await;
 }
 
 #[tokio::test]
@@ -226,17 +155,6 @@ async fn an_approval_that_has_not_seen_a_doubtful_edit_does_not_end_its_review()
 }
 
 #[tokio::test]
-async fn a_rejection_of_a_text_that_has_changed_empties_the_pending_queue() {
-    for scene in [Scene::pending().await, Scene::approved().await] {
-        let seen = scene.stored().await;
-        scene.edit(true).await;
-        scene.decide(seen, Verdict::Reject(Grounds::default())).await;
-        scene.nobody_else_sees_it().await;
-        scene.is_queued(&["rejected"]).await;
-    }
-}
-
-#[tokio::test]
 async fn dismissing_reports_leaves_a_doubtful_edit_that_came_meanwhile_in_the_queue() {
     let scene = Scene::approved().await;
     scene.world.user(8, "Bob").report(scene.id, "spam").await.ok(201);
@@ -247,33 +165,10 @@ async fn dismissing_reports_leaves_a_doubtful_edit_that_came_meanwhile_in_the_qu
 }
 
 #[tokio::test]
-async fn the_first_of_two_decisions_about_the_same_reports_stays() {
-    let scene = Scene::approved().await;
-    scene.world.user(8, "Bob").report(scene.id, "spam").await.ok(201);
-    let seen = scene.stored().await;
-    scene.decide(seen.clone(), Verdict::Dismiss).await;
-    scene.decide(seen, Verdict::Approve).await;
-    let reports = scene.world.moderator().get(&format!("comments/{}/reports", scene.id)).await.ok(200);
-    assert_eq!(reports.rows()[0]["status"], "dismissed");
-    scene.is_queued(&[]).await;
-}
-
-#[tokio::test]
-async fn an_edit_based_on_an_older_state_applies_to_the_new_one() {
-    let scene = Scene::approved().await;
-    let seen = scene.stored().await;
-    scene.judge("reject").await;
-    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: scene.world.now(), judgment: judgment(true) };
-    let edited = scene.world.store().edit(&seen, edit).await.unwrap().unwrap();
-    assert!(!edited.is_approved() && !edited.in_review && edited.body == "new");
-    scene.is_queued(&["rejected"]).await;
-}
-
-#[tokio::test]
 async fn a_comment_that_is_checked_while_its_writer_gets_a_new_name_has_the_new_name() {
     for spam in [false, true] {
         let (world, check) = (World::new(), SlowCheck::start().await);
-        let checked = check.with(&world, &[]);
+        let checked = check.with(&world);
         let byron = checked.user(7, "Ada Byron");
         let old = byron.get("ui").await.ok(200);
         assert_eq!(old.data()["auth"]["user"]["name"], "Ada Byron");

@@ -130,19 +130,6 @@ async fn a_walk_whose_rest_is_deleted_ends_in_an_empty_page_that_leads_back() {
 }
 
 #[tokio::test]
-async fn a_tampered_cursor_is_refused() {
-    let world = World::new();
-    world.written(3).await;
-    let guest = world.guest();
-    let page = guest.list("posts/1", "per_page=1&cursor=").await;
-    let cursor = page.json["meta"]["next_cursor"].as_str().unwrap().to_owned();
-    let flipped = if cursor.starts_with('A') { cursor.replacen('A', "B", 1) } else { format!("A{}", &cursor[1..]) };
-    for bad in [flipped.as_str(), &cursor[1..], &format!("{cursor}A"), "x", "%00", "..", &"A".repeat(500)] {
-        guest.get(&format!("posts/1/comments?cursor={bad}")).await.invalid("cursor");
-    }
-}
-
-#[tokio::test]
 async fn a_cursor_of_another_thread_sort_or_list_is_refused() {
     let world = World::new();
     let created = world.written(3).await;
@@ -163,15 +150,6 @@ async fn a_cursor_of_another_thread_sort_or_list_is_refused() {
     ada.get(&format!("posts/1/comments?sort=oldest&cursor={replies}")).await.invalid("cursor");
     ada.get(&format!("comments/{}/replies?cursor={newest}", created[0])).await.invalid("cursor");
     ada.get(&format!("comments/{}/replies?cursor={replies}", created[1])).await.invalid("cursor");
-}
-
-#[tokio::test]
-async fn a_cursor_may_be_handed_to_another_visitor() {
-    let world = World::new();
-    let created = world.written(3).await;
-    let page = world.guest().list("posts/1", "per_page=1&cursor=").await;
-    let next = world.user(8, "Bob").get(page.next().unwrap()).await.ok(200);
-    assert_eq!(next.ids(), [created[1]]);
 }
 
 #[tokio::test]

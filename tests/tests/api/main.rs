@@ -14,7 +14,6 @@ mod crossing;
 mod cursor;
 mod deletion;
 mod documents;
-mod doomed;
 mod envelope;
 mod events;
 mod feed;

@@ -1,7 +1,5 @@
 //! The pinned comment in `comments.index`.
 
-use std::time::Duration;
-
 use serde_json::json;
 use tests::{World, seen};
 
@@ -55,19 +53,6 @@ async fn the_pinned_comment_is_first_and_only_once_in_walks_both_ways() {
 }
 
 #[tokio::test]
-async fn the_pinned_comment_says_since_when_it_is_pinned() {
-    let world = World::new();
-    let created = world.written(2).await;
-    world.pass(Duration::from_mins(1));
-    world.seed_pin("posts/1", created[0]).await;
-    let list = world.guest().list("posts/1", "").await;
-    assert_eq!(list.ids(), created);
-    let flags = |row: usize| (list.rows()[row]["pinned"].clone(), list.rows()[row]["pinned_at"].clone());
-    assert_eq!(flags(0), (json!(true), json!("2050-01-02T03:05:05+00:00")));
-    assert_eq!(flags(1), (json!(false), json!(null)));
-}
-
-#[tokio::test]
 async fn with_pins_off_a_stored_pin_is_not_shown() {
     let world = World::new();
     let created = world.written(2).await;
@@ -99,21 +84,6 @@ async fn pinning_during_a_walk_neither_drops_nor_repeats_a_comment() {
         unique.dedup();
         assert_eq!((unique, all.len()), (created.clone(), 6), "{before:?} {after}");
     }
-}
-
-#[tokio::test]
-async fn deleting_the_pinned_comment_unpins_it() {
-    let world = World::new();
-    let created = world.written(3).await;
-    world.seed_pin("posts/1", created[0]).await;
-    world.user(7, "Ada").remove(created[0]).await.ok(204);
-    for query in ["", "sort=oldest", "cursor=", "sort=most_liked", "per_page=1"] {
-        let list = world.guest().list("posts/1", query).await;
-        assert!(list.rows().iter().all(|row| row["pinned"] == false), "{query}");
-        assert!(!list.ids().contains(&created[0]));
-    }
-    let all = world.guest().walk("posts/1/comments?per_page=1").await;
-    assert_eq!(seen(&all), [created[2], created[1]]);
 }
 
 #[tokio::test]

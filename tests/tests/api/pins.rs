@@ -1,8 +1,7 @@
 //! `comments.pin` and `comments.unpin`: POST and DELETE `comments/{id}/pin`.
 
-use futures_util::future::{join, join_all};
 use serde_json::json;
-use tests::{Faults, Setup, World};
+use tests::World;
 
 async fn pinned(world: &World) -> Vec<u64> {
     let list = world.guest().list("posts/1", "per_page=50").await;
@@ -55,64 +54,6 @@ async fn a_pin_takes_the_place_of_the_threads_other_one() {
     assert_eq!(world.guest().see("posts/2", elsewhere).await["pinned"], true);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_of_several_parallel_pins_stays() {
-    let world = World::new();
-    let ada = world.user(7, "Ada");
-    let ids = join_all((0..12).map(|_| ada.comment("posts/1", "x"))).await;
-    let moderator = world.moderator();
-    let replies = join_all(ids.iter().map(|id| moderator.pin(*id))).await;
-    assert!(replies.iter().all(|reply| reply.status == 200));
-    assert_eq!(pinned(&world).await.len(), 1);
-    assert_eq!(world.guest().list("posts/1", "per_page=50").await.total(), 12);
-}
-
-#[tokio::test]
-async fn a_comment_that_is_deleted_just_before_it_is_unpinned_is_gone() {
-    let faults = Faults::new(22);
-    let world = Setup::new(&[]).faults(&faults).start();
-    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
-    let id = ada.comment("posts/1", "x").await;
-    moderator.pin(id).await.ok(200);
-    let delayed = faults.delay("TransactWriteItems", "T#");
-    let delete = delayed.during(async {
-        ada.delete(&format!("comments/{id}")).await.ok(204);
-    });
-    let (answer, ()) = join(moderator.unpin(id), delete).await;
-    answer.refused(404, "not_found");
-    let log = moderator.get("moderation/log").await.ok(200);
-    assert!(log.rows().iter().all(|entry| entry["action"] != "unpin"));
-}
-
-#[tokio::test]
-async fn a_reply_cannot_be_pinned() {
-    let world = World::new();
-    let ada = world.user(7, "Ada");
-    let parent = ada.comment("posts/1", "x").await;
-    let reply = ada.reply("posts/1", parent, "y").await;
-    world.moderator().pin(reply).await.refused(422, "cannot_pin_reply");
-    world.moderator().unpin(reply).await.refused(422, "cannot_pin_reply");
-}
-
-#[tokio::test]
-async fn with_pins_off_pinning_and_unpinning_are_404() {
-    let world = World::new();
-    let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    world.moderator().pin(id).await.ok(200);
-    let off = world.again(&[("SVC_PINS", "false")]);
-    off.moderator().pin(id).await.refused(404, "not_found");
-    off.moderator().unpin(id).await.refused(404, "not_found");
-    assert_eq!(off.guest().see("posts/1", id).await["pinned"], false);
-    assert_eq!(world.guest().see("posts/1", id).await["pinned"], true);
-}
-
-#[tokio::test]
-async fn a_missing_comment_is_404() {
-    let world = World::new();
-    world.moderator().pin(1).await.refused(404, "not_found");
-    world.moderator().delete("comments/x/pin").await.refused(404, "not_found");
-}
-
 #[tokio::test]
 async fn deleting_or_rejecting_the_pinned_comment_unpins_it() {
     let world = World::new();
@@ -127,13 +68,4 @@ async fn deleting_or_rejecting_the_pinned_comment_unpins_it() {
     let approved = moderator.judge(second, "approve").await.ok(200);
     assert_eq!(approved.data()["pinned"], false);
     assert!(pinned(&world).await.is_empty());
-}
-
-#[tokio::test]
-async fn pinning_does_not_move_updated_at() {
-    let world = World::new();
-    let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    world.pass(std::time::Duration::from_mins(1));
-    let reply = world.moderator().pin(id).await.ok(200);
-    assert_eq!(reply.data()["updated_at"], "2050-01-02T03:04:05+00:00");
 }

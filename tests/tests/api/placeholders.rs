@@ -2,24 +2,7 @@
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
-use shared::domain::avatar::Avatar;
-use shared::domain::comment::{Comment, State};
-use shared::domain::ids::{CommentId, IdSource, Random, ThreadId, UserId, Visitor};
-use shared::domain::rejection::Grounds;
-use shared::domain::report::Report;
-use shared::domain::thread::VisitorThreadState;
-use shared::domain::time::Clock;
-use shared::domain::verdict::Judgment;
-use shared::store::Reading;
-use shared::store::comments::{CommentWithAncestors, Created, Edit, NewComment};
-use shared::store::log::By;
-use shared::store::moderation::{Decided, Verdict};
-use shared::store::reactions::{Liked, NewReport, Reported};
 use tests::{Actor, World, ids};
-
-async fn stored(world: &World, id: u64) -> Comment {
-    world.store().comment_with_ancestors(CommentId(id), Reading::Consistent).await.unwrap().unwrap().comment
-}
 
 /// A placeholder as a list shows it to everyone.
 fn placeholder(id: u64, parent: Option<u64>, replies: &[Value]) -> Value {
@@ -219,60 +202,6 @@ async fn a_repeated_request_is_404_when_its_comment_is_a_placeholder() {
     world.user(8, "Bob").reply("posts/1", id, "reply").await;
     ada.remove(id).await.ok(204);
     ada.write("posts/1", None, "text").await.refused(404, "not_found");
-}
-
-#[tokio::test]
-async fn writes_based_on_the_comment_before_it_became_a_placeholder_change_nothing() {
-    let world = World::new();
-    let ada = world.user(7, "Ada");
-    let id = ada.comment("posts/1", "text").await;
-    world.user(9, "Cem").report(id, "spam").await.ok(201);
-    ada.reply("posts/1", id, "reply").await;
-    let (store, seen, now) = (world.store(), stored(&world, id).await, world.now());
-    let clock = Clock::new(move || now);
-    let id_source = IdSource::new(clock.clone(), Random::system());
-    let visitor = Visitor::from(UserId(8));
-    world.delete(id).await;
-    let before = world.item(&format!("C#{id}"), "C").await;
-
-    let edit = Edit { body: "new".to_owned(), mentions: Vec::new(), at: now, judgment: Judgment::default() };
-    assert!(store.edit(&seen, edit).await.unwrap().is_none());
-    let moderator = store.user(UserId(9), Reading::Consistent).await.unwrap().unwrap();
-    let by = By { id: moderator.id, name: &moderator.name, ids: &id_source, clock: &clock };
-    for verdict in [Verdict::Approve, Verdict::Reject(Grounds::default()), Verdict::Dismiss] {
-        assert_eq!(store.decide(seen.clone(), &verdict, None, by).await.unwrap(), Decided::Gone, "{verdict:?}");
-    }
-    assert!(!store.pin(&seen, by).await.unwrap());
-    let found = CommentWithAncestors { comment: seen.clone(), ancestors: Vec::new() };
-    assert!(!store.delete(found).await.unwrap());
-    let liked = store.toggle_like(&seen, VisitorThreadState::default(), &visitor, None).await.unwrap();
-    assert_eq!(liked, Liked::Gone);
-    let report = Report {
-        id: 0,
-        reason: "spam".to_owned(),
-        created_at: now,
-        visitor,
-        user: Some(UserId(8)),
-        name: String::new(),
-        avatar: Avatar::Neutral,
-    };
-    let new = NewReport {
-        comment: seen.clone(),
-        report,
-        visitor_state: VisitorThreadState::default(),
-        bound: None,
-        idempotency: None,
-    };
-    assert_eq!(store.report(&id_source, new).await.unwrap(), Reported::Gone);
-    for state in [State::Approved, State::Pending] {
-        let draft = Comment { state, ancestors: vec![seen.id], ..Comment::blank(ThreadId::new("posts", "1").unwrap()) };
-        let visitor_state = &VisitorThreadState::default();
-        let new = NewComment { draft, parent: Some(seen.clone()), visitor_state, idempotency: None };
-        assert!(matches!(store.create(&id_source, new).await.unwrap(), Created::ParentGone), "{state:?}");
-    }
-
-    assert_eq!(world.item(&format!("C#{id}"), "C").await, before);
-    assert_eq!(world.findings().await, [""; 0]);
 }
 
 #[tokio::test]

@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
 use http::header::USER_AGENT;
 use serde_json::{Value, json};
 use shared::domain::ids::CommentId;
-use tests::{Actor, Faults, Setup, TestResponse, World};
+use tests::{Actor, TestResponse, World};
 
 async fn report_with(actor: &Actor, id: u64, body: Value) -> TestResponse {
     actor.post(&format!("comments/{id}/report"), body).await
@@ -82,18 +81,6 @@ async fn the_second_report_of_a_visitor_is_409() {
     assert_eq!(reasons(&world, id).await.len(), 2);
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_of_several_parallel_reports_by_a_visitor_is_accepted() {
-    let world = World::new();
-    let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    let bob = world.user(8, "Bob");
-    let replies = join_all((0..10).map(|_| bob.report(id, "spam"))).await;
-    let mut statuses: Vec<u16> = replies.iter().map(|reply| reply.status).collect();
-    statuses.sort_unstable();
-    assert_eq!(statuses, [vec![201], vec![409; 9]].concat());
-    assert_eq!(reasons(&world, id).await, ["spam"]);
-}
-
 #[tokio::test]
 async fn guests_of_one_network_report_a_comment_five_times_at_most() {
     let world = World::new();
@@ -134,13 +121,6 @@ async fn likes_and_reports_of_guests_have_separate_bounds() {
     let guest = world.guest();
     guest.like(id).await.ok(200);
     guest.report(id, "spam").await.ok(201);
-}
-
-#[tokio::test]
-async fn with_reporting_off_it_is_404() {
-    let world = World::with(&[("SVC_REPORTING", "false")]);
-    let id = world.user(7, "Ada").comment("posts/1", "x").await;
-    world.user(8, "Bob").report(id, "spam").await.refused(404, "not_found");
 }
 
 #[tokio::test]
@@ -251,30 +231,6 @@ async fn a_deleted_comments_reports_are_gone() {
     ada.remove(id).await.ok(204);
     world.moderator().get(&format!("comments/{id}/reports")).await.refused(404, "not_found");
     assert!(world.moderator().queue("reported").await.is_empty());
-}
-
-#[tokio::test]
-async fn a_report_that_is_stored_after_a_decision_waits_for_the_next_one() {
-    for (verdict, status) in [("approve", "reviewed"), ("reject", "reviewed"), ("reports/dismiss", "dismissed")] {
-        let faults = Faults::new(16);
-        let world = Setup::new(&[]).faults(&faults).start();
-        let moderator = world.moderator();
-        let id = world.user(7, "Ada").comment("posts/1", "x").await;
-        world.user(8, "Bob").report(id, "spam").await.ok(201);
-        let decision = async {
-            moderator.judge(id, verdict).await.ok(200);
-        };
-        let (cy, delayed) = (world.user(9, "Cy"), faults.delay("TransactWriteItems", "Q#reported"));
-        let (reported, ()) = tokio::join!(cy.report(id, "other"), delayed.during(decision));
-        reported.ok(201);
-        assert_eq!(statuses(&world, id).await, ["pending", status], "{verdict}");
-        assert_eq!(moderator.queue("reported").await, [id], "{verdict}");
-        assert_eq!(world.findings().await, [""; 0]);
-        moderator.judge(id, "reports/dismiss").await.ok(200);
-        assert_eq!(statuses(&world, id).await, ["dismissed", status], "{verdict}");
-        assert!(moderator.queue("reported").await.is_empty(), "{verdict}");
-        assert_eq!(world.findings().await, [""; 0]);
-    }
 }
 
 #[tokio::test]

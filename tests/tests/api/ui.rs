@@ -250,9 +250,3 @@ async fn the_preview_is_open_to_banned_users_and_in_read_only_mode() {
         closed.post("markdown/preview", json!({ "body": "x" })).await.ok(200);
     }
 }
-
-#[tokio::test]
-async fn with_the_preview_off_it_is_404() {
-    let guest = World::with(&[("SVC_MARKDOWN_PREVIEW", "false")]).guest();
-    guest.post("markdown/preview", json!({ "body": 7 })).await.refused(404, "not_found");
-}

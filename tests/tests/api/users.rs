@@ -9,7 +9,7 @@ use shared::domain::ids::UserId;
 use shared::domain::job::{Job, Rename};
 use shared::domain::user::User;
 use shared::store::Reading;
-use tests::{Actor, Faults, Setup, World};
+use tests::{Actor, World};
 use tokio::time::Instant;
 
 use crate::largest;
@@ -120,64 +120,6 @@ async fn banned_users_are_not_offered_until_the_ban_ends() {
     assert!(names(&ada, "mal").await.is_empty());
     moderator.delete("users/20/ban").await.ok(204);
     assert_eq!(names(&ada, "mal").await, ["Mallory"]);
-}
-
-/// A world with a moderator in its table, and user 20 under each of these names in turn.
-async fn crossing(faults: &Faults, known_as: &[&str]) -> (World, Actor) {
-    let world = Setup::new(&[]).faults(faults).start();
-    let moderator = world.moderator();
-    moderator.get("ui").await.ok(200);
-    for name in known_as {
-        known(&world, 20, name).await;
-    }
-    (world, moderator)
-}
-
-#[tokio::test]
-async fn a_user_who_is_banned_while_signing_in_first_is_not_offered() {
-    let faults = Faults::new(17);
-    let (world, moderator) = crossing(&faults, &[]).await;
-    let ban = async {
-        moderator.put("users/20/ban", Value::Null).await.ok(200);
-    };
-    let delayed = faults.delay("UpdateItem", "U#20");
-    tokio::join!(known(&world, 20, "Mallory"), delayed.during(ban));
-    world.finish_jobs().await;
-    assert!(names(&moderator, "mal").await.is_empty());
-    assert_eq!(world.findings().await, [""; 0]);
-}
-
-#[tokio::test]
-async fn the_old_name_of_a_user_who_is_banned_meanwhile_is_not_found() {
-    let faults = Faults::new(18);
-    let (world, moderator) = crossing(&faults, &["Mallory"]).await;
-    let rename = async {
-        world.pass(Duration::from_secs(1));
-        known(&world, 20, "Trudy").await;
-        world.finish_jobs().await;
-    };
-    let delayed = faults.delay("BatchWriteItem", "N#");
-    let (banned, ()) = tokio::join!(moderator.put("users/20/ban", Value::Null), delayed.during(rename));
-    banned.ok(200);
-    world.finish_jobs().await;
-    for q in ["mal", "tru"] {
-        assert!(names(&moderator, q).await.is_empty(), "{q}");
-    }
-    assert_eq!(world.findings().await, [""; 0]);
-}
-
-#[tokio::test]
-async fn the_later_of_a_ban_and_its_end_that_cross_counts_in_the_search() {
-    let faults = Faults::new(19);
-    let (world, moderator) = crossing(&faults, &["Mallory"]).await;
-    let end = async {
-        moderator.delete("users/20/ban").await.ok(204);
-    };
-    let delayed = faults.delay("BatchWriteItem", "N#");
-    let (banned, ()) = tokio::join!(moderator.put("users/20/ban", Value::Null), delayed.during(end));
-    banned.ok(200);
-    assert_eq!(names(&moderator, "mal").await, ["Mallory"]);
-    assert_eq!(world.findings().await, [""; 0]);
 }
 
 /// The name that the service returns for the actor, and the write units of the request.

@@ -185,7 +185,7 @@ impl<'a> Oracle<'a> {
         let roles: BTreeSet<_> = callers.into_iter().chain(["guest", "mod"]).filter(|who| !who.is_empty()).collect();
         for role in roles {
             let (reader, mut views) = (self.pair.set.actor(&instance, role), json!({}));
-            let of_members = if role == "guest" { "" } else { "me/notifications ui" };
+            let of_members = if role == "guest" { "" } else { "me/notifications ui users?q=ada users?q=mal" };
             let of_moderators = if role == "mod" { OF_MODERATORS } else { "" };
             let paths = [OF_GUESTS, of_members, of_moderators].join(" ");
             let mut paths: Vec<String> = paths.split_whitespace().map(str::to_owned).collect();
