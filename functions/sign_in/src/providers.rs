@@ -297,7 +297,7 @@ impl Providers {
         }
         let endpoint = |name: &str| said[name].as_str().filter(|url| client.is_safe(url)).map(str::to_owned);
         let needed = |name: &str| endpoint(name).ok_or(Nonsense("discovery has no endpoint that is safe to call"));
-        let keys: Uri = needed("jwks_uri")?.parse().map_err(|_| Nonsense("jwks_uri is no address"))?;
+        let keys: Uri = needed("jwks_uri")?.parse().map_err(|_| Nonsense("jwks_uri isn't a valid address"))?;
         let lists = |method: &str| {
             let listed = said["token_endpoint_auth_methods_supported"].as_array();
             listed.is_some_and(|listed| listed.iter().any(|one| one == method))
@@ -326,7 +326,7 @@ impl Providers {
         if answer.status() != http::StatusCode::OK {
             return Err(Failure::Status(answer.status().as_u16()));
         }
-        serde_json::from_slice(answer.body()).map_err(|_| Nonsense("the answer is no JSON"))
+        serde_json::from_slice(answer.body()).map_err(|_| Nonsense("the response isn't JSON"))
     }
 }
 
@@ -342,7 +342,7 @@ async fn within<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, 
 fn object(value: Value) -> Result<Map<String, Value>, Failure> {
     match value {
         Value::Object(object) => Ok(object),
-        _ => Err(Nonsense("the answer is no object")),
+        _ => Err(Nonsense("the response isn't an object")),
     }
 }
 

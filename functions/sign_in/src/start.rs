@@ -97,11 +97,11 @@ async fn begin(
     let refusal = if is_stopped {
         Some("codes to the address are stopped")
     } else if !has_account && failures >= MAX_FAILURES {
-        Some("too many addresses refused codes in this hour")
+        Some("too many addresses refused codes this hour")
     } else if !all.has_room(sent_to_all) {
-        Some("all have had the codes of this hour")
+        Some("the hourly limit on all codes is reached")
     } else if !is_known && !domain.has_room(sent_to_domain) {
-        Some("the domain has had the codes of this hour")
+        Some("the hourly limit on codes to the domain is reached")
     } else {
         None
     };
@@ -111,7 +111,7 @@ async fn begin(
     let refusal = if store.count_towards(of_network, now).await? {
         refusal
     } else {
-        Some("the network has had the codes of this day for addresses without an account")
+        Some("the network's daily limit on codes to addresses without an account is reached")
     };
     let is_started = if has_room && refusal.is_none() {
         let inbox = (id.inbox.as_str(), inbox);
@@ -121,7 +121,7 @@ async fn begin(
         false
     };
     if has_room && !is_started {
-        tracing::warn!("no code is sent: {}", refusal.unwrap_or("a bound has just been reached"));
+        tracing::warn!("no code is sent: {}", refusal.unwrap_or("a limit has just been reached"));
     }
     Ok(())
 }
