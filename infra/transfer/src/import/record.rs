@@ -350,7 +350,7 @@ fn saturating<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Erro
     let number = Number::deserialize(deserializer)?;
     let is_beyond = || number.as_f64().is_some_and(|number| number >= 2_f64.powi(64));
     let count = number.as_u64().or_else(|| is_beyond().then_some(u64::MAX));
-    count.ok_or_else(|| D::Error::custom(format_args!("{number} is no count")))
+    count.ok_or_else(|| D::Error::custom(format_args!("{number} isn't a valid count")))
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

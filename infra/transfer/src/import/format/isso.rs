@@ -47,7 +47,7 @@ fn check(database: &Connection) -> Result<(), ReadError> {
             Ok((kind, true)) if kind == "table" => {}
             Ok(_) => return Err(ReadError::whole(format_args!("{table} isn't a table"))),
             Err(rusqlite::Error::QueryReturnedNoRows) => {
-                return Err(ReadError::whole(format_args!("has no table {table}; is it of this format?")));
+                return Err(ReadError::whole(format_args!("has no table {table}; is it in this format?")));
             }
             Err(error) => return Err(ReadError::whole(error)),
         }

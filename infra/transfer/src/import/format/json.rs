@@ -33,7 +33,7 @@ pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_
         let names: Vec<String> = paths.iter().filter(|path| !path.is_empty()).map(|path| path.join(".")).collect();
         Err(ReadError::whole(match names.as_slice() {
             [] => "has no records".to_owned(),
-            names => format!("has no {}; is it of this format?", names.join(" or ")),
+            names => format!("has no {}; is it in this format?", names.join(" or ")),
         }))
     }
 }
@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_text_of_another_format_is_an_error_and_an_empty_list_is_not() {
-        assert_eq!(elements("{}", &[&["a", "b"]]).unwrap_err(), "has no a.b; is it of this format?");
+        assert_eq!(elements("{}", &[&["a", "b"]]).unwrap_err(), "has no a.b; is it in this format?");
         assert_eq!(elements("", &[&[]]).unwrap_err(), "has no records");
         assert!(elements(r#"{"a": []}"#, &[&["a"]]).unwrap().is_empty());
         assert!(elements(r#"{"a": null}"#, &[&["a"]]).unwrap().is_empty());

@@ -15,7 +15,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         let is_about_users = is_about_users(&value);
         is_backup |= is_about_users || value.get("locator").is_some();
         if !is_backup {
-            return Err(ReadError::whole("doesn't begin with a comment of remark42; is it of this format?"));
+            return Err(ReadError::whole("doesn't begin with a remark42 comment; is this a remark42 backup?"));
         }
         if is_about_users {
             return Ok(());
