@@ -120,7 +120,7 @@ pub(crate) fn mistakes(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>)
     let mut mistakes = Vec::new();
     for (tag, locale) in locales {
         let Some(rules) = rules(tag) else {
-            mistakes.push(format!("{tag} is no language whose plurals are known"));
+            mistakes.push(format!("no plural rules are known for the language {tag}"));
             continue;
         };
         let missing = REQUIRED.iter().filter(|section| !locale.contains_key(**section));

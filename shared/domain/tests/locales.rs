@@ -97,7 +97,7 @@ fn each_mistake_is_named() {
     let in_words = labels("{name}", &json!({ "one": "dzień", "few": "{n}", "many": "{n}", "other": "{n}" }));
     assert_eq!(mistakes(&parsed(json!({ "en": english, "pl": in_words })), one_number), [""; 0]);
     let unknown = parsed(json!({ "en": english, "xx": english }));
-    assert_eq!(mistakes(&unknown, rules), ["xx is no language whose plurals are known"]);
+    assert_eq!(mistakes(&unknown, rules), ["no plural rules are known for the language xx"]);
     assert_eq!(mistakes(&BTreeMap::new(), rules), ["en is missing"]);
 }
 
