@@ -38,11 +38,13 @@ pub enum DataDirError {
     #[error("{path}: {cause}")]
     File { path: PathBuf, cause: io::Error },
     #[error(
-        "no service has run on {0}; name the --data-dir of the service, or start it there first: \
+        "no service has run on {0}; pass the service's --data-dir, or start it there first: \
          cargo local --data-dir {0}"
     )]
     Unused(PathBuf),
-    #[error("a newer version wrote {path} (format {version}, and this version reads {VERSION}); use the newer version")]
+    #[error(
+        "{path} was written by a newer version (format {version}; this version reads {VERSION}); use the newer version"
+    )]
     Newer { path: PathBuf, version: String },
     #[error(
         "{0} contains part of a backup, because its restore was interrupted; empty it, and restore the backup again"

@@ -75,7 +75,7 @@ impl Restore {
         let new: Vec<&Path> = new.collect();
         let data_dir = DataDir::open(target)?;
         if !data_dir.is_unused()? {
-            return Err(format!("{} is not empty; name an empty or a new directory", target.display()).into());
+            return Err(format!("{} is not empty; use an empty or new directory", target.display()).into());
         }
         // Held to the end, because a service that is starting has only this file.
         let _lock = data_dir.lock_if_present()?;
@@ -105,7 +105,7 @@ impl Restore {
         file.by_ref().take(2).read_to_end(&mut start).map_err(|error| named(error.into()))?;
         let whole = start.chain(file);
         let made_at = match start[..] {
-            [] => Err("the file is empty; name one that backup wrote".into()),
+            [] => Err("the file is empty; pass a file that backup wrote".into()),
             [0x1f, 0x8b] => unpack(MultiGzDecoder::new(whole), staging),
             _ => unpack(whole, staging),
         };

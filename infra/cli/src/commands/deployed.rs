@@ -70,7 +70,7 @@ impl Stack {
         let public = public.map(|(base, prefix)| format!("{}/{prefix}", without_prefix(base, prefix)));
         let made = || self.value("EdgeUrl").or(self.value("ApiUrl")).map(str::to_owned);
         Ok(public.or_else(made).ok_or_else(|| {
-            format!("the stack {} has no output ApiUrl; name the stack that template.yaml was deployed as", self.name)
+            format!("the stack {} has no output ApiUrl; pass the stack that template.yaml was deployed as", self.name)
         })?)
     }
 

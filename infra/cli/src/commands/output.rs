@@ -34,7 +34,7 @@ impl<'a> Destination<'a> {
             )));
         }
         if let Some(path) = path.filter(|path| is_redirected(path)) {
-            return Err(Misuse(format!("{option} {} leads to a file; name that file itself", path.display())));
+            return Err(Misuse(format!("{option} {} points to a file; pass the file itself", path.display())));
         }
         Ok(Self { option, path })
     }

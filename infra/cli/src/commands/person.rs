@@ -93,7 +93,7 @@ impl WhoOptions {
     /// Refuses several people, because only one of them would be meant.
     fn check(&self) -> Result<(), Misuse> {
         if self.user.len() + self.email.len() > 1 {
-            return Err(Misuse("name one person: --user once, or --email once".to_owned()));
+            return Err(Misuse("specify one person: pass either --user or --email, once".to_owned()));
         }
         Ok(())
     }

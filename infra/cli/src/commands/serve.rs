@@ -119,7 +119,7 @@ impl Options {
             Some(proxies) => Ok(proxies.clone()),
             None if self.listen.ip().to_canonical().is_loopback() => Ok(Proxies::loopback()),
             None => Err(misused(format!(
-                "--listen {} is open to other machines; name the proxies in front with --trusted-proxies, or pass \
+                "--listen {} is open to other machines; list your proxies with --trusted-proxies, or pass \
                  --trusted-proxies \"\" if clients connect directly",
                 self.listen
             ))),

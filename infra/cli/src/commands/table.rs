@@ -105,7 +105,7 @@ impl Table {
 
 /// The data directory. Fails if it has no table.
 fn existing(data_dir: &Path) -> Result<&Path, Failure> {
-    let missing = || format!("there is no table in {}; name the --data-dir of the service", data_dir.display()).into();
+    let missing = || format!("there is no table in {}; pass the service's --data-dir", data_dir.display()).into();
     if exists(data_dir) { Ok(data_dir) } else { Err(missing()) }
 }
 

@@ -199,7 +199,7 @@ fn a_cut_or_changed_backup_or_another_file_exits_with_3_and_leaves_nothing() {
         refuse(&[&whole[..], b"more"].concat(), "damaged or incomplete");
         refuse(&[&whole[..], &whole].concat(), "damaged or incomplete");
     }
-    refuse(b"", "is empty; name one that backup wrote");
+    refuse(b"", "is empty; pass a file that backup wrote");
     refuse(&b"no archive at all, and longer than a header\n".repeat(100), "is not a backup");
     refuse(&[0; 1024], "has no manifest");
     let mut other = tar::Builder::new(Vec::new());

@@ -273,7 +273,7 @@ fn without_a_table_or_beside_another_process_a_command_exits_with_3_and_touches_
     let folder = files();
     let of_data = COMMANDS.into_iter().filter(|words| words.contains(&"data"));
     for words in of_data.clone().filter(|words| ["check", "export", "person"].contains(&words[0])) {
-        let says = "error: there is no table in data; name the --data-dir of the service\n";
+        let says = "error: there is no table in data; pass the service's --data-dir\n";
         refused(words, &[], folder.path(), 3, says);
     }
     let _service = serve(&folder.path().join("data"));

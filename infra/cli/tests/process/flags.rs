@@ -191,7 +191,7 @@ fn a_device_that_leads_to_a_file_is_refused_and_a_pipe_is_written() {
         assert!(done(&mut command).stdout.contains(&b'{'), "{command:?}");
         let output = command.stdout(File::create(place.path("printed")).unwrap()).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{command:?}");
-        assert!(stderr(&output).ends_with("/dev/fd/1 leads to a file; name that file itself\n"), "{}", stderr(&output));
+        assert!(stderr(&output).ends_with("/dev/fd/1 points to a file; pass the file itself\n"), "{}", stderr(&output));
     }
 }
 
@@ -224,7 +224,7 @@ fn a_proxy_is_not_everyone() {
     for everyone in ["0.0.0.0/0", "::/0", "10.0.0.0/8,0.0.0.0/0", "1.2.3.4/0", "::ffff:0.0.0.0/96"] {
         let mut command = place.run("serve --data-dir new --listen 127.0.0.1:0 --trusted-proxies");
         command.arg(everyone).env("SVC_PUBLIC_URL", "https://comments.example.org");
-        refused(&mut command, &["--trusted-proxies", "name the proxies' own addresses"]);
+        refused(&mut command, &["--trusted-proxies", "list the proxies' own addresses"]);
     }
     assert!(!place.path("new").exists());
 }

@@ -145,13 +145,13 @@ async fn every_failure_suggests_the_next_step() {
         (vec![(400, error("ValidationError"))], "there is no stack comments in eu-west-1; check the name"),
         (vec![(403, error("AccessDenied"))], "the command needs cloudformation:DescribeStacks"),
         (vec![(403, error("ExpiredToken"))], "set AWS_ACCESS_KEY_ID"),
-        (vec![(200, stack(&[]))], "name the stack that template.yaml was deployed as"),
+        (vec![(200, stack(&[]))], "pass the stack that template.yaml was deployed as"),
         (vec![(200, jwks)], "paste the token at https://api.example.org/svc/api/v1/moderate"),
         (
             vec![(200, closed), (400, r#"{"__type":"AccessDeniedException"}"#.to_owned())],
             "the command needs cloudformation:DescribeStacks",
         ),
-        (vec![(200, "nothing".to_owned())], "name the stack that template.yaml was deployed as"),
+        (vec![(200, "nothing".to_owned())], "pass the stack that template.yaml was deployed as"),
     ] {
         let aws = Aws::start(answers).await;
         let refused = output(on_stack(&aws)).await;

@@ -54,7 +54,7 @@ impl FromStr for Proxies {
         let parse = |range| match Network::parse(range) {
             // Clients could then claim any address. The widest private networks are 10.0.0.0/8 and fc00::/7.
             Some(Network { address: IpAddr::V4(_), prefix: ..8 } | Network { address: IpAddr::V6(_), prefix: ..7 }) => {
-                Err(format!("{range:?} is wider than any private network; name the proxies' own addresses"))
+                Err(format!("{range:?} is wider than any private network; list the proxies' own addresses"))
             }
             Some(network) => Ok(network),
             None => Err(format!("{range:?} is neither an address nor a range such as 172.16.0.0/12 or fd00::/8")),

@@ -145,7 +145,7 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
     let version = manifest["version"].as_u64().ok_or_else(|| damaged("its manifest has no version"))?;
     if version > VERSION {
         return Err(format!(
-            "a newer version made this backup (format {version}, and this version reads {VERSION}); use the newer version"
+            "this backup was made by a newer version (format {version}; this version reads {VERSION}); use the newer version"
         )
         .into());
     }
