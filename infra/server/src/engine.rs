@@ -273,7 +273,7 @@ fn key_of(stored: &TableMetadata) -> Result<Vec<String>, EngineError> {
 }
 
 fn unusable(path: &Path, cause: &EngineError) -> EngineError {
-    let why = if is_damaged(path) { "is damaged, or is no database".to_owned() } else { cause.to_string() };
+    let why = if is_damaged(path) { "is damaged or isn't a database".to_owned() } else { cause.to_string() };
     EngineError::Unusable { path: path.to_owned(), why }
 }
 

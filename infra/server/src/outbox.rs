@@ -205,7 +205,7 @@ impl Outbox {
         }
         let id = format!("{:013}-{:06}", self.0.clock.now().0, self.0.written.fetch_add(1, Ordering::Relaxed));
         if let Err(error) = files::write(&self.0.folder.join(format!("{id}.eml")), &raw) {
-            tracing::error!("an email was not written: {error}");
+            tracing::error!("writing an email failed: {error}");
             return (StatusCode::INTERNAL_SERVER_ERROR, json!({ "message": "InternalFailure" }));
         }
         for address in to.iter().filter_map(Value::as_str) {
@@ -229,7 +229,7 @@ impl Outbox {
         });
         let notification = json!({ "Type": "Notification", "Message": event.to_string() });
         if let Err(error) = self.0.queues.put(&self.0.feedback, &notification) {
-            tracing::error!("a notification about an email was not queued: {error}");
+            tracing::error!("queueing a notification about an email failed: {error}");
         }
     }
 }

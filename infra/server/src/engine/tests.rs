@@ -71,7 +71,7 @@ fn a_file_that_cannot_be_used_is_named_with_the_reason_and_what_to_do() {
     let torn = [&whole[..100], &noise].concat();
     for damaged in [&noise, &whole[..whole.len() / 2], &torn] {
         std::fs::write(&path, damaged).unwrap();
-        assert_eq!(error(), refusal("is damaged, or is no database"));
+        assert_eq!(error(), refusal("is damaged or isn't a database"));
     }
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
