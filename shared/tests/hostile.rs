@@ -34,7 +34,7 @@ impl Hostile {
         start.chars().chain(unit.chars().cycle()).take(room).chain(end.chars()).collect()
     }
 
-    /// The same with a second half that mirrors the first, so that what opens is closed.
+    /// The same body with a second half that mirrors the first, so that delimiters that open can close.
     fn mirrored(&self, length: usize) -> String {
         let half = self.body(length / 2);
         half.chars().chain(half.chars().rev()).collect()

@@ -323,7 +323,7 @@ impl World {
     }
 
     pub async fn fetch_by(&self, method: Method, url: &str, body: &str) -> TestResponse {
-        let path = url.strip_prefix(MEDIA_BASE).unwrap_or_else(|| panic!("{url} is no address of an image"));
+        let path = url.strip_prefix(MEDIA_BASE).unwrap_or_else(|| panic!("{url} isn't the address of an image"));
         self.guest().send_at(method, &format!("/{MEDIA}{path}"), body.to_owned()).await
     }
 

@@ -195,7 +195,7 @@ def take_bounds_away(directory, template):
     indexes = [index["IndexName"] for index in template["Resources"]["Table"]["Properties"]["GlobalSecondaryIndexes"]]
     updates = [{"Update": {"IndexName": name, "OnDemandThroughput": unbounded}} for name in indexes]
     if server.updates != [{"TableName": TABLE, "OnDemandThroughput": unbounded, "GlobalSecondaryIndexUpdates": updates}]:
-        sys.exit(f"{output}\n{server.updates} is no update of the table and each index")
+        sys.exit(f"{output}\n{server.updates} doesn't update the table and each index")
     print(f"the bounds of the table and of {len(indexes)} indexes are taken away as documented")
 
 

@@ -28,8 +28,8 @@ const RANDOM_BITS: u32 = 12;
 const SEAM: u64 = 1 << 47;
 /// The low bits of ids below [`SEAM`], which distinguish the comments of one second.
 const TIE_BITS: u32 = 16;
-/// The ids of an instance may be this far ahead of its clock: a second. Ids increase even if they are created faster than the
-/// clock ticks. If the clock is set back further than that, they follow it.
+/// The maximum lead of an instance's ids over its clock: one second. Within it, ids keep increasing even if they are created
+/// faster than the clock ticks. If the clock is set back further, ids follow the clock.
 const MOST_AHEAD: u64 = 1_000 << RANDOM_BITS;
 
 /// The high bits are the time of creation, so ids are in order of creation.
@@ -508,7 +508,7 @@ mod tests {
 
     #[test]
     fn old_times_begin_with_1970_and_end_with_the_bound_of_ids() {
-        assert_eq!(slot(Timestamp(0), 0), Some(CommentId(1)), "0 is no id");
+        assert_eq!(slot(Timestamp(0), 0), Some(CommentId(1)), "0 isn't an id");
         assert_eq!(slot(Timestamp(0), 7), Some(CommentId(7)));
         assert_eq!(CommentId(7).created_at(), Timestamp(0));
         let last = CommentId(ID_BOUND - 1).created_at();

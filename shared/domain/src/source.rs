@@ -203,7 +203,7 @@ struct Reader<'a> {
     verbatim: usize,
     /// The end of the open table cell.
     cell_end: usize,
-    /// The character just before the next text, if that is text too.
+    /// The character just before the next text, or `None` if no text comes directly before it.
     before: Option<char>,
     /// No address begins before this position.
     read: usize,

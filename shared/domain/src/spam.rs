@@ -28,8 +28,8 @@ impl Finding {
     }
 }
 
-/// Phrases are searched for in the visible text and in the addresses and titles of links, in the form of [`Comparable`]. A limit
-/// is reached with this many links; 0 means no limit.
+/// Phrases are matched, as [`Comparable`] text, against the visible text and the addresses and titles of links. A link limit
+/// applies from this number of links; 0 means no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub deny: Vec<String>,

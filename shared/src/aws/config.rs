@@ -73,7 +73,7 @@ impl LoadServiceConfig for Environment {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "AWS sets these variables; they are no settings of the service")]
+#[expect(clippy::disallowed_methods, reason = "AWS sets these variables; they aren't settings of the service")]
 fn variable(name: &str) -> Option<String> {
     env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -283,7 +283,7 @@ impl Store {
     }
 }
 
-/// The whole seconds in which writes at the default limit may cost this many units: sixty a minute, of twenty units each.
+/// The time, in whole seconds, that these write units take at the default limit: sixty writes a minute, twenty units each.
 fn time_for(units: f64) -> Duration {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, positive, and saturating")]
     let seconds = (units / UNITS_A_SECOND).ceil() as u64;

@@ -8,7 +8,7 @@ use tests::{Actor, SIGN_IN, TestResponse, World, form};
 
 use crate::sign_in::sign_in;
 
-/// Blogs with sign-in, moderators and reports.
+/// A service with sign-in, guests and reasons for reports.
 fn world() -> World {
     World::with(
         &[

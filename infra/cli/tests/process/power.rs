@@ -164,7 +164,7 @@ enum Event {
     Renamed(PathBuf, PathBuf),
     Linked(PathBuf, PathBuf),
     Removed(PathBuf),
-    /// Syncs the state before this number of events.
+    /// A sync that began after this number of events, and covers them.
     Synced(PathBuf, usize),
     Acknowledged(String),
 }

@@ -410,7 +410,7 @@ impl BufRead for Reader {
     }
 }
 
-#[expect(clippy::naive_bytecount, reason = "most reads are short, and it is no bottleneck")]
+#[expect(clippy::naive_bytecount, reason = "most reads are short, and it isn't a bottleneck")]
 fn lines(text: &[u8]) -> u64 {
     text.iter().filter(|byte| **byte == b'\n').count() as u64
 }

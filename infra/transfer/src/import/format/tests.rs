@@ -818,7 +818,7 @@ mod waline {
         let parsed = parse(Format::Waline, include_str!("../samples/waline.json"));
         assert_eq!(parsed.comment("w1").body, "an [address](https://blog.example)");
         assert_eq!(parsed.comment("w2").body, "**plain**");
-        assert_eq!(parsed.comment("w4").body, "<https://blog.example/>", "an autolink is no tag");
+        assert_eq!(parsed.comment("w4").body, "<https://blog.example/>", "an autolink isn't a tag");
         let emoji = "![yes](https://e.example/yes.png) **yes**\\\n<https://blog.example/b_c>.";
         assert_eq!(parsed.comment("5").body, emoji);
         assert_eq!(parsed.comment("5").format, BodyFormat::Markdown);
