@@ -58,6 +58,8 @@ pub enum EngineError {
         "{path}: {why}; restore it from a backup, or choose another --data-dir, into which an export can be imported"
     )]
     Unusable { path: PathBuf, why: String },
+    #[error("{path}: {cause}; the file isn't damaged: check the permissions and the free space, and try again")]
+    Failed { path: PathBuf, cause: Box<Self> },
     #[error("there is no table {0}")]
     NoTable(String),
     #[error(
@@ -107,7 +109,7 @@ impl Engine {
 
     /// Opens the database, and creates its file if it's missing. Only the owner can read the file.
     pub fn open(path: &Path) -> Result<Self, EngineError> {
-        Self::open_file(path).map_err(|cause| unusable(path, &cause))
+        Self::open_file(path).map_err(|cause| unusable(path, cause))
     }
 
     /// Opens the database of a directory that a service has used. Its file may be missing, but not empty, which would mean that
@@ -130,7 +132,7 @@ impl Engine {
             let mut tables = connection.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?1")?;
             Ok(tables.exists([table])? && connection.prepare(&format!("SELECT 1 FROM \"{table}\""))?.exists([])?)
         };
-        has_items().map_err(|error: rusqlite::Error| unusable(path, &error.into()))
+        has_items().map_err(|error: rusqlite::Error| unusable(path, error.into()))
     }
 
     fn open_file(path: &Path) -> Result<Self, EngineError> {
@@ -154,7 +156,7 @@ impl Engine {
     /// Fails if the file is damaged. Changes and creates nothing.
     pub fn check_file(path: &Path) -> Result<(), EngineError> {
         if path.exists() && is_damaged(path) {
-            return Err(unusable(path, &EngineError::Busy));
+            return Err(unusable(path, EngineError::Busy));
         }
         Ok(())
     }
@@ -272,9 +274,12 @@ fn key_of(stored: &TableMetadata) -> Result<Vec<String>, EngineError> {
     Ok(key.into_iter().map(|element| element.attribute_name).collect())
 }
 
-fn unusable(path: &Path, cause: &EngineError) -> EngineError {
-    let why = if is_damaged(path) { "is damaged or isn't a database".to_owned() } else { cause.to_string() };
-    EngineError::Unusable { path: path.to_owned(), why }
+fn unusable(path: &Path, cause: EngineError) -> EngineError {
+    let path = path.to_owned();
+    if is_damaged(&path) {
+        return EngineError::Unusable { path, why: "is damaged or isn't a database".to_owned() };
+    }
+    EngineError::Failed { path, cause: Box::new(cause) }
 }
 
 /// Whether a file exists but has no table. A log beside a missing or empty file also means that its data is lost.

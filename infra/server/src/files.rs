@@ -40,6 +40,13 @@ pub(crate) fn make_database(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Removes the file of a database and those beside it, as far as possible.
+pub(crate) fn remove_database(path: &Path) {
+    for path in [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")] {
+        drop(fs::remove_file(path));
+    }
+}
+
 /// The path with a suffix appended to the file name.
 pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut path = OsString::from(path);

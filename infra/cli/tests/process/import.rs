@@ -358,3 +358,24 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     let check = on_data(&["check"], &data).output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
+
+/// A limit on the size of files is like a full disk.
+#[cfg(unix)]
+#[test]
+fn a_directory_whose_disk_was_full_at_the_first_import_is_usable_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("dump.xml");
+    fs::write(&dump, DISQUS).unwrap();
+    for kilobytes in [16, 64, 96, 192] {
+        let data_dir = folder.path().join(kilobytes.to_string());
+        let limit = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
+        let program = env!("CARGO_BIN_EXE_comments-server");
+        let mut full = Command::new("bash");
+        full.args(["-c", &limit, program, "import", "disqus"]).arg(&dump).arg("--data-dir").arg(&data_dir);
+        let full = full.output().unwrap();
+        assert_eq!(full.status.code(), Some(3), "{kilobytes}: {}", stderr(&full));
+        assert!(!stderr(&full).contains("backup"), "{}", stderr(&full));
+        let again = import(&["disqus"], &dump, &data_dir);
+        assert_eq!(again.status.code(), Some(0), "{kilobytes}: {}", stderr(&again));
+    }
+}

@@ -1,7 +1,10 @@
 //! Creates the table, and brings a stored one up to date with its definition.
 
+use std::path::Path;
+
 use dynoxide::TableMetadata;
 use dynoxide::actions::create_table::CreateTableRequest;
+use dynoxide::actions::list_tables::ListTablesRequest;
 use dynoxide::actions::update_table::{
     CreateGsiAction, DeleteGsiAction, GlobalSecondaryIndexUpdate, UpdateTableRequest,
 };
@@ -10,6 +13,7 @@ use dynoxide::types::{AttributeDefinition, GlobalSecondaryIndex, KeySchemaElemen
 use serde::Deserialize;
 
 use super::{Connections, Engine, EngineError, parse_stored};
+use crate::files;
 
 /// The properties of a table in the template.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -32,9 +36,16 @@ pub struct StreamSpecification {
 }
 
 impl Engine {
-    /// Creates the table, or updates the indexes and the TTL of a stored one.
+    /// Creates the table, or updates the indexes and the TTL of a stored one. If the first table of a file can't be created,
+    /// for example because the disk is full, removes the file: a part of the table would pass for the whole.
     pub fn create_table(&self, name: &str, definition: &TableDefinition) -> Result<(), EngineError> {
-        self.shared.connections().create_table(name, definition)
+        let connections = self.shared.connections();
+        let is_first = connections.database.list_tables(ListTablesRequest::default())?.table_names.is_empty();
+        connections.create_table(name, definition).inspect_err(|_| {
+            if is_first {
+                files::remove_database(Path::new(&self.shared.file));
+            }
+        })
     }
 }
 
