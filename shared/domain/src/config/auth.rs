@@ -56,16 +56,17 @@ pub(super) fn check_length(variable: &'static str, secret: &Secret, least: usize
     Err(ConfigError { variable, held: None, accepted: format!("a secret of at least {least} bytes") })
 }
 
-/// Whether the text is a public key or a certificate: PEM, a line of OpenSSH, a JWK, a JWKS, or DER in base64.
+/// Whether the text is a public key or a certificate: PEM, a key of OpenSSH, a JWK, a JWKS, or DER in base64.
 fn is_public_key(text: &str) -> bool {
     let text = text.trim_matches(|c: char| c.is_whitespace() || "\u{feff}\"'".contains(c));
     let is_jwk = |json: Value| json.get("keys").is_some() || json.get("kty").is_some_and(|kind| kind != "oct");
-    let base64: String = text.split_whitespace().collect();
+    let base64: String = text.split_whitespace().collect::<String>().replace('-', "+").replace('_', "/");
     let der = STANDARD_NO_PAD.decode(base64.trim_end_matches('=')).unwrap_or_default();
-    ["-----BEGIN", "ssh-rsa AAAA", "ssh-ed25519 AAAA", "ecdsa-sha2-"].iter().any(|mark| text.contains(mark))
+    ["-----BEGIN", "AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNhLX"].iter().any(|mark| text.contains(mark))
         || serde_json::from_str(text).is_ok_and(is_jwk)
-        // A sequence that begins with a sequence. The length of the outer one takes one to three bytes.
-        || matches!(der[..], [0x30, _, 0x30, _, 6, ..] | [0x30, 0x81, _, 0x30, ..] | [0x30, 0x82, _, _, 0x30, ..])
+        || der.starts_with(b"-----BEGIN")
+        // A sequence that begins with a sequence or, for RSA, with a long number. The outer length takes one to three bytes.
+        || matches!(der[..], [0x30, _, 0x30, _, 6, ..] | [0x30, 0x81, _, 0x30, ..] | [0x30, 0x82, _, _, 0x30 | 2, ..])
 }
 
 /// Anyone who has a provider's public key could sign tokens with it.
