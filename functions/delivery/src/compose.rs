@@ -323,7 +323,9 @@ impl Quote {
         if let Some((range, _)) = links.last_mut() {
             range.end = range.end.min(text.len());
         }
-        Self::new(text, links, "…")
+        // Mail programs would take the ellipsis for a part of the address.
+        let ends_in_address = address::find_loosely(text).last().is_some_and(|range| range.end == text.len());
+        Self::new(text, links, if ends_in_address { " …" } else { "…" })
     }
 
     fn new(text: &str, links: Vec<(Range<usize>, String)>, ellipsis: &str) -> Self {
@@ -361,9 +363,10 @@ fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
     (text, ranges.into_iter().zip(links.into_values().map(|(_, address)| address)).collect())
 }
 
-/// Control characters become spaces, so that no words join.
+/// Control characters and separators of lines become spaces, so that no words join and no line leaves the quotation.
 pub(crate) fn without_empty_paragraphs(body: &str) -> String {
-    let body: String = body.chars().map(|c| if c != '\n' && c.is_control() { ' ' } else { c }).collect();
+    let is_replaced = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let body: String = body.chars().map(|c| if is_replaced(c) { ' ' } else { c }).collect();
     let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
@@ -464,6 +467,13 @@ mod tests {
         ("é`a@b.example`", "é a@b.example"),
         ("`WWW.bank.example`.evil.example", "WWW.bank.example .evil.example"),
         ("この**機能**は`ftp://a.example`、", "この機能は ftp://a.example、"),
+        ("メールは`a@b.example`まで**お願い**します", "メールは a@b.exampleまでお願いします"),
+        ("ありがとう@adaさん**とても**嬉しい", "ありがとう@adaさんとても嬉しい"),
+        (
+            "使用`@media`查询**非常**方便, 👍@ada**s** Awww...**so** cute",
+            "使用@media查询非常方便, 👍@adas Awww...so cute",
+        ),
+        ("a\u{2028}b", "a b"),
         ("`a`b **c**, (`ftp://a.example`). **@ada**s `@media`s", "ab c, (ftp://a.example). @adas @medias"),
     ];
 
@@ -499,6 +509,8 @@ mod tests {
             let quote = quote(&format!("{beginning} {address}"));
             assert_eq!((quote.text, quote.html), (format!("{beginning}…"), format!("{beginning}…")), "{address}");
         }
+        let whole = quote(&format!("{} https://a.example and more", "a".repeat(EXCERPT - 18)));
+        assert!(whole.text.ends_with("a https://a.example …"), "{}", whole.text);
         let long = quote(&format!("[{}](https://a.example)", "a ".repeat(EXCERPT)));
         assert!(
             long.html.starts_with("<a href=\"https://a.example\"") && long.html.ends_with("a</a>…"),

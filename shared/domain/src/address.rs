@@ -39,19 +39,21 @@ pub fn find_loosely(text: &str) -> Vec<Range<usize>> {
         let word = before.rfind(|c: char| !c.is_ascii() || Kind::of(c) == Kind::End).map_or(before, |at| &before[at..]);
         let start = sign - word.trim_start_matches(|c| Kind::of(c) != Kind::Other).len();
         let extent = Extent::of(&text[start..], |c| c);
-        found.push(start..start + extent.end);
+        let end = start + extent.end;
+        // Another script may follow an email address without a space.
+        let other = text[sign..end].find(|c: char| !c.is_ascii()).filter(|_| text[sign..].starts_with('@'));
+        found.push(start..other.map_or(end, |length| sign + length));
         from = start + extent.read;
     }
     found
 }
 
-/// Whether the text at `at` is a sign of an address. A mention isn't.
+/// Whether the text at `at` is a sign of an address. A mention isn't, and neither is `www.` in a word.
 fn is_sign(text: &str, at: usize) -> bool {
-    let begins = |sign: &str| {
-        text.as_bytes()[at..].get(..sign.len()).is_some_and(|rest| rest.eq_ignore_ascii_case(sign.as_bytes()))
-    };
-    let follows_name = || text[..at].chars().next_back().is_some_and(|c| Kind::of(c) == Kind::Other);
-    begins("://") || begins("www.") || begins("@") && follows_name()
+    let rest = &text.as_bytes()[at..];
+    let begins = |sign: &[u8]| rest.get(..sign.len()).is_some_and(|start| start.eq_ignore_ascii_case(sign));
+    let follows_word = || text[..at].chars().next_back().is_some_and(joins);
+    (begins(b"://") || begins(b"@")) && follows_word() || begins(b"www.") && !follows_word()
 }
 
 /// Position at or after `from` where the next address may begin: a scheme that begins a word.
