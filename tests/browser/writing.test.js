@@ -486,7 +486,8 @@ test('an image goes where the caret was when it was chosen, whatever is typed ar
   assert.match(body, /^!\[first \\\[\]\(\S+\)\n\nOh\. Before\.\n\n!\[second\]\(\S+\)\n\n After\. The end\.$/)
 })
 
-test('an image splits no word and no mark that is typed or put around it', async (t) => {
+test('an image splits no word, mention, address or mark that is typed or put around it', async (t) => {
+  for (const [id, name] of /** @type {const} */ ([[24, 'Bob'], [25, 'Bob Smith']])) await w.service.call('GET', 'ui', token(id, name))
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
   const select = async (/** @type {string} */ words) => {
@@ -512,12 +513,19 @@ test('an image splits no word and no mark that is typed or put around it', async
     ['see [two words](https://x.example/)\nend', async () => {}, 'see [two words](https://x.example/)\n\nIMAGE\n\nend', 8],
     ['| a | b |\n|---|---|\n| 1 | 2 |', async () => {}, '| a | b |\n|---|---|\n| 1 | 2 |\n\nIMAGE', 23],
     ['> one two', async () => {}, '> one two\n\nIMAGE', 5],
-    ['你好世界。再见', async () => {}, '你好世界。\n\nIMAGE\n\n再见', 5],
-    ['你好世界。再见', async () => {}, '你好世界\n\nIMAGE\n\n。再见', 2],
-    ['👍👎', async () => {}, '👍\n\nIMAGE\n\n👎', 2],
+    ['你好世界。再见\n再见', async () => {}, '你好世界。再见\n\nIMAGE\n\n再见', 2],
+    ['one two', async () => {}, 'one\n\nIMAGE\n\ntwo', 4],
+    ['दुनिया में', async () => {}, 'दुनिया\n\nIMAGE\n\n में', 4],
+    ['Don’t', async () => {}, 'Don’t\n\nIMAGE', 3],
+    ['https://example.org/a', async () => page.keyboard.type('-b too'), 'https://example.org/a-b\n\nIMAGE\n\n too'],
+    ['👩', async () => page.keyboard.insertText('\u200d💻👍'), '👩\u200d💻👍\n\nIMAGE'],
+    ['Hi @', async () => page.keyboard.type('bob look'), 'Hi @bob\n\nIMAGE\n\n look'],
+    ['Hi @bob', async () => (await page.keyboard.type('_s'), await page.getByText('Bob Smith').waitFor(), await press('Enter'), page.keyboard.type('look')), 'Hi @bob_smith\n\nIMAGE\n\n look'],
   ])) {
     await text.fill(written)
     await text.evaluate((text, at) => /** @type {HTMLTextAreaElement} */ (text).setSelectionRange(at, at), at)
+    // A list of people would cover the button.
+    await text.blur()
     await chooseImage(page)
     await text.focus()
     await change()

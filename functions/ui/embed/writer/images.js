@@ -121,9 +121,9 @@ export function images({ thread, text, fallible }) {
   /** The text with the images, once all have arrived. */
   async function insertInto(body) {
     const images = chips()
-    // An image splits no word, and no line with a mark before the image.
+    // An image splits no line with a mark before the image, and no other text without blanks, such as a mention or an address.
     for (const chip of images) {
-      const rest = chip.isLoose ? /.*/y : /(?<=^(.*[*_`~[|]|\s*[>#+\d-]).*).*|(?<=[\p{L}\p{N}])[\p{L}\p{M}\p{N}]+|/muy
+      const rest = chip.isLoose ? /.*/y : /(?<=^(.*[*_`~[|]|\s*[>#+\d-]).*).*|(?<=\S)\S+|/muy
       rest.lastIndex = chip.place
       rest.test(body)
       chip.place = rest.lastIndex
