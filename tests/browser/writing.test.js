@@ -566,6 +566,32 @@ test('an image that is chosen offline stays with the text, and is uploaded when 
   assert.equal(await page.locator('.chip').count(), 0)
 })
 
+test('a reply and an edit that are put aside keep their images and descriptions', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Mine.')
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  const form = article(page, id).locator('form')
+  const [reply, edit] = [() => article(page, id).getByRole('button', { name: 'Reply' }).first().click(), () => choose(page, id, 'Edit')]
+  for (const [open, send, close] of /** @type {const} */ ([
+    [reply, 'Reply', () => page.keyboard.press('Escape')],
+    [reply, 'Reply', reply],
+    [edit, 'Save', () => form.getByRole('button', { name: 'Cancel' }).click()],
+  ])) {
+    await open()
+    assert.equal(await page.locator('.chip').count(), 0, 'what was sent is gone')
+    await form.locator('textarea').fill('Look:')
+    await chooseImage(page)
+    await page.getByLabel('Describe the image').fill('A cat')
+    await close()
+    await open()
+    assert.equal(await form.locator('textarea').inputValue(), 'Look:')
+    await form.getByRole('button', { name: send }).click()
+    await form.waitFor({ state: 'detached' })
+    await page.getByRole('img', { name: 'A cat' }).last().waitFor()
+  }
+  assert.equal(await page.getByRole('img', { name: 'A cat' }).count(), 3)
+})
+
 test('a file that is no image is refused, and the text stays', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')

@@ -3,15 +3,17 @@
 import { json } from '../kit/json.js'
 import { post } from './post.js'
 
-/** Opens a composer below a comment, and returns a function that closes it. */
+/** Opens a composer below a comment, the one that was put aside if it has images, and returns a function that closes it. */
 function write(view, purpose) {
-  const { thread, slot, body } = view
+  const { thread, slot } = view
+  const { draft } = purpose
   const cancel = () => {
     slot.replaceChildren()
-    body.hidden = false
+    view.body.hidden = false
     view.focus()
   }
-  const { element, text } = thread.composer({ ...purpose, cancel })
+  if (!view[draft]?.element.querySelector('.chip')) view[draft] = thread.composer({ ...purpose, cancel })
+  const { element, text } = view[draft]
   slot.replaceChildren(element)
   text.focus()
   text.setSelectionRange(text.value.length, text.value.length)

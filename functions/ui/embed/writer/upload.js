@@ -7,7 +7,7 @@ export const sendWith = (progress) => (/** @type {URL} */ url, /** @type {any} *
     request.open(method, url)
     for (const [name, value] of headers) request.setRequestHeader(name, value)
     request.upload.onprogress = ({ loaded, total }) => progress(loaded / total)
-    request.onload = () => resolve({ ok: request.status >= 200 && request.status < 300, status: request.status, text: async () => request.responseText })
+    request.onload = () => resolve(new Response(request.responseText || null, request))
     request.onerror = request.onabort = reject
     signal.addEventListener('abort', () => request.abort())
     request.send(body)
