@@ -107,8 +107,8 @@ for (const lang of ['en', 'de', 'ru']) {
 
 // Styles
 
-const REACHING = 'textAlign textTransform letterSpacing wordSpacing lineHeight textIndent whiteSpaceCollapse'.split(' ')
-const REACHES = 'text-align: center; text-transform: uppercase; letter-spacing: 3px; word-spacing: 9px; line-height: 3; text-indent: 2em; white-space: pre'
+const REACHING = 'textAlign textTransform letterSpacing wordSpacing lineHeight textIndent whiteSpaceCollapse overflowWrap'.split(' ')
+const REACHES = 'text-align: center; text-transform: uppercase; letter-spacing: 3px; word-spacing: 9px; line-height: 3; text-indent: 2em; white-space: pre; overflow-wrap: normal'
 for (const where of ['body', '*']) {
   test(`styles that the host gives to ${where} do not reach into the elements`, async (t) => {
     const { record, id } = await conversation()

@@ -156,7 +156,7 @@ export class CommentView {
     if (known) return known
     const view = new CommentView(this.thread, reply, this)
     const later = [...this.replies.children].find(({ id }) => +id.slice(8) > reply.id)
-    this.replies.insertBefore(view.element, later ?? null)
+    this.replies.insertBefore(view.element, /** @type {any} */ (later))
     this.showMore()
     return view
   }

@@ -24,7 +24,7 @@ class CommentThread extends HTMLElement {
     if (!Object.hasOwn(this, 'auth')) return
     const { auth } = this
     delete (/** @type {any} */ (this).auth)
-    this.auth = auth ?? null
+    this.auth = auth
   }
 
   /** @type {Auth} */
