@@ -102,6 +102,23 @@ test('forced colors keep the edges of elements that have only a background', asy
   }
 })
 
+test('a table breaks no number or word and scrolls, also on the moderators’ page, and words elsewhere break', async (t) => {
+  const row = (/** @type {string} */ cell) => `|${` ${cell} |`.repeat(8)}`
+  const { page, body } = await shown(t, `${'W'.repeat(100)}\n\n${row('Quarter')}\n${row('---')}\n${row('12,345.00')}`)
+  const moderators = await w.open(t, {
+    html: `<comment-moderation></comment-moderation><script>document.querySelector('comment-moderation').auth = ${JSON.stringify(w.service.moderator)}</script>
+      <script type="module" src="${w.service.api}/moderation.js"></script>`,
+  })
+  await moderators.page.getByRole('tab', { name: 'All' }).click()
+  for (const [where, shown] of /** @type {const} */ ([[page, body], [moderators.page, moderators.page.locator('.body', { hasText: '12,345.00' })]])) {
+    await where.setViewportSize({ width: 375, height: 800 })
+    const heights = await shown.locator('td').evaluateAll((all) => all.map((cell) => cell.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight)))
+    assert.ok(heights.length === 8 && heights.every((lines) => lines < 2), `${heights}`)
+    assert.ok(await shown.locator('table').evaluate((table) => table.scrollWidth > table.clientWidth), 'it scrolls')
+    assert.ok(await shown.locator('p').evaluate((p) => p.scrollWidth <= p.clientWidth), 'a long word breaks')
+  }
+})
+
 for (const [how, init] of Object.entries({ setHTML: '', 'its own allow-list': 'delete Element.prototype.setHTML' })) {
   test(`lines break where they were broken, and hard breaks not twice, with ${how}`, async (t) => {
     const { body } = await shown(t, 'soft\nbreak\n\nhard  \nbreak\n\n- tight\n  item\n  - inner\n\n**bold**\nend', init)
