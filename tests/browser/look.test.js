@@ -37,6 +37,17 @@ async function shown(t, text, init) {
   return { page, body: article(page, id).locator('.body') }
 }
 
+/** The body of a comment on the moderators’ page. @param {import('node:test').TestContext} t @param {string} text @param {string} [init] */
+async function moderated(t, text, init) {
+  const { page } = await w.open(t, {
+    init,
+    html: `<comment-moderation></comment-moderation><script>document.querySelector('comment-moderation').auth = ${JSON.stringify(w.service.moderator)}</script>
+      <script type="module" src="${w.service.api}/moderation.js"></script>`,
+  })
+  await page.getByRole('tab', { name: 'All' }).click()
+  return { page, body: page.locator('.body', { hasText: text }).first() }
+}
+
 const GROUNDS = { white: '#111 on #fff', cream: '#3a2e24 on #fbf6ea', black: '#eee on #111', blue: '#fff on #002b5c', grey: '#666 on #fff', 'light grey': '#aaa on #222' }
 for (const [name, colours] of Object.entries(GROUNDS)) {
   test(`axe finds nothing on a ${name} page without a color scheme: ${colours}`, async (t) => {
@@ -105,12 +116,8 @@ test('forced colors keep the edges of elements that have only a background', asy
 test('a table breaks no number or word and scrolls, also on the moderators’ page, and words elsewhere break', async (t) => {
   const row = (/** @type {string} */ cell) => `|${` ${cell} |`.repeat(8)}`
   const { page, body } = await shown(t, `${'W'.repeat(100)}\n\n${row('Quarter')}\n${row('---')}\n${row('12,345.00')}`)
-  const moderators = await w.open(t, {
-    html: `<comment-moderation></comment-moderation><script>document.querySelector('comment-moderation').auth = ${JSON.stringify(w.service.moderator)}</script>
-      <script type="module" src="${w.service.api}/moderation.js"></script>`,
-  })
-  await moderators.page.getByRole('tab', { name: 'All' }).click()
-  for (const [where, shown] of /** @type {const} */ ([[page, body], [moderators.page, moderators.page.locator('.body', { hasText: '12,345.00' })]])) {
+  const card = await moderated(t, '12,345.00')
+  for (const [where, shown] of /** @type {const} */ ([[page, body], [card.page, card.body]])) {
     await where.setViewportSize({ width: 375, height: 800 })
     const heights = await shown.locator('td').evaluateAll((all) => all.map((cell) => cell.getBoundingClientRect().height / parseFloat(getComputedStyle(cell).lineHeight)))
     assert.ok(heights.length === 8 && heights.every((lines) => lines < 2), `${heights}`)
@@ -121,14 +128,16 @@ test('a table breaks no number or word and scrolls, also on the moderators’ pa
 
 for (const [how, init] of Object.entries({ setHTML: '', 'its own allow-list': 'delete Element.prototype.setHTML' })) {
   test(`lines break where they were broken, and hard breaks not twice, with ${how}`, async (t) => {
-    const { body } = await shown(t, 'soft\nbreak\n\nhard  \nbreak\n\n- tight\n  item\n  - inner\n\n**bold**\nend', init)
-    const text = await body.evaluate((body) => /** @type {HTMLElement} */ (body).innerText)
-    assert.deepEqual(text.split(/\n+/).filter(Boolean), ['soft', 'break', 'hard', 'break', 'tight', 'item', 'inner', 'bold', 'end'])
-    assert.match(text, /hard\nbreak/)
-    const heights = await body.locator('> p').evaluateAll((all) => all.map((p) => Math.round(p.getBoundingClientRect().height / parseFloat(getComputedStyle(p).lineHeight))))
-    assert.deepEqual(heights, [2, 2, 2])
-    const list = body.locator('> ul')
-    assert.equal(await list.evaluate((ul) => Math.round(ul.getBoundingClientRect().height / parseFloat(getComputedStyle(ul).lineHeight))), 3)
+    const comment = await shown(t, 'soft\nbreak\n\nhard  \nbreak\n\n- tight\n  item\n  - inner\n\n**bold**\nend', init)
+    for (const { body } of [comment, await moderated(t, 'soft', init)]) {
+      const text = await body.evaluate((body) => /** @type {HTMLElement} */ (body).innerText)
+      assert.deepEqual(text.split(/\n+/).filter(Boolean), ['soft', 'break', 'hard', 'break', 'tight', 'item', 'inner', 'bold', 'end'])
+      assert.match(text, /hard\nbreak/)
+      const heights = await body.locator('> p').evaluateAll((all) => all.map((p) => Math.round(p.getBoundingClientRect().height / parseFloat(getComputedStyle(p).lineHeight))))
+      assert.deepEqual(heights, [2, 2, 2])
+      const list = body.locator('> ul')
+      assert.equal(await list.evaluate((ul) => Math.round(ul.getBoundingClientRect().height / parseFloat(getComputedStyle(ul).lineHeight))), 3)
+    }
   })
 
   test(`addresses in a text are links, and not in code or links, with ${how}`, async (t) => {
