@@ -1,14 +1,12 @@
 /** Sign-in with an account elsewhere: the page goes to the provider, comes back with a code, and finishes with its verifier. */
 
 import { anonymous, ApiError } from './api.js'
+import { base64url, newKey } from './base64url.js'
 import { json } from './json.js'
 import { keepSession, offersCodes } from './session.js'
 
 /** The name under which the tab stores the verifier of a flow. @param {string} flow */
 const nameOf = (flow) => `comment-thread ${flow}`
-
-/** @param {Uint8Array<ArrayBuffer>} bytes */
-const base64url = (bytes) => btoa(String.fromCharCode(...bytes)).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '')
 
 /** Whether this page can go to a provider and finish the sign-in afterwards. Providers refuse to be framed. */
 function canLeave() {
@@ -22,7 +20,7 @@ export const methodsOf = (ui) => (offersCodes(ui) ? ui.sign_in_methods.filter(({
 
 /** Goes to a provider. `more` is returned with the visitor. @param {import('./api.js').Client} api @param {string} provider @param {object} [more] */
 export async function leaveFor(api, provider, more) {
-  const verifier = base64url(crypto.getRandomValues(new Uint8Array(32)))
+  const verifier = newKey()
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
   const [return_to] = location.href.split('#')
   const { data } = await api.request('POST', 'sign_in', json({ provider, challenge: base64url(new Uint8Array(hash)), return_to }))

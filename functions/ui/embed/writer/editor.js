@@ -3,13 +3,14 @@
  * @import { Composer, Editor } from '../types.d.ts'
  */
 
+import { newKey } from '../kit/base64url.js'
 import { device } from '../kit/device.js'
 import { busily, button, h, isOfIme, pause } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
 import { emojis } from './emoji.js'
 import { identity } from './guest.js'
 import { images } from './images.js'
-import { keepGuestKey, newKey } from './key.js'
+import { keepGuestKey } from './key.js'
 import { mentions } from './mentions.js'
 import { clearMistakes, showMistakes } from './mistakes.js'
 import { postFirst } from './post.js'

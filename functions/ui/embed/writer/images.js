@@ -5,9 +5,9 @@
  */
 
 import { ApiError } from '../kit/api.js'
+import { newKey } from '../kit/base64url.js'
 import { button, drawing, h } from '../kit/dom.js'
 import { inertBody } from '../kit/html.js'
-import { newKey } from './key.js'
 import { sendWith } from './upload.js'
 
 const CROSS = 'M4 4l8 8M12 4l-8 8'

@@ -1,9 +1,9 @@
 /** Reports a comment to the moderators. */
 
+import { newKey } from '../kit/base64url.js'
 import { h } from '../kit/dom.js'
 import { json } from '../kit/json.js'
 import { ask } from './dialog.js'
-import { newKey } from './key.js'
 
 export function report(view) {
   const { thread, comment } = view
