@@ -37,7 +37,7 @@ test('text that tools, shortcuts, emoji and mentions insert is undone and redone
   await text.selectText()
   await page.getByRole('button', { name: 'Quote' }).click()
   states.push(await value())
-  assert.deepEqual(states, ['', 'one ', 'one 👍', 'one 👍 @bo', 'one 👍 @bob ', '**one 👍 @bob **', '> **one 👍 @bob **'])
+  assert.deepEqual(states, ['', 'one ', 'one 👍', 'one 👍 @bo', 'one 👍 @bob ', '**one 👍 @bob** ', '> **one 👍 @bob** '])
   for (const state of states.slice(0, -1).reverse()) {
     await page.keyboard.press('Control+z')
     assert.equal(await value(), state)

@@ -372,6 +372,14 @@ test('tools and shortcuts put marks around the selection', async (t) => {
   assert.equal(await text.inputValue(), '_word_')
   await page.keyboard.press('Control+k')
   assert.equal(await text.inputValue(), '_[word](https://)_')
+  for (const [words, marked] of [[' one two \n', ' **one two** \n'], ['  ', '****  '], ['', '****']]) {
+    await text.fill(words)
+    await text.selectText()
+    await page.keyboard.press('Control+b')
+    assert.equal(await text.inputValue(), marked, 'blanks stay outside')
+    await page.keyboard.type('x')
+    assert.equal(await text.inputValue(), marked.replace(/(\*\*)(.*)\1/, '$1x$1'), 'what is inside is selected')
+  }
 })
 
 test('an emoji is inserted without a request', async (t) => {

@@ -30,14 +30,15 @@ const MARKS = {
 /** @param {string} key */
 export const shortcutOf = (key) => Object.values(MARKS).find((mark) => mark.key === key)
 
-/** Puts a mark around the selection, or before each of its lines. Selects the text inside, or after it. @param {Editor} editor */
+/** Puts a mark around the words of the selection, or before each of its lines. Selects the text inside, or after it. @param {Editor} editor */
 export function mark({ text, insert }, { line = '', before = '', after = '', selected: next = '' }) {
   const { selectionStart: start, selectionEnd: end } = text
   const begin = line ? text.value.lastIndexOf('\n', start - 1) + 1 : start
   const selected = text.value.slice(begin, end)
-  insert(line ? selected.replace(/^/gm, line) : before + selected + after, begin, end)
-  const place = next ? end + before.length + after.indexOf(next) : start + before.length
-  if (!line) text.setSelectionRange(place, place + (next || selected).length)
+  const words = selected.trim()
+  insert(selected.replace(line ? /^/gm : words, () => line || before + words + after), begin, end)
+  const place = begin + selected.indexOf(words) + before.length + (next ? words.length + after.indexOf(next) : 0)
+  if (!line) text.setSelectionRange(place, place + (next || words).length)
 }
 
 /** @param {Editor} editor */
