@@ -89,6 +89,18 @@ test('text that an input method commits is searched for, and the key that commit
   assert.equal(await field(page).inputValue(), '你好@王芳 ')
 })
 
+test('people are offered at the caret in paragraphs of either direction', async (t) => {
+  await w.service.call('GET', 'ui', token(76, 'Yusuf'))
+  const page = await writing(t, w.service.ada)
+  for (const [text, isRight] of /** @type {const} */ ([['مرحبا @yus', true], ['Hello\nمرحبا @yus', true], ['مرحبا\nHello @yus', false]])) {
+    await field(page).fill('')
+    await field(page).fill(text)
+    await options(page).waitFor()
+    const [list, box] = [await page.locator('[role=listbox]').boundingBox(), await field(page).boundingBox()]
+    assert.equal((list?.x ?? 0) > (box?.x ?? 0) + (box?.width ?? 0) / 2, isRight, `${text}: ${JSON.stringify([list, box])}`)
+  }
+})
+
 test('a guest’s address may be of any script', async (t) => {
   const page = await writing(t, null)
   await field(page).fill('Hello')
