@@ -51,8 +51,7 @@ pub(super) struct Restore {
 
 impl BackUp {
     pub(super) async fn run(self) -> Result<(), Failure> {
-        let out = Some(self.out.as_path()).filter(|out| *out != Path::new("-"));
-        let out = Destination::new("--out", out, Some(&self.data_dir))?;
+        let out = Destination::new("--out", Some(&self.out), Some(&self.data_dir))?;
         let data_dir = DataDir::existing(&self.data_dir)?;
         out.write(async |mut out| {
             // This process or the service holds the lock until the archive is written.

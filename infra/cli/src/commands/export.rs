@@ -17,7 +17,7 @@ use super::{Failure, data_dir};
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
     /// File to write, compressed if it ends in
-    /// .gz; standard output by default
+    /// .gz; - is standard output, the default
     #[arg(long, value_name = "FILE.jsonl[.gz]", verbatim_doc_comment)]
     pub(super) out: Option<PathBuf>,
     /// Directory of the table
@@ -38,7 +38,7 @@ impl Options {
             Ok(export(&table.store, salt_fingerprint(table.salt()?), &mut out).await?)
         });
         let comments = comments.await?;
-        if self.out.is_some() {
+        if out.is_file() {
             writeln!(io::stdout(), "{comments} comments exported")?;
         }
         Ok(())

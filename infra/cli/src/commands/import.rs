@@ -91,8 +91,10 @@ pub(super) struct Options {
     /// deployed table
     #[arg(long, value_name = "UNITS", allow_hyphen_values = true, value_parser = parse_rate, verbatim_doc_comment)]
     pub(super) rate: Option<u32>,
-    /// Also write the report to this file, as JSON
-    #[arg(long, value_name = "FILE.json")]
+    /// Also write the report to this file, as JSON; with -,
+    /// JSON goes to standard output, the text to the error
+    /// output
+    #[arg(long, value_name = "FILE.json", verbatim_doc_comment)]
     pub(super) report: Option<PathBuf>,
     /// Directory of the table
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
@@ -126,20 +128,26 @@ impl<T> FileOf<T> {
 impl Options {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
         let report = self.reported().await?;
-        write!(io::stdout(), "{report}")?;
         Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
     }
 
-    /// Imports, and writes the report to the file that `--report` names.
+    /// Imports and prints the report. Also writes it as JSON to the file that `--report` names. If that's standard output,
+    /// the text goes to the error output.
     async fn reported(&self) -> Result<Report, Failure> {
         let data_dir = table::data_dir_of(&self.data_dir, self.table.as_deref());
         let out = Destination::new("--report", self.report.as_deref(), data_dir)?.unlike(self.sources())?;
         // A missing file or an unwritable report fails before a data directory is created.
         check_files(&self.files)?;
-        if self.report.is_none() {
-            return self.import().await;
+        let report = match self.report {
+            Some(_) => out.report(async || self.import().await).await?,
+            None => self.import().await?,
+        };
+        if self.report.is_some() && !out.is_file() {
+            eprint!("{report}");
+        } else {
+            write!(io::stdout(), "{report}")?;
         }
-        out.report(async || self.import().await).await
+        Ok(report)
     }
 
     /// All files that this reads.

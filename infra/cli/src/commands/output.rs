@@ -19,10 +19,11 @@ pub(super) struct Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// `data_dir` is the data directory in use, which may not exist yet. It may be the only writable directory of a
-    /// container, so files directly in it are allowed if no file of the service has such a name. The same holds for any
-    /// other data directory.
+    /// The path `-` is standard output. `data_dir` is the data directory in use, which may not exist yet. It may be the only
+    /// writable directory of a container, so files directly in it are allowed if no file of the service has such a name. The
+    /// same holds for any other data directory.
     pub(super) fn new(option: &'static str, path: Option<&'a Path>, data_dir: Option<&Path>) -> Result<Self, Misuse> {
+        let path = path.filter(|path| *path != Path::new("-"));
         let data_dir = data_dir.map(resolve);
         let is_data_dir = |dir: &&Path| Some(*dir) == data_dir.as_deref() || table::exists(dir);
         let is_kept = |place: &PathBuf| place.ancestors().find(is_data_dir).is_some_and(|dir| !is_foreign(place, dir));
@@ -37,6 +38,11 @@ impl<'a> Destination<'a> {
             return Err(Misuse(format!("{option} {} points to a file; pass the file itself", path.display())));
         }
         Ok(Self { option, path })
+    }
+
+    /// Whether this is a file, so that standard output is free for messages.
+    pub(super) fn is_file(&self) -> bool {
+        self.path.is_some()
     }
 
     /// Refuses one of the files that the command reads.

@@ -64,7 +64,7 @@ pub(super) struct Erase {
 pub(super) struct Options {
     #[command(flatten)]
     who: WhoOptions,
-    /// Write to this file instead of standard output
+    /// File to write; - is standard output, the default
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
     /// Directory of the table
@@ -139,7 +139,7 @@ impl Options {
             Ok(export(&table.store, self.who.who(table.salt()?)?, salt_fingerprint(table.salt()?), &mut out).await?)
         });
         let records = records.await?;
-        if self.out.is_some() {
+        if out.is_file() {
             writeln!(io::stdout(), "{records} records exported")?;
         }
         Ok(ExitCode::SUCCESS)

@@ -426,3 +426,27 @@ fn the_receipt_may_go_to_a_file_and_an_unwritable_path_fails_before_anything_is_
     let erased: Value = serde_json::from_slice(&fs::read(out).unwrap()).unwrap();
     assert_eq!(erased["gone"]["comments"], 1);
 }
+
+#[test]
+fn a_dash_is_standard_output_for_every_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, folder) = (directory.path().join("data"), directory.path().join("folder"));
+    fs::create_dir(&folder).unwrap();
+    import(&dump("ada-1"), &[], &data);
+    let file = data.with_extension("jsonl");
+    let run = |words: &[&str]| {
+        let output = on_data(words, &data).current_dir(&folder).output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", stderr(&output));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{words:?}");
+        output
+    };
+    let who = ["--email", "ada@example.org"];
+    for words in [&["export"][..], &["person", "export", who[0], who[1]]] {
+        assert_eq!(run(&[words, &["--out", "-"]].concat()).stdout, run(words).stdout);
+    }
+    let imported = run(&["import", "native", file.to_str().unwrap(), "--report", "-"]);
+    assert_eq!(serde_json::from_slice::<Value>(&imported.stdout).unwrap()["read"], 3);
+    assert!(stderr(&imported).contains("3 read: 0 new"), "{}", stderr(&imported));
+    let erased = receipt(&run(&["person", "erase", who[0], who[1], "--out", "-"]));
+    assert_eq!(erased["gone"]["comments"], 1);
+}
