@@ -147,7 +147,16 @@ impl Options {
 
     async fn erase(self) -> Result<ExitCode, Failure> {
         let out = self.destination()?;
-        let receipt = out.report(async || self.receipt().await).await?;
+        let mut cleaned = Ok(());
+        let work = async || {
+            let (receipt, result) = self.receipt().await?;
+            cleaned = result;
+            Ok(receipt)
+        };
+        let receipt = out.report(work).await?;
+        cleaned.map_err(|error| {
+            format!("{error}; erased data may remain in unused parts of the data directory; run the same command again")
+        })?;
         if let Some(table) = &self.table {
             eprintln!(
                 "If the stack has an edge (EdgeCache=true), it may show what was erased for five minutes more. This empties it \
@@ -163,7 +172,8 @@ impl Options {
         Destination::new("--out", self.out.as_deref(), data_dir)
     }
 
-    async fn receipt(&self) -> Result<Receipt, Failure> {
+    /// Erases the person. A data directory is cleaned up afterwards. If that fails, the receipt is still valid.
+    async fn receipt(&self) -> Result<(Receipt, Result<(), Failure>), Failure> {
         let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
         let salt = table.salt()?;
         let objects = Objects::open(&self.data_dir, self.table.is_some()).await?;
@@ -185,11 +195,15 @@ impl Options {
         let mut receipt = eraser.erase(self.who.who(salt)?).await?;
         let why = "those made before this erasure have what it removed; delete them, or repeat it after restoring one";
         receipt.stays.push(Retained { what: "backups".to_owned(), why: why.to_owned() });
-        if let Some(kept) = &table.kept {
-            kept.data_dir.remove_partial_files()?;
-            kept.engine.compact()?;
-        }
-        Ok(receipt)
+        Ok((receipt, table.kept.as_ref().map_or(Ok(()), Kept::clean_up)))
+    }
+}
+
+impl Kept {
+    /// Removes what is left of deleted data in files.
+    fn clean_up(&self) -> Result<(), Failure> {
+        self.data_dir.remove_partial_files()?;
+        Ok(self.engine.compact()?)
     }
 }
 

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 use tests::{Actor, MAIL, SECRET, Service, WEBHOOKS, sign};
 use tokio::task::JoinSet;
 
+#[cfg(unix)]
+use crate::under;
 use crate::{local, on_data, serve, stderr};
 
 /// A page with two comments by Ada: the first has a reply by Bob, and the second has none.
@@ -449,4 +451,33 @@ fn a_dash_is_standard_output_for_every_command() {
     assert!(stderr(&imported).contains("3 read: 0 new"), "{}", stderr(&imported));
     let erased = receipt(&run(&["person", "erase", who[0], who[1], "--out", "-"]));
     assert_eq!(erased["gone"]["comments"], 1);
+}
+
+/// A limit on the size of files is like a full disk.
+#[cfg(unix)]
+#[test]
+fn a_receipt_is_printed_although_the_database_cannot_be_compacted() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let others = (0..1500).map(|number| {
+        let body = "a quiet morning ".repeat(100);
+        json!({ "comment": {
+            "source_id": format!("other-{number}"), "thread": "/b", "body": body, "author": { "name": "Bob" },
+            "created_at": "2020-01-02T03:04:05Z",
+        } })
+    });
+    let lines = [json!({ "thread": { "key": "/b", "url": "/b" } })].into_iter().chain(others);
+    let more: Vec<String> = lines.map(|line| format!("{line}\n")).collect();
+    import(&(dump("ada-1") + &more.concat()), &[], &data);
+    let erase = ["person", "erase", "--email", "ada@example.org"];
+    let limit = ["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" \"$@\""];
+    let full = under("bash", &limit, &on_data(&erase, &data)).output().unwrap();
+    let error = stderr(&full);
+    assert_eq!(full.status.code(), Some(3), "{error}");
+    let erased: Value = serde_json::from_slice(&full.stdout).unwrap();
+    assert_eq!((&erased["gone"]["comments"], &erased["left"]), (&json!(1), &json!(0)), "{erased}");
+    assert!(error.starts_with("error: ") && error.ends_with("; run the same command again\n"), "{error}");
+    assert_eq!(error.lines().count(), 1, "{error}");
+    assert_eq!(receipt(&on_data(&erase, &data).output().unwrap())["gone"], json!({}));
+    assert!(!contains(&data, "Ada Lovelace"));
 }
