@@ -26,8 +26,11 @@ pub enum ExportError {
     Table(#[from] Fault),
     #[error("{0}")]
     Output(#[from] io::Error),
-    #[error("an import into {} is unfinished; run the same import command again", thread_key(.0))]
-    Importing(ThreadId),
+    #[error(
+        "an import into {} is unfinished; run the same import command again",
+        .0.as_ref().map_or_else(|| "this table".to_owned(), thread_key)
+    )]
+    Importing(Option<ThreadId>),
 }
 
 /// Writes the whole table. `salt` is the fingerprint of its salt. Returns the number of comments.

@@ -30,7 +30,7 @@ use crate::store::import::{
 };
 use crate::store::recount::trust::note_shown;
 use crate::store::recount::{self, Finding, check_unfinished};
-use crate::store::restore::begin_native;
+use crate::store::restore::{begin_native, end_native};
 
 /// Threads that are looked up at once.
 const BATCH: usize = 100;
@@ -95,7 +95,11 @@ impl Importer<'_> {
             self.repair_unfinished().await?;
             self.locate().await?;
         }
-        self.write(progress).await
+        let units = self.write(progress).await?;
+        if self.staging.native.is_some() {
+            end_native(self.store).await?;
+        }
+        Ok(units)
     }
 
     async fn locate(&mut self) -> Result<(), WriteError> {

@@ -23,8 +23,8 @@ pub enum StoredItem {
     VisitorThreadState(Visitor, ThreadId, VisitorThreadState),
     User(User),
     Source(SourceId, SourceRow),
-    /// A thread with an unfinished import, whose comments haven't been counted.
-    Importing(ThreadId),
+    /// A thread with an unfinished import, whose comments haven't been counted, or `None` for the whole table.
+    Importing(Option<ThreadId>),
 }
 
 /// The number of likes or reports of a comment by guests in one network.
@@ -89,7 +89,10 @@ fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
         ItemKind::User(_) => StoredItem::User(read(item)?),
         ItemKind::Source(source) => StoredItem::Source(source, read(item)?),
         // An import that writes comments one by one leaves the table in order at every step.
-        ItemKind::ImportJournal(thread) if !item.contains_key(import_journal::LAST) => StoredItem::Importing(thread),
+        ItemKind::ImportJournal(thread) if !item.contains_key(import_journal::LAST) => {
+            StoredItem::Importing(Some(thread))
+        }
+        ItemKind::NativeImport if item.contains_key(native_import::UNFINISHED) => StoredItem::Importing(None),
         ItemKind::HiddenReply { .. }
         | ItemKind::Guest(_)
         | ItemKind::Counted(..)

@@ -133,9 +133,15 @@ pub async fn began_native(store: &Store, file: &str) -> Result<bool, Fault> {
     Ok(item.as_ref().and_then(|item| item.get(native_import::FILE)?.as_s().ok()).is_some_and(|began| began == file))
 }
 
-/// Records that an import of the native file with this hash begins.
+/// Records that an import of the native file with this hash begins. The table counts as incomplete until [`end_native`].
 pub async fn begin_native(store: &Store, file: &str) -> Result<(), Fault> {
-    let note = Write::update(keys::native_import()).set(native_import::FILE, text(file));
+    let note =
+        Write::update(keys::native_import()).set(native_import::FILE, text(file)).set(native_import::UNFINISHED, yes());
+    store.update("noting an import", note).await.map(drop)
+}
+
+pub async fn end_native(store: &Store) -> Result<(), Fault> {
+    let note = Write::update(keys::native_import()).remove(native_import::UNFINISHED);
     store.update("noting an import", note).await.map(drop)
 }
 

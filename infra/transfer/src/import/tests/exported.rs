@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 use shared::domain::ids::{CommentId, ThreadId, UserId};
+use shared::domain::person::Who;
 use shared::domain::time::{Clock, Timestamp};
 use shared::domain::user::Ban;
 use shared::store::{Reading, Store};
 
+use crate::export::ExportError;
 use crate::import::author::Users;
 use crate::import::record::Record;
 use crate::import::report::Report;
@@ -15,7 +17,8 @@ use crate::import::tests::{engine, findings, importer, store, store_of};
 use crate::import::thread_key::ThreadKeys;
 use crate::import::write::add;
 use crate::store::import::{ThreadTotals, begin_import, import_batch};
-use crate::store::restore::restore_entries;
+use crate::store::person::find::identify;
+use crate::store::restore::{began_native, restore_entries};
 
 /// The id of the comment with this number.
 fn id(number: u64) -> u64 {
@@ -73,11 +76,15 @@ fn dump() -> Vec<Value> {
 
 fn read(records: &[Value]) -> Staging {
     let mut staging = Staging::default();
+    fill(&mut staging, records);
+    staging
+}
+
+fn fill(staging: &mut Staging, records: &[Value]) {
     for record in records {
         staging.add(serde_json::from_value(record.clone()).unwrap());
     }
     staging.resolve(&ThreadKeys::default(), false);
-    staging
 }
 
 async fn placed(store: &Store, records: &[Value]) -> Staging {
@@ -239,6 +246,45 @@ async fn an_import_that_was_killed_at_any_call_is_finished_by_the_same_one_and_l
         assert_eq!(exported(&store).await, whole, "{calls}");
         if !is_killed {
             assert!(calls > 20, "{calls}");
+            return;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_table_is_neither_exported_nor_checked_nor_searched_until_the_import_of_its_file_has_ended() {
+    let other = json!({ "thread": { "key": "posts/2", "type": "posts", "id": "2" } });
+    let elsewhere = json!({ "comment": with(comment(11), &json!({ "thread": "posts/2" })) });
+    let records = [dump(), vec![other, elsewhere]].concat();
+    let file = async |store: &Store| {
+        let mut staging = Staging::default();
+        staging.native = Some(String::new());
+        fill(&mut staging, &records);
+        staging.locate(Some(store), "native").await.unwrap();
+        staging
+    };
+    let mut unfinished = 0;
+    for calls in 0.. {
+        let engine = engine();
+        let store = store_of(engine.client_builder());
+        let mut staging = file(&store).await;
+        let killed = store_of(engine.client_builder().interceptor(unsent(calls)));
+        let is_killed = importer(&killed, &mut staging, &Users::default()).run(&mut |_| ()).await.is_err();
+        let began = began_native(&store, staging.native.as_deref().unwrap()).await.unwrap();
+        let is_unfinished = began && is_killed;
+        let export = crate::export::export(&store, "salt".to_owned(), &mut Vec::new()).await;
+        assert_eq!(matches!(export, Err(ExportError::Importing(_))), is_unfinished, "{calls}: {export:?}");
+        let found = findings(&store).await;
+        assert_eq!(!found.is_empty(), is_unfinished, "{calls}: {found:?}");
+        assert!(found.iter().all(|finding| finding.contains("an import is unfinished")), "{calls}: {found:?}");
+        let person = identify(&store, Who::User(UserId(7)), None).await.unwrap();
+        assert_eq!(person.is_none(), is_unfinished, "{calls}");
+        unfinished += usize::from(is_unfinished);
+        let mut again = file(&store).await;
+        importer(&store, &mut again, &Users::default()).run(&mut |_| ()).await.unwrap();
+        assert!(exported(&store).await.contains("body of 11"), "{calls}");
+        if !is_killed {
+            assert!(unfinished > 20, "{unfinished} of {calls}");
             return;
         }
     }

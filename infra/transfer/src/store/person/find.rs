@@ -20,7 +20,8 @@ use shared::domain::user::User;
 use shared::error::Fault;
 use shared::store::keys::{self, Item, ItemKind, Key};
 use shared::store::schema::{
-    Attribute, Names, PK, SK, Type, banned, comment, idempotency, import_journal, maps, redirect_flow, user,
+    Attribute, Names, PK, SK, Type, banned, comment, idempotency, import_journal, maps, native_import, redirect_flow,
+    user,
 };
 use shared::store::{Store, read};
 
@@ -128,7 +129,7 @@ pub fn wrote(person: &Person, comment: &Comment) -> bool {
 }
 
 /// Collects everything that identifies a person in the table. `earlier` is the data that an unfinished erasure had
-/// collected. `None` if a thread lacks its counts because of an unfinished import.
+/// collected. `None` while an import is unfinished.
 pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
     let mut person = Person::new(who);
     person.known.extend(earlier.unwrap_or_default());
@@ -243,6 +244,7 @@ impl Identification {
                 self.known.sealed.extend(state.enrolment.addresses().map(|address| address.sealed.clone()));
             }
             ItemKind::ImportJournal(_) => self.is_importing |= !item.contains_key(import_journal::LAST),
+            ItemKind::NativeImport => self.is_importing |= item.contains_key(native_import::UNFINISHED),
             _ => {}
         }
         self.known.names.remove("");

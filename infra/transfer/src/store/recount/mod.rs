@@ -102,7 +102,7 @@ impl fmt::Display for Finding {
 /// it.
 pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault> {
     let snapshot = snapshot(store).await?;
-    if snapshot.importing.is_empty() {
+    if snapshot.importing.is_empty() && !snapshot.is_importing_native {
         let hidden = store.addresses().filter(|addresses| !addresses.has_gravatars());
         let mut findings = recount(&snapshot, now);
         findings.extend(hidden.map(|addresses| addresses::check(&snapshot, addresses)).unwrap_or_default());
@@ -114,7 +114,8 @@ pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault>
     // Imports write replies before their parents, and counts last. A check would mistake this for damage.
     let problem = "an import is unfinished; run the same import command again";
     let unfinished = |thread| Finding::new(format_args!("thread {thread}"), problem, Vec::new());
-    Ok(snapshot.importing.iter().map(unfinished).collect())
+    let native = snapshot.is_importing_native.then(|| Finding::new("table", problem, Vec::new()));
+    Ok(snapshot.importing.iter().map(unfinished).chain(native).collect())
 }
 
 /// Checks a table with interrupted imports, in order to abandon them. Returns their threads, and findings whose repairs put

@@ -12,7 +12,7 @@ use shared::domain::user::{NetworkBan, User};
 use shared::error::Fault;
 use shared::store::bans::network;
 use shared::store::keys::{Item, ItemKind, Key};
-use shared::store::schema::{comment, import_journal};
+use shared::store::schema::{comment, import_journal, native_import};
 use shared::store::{read, text};
 
 use crate::store::sources::SourceRow;
@@ -58,6 +58,8 @@ pub(super) struct Snapshot {
     pub(super) threads: BTreeMap<String, StoredThread>,
     /// Threads with an unfinished import.
     pub(super) importing: Vec<ThreadId>,
+    /// Whether the import of a native file is unfinished.
+    pub(super) is_importing_native: bool,
     /// The counted comments of threads, and the counts, by the text of the threads' ids.
     pub(super) counted: BTreeMap<String, BTreeSet<CommentId>>,
     pub(super) counts: BTreeMap<String, Item>,
@@ -130,6 +132,7 @@ impl Snapshot {
             // An import that writes comments one by one leaves the table in order at every step.
             ItemKind::ImportJournal(_) if item.contains_key(import_journal::LAST) => {}
             ItemKind::ImportJournal(thread) => self.importing.push(thread),
+            ItemKind::NativeImport => self.is_importing_native = item.contains_key(native_import::UNFINISHED),
             ItemKind::Banned(id) => {
                 self.banned.insert(id, item);
             }
