@@ -221,6 +221,26 @@ fn every_text_format_fails_where_it_is_cut_off() {
 }
 
 #[test]
+fn an_xml_file_that_goes_on_after_its_end_is_refused() {
+    for (format, content) in samples() {
+        if !matches!(format, Format::Disqus | Format::Wordpress) {
+            continue;
+        }
+        let with =
+            |rest: &[u8]| parse_in(format, &[&content, rest].concat(), "UTC").map(|parsed| parsed.comments.len());
+        let whole = with(b"").unwrap();
+        for harmless in ["\n\n", "\0\x08 \n", "<!-- made by <a> tool -->\n", "<?end?>"] {
+            assert_eq!(with(harmless.as_bytes()), Ok(whole), "{format:?}: {harmless}");
+        }
+        for more in [content.as_slice(), b"garbage", b"<a/>", b"\n<![CDATA[x]]>", b"</a>", b"&amp;", b"< junk"] {
+            let error = with(more).unwrap_err();
+            assert!(error.starts_with("byte ") && error.contains("goes on after its end"), "{format:?}: {error}");
+            assert!(error.contains("one after the other"), "{format:?}: {error}");
+        }
+    }
+}
+
+#[test]
 fn every_format_fails_wherever_it_is_cut_off_in_a_gzip_or_a_zip() {
     for (format, content) in samples() {
         for whole in [gzip(&content), zip(&content)] {
@@ -372,7 +392,7 @@ mod disqus {
             <isDeleted> false </isDeleted><isSpam>\n true\n</isSpam><author><name> Ada </name><name/></author><thread dsq:id=7 /></post>\n\
             <post dsq:id=\"10&amp;\"><message>&lt;p&gt;AT&T &#x41;&eacute; &unknown; &amp;lt; &#7;&#0;\u{0}\u{8}x&lt;/p&gt;</message><createdAt>2020-01-02T03:04:05</createdAt>\
             <isDeleted/><isSpam/><author/><thread dsq:id=7/><parent dsq:id=9/></post>\n\
-            </disqus>\n\u{0} trailing < junk & more";
+            </disqus>\n\u{0} <!-- made by a tool --> \n";
         let parsed = parse_in(Format::Disqus, text.as_bytes(), "Europe/Berlin").unwrap();
         assert_eq!(parsed.thread("7").url.as_deref(), Some("http://blog.example/a?x=1&y=2"));
         assert_eq!(parsed.thread("7").title.as_deref(), Some("A & B"), "a title is HTML inside of XML");

@@ -14,6 +14,7 @@ use super::super::record::{MAX_VALUE, Record};
 use super::super::report::Missing;
 use super::super::source::{ReadError, Reader, SourcePosition};
 
+const GOES_ON: &str = "the file goes on after its end; if it is several files in one, pass them one after the other";
 /// The most levels of nested elements.
 const MAX_DEPTH: usize = 64;
 
@@ -167,10 +168,21 @@ impl Xml {
         }
     }
 
-    /// Reads the part after the root, so that a compressed file is verified to its end.
+    /// Reads the part after the root, so that a compressed file is verified to its end. Fails if there is more than comments,
+    /// because it could be another file.
     pub(super) fn end(mut self) -> Result<(), ReadError> {
-        let rest = std::io::copy(self.events.get_mut(), &mut std::io::sink());
-        rest.map(drop).map_err(|error| self.broken(error))
+        let end = self.events.buffer_position();
+        loop {
+            self.buffer.clear();
+            let is_blank = |text: &[u8]| text.iter().all(|byte| byte.is_ascii_whitespace() || byte.is_ascii_control());
+            match self.events.read_event_into(&mut self.buffer) {
+                Ok(Event::Eof) => return Ok(()),
+                Ok(Event::Comment(_) | Event::PI(_)) => {}
+                Ok(Event::Text(text)) if is_blank(&text) => {}
+                Err(quick_xml::Error::Io(error)) => return Err(self.broken(error)),
+                _ => return Err(ReadError::at(SourcePosition::Offset(end), GOES_ON)),
+            }
+        }
     }
 
     fn event(&mut self) -> Result<Event<'static>, ReadError> {
