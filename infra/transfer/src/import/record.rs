@@ -14,11 +14,13 @@ use jiff::Timestamp;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
+use shared::config::is_type;
 use shared::domain::comment::HeldFor;
-use shared::domain::ids::{CommentId, Provenance, SourceId};
+use shared::domain::ids::{CommentId, Provenance, SourceId, UserId};
 use shared::domain::report::{ReportStatus, bare_reason, nobody};
 
 use super::report::Missing;
+use super::thread_key::NO_TYPE;
 use super::time;
 
 pub const FORMAT: &str = "comments";
@@ -98,7 +100,7 @@ pub struct Part {
 pub struct Thread {
     /// The name by which comments refer to it.
     pub key: String,
-    #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type", default, deserialize_with = "kind", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// The record's id in the host application, if the source has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,7 +128,7 @@ pub struct Thread {
 pub struct User {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub id: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "user_id", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -233,7 +235,7 @@ pub struct Resolution {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Author {
     /// A user id of the host application; `None` for guests.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "user_id", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
     /// The hash that identifies a guest's own comments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -275,7 +277,7 @@ pub struct Report {
     pub created_at: Timestamp,
     /// The voter, as in [`Like`].
     pub visitor: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "user_id", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
@@ -331,6 +333,19 @@ pub enum RecordState {
     Pingback,
     /// Not a reader's comment, such as a note on an order.
     Other,
+}
+
+fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let kind = Option::<String>::deserialize(deserializer)?;
+    if kind.as_deref().is_none_or(is_type) { Ok(kind) } else { Err(D::Error::custom(NO_TYPE)) }
+}
+
+fn user_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
+    let id = Option::<u64>::deserialize(deserializer)?;
+    match id.filter(|id| id.to_string().parse::<UserId>().is_err()) {
+        Some(id) => Err(D::Error::custom(format_args!("{id} isn't a user id"))),
+        None => Ok(id),
+    }
 }
 
 /// Parses an invalid time as `None`, so that only this record is lost.

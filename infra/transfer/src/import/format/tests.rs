@@ -11,6 +11,7 @@ use super::super::parts::Parts;
 use super::super::record::{BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::report::Missing;
 use super::super::source::Source;
+use super::super::thread_key::NO_TYPE;
 use super::*;
 
 #[derive(Debug, Default)]
@@ -995,6 +996,33 @@ mod native {
         ] {
             let error = parse_in(Format::Native, text.as_bytes(), "UTC").unwrap_err();
             assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_native_record_with_a_type_or_a_user_that_cannot_exist_is_not_valid() {
+    let thread = |kind: &str| format!(r#"{{"thread":{{"key":"/a","type":{kind:?}}}}}"#);
+    let comment = |user: u64| format!(r#"{{"comment":{{"thread":"/a","author":{{"user_id":{user}}}}}}}"#);
+    let user = |user: u64| format!(r#"{{"user":{{"user_id":{user}}}}}"#);
+    let report = |user: u64| {
+        format!(
+            r#"{{"report":{{"comment":1,"id":1,"reason":"spam","created_at":"2020-01-02T03:04:05Z","visitor":"g","user_id":{user}}}}}"#
+        )
+    };
+    let read = |record: &str| parse_in(Format::Native, record.as_bytes(), "UTC").map(drop);
+    assert_eq!(read(&thread("posts")), Ok(()));
+    for kind in ["users", "a b", "..", ""] {
+        let error = read(&thread(kind)).unwrap_err();
+        assert!(error.contains("record 1 is not valid: ") && error.contains(NO_TYPE), "{kind}: {error}");
+    }
+    for id in [1, (1 << 53) - 1] {
+        assert_eq!((read(&comment(id)), read(&user(id))), (Ok(()), Ok(())));
+    }
+    for record in [comment, user, report] as [fn(u64) -> String; 3] {
+        for id in [0, 1 << 53, u64::MAX] {
+            let error = read(&record(id)).unwrap_err();
+            assert!(error.contains("record 1 is not valid: ") && error.contains("user id"), "{id}: {error}");
         }
     }
 }
