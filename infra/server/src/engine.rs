@@ -58,7 +58,7 @@ pub enum EngineError {
         "{path}: {why}; restore it from a backup, or choose another --data-dir, into which an export can be imported"
     )]
     Unusable { path: PathBuf, why: String },
-    #[error("{path}: {cause}; the file isn't damaged: check the permissions and the free space, and try again")]
+    #[error("{path}: {cause}; check its permissions and the free space, and try again")]
     Failed { path: PathBuf, cause: Box<Self> },
     #[error("there is no table {0}")]
     NoTable(String),

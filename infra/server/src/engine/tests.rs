@@ -75,7 +75,8 @@ fn a_file_that_cannot_be_used_is_named_with_the_reason_and_what_to_do() {
     }
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    assert_eq!(error(), refusal("Is a directory (os error 21)"));
+    let advice = "check its permissions and the free space, and try again";
+    assert_eq!(error(), format!("{}: Is a directory (os error 21); {advice}", path.display()));
 }
 
 #[tokio::test]
