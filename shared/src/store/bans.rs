@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{self, Item, Key};
@@ -17,7 +18,7 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::list::{Cursor, Order};
 use crate::domain::log::Action;
-use crate::domain::time::{Timestamp, stored};
+use crate::domain::time::{self, Timestamp};
 use crate::domain::user::{Ban, NetworkBan, User};
 use crate::error::Fault;
 
@@ -32,7 +33,7 @@ pub(super) struct Row {
     #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
     network: Option<String>,
     /// The second in which the entry expires; `None` means never.
-    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "time::stored::optional_seconds")]
     expires: Option<Timestamp>,
 }
 
@@ -47,7 +48,7 @@ pub(super) struct NetworkItem {
     comment: CommentId,
     #[serde(rename = "t")]
     thread: ThreadId,
-    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "time::stored::optional_seconds")]
     expires: Option<Timestamp>,
 }
 
@@ -262,7 +263,8 @@ fn change_network(known: Option<&NetworkBan>, next: &NetworkBan) -> Result<Vec<W
     let NetworkBan { network, id, ban, comment, thread } = next.clone();
     let item = NetworkItem { id, expires: expires(&ban), ban, comment, thread };
     let put = Write::put(write(&keys::network_ban(&network), &item)?);
-    let mut writes = vec![put.still(network_ban::ID, known.map(|known| number(known.id)))];
+    let put = put.still(network_ban::ID, known.map(|known| number(known.id)));
+    let mut writes = vec![put.still(network_ban::BAN, known.map(|known| stored(&known.ban)).transpose()?)];
     writes.extend(replace_row(known.map(|known| known.id), Some((id, network_row(next)?))));
     Ok(writes)
 }
@@ -270,17 +272,20 @@ fn change_network(known: Option<&NetworkBan>, next: &NetworkBan) -> Result<Vec<W
 /// The writes that replace a user's ban by another one with this id, or remove it.
 fn change(id: UserId, next: Option<(u64, &Ban)>, known: Option<&User>) -> Result<Vec<Write>, Fault> {
     let before = known.and_then(|user| user.ban_id);
-    let stored = next.map(|(_, ban)| ban).map(serde_dynamo::to_attribute_value).transpose();
-    let stored = stored.map_err(|error| Fault::new("serializing a ban", error))?;
     let user = Write::update(keys::user(id))
         .set(user::ID, number(id.0))
-        .assign(user::BAN, stored)
+        .assign(user::BAN, next.map(|(_, ban)| stored(ban)).transpose()?)
         .assign(user::BAN_ID, next.map(|(id, _)| number(id)))
+        .still(user::BAN, known.and_then(|user| user.ban.as_ref()).map(stored).transpose()?)
         .still(user::BAN_ID, before.map(number));
     let mut writes = vec![user];
     let row = next.map(|(ban_id, ban)| Ok((ban_id, row(ban_id, id, ban)?))).transpose()?;
     writes.extend(replace_row(before, row));
     Ok(writes)
+}
+
+fn stored(ban: &Ban) -> Result<AttributeValue, Fault> {
+    serde_dynamo::to_attribute_value(ban).map_err(|error| Fault::new("serializing a ban", error))
 }
 
 /// The writes that replace a ban's entry in the list of bans. Both may have the same id.

@@ -427,3 +427,20 @@ async fn a_rejection_on_its_way_when_another_ban_replaces_the_ban_is_made() {
     assert_eq!(reasons, ["spam", "spam"]);
     assert_eq!(world.findings().await, [""; 0]);
 }
+
+#[tokio::test]
+async fn two_equal_bans_at_once_that_replace_another_are_logged_once() {
+    let faults = Faults::new(23);
+    let world = Setup::new(&GUESTS).faults(&faults).start();
+    let moderator = world.moderator();
+    for (writer, partition) in [(world.user(7, "Ada"), "U#7"), (world.guest().with_key("bob"), "X#")] {
+        let id = writer.comment("posts/1", "x").await;
+        ban(&moderator, id, json!({})).await;
+        world.wait_until_idle().await;
+        let before = logged(&moderator).await.len();
+        let delayed = faults.delay("TransactWriteItems", partition);
+        let again = || ban(&moderator, id, json!({ "reason": "spam", "until": "2050-01-20T00:00:00+00:00" }));
+        tokio::join!(again(), delayed.during(async { drop(again().await) }));
+        assert_eq!(logged(&moderator).await.len(), before + 1, "{partition}");
+    }
+}
