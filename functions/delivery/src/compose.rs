@@ -366,7 +366,7 @@ fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
 /// Control characters and separators of lines become spaces, so that no words join and no line leaves the quotation.
 pub(crate) fn without_empty_paragraphs(body: &str) -> String {
     let is_replaced = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    let body: String = body.chars().map(|c| if is_replaced(c) { ' ' } else { c }).collect();
+    let body: String = body.replace("\r\n", "\n").chars().map(|c| if is_replaced(c) { ' ' } else { c }).collect();
     let paragraphs = body.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty());
     paragraphs.collect::<Vec<_>>().join("\n\n")
 }
@@ -474,6 +474,10 @@ mod tests {
             "使用@media查询非常方便, 👍@adas Awww...so cute",
         ),
         ("a\u{2028}b", "a b"),
+        (
+            "メールはa@b.exampleまたは`https://example.jp/form`へ",
+            "メールはa@b.exampleまたは https://example.jp/form へ",
+        ),
         ("`a`b **c**, (`ftp://a.example`). **@ada**s `@media`s", "ab c, (ftp://a.example). @adas @medias"),
     ];
 

@@ -38,11 +38,11 @@ pub fn find_loosely(text: &str) -> Vec<Range<usize>> {
         // In scripts without spaces, a whole sentence may precede an address. One letter of it is enough.
         let word = before.rfind(|c: char| !c.is_ascii() || Kind::of(c) == Kind::End).map_or(before, |at| &before[at..]);
         let start = sign - word.trim_start_matches(|c| Kind::of(c) != Kind::Other).len();
-        let extent = Extent::of(&text[start..], |c| c);
-        let end = start + extent.end;
         // Another script may follow an email address without a space.
-        let other = text[sign..end].find(|c: char| !c.is_ascii()).filter(|_| text[sign..].starts_with('@'));
-        found.push(start..other.map_or(end, |length| sign + length));
+        let ends = |c: char| !c.is_ascii() || c.is_whitespace();
+        let length = text[sign..].strip_prefix('@').and_then(|rest| rest.find(ends));
+        let extent = Extent::of(&text[start..length.map_or(text.len(), |length| sign + 1 + length)], |c| c);
+        found.push(start..start + extent.end);
         from = start + extent.read;
     }
     found

@@ -66,7 +66,7 @@ fn is_public_key(text: &str) -> bool {
         || serde_json::from_str(text).is_ok_and(is_jwk)
         || der.starts_with(b"-----BEGIN")
         // A sequence that begins with a sequence or, for RSA, with a long number. The outer length takes one to three bytes.
-        || matches!(der[..], [0x30, _, 0x30, _, 6, ..] | [0x30, 0x81, _, 0x30, ..] | [0x30, 0x82, _, _, 0x30 | 2, ..])
+        || matches!(der[..], [0x30, _, 0x30, _, 6, ..] | [0x30, 0x81, _, 0x30 | 2, ..] | [0x30, 0x82, _, _, 0x30 | 2, ..])
 }
 
 /// Anyone who has a provider's public key could sign tokens with it.

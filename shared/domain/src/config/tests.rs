@@ -294,6 +294,7 @@ fn a_public_key_or_a_secret_of_fewer_than_32_bytes_stops_the_start() {
         "AAAAC3NzaC1lZDI1NTE5AAAAIBm/RAlphM3+hUG6wWfcO5bIUIaqMLa2yw",
         // PEM in base64, RSA's own form, and base64 for URLs.
         "LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0KTUNvd0JRWURLMlZ3QXlFQUdi",
+        "MIGJAoGBAKH4nAyRLWhtLRyzOrGkyM9yRLaStLH4wmfpZEJlMg5THAoP",
         "MIIBCgKCAQEAoficDJEtaG0tHLM6saTIz3JEtpK0sfjCZ-lkQmUyDlMcCg_7",
         // DER in base64: Ed25519, P-256, P-521, RSA with 2048 bits, and the start of a certificate.
         "MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=",
