@@ -153,10 +153,13 @@ impl Options {
             cleaned = result;
             Ok(receipt)
         };
-        let receipt = out.report(work).await?;
-        cleaned.map_err(|error| {
-            format!("{error}; erased data may remain in unused parts of the data directory; run the same command again")
-        })?;
+        let reported = out.report(work).await;
+        if let Err(error) = cleaned {
+            let reported = reported.err().map(|error| format!("{error}\n")).unwrap_or_default();
+            let again = "erased data may remain in unused parts of the data directory; run the same command again";
+            return Err(format!("{reported}{error}; {again}").into());
+        }
+        let receipt = reported?;
         if let Some(table) = &self.table {
             eprintln!(
                 "If the stack has an edge (EdgeCache=true), it may show what was erased for five minutes more. This empties it \
@@ -200,7 +203,7 @@ impl Options {
 }
 
 impl Kept {
-    /// Removes what is left of deleted data in files.
+    /// Removes remains of deleted data from files.
     fn clean_up(&self) -> Result<(), Failure> {
         self.data_dir.remove_partial_files()?;
         Ok(self.engine.compact()?)
