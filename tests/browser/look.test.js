@@ -45,7 +45,9 @@ async function moderated(t, text, init) {
       <script type="module" src="${w.service.api}/moderation.js"></script>`,
   })
   await page.getByRole('tab', { name: 'All' }).click()
-  return { page, body: page.locator('.body', { hasText: text }).first() }
+  const body = page.locator('.body', { hasText: text }).first()
+  await body.waitFor()
+  return { page, body }
 }
 
 const GROUNDS = { white: '#111 on #fff', cream: '#3a2e24 on #fbf6ea', black: '#eee on #111', blue: '#fff on #002b5c', grey: '#666 on #fff', 'light grey': '#aaa on #222' }
