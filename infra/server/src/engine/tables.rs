@@ -1,6 +1,6 @@
 //! Creates the table, and brings a stored one up to date with its definition.
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use dynoxide::TableMetadata;
 use dynoxide::actions::create_table::CreateTableRequest;
@@ -41,10 +41,13 @@ impl Engine {
     pub fn create_table(&self, name: &str, definition: &TableDefinition) -> Result<(), EngineError> {
         let connections = self.shared.connections();
         let is_first = connections.database.list_tables(ListTablesRequest::default())?.table_names.is_empty();
-        connections.create_table(name, definition).inspect_err(|_| {
-            if is_first {
-                files::remove_database(Path::new(&self.shared.file));
+        connections.create_table(name, definition).map_err(|cause| {
+            if !is_first {
+                return cause;
             }
+            let path = PathBuf::from(&self.shared.file);
+            files::remove_database(&path);
+            EngineError::Failed { path, cause: Box::new(cause) }
         })
     }
 }
