@@ -415,7 +415,7 @@ items! {
         }
     }
     native_import "native import" {
-        key "J#salt" "J"; export No; read "native imports: whether an import of the same file began; exports, erasures, checks: whether it has ended; exports: the salt of imported hashes";
+        key "J#salt" "J"; export No; read "native imports: whether an import of the same file began; exports, erasures, checks: whether an import is unfinished; exports: the salt of imported hashes";
         attributes {
             SALT           "h"   S                        "fingerprint of another salt that made imported hashes";
             FILE           "f"   S                        "hash of the records of the file";

@@ -14,7 +14,8 @@ use super::super::record::{MAX_VALUE, Record};
 use super::super::report::Missing;
 use super::super::source::{ReadError, Reader, SourcePosition};
 
-const GOES_ON: &str = "the file goes on after its end; if it is several files in one, pass them one after the other";
+const GOES_ON: &str =
+    "the file continues after its root element; if several files were joined, pass them as separate files";
 /// The most levels of nested elements.
 const MAX_DEPTH: usize = 64;
 
