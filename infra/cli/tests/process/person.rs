@@ -478,6 +478,13 @@ fn a_receipt_is_printed_although_the_database_cannot_be_compacted() {
     assert_eq!((&erased["gone"]["comments"], &erased["left"]), (&json!(1), &json!(0)), "{erased}");
     assert!(error.starts_with("error: ") && error.ends_with("; run the same command again\n"), "{error}");
     assert_eq!(error.lines().count(), 1, "{error}");
+    #[cfg(target_os = "linux")]
+    {
+        let nowhere = fs::File::options().write(true).open("/dev/full").unwrap();
+        let neither = under("bash", &limit, &on_data(&erase, &data)).stdout(nowhere).output().unwrap();
+        let error = stderr(&neither);
+        assert!(error.contains("save this report:\n{") && error.ends_with("; run the same command again\n"), "{error}");
+    }
     assert_eq!(receipt(&on_data(&erase, &data).output().unwrap())["gone"], json!({}));
     assert!(!contains(&data, "Ada Lovelace"));
 }
