@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use aws_sdk_dynamodb::types::AttributeValue;
 use serde::{Deserialize, Serialize};
 
 use super::keys::{self, Item, Key};
@@ -18,7 +17,7 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::list::{Cursor, Order};
 use crate::domain::log::Action;
-use crate::domain::time::{self, Timestamp};
+use crate::domain::time::{Timestamp, stored};
 use crate::domain::user::{Ban, NetworkBan, User};
 use crate::error::Fault;
 
@@ -33,7 +32,7 @@ pub(super) struct Row {
     #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
     network: Option<String>,
     /// The second in which the entry expires; `None` means never.
-    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "time::stored::optional_seconds")]
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     expires: Option<Timestamp>,
 }
 
@@ -48,7 +47,7 @@ pub(super) struct NetworkItem {
     comment: CommentId,
     #[serde(rename = "t")]
     thread: ThreadId,
-    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "time::stored::optional_seconds")]
+    #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     expires: Option<Timestamp>,
 }
 
@@ -93,12 +92,11 @@ impl Store {
             let present = known.as_ref().and_then(|user| user.present_ban(by.clock.now()));
             let is_done = present == ban.as_ref() && !rejects;
             if !is_done {
-                let kept = present.and(known.as_ref()).and_then(|user| user.ban_id);
-                let next = ban.as_ref().map(|ban| (id_of(rejects, kept, by), ban));
+                let next = ban.as_ref().map(|ban| (by.ids.next().0, ban));
                 let writes = change(id, next, known.as_ref())?;
                 let subject = Subject::User { id, rejects };
                 let outcome = match next {
-                    Some((next, _)) => self.transact_ban(writes, next, kept, by, subject).await?,
+                    Some((next, _)) => self.transact_ban(writes, next, by, subject).await?,
                     None => self.transact_logged(writes, by, Action::Unban, subject).await?,
                 };
                 if outcome != Outcome::Done {
@@ -135,35 +133,27 @@ impl Store {
             attempts.next().await?;
             let stored = self.one_item(&keys::network_ban(name), Reading::Consistent).await?;
             let known = stored.map(|item| network(name, item)).transpose()?;
-            let present = known.as_ref().filter(|known| known.ban.holds(by.clock.now()));
-            if !rejects && present.is_some_and(|present| present.ban == ban) {
+            if !rejects && known.as_ref().is_some_and(|known| known.ban == ban && known.ban.holds(by.clock.now())) {
                 return Ok(());
             }
-            let kept = present.map(|present| present.id);
             let (network, thread) = (name.to_owned(), comment.thread.clone());
-            let id = id_of(rejects, kept, by);
-            let next = NetworkBan { network, id, ban: ban.clone(), comment: comment.id, thread };
+            let next = NetworkBan { network, id: by.ids.next().0, ban: ban.clone(), comment: comment.id, thread };
             let writes = change_network(known.as_ref(), &next)?;
             let subject = Subject::Network { ban: &next, rejects };
-            if self.transact_ban(writes, id, kept, by, subject).await? == Outcome::Done {
+            if self.transact_ban(writes, next.id, by, subject).await? == Outcome::Done {
                 return Ok(());
             }
         }
     }
 
-    /// Performs all `writes` and logs the ban, or does nothing. The log entry has the id of the ban, unless the ban keeps the
-    /// one of the ban that it replaces.
+    /// Performs all `writes` and logs the ban, or does nothing. The log entry has the id of the ban.
     async fn transact_ban(
         &self,
         mut writes: Vec<Write>,
         id: u64,
-        kept: Option<u64>,
         by: By<'_>,
         subject: Subject<'_>,
     ) -> Result<Outcome, Fault> {
-        if kept == Some(id) {
-            return self.transact_logged(writes, by, Action::Ban, subject).await;
-        }
         writes.push(by.entry(id, Action::Ban, subject)?);
         self.transact(writes).await
     }
@@ -252,48 +242,33 @@ impl Store {
     }
 }
 
-/// The id of a ban that replaces the one with the id `kept`, if any is in force. It keeps that id if it rejects nothing itself, so
-/// that a walk that the earlier ban started continues.
-fn id_of(rejects: bool, kept: Option<u64>, by: By<'_>) -> u64 {
-    kept.filter(|_| !rejects).unwrap_or_else(|| by.ids.next().0)
-}
-
 /// The writes that replace the ban of a network.
 fn change_network(known: Option<&NetworkBan>, next: &NetworkBan) -> Result<Vec<Write>, Fault> {
     let NetworkBan { network, id, ban, comment, thread } = next.clone();
     let item = NetworkItem { id, expires: expires(&ban), ban, comment, thread };
     let put = Write::put(write(&keys::network_ban(&network), &item)?);
-    let put = put.still(network_ban::ID, known.map(|known| number(known.id)));
-    let mut writes = vec![put.still(network_ban::BAN, known.map(|known| stored(&known.ban)).transpose()?)];
-    writes.extend(replace_row(known.map(|known| known.id), Some((id, network_row(next)?))));
+    let mut writes = vec![put.still(network_ban::ID, known.map(|known| number(known.id)))];
+    writes.extend(known.map(|known| Write::delete(keys::banned(known.id))));
+    writes.push(Write::put(network_row(next)?).when(absent()));
     Ok(writes)
 }
 
 /// The writes that replace a user's ban by another one with this id, or remove it.
 fn change(id: UserId, next: Option<(u64, &Ban)>, known: Option<&User>) -> Result<Vec<Write>, Fault> {
     let before = known.and_then(|user| user.ban_id);
+    let stored = next.map(|(_, ban)| ban).map(serde_dynamo::to_attribute_value).transpose();
+    let stored = stored.map_err(|error| Fault::new("serializing a ban", error))?;
     let user = Write::update(keys::user(id))
         .set(user::ID, number(id.0))
-        .assign(user::BAN, next.map(|(_, ban)| stored(ban)).transpose()?)
+        .assign(user::BAN, stored)
         .assign(user::BAN_ID, next.map(|(id, _)| number(id)))
-        .still(user::BAN, known.and_then(|user| user.ban.as_ref()).map(stored).transpose()?)
         .still(user::BAN_ID, before.map(number));
     let mut writes = vec![user];
-    let row = next.map(|(ban_id, ban)| Ok((ban_id, row(ban_id, id, ban)?))).transpose()?;
-    writes.extend(replace_row(before, row));
+    writes.extend(before.map(|id| Write::delete(keys::banned(id))));
+    if let Some((ban_id, ban)) = next {
+        writes.push(Write::put(row(ban_id, id, ban)?).when(absent()));
+    }
     Ok(writes)
-}
-
-fn stored(ban: &Ban) -> Result<AttributeValue, Fault> {
-    serde_dynamo::to_attribute_value(ban).map_err(|error| Fault::new("serializing a ban", error))
-}
-
-/// The writes that replace a ban's entry in the list of bans. Both may have the same id.
-fn replace_row(before: Option<u64>, next: Option<(u64, Item)>) -> impl Iterator<Item = Write> {
-    let is_kept = before.is_some() && before == next.as_ref().map(|(id, _)| *id);
-    let delete = before.filter(|_| !is_kept).map(|id| Write::delete(keys::banned(id)));
-    let put = next.map(|(_, row)| Write::put(row)).map(|put| if is_kept { put } else { put.when(absent()) });
-    delete.into_iter().chain(put)
 }
 
 /// The id of a ban, and its entry.

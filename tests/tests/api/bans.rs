@@ -267,7 +267,6 @@ async fn a_ban_rejects_a_thousand_comments_and_the_next_one_continues_with_older
     for (reason, expected) in ["a", "b", "c"].into_iter().zip([&ids[..2], &ids[..4], &ids]) {
         // A walk that has rejected all but two of the thousand, none of which is here. It is delivered twice.
         world.pass(Duration::from_secs(1));
-        world.moderator().delete("users/7/ban").await.ok(204);
         let walk = ban_of_ada(&world, json!({ "reason": reason })).await;
         for _ in 0..2 {
             let mut left = Some(Job::RejectRecent(RejectRecent { seen: 998, rejected: 998, ..walk.clone() }));
@@ -406,41 +405,5 @@ async fn a_rejection_on_its_way_when_the_ban_ends_or_the_comment_is_approved_is_
             }
         }
         assert_eq!(world.findings().await, [""; 0]);
-    }
-}
-
-#[tokio::test]
-async fn a_rejection_on_its_way_when_another_ban_replaces_the_ban_is_made() {
-    let faults = Faults::new(22);
-    let world = Setup::new(&[&GUESTS[..], &[HELD]].concat()).faults(&faults).start();
-    let moderator = world.moderator();
-    for writer in [world.user(7, "Ada"), world.guest().with_key("bob")] {
-        let id = writer.comment("posts/1", "x").await;
-        world.wait_until_idle().await;
-        let delayed = faults.delay("TransactWriteItems", "Q#pending");
-        ban(&moderator, id, json!({ "reject_recent": true })).await;
-        delayed.during(async { drop(ban(&moderator, id, json!({ "reason": "spam" })).await) }).await;
-        world.finish_jobs().await;
-        assert!(moderator.queue("pending").await.is_empty());
-    }
-    let reasons: Vec<Value> = banned(&moderator).await.iter().map(|banned| banned["reason"].clone()).collect();
-    assert_eq!(reasons, ["spam", "spam"]);
-    assert_eq!(world.findings().await, [""; 0]);
-}
-
-#[tokio::test]
-async fn two_equal_bans_at_once_that_replace_another_are_logged_once() {
-    let faults = Faults::new(23);
-    let world = Setup::new(&GUESTS).faults(&faults).start();
-    let moderator = world.moderator();
-    for (writer, partition) in [(world.user(7, "Ada"), "U#7"), (world.guest().with_key("bob"), "X#")] {
-        let id = writer.comment("posts/1", "x").await;
-        ban(&moderator, id, json!({})).await;
-        world.wait_until_idle().await;
-        let before = logged(&moderator).await.len();
-        let delayed = faults.delay("TransactWriteItems", partition);
-        let again = || ban(&moderator, id, json!({ "reason": "spam", "until": "2050-01-20T00:00:00+00:00" }));
-        tokio::join!(again(), delayed.during(async { drop(again().await) }));
-        assert_eq!(logged(&moderator).await.len(), before + 1, "{partition}");
     }
 }
