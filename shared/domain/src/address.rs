@@ -39,8 +39,9 @@ pub fn find_loosely(text: &str) -> Vec<Range<usize>> {
         let word = before.rfind(|c: char| !c.is_ascii() || Kind::of(c) == Kind::End).map_or(before, |at| &before[at..]);
         let start = sign - word.trim_start_matches(|c| Kind::of(c) != Kind::Other).len();
         // Another script may follow an email address without a space.
-        let ends = |c: char| !c.is_ascii() || c.is_whitespace();
-        let length = text[sign..].strip_prefix('@').and_then(|rest| rest.find(ends));
+        let ends = |c: char| !c.is_ascii() || Kind::of(c) == Kind::End;
+        let length = text[sign..].strip_prefix('@').map(|rest| rest.find(ends).unwrap_or(rest.len()));
+        steps::take(length.unwrap_or_default());
         let extent = Extent::of(&text[start..length.map_or(text.len(), |length| sign + 1 + length)], |c| c);
         found.push(start..start + extent.end);
         from = start + extent.read;
