@@ -52,7 +52,7 @@ impl BanInput {
     }
 
     fn ban(&self) -> Ban {
-        Ban { until: self.until, reason: self.reason.clone() }
+        Ban { until: self.until, reason: self.reason.clone(), first: None }
     }
 }
 

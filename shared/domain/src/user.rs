@@ -148,6 +148,9 @@ pub struct Ban {
     pub until: Option<Timestamp>,
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The id of the first ban, if this one replaced others without a gap. A rejection that any of them began continues.
+    #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<u64>,
 }
 
 /// The ban of a network, for its guests.
@@ -164,6 +167,18 @@ pub struct NetworkBan {
 }
 
 impl Ban {
+    /// The ban as it replaces the present one, with this id.
+    #[must_use]
+    pub fn after(&self, present: Option<(u64, &Self)>) -> Self {
+        Self { first: present.map(|(id, ban)| ban.first.unwrap_or(id)), ..self.clone() }
+    }
+
+    /// What a moderator chose.
+    #[must_use]
+    pub fn terms(&self) -> (Option<Timestamp>, Option<&str>) {
+        (self.until, self.reason.as_deref())
+    }
+
     #[must_use]
     pub fn holds(&self, now: Timestamp) -> bool {
         self.until.is_none_or(|until| now < until)

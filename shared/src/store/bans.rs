@@ -90,10 +90,11 @@ impl Store {
             attempts.next().await?;
             let known = self.user(id, Reading::Consistent).await?;
             let present = known.as_ref().and_then(|user| user.present_ban(by.clock.now()));
-            let is_done = present == ban.as_ref() && !rejects;
+            let is_done = present.map(Ban::terms) == ban.as_ref().map(Ban::terms) && !rejects;
             if !is_done {
-                let next = ban.as_ref().map(|ban| (by.ids.next().0, ban));
-                let writes = change(id, next, known.as_ref())?;
+                let replaced = known.as_ref().and_then(|user| user.ban_id).zip(present);
+                let next = ban.as_ref().map(|ban| (by.ids.next().0, ban.after(replaced)));
+                let writes = change(id, next.as_ref(), known.as_ref())?;
                 let subject = Subject::User { id, rejects };
                 let outcome = match next {
                     Some((next, _)) => self.transact_ban(writes, next, by, subject).await?,
@@ -133,11 +134,13 @@ impl Store {
             attempts.next().await?;
             let stored = self.one_item(&keys::network_ban(name), Reading::Consistent).await?;
             let known = stored.map(|item| network(name, item)).transpose()?;
-            if !rejects && known.as_ref().is_some_and(|known| known.ban == ban && known.ban.holds(by.clock.now())) {
+            let present = known.as_ref().filter(|known| known.ban.holds(by.clock.now()));
+            if !rejects && present.is_some_and(|present| present.ban.terms() == ban.terms()) {
                 return Ok(());
             }
             let (network, thread) = (name.to_owned(), comment.thread.clone());
-            let next = NetworkBan { network, id: by.ids.next().0, ban: ban.clone(), comment: comment.id, thread };
+            let ban = ban.after(present.map(|present| (present.id, &present.ban)));
+            let next = NetworkBan { network, id: by.ids.next().0, ban, comment: comment.id, thread };
             let writes = change_network(known.as_ref(), &next)?;
             let subject = Subject::Network { ban: &next, rejects };
             if self.transact_ban(writes, next.id, by, subject).await? == Outcome::Done {
@@ -254,19 +257,19 @@ fn change_network(known: Option<&NetworkBan>, next: &NetworkBan) -> Result<Vec<W
 }
 
 /// The writes that replace a user's ban by another one with this id, or remove it.
-fn change(id: UserId, next: Option<(u64, &Ban)>, known: Option<&User>) -> Result<Vec<Write>, Fault> {
+fn change(id: UserId, next: Option<&(u64, Ban)>, known: Option<&User>) -> Result<Vec<Write>, Fault> {
     let before = known.and_then(|user| user.ban_id);
     let stored = next.map(|(_, ban)| ban).map(serde_dynamo::to_attribute_value).transpose();
     let stored = stored.map_err(|error| Fault::new("serializing a ban", error))?;
     let user = Write::update(keys::user(id))
         .set(user::ID, number(id.0))
         .assign(user::BAN, stored)
-        .assign(user::BAN_ID, next.map(|(id, _)| number(id)))
+        .assign(user::BAN_ID, next.map(|(id, _)| number(*id)))
         .still(user::BAN_ID, before.map(number));
     let mut writes = vec![user];
     writes.extend(before.map(|id| Write::delete(keys::banned(id))));
     if let Some((ban_id, ban)) = next {
-        writes.push(Write::put(row(ban_id, id, ban)?).when(absent()));
+        writes.push(Write::put(row(*ban_id, id, ban)?).when(absent()));
     }
     Ok(writes)
 }

@@ -1,5 +1,5 @@
 //! Rejects a banned writer's recent comments. One walk goes from the newest comment to the oldest, and another covers those that
-//! the index hadn't listed yet. Both stop when the ban ends, and skip comments that a moderator has decided since it began.
+//! the index hadn't listed yet. Both stop when the ban is lifted, and skip comments that a moderator has decided since it began.
 
 use std::time::Duration;
 
@@ -100,10 +100,10 @@ impl Store {
         })
     }
 
-    /// The ban that started the walk, as long as it applies to the writer.
-    async fn ban_behind(&self, job: &RejectRecent) -> Result<Option<Ban>, Fault> {
+    /// The ban that started the walk, or the one that has replaced it without a gap, and its id.
+    async fn ban_behind(&self, job: &RejectRecent) -> Result<Option<(u64, Ban)>, Fault> {
         let ban = self.ban_of(&job.author).await?;
-        Ok(ban.filter(|(id, _)| *id == job.ban).map(|(_, ban)| ban))
+        Ok(ban.filter(|(id, ban)| (ban.first.unwrap_or(*id)..=*id).contains(&job.ban)))
     }
 
     /// Whether the writer was banned after the latest decision about the comment, so that a walk may reject it.
@@ -125,15 +125,15 @@ impl Store {
 
     /// A rejection without a reason, on condition that the writer is still banned.
     async fn plan_rejection(&self, comment: Comment, job: &RejectRecent, by: By<'_>) -> Result<Plan, Fault> {
-        let concerns = |ban: &Ban| is_recent(&comment, job, ban);
-        if comment.is_placeholder || !self.ban_behind(job).await?.is_some_and(|ban| concerns(&ban)) {
+        let behind = self.ban_behind(job).await?;
+        let Some((ban, _)) = behind.filter(|(_, ban)| !comment.is_placeholder && is_recent(&comment, job, ban)) else {
             return Ok(Plan::Nothing);
-        }
+        };
         let noted = self.note_decision(&comment, Decided::Rejected).await?;
         let rejection = Rejection { is_silent: true, ..by.rejection(&Grounds::default()) };
         Ok(match self.reject(comment, rejection, by).await? {
             Plan::Together(mut writes) => {
-                let ban = Some(number(job.ban));
+                let ban = Some(number(ban));
                 match &job.author {
                     // The item with a member's trust also has the ban.
                     Author::User(_) => writes.extend(noted.map(|noted| noted.still(user::BAN_ID, ban))),
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn pending_comments_and_those_from_the_week_before_the_ban_are_rejected() {
         let now = Timestamp(1_800_000_000_000);
-        let for_good = Ban { until: None, reason: None };
+        let for_good = Ban { until: None, reason: None, first: None };
         let days = |days: u64| now - Duration::from_hours(days * 24);
         for (written, state, in_review, expected) in [
             (days(0), State::Approved, false, true),
@@ -213,7 +213,7 @@ mod tests {
     fn comments_decided_since_the_ban_or_written_after_its_end_are_not_rejected() {
         let now = Timestamp(1_800_000_000_000);
         let second = Duration::from_secs(1);
-        let ban = Ban { until: Some(now + 10 * second), reason: None };
+        let ban = Ban { until: Some(now + 10 * second), reason: None, first: None };
         for (written, decided, expected) in [
             (now + 9 * second, None, true),
             (now + 10 * second, None, false),

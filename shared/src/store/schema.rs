@@ -614,6 +614,7 @@ maps! {
     ban {
         UNTIL          "u"   N                            "end; missing if permanent";
         REASON         "r"   S                            "reason";
+        FIRST          "s"   N                            "id of the first ban, if this one replaced others without a gap";
     }
     asker {
         NAME           "v"   S                            "hash of the visitor, or of a member's address";

@@ -323,7 +323,7 @@ async fn an_approval_of_what_everyone_sees_keeps_it_from_the_ban_that_came_befor
 }
 
 #[tokio::test]
-async fn a_ban_that_is_lifted_rejects_nothing_more() {
+async fn a_ban_that_is_lifted_rejects_nothing_more_even_when_another_one_follows() {
     let world = World::with(&GUESTS);
     let moderator = world.moderator();
     for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
@@ -338,9 +338,26 @@ async fn a_ban_that_is_lifted_rejects_nothing_more() {
             Some(network) => moderator.delete(&format!("moderation/networks/{network}/ban")).await.ok(204),
             None => moderator.delete("users/7/ban").await.ok(204),
         };
-        ids.insert(0, writer.comment(thread, "after the ban").await);
+        let after = writer.comment(thread, "after the ban").await;
+        ban(&moderator, after, json!({})).await;
         world.finish_jobs().await;
-        assert_eq!(world.guest().list(thread, "").await.ids(), [ids[0]]);
+        assert_eq!(world.guest().list(thread, "").await.ids(), [after]);
+    }
+    assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn a_rejection_continues_although_another_ban_replaces_the_one_that_began_it() {
+    let world = World::with(&GUESTS);
+    let moderator = world.moderator();
+    for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
+        let id = writer.comment(thread, "before").await;
+        ban(&moderator, id, json!({ "reject_recent": true })).await;
+        for reason in ["spam", "more spam"] {
+            ban(&moderator, id, json!({ "reason": reason })).await;
+        }
+        world.finish_jobs().await;
+        assert_eq!(world.guest().list(thread, "").await.ids(), [0; 0]);
     }
     assert_eq!(world.findings().await, [""; 0]);
 }

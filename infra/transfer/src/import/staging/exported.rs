@@ -215,7 +215,7 @@ fn user(record: record::User) -> User {
         subject: record.subject,
         issuer: None,
         ban_id: record.ban.as_ref().map(|ban| ban.id),
-        ban: record.ban.map(|ban| Ban { until: ban.until.map(timestamp), reason: ban.reason }),
+        ban: record.ban.map(|ban| Ban { until: ban.until.map(timestamp), reason: ban.reason, first: None }),
         account: None,
         trust: Trust::default(),
     }

@@ -326,7 +326,7 @@ async fn a_ban_is_imported_once_and_a_name_that_is_known_stays() {
     let bob = store.user(UserId(8), Reading::Consistent).await.unwrap().unwrap();
     assert_eq!((bob.name.as_str(), bob.ban_id), ("Bob", Some(5)));
     let at = Timestamp::parse("2090-01-02T03:04:05Z").unwrap();
-    assert_eq!(bob.ban, Some(Ban { until: Some(at), reason: None }));
+    assert_eq!(bob.ban, Some(Ban { until: Some(at), reason: None, first: None }));
     assert_eq!(findings(&store).await, [""; 0]);
     import(&store, &user(6)).await;
     assert_eq!(store.user(UserId(8), Reading::Consistent).await.unwrap().unwrap(), bob);
