@@ -85,7 +85,7 @@ fn the_steps_of_a_hostile_body_are_bounded_and_grow_as_it_does() {
         let name = &hostile.name;
         assert_eq!(hostile.body(LONGEST).chars().count(), LONGEST, "{name}");
         assert!(whole.max(mirrored) <= MAX_STEPS * LONGEST as u64, "{name}: {whole} steps, mirrored {mirrored}");
-        // Two lengths may have a long start in common.
+        // The slack allows for a long start that both lengths share.
         assert!(whole <= half * 11 / 5 + LONGEST as u64, "{name}: {half} steps, then {whole}");
     }
 }

@@ -1,4 +1,4 @@
-/** Shared by the tests of signing in: codes from emails, and sessions. */
+/** Shared by the sign-in tests: codes from emails, and sessions. */
 
 import { once } from 'node:events'
 import { request } from 'node:http'

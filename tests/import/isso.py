@@ -1,5 +1,5 @@
 """Writes comments through the API of a running Isso, imports its database into a data directory of `cargo local`, and
-compares the results of its API.
+compares the comments in both APIs.
 
 Usage: isso.py ISSO PROGRAM, with the programs of Isso and of `cargo local`."""
 

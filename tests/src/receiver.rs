@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Settings with which webhooks may call this machine.
+/// Settings that let webhooks call this machine.
 pub const WEBHOOKS: [(&str, &str); 2] = [("SVC_WEBHOOKS", "true"), ("SVC_WEBHOOK_PRIVATE", "true")];
 
 /// A message to the function `delivery`: the endpoint is to be notified that a comment in `posts/1` was created.

@@ -484,7 +484,7 @@ impl<'a> Walk<'a> {
         self.guest.clone().with_token("no.good.token").post("media", Value::Null).await.refused(401, "unauthenticated");
     }
 
-    /// The id of a rejected reply to a parent that was deleted. A job removes it.
+    /// The id of a rejected reply to a deleted parent. A job removes the reply.
     async fn deleting(&self, parents: &[u64], replies: &[u64]) -> u64 {
         let below = self.cast.ada.reply(&self.thread, parents[4], "below").await;
         let rejected = self.cast.ada.reply(&self.thread, parents[4], "rejected").await;

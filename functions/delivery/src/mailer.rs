@@ -106,7 +106,7 @@ impl Smtp {
                 let permanent = error.is_permanent();
                 NotSent { permanent, of_recipient: permanent, ..not_sent(&error) }
             }),
-            None => Err(unknown("the server does not answer")),
+            None => Err(unknown("the server did not respond")),
         }
     }
 }

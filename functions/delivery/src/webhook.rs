@@ -167,7 +167,7 @@ async fn call(app: &App, senders: &Senders, endpoint: &Endpoint, due: &DueWebhoo
     let started = Instant::now();
     let status = match request(app, endpoint, due, body) {
         None => {
-            tracing::warn!(webhook = endpoint.id.0, "the address or the secret of a webhook is not valid any more");
+            tracing::warn!(webhook = endpoint.id.0, "the address or secret of a webhook is no longer valid");
             None
         }
         Some(request) => match senders.outbound.send(request).await {

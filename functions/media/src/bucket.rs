@@ -140,7 +140,7 @@ impl<'a> Bucket<'a> {
             // Gives the file an extension when it is saved. Keys of thumbnails have none.
             .content_disposition(format!("inline; filename=\"image.{}\"", picture.extension()))
             .body(ByteStream::from(picture.bytes));
-        request.send().await.map_err(|error| Fault::new("store an image", DisplayErrorContext(error).to_string()))?;
+        request.send().await.map_err(|error| Fault::new("storing an image", DisplayErrorContext(error).to_string()))?;
         Ok(())
     }
 
@@ -149,14 +149,17 @@ impl<'a> Bucket<'a> {
             Ok(_) => Ok(true),
             // S3 sends no error code, because a response to HEAD has no body.
             Err(error) if error.raw_response().is_some_and(|answer| answer.status().as_u16() == 404) => Ok(false),
-            Err(error) => Err(Fault::new("look for an image", DisplayErrorContext(error).to_string())),
+            Err(error) => Err(Fault::new("finding an image", DisplayErrorContext(error).to_string())),
         }
     }
 
     /// Succeeds even if the object doesn't exist.
     pub async fn delete(self, key: &str) -> Result<(), Fault> {
         let request = self.client.delete_object().bucket(self.name).key(key);
-        request.send().await.map_err(|error| Fault::new("remove an image", DisplayErrorContext(error).to_string()))?;
+        request
+            .send()
+            .await
+            .map_err(|error| Fault::new("removing an image", DisplayErrorContext(error).to_string()))?;
         Ok(())
     }
 

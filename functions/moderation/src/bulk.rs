@@ -98,7 +98,7 @@ impl BulkInput {
         }
         let seen = input.value("seen").map_or_else(|| Some(HashMap::new()), times);
         if seen.is_none() {
-            input.fail("seen", "The seen must be an object of ids and times, such as 2030-01-02T03:04:05+00:00.");
+            input.fail("seen", "The seen must map ids to times, such as 2030-01-02T03:04:05+00:00.");
         }
         let read = ids.zip(verdict).zip(seen).map(|((ids, verdict), seen)| Self { ids, verdict, seen });
         input.finish_with(read)

@@ -121,7 +121,7 @@ async fn begin(
         false
     };
     if has_room && !is_started {
-        tracing::warn!("no code is sent: {}", refusal.unwrap_or("a limit has just been reached"));
+        tracing::warn!("no code sent: {}", refusal.unwrap_or("a limit has just been reached"));
     }
     Ok(())
 }

@@ -45,7 +45,7 @@ impl Thumbnails {
             match upload {
                 Some(upload) => {
                     let made = self.worker.run(move || imaging::thumbnail(&upload)).await?;
-                    let made = made.map_err(|why| Fault::new("make a thumbnail", format!("{key}: {why:?}")))?;
+                    let made = made.map_err(|why| Fault::new("making a thumbnail", format!("{key}: {why:?}")))?;
                     tracing::info!(thumbnail, bytes = made.bytes.len(), "thumbnail made");
                     bucket.put(&thumbnail, made).await?;
                 }

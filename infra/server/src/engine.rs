@@ -54,9 +54,7 @@ pub enum EngineError {
     Refused { operation: &'static str, answer: String },
     #[error("another connection has kept SQLite from emptying its log")]
     Busy,
-    #[error(
-        "{path}: {why}; restore it from a backup, or choose another --data-dir, into which an export can be imported"
-    )]
+    #[error("{path}: {why}; restore it from a backup, or choose another --data-dir and import an export into it")]
     Unusable { path: PathBuf, why: String },
     #[error("{path}: {cause}; check its permissions and the free space, and try again")]
     Failed { path: PathBuf, cause: Box<Self> },

@@ -64,11 +64,11 @@ pub struct Config {
     pub deliveries_queue_url: Option<String>,
     /// `MEDIA_BUCKET`
     pub media_bucket: String,
-    /// `MEDIA_BASE_URL`, without a slash at its end
+    /// `MEDIA_BASE_URL`, without a trailing slash
     pub media_base_url: String,
     /// `SVC_API_PREFIX`, without slashes at its ends
     pub api_prefix: String,
-    /// `SVC_PUBLIC_URL`, without the API prefix and without a slash at its end
+    /// `SVC_PUBLIC_URL`, without the API prefix and a trailing slash
     pub public_url: Option<String>,
     /// `SVC_TYPES`
     pub types: Vec<String>,

@@ -18,7 +18,7 @@ use crate::visible;
 /// Maximum bytes of HTML. A body whose HTML would be longer is shown as plain text.
 pub const MAX_HTML: usize = 64 * 1024;
 
-/// Maximum distinct mentions in a body that count.
+/// Maximum distinct mentions that count in a body.
 pub const MAX_MENTIONS: usize = 20;
 
 const LINK_SCHEMES: &[&str] = &["http", "https", "mailto"];

@@ -57,7 +57,7 @@ fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
 pub struct Look {
     written: Signs,
     folded: Signs,
-    /// The skeleton of the name as written, then folded. A gamma may be read as an `r`, as UTS 39 reads the small one.
+    /// The skeleton of the name as written, then folded. Capital gamma is read as `r`, as UTS 39 reads the small one.
     both: Signs,
     /// Like `both`, but ASCII is folded first: a foreign capital is among capitals with other skeletons.
     mixed: Signs,

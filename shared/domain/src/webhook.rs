@@ -276,7 +276,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The outcome for the status of a response, or for none. A redirect is a failure.
+    /// The outcome for a status, `None` without a response. A redirect is a failure.
     #[must_use]
     pub fn of(status: Option<u16>) -> Self {
         match status {

@@ -54,7 +54,7 @@ pub struct Call {
     pub credential: Credential,
     /// The client's address as API Gateway saw it, or CloudFront when it is in front. IPv6 addresses are cut to their /64.
     pub network: IpAddr,
-    /// Absolute address of the API, without a slash at its end.
+    /// Absolute address of the API, without a trailing slash.
     pub base_url: String,
     /// Set by the limiter, for the headers of the response.
     pub rate_limit: OnceLock<RateLimitStatus>,

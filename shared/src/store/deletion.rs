@@ -137,7 +137,7 @@ impl Store {
     }
 }
 
-/// Deletes a comment that nothing remains below, if that is still true.
+/// Deletes a comment without replies, provided it still has none.
 pub fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Vec<Write> {
     let mut writes: Vec<Write> = remove(comment).collect();
     match (comment.is_approved(), parent) {

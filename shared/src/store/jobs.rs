@@ -31,7 +31,7 @@ const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
 const LATE_NAMES: Duration = Duration::from_secs(90);
 /// The shortest delay before an index is read again.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// Write units that a member's names may cost, on average: as much as sixty writes a minute, of twenty units each.
+/// Write units a second that a member's renames may cost, on average: sixty writes a minute, of twenty units each.
 const UNITS_A_SECOND: f64 = 20.0;
 /// Comments changed concurrently.
 const AT_ONCE: usize = 25;
@@ -244,7 +244,7 @@ impl Store {
             .set(user::COMMENTS_AT, number(next.seconds()))
             .exists()
             .when(format!("attribute_not_exists({0}) OR {0} < :{0}", user::COMMENTS_AT));
-        self.update("putting off the next name", put_off).await.map(drop)
+        self.update("delaying the next rename", put_off).await.map(drop)
     }
 
     /// Renames comments until the deadline: from the newest to the oldest, or only the newest in the second walk. Returns

@@ -53,7 +53,7 @@ use crate::error::Fault;
 
 /// Keys in one `BatchGetItem`: `DynamoDB`'s limit.
 const BATCH: usize = 100;
-/// Attempts at an operation before it is a transient fault.
+/// Attempts at an operation before it fails with a transient fault.
 const ATTEMPTS: u32 = 10;
 
 #[derive(Clone)]

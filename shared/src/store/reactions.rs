@@ -183,7 +183,7 @@ impl Store {
         Ok(self.get(&keys::visitor_state(visitor, thread), Reading::Consistent).await?.unwrap_or_default())
     }
 
-    /// Stores a report with a new id and the present time. A visitor reports a comment once.
+    /// Stores a report with a new id and the current time. A visitor has at most one per comment.
     pub async fn report(&self, ids: &IdSource, mut new: NewReport<'_>) -> Result<Reported, Fault> {
         // Not `change`: the visitor's thread state is read again as well, and each attempt has a new time.
         new.report = self.kept_report(new.report);

@@ -192,7 +192,7 @@ items! {
             IN_REVIEW      "rv"  B                        "approved, but an edit waits for review";
             SUSPICIOUS     "sp"  B                        "the spam check doubted a text that waited for approval";
             VERDICTS       "vd"  L(verdict) names Words   "why the text is held; dropped when it is approved";
-            PLACEHOLDER    "ph"  B                        "placeholder of a deleted comment: approved, without writer, body, likes and reports";
+            PLACEHOLDER    "ph"  B                        "placeholder of a deleted comment: approved, without writer, body, likes or reports";
             SOURCE         "so"  S         names Words    "source of an imported comment: format, site and id there: `disqus:558`, `disqus@blog:558`";
             LIKES          "lc"  N                        "number of likes, imported ones included";
             IMPORTED_LIKES "il"  N                        "number of likes that were imported without voters";
@@ -370,7 +370,7 @@ items! {
         attributes {
             ID             "bi"  N                        "id of the ban, ordered by time";
             BAN            "bn"  M(ban)    names Words    "ban";
-            COMMENT        "c"   N                        "comment of a guest of the network, by which it was banned";
+            COMMENT        "c"   N                        "guest's comment through which the network was banned";
             THREAD         "t"   S                        "thread of the comment";
             EXPIRES        "x"   N                        "when the item expires, in Unix seconds";
         }

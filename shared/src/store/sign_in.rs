@@ -32,7 +32,7 @@ pub struct FlowStart<'a> {
     pub inbox: (&'a str, Inbox),
     pub flow: &'a Flow,
     pub asker: &'a Asker,
-    /// The bounds of the domain and of all.
+    /// The bounds per domain and overall.
     pub bounds: [Bound<'a>; 2],
     pub now: Timestamp,
 }

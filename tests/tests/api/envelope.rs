@@ -265,7 +265,7 @@ async fn a_preflight_of_an_origin_that_is_not_listed_names_none() {
     }
 }
 
-/// The CORS headers, in order of their names, repeated ones too.
+/// The CORS headers sorted by name, with duplicates.
 fn access_control(reply: &TestResponse) -> Vec<(&str, &str)> {
     let headers = reply.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap()));
     let mut headers: Vec<_> = headers.filter(|(name, _)| name.starts_with("access-control-")).collect();

@@ -156,7 +156,7 @@ async fn every_label_is_used_by_the_widget_or_meant_for_other_front_ends() {
     let pages = ["next_page", "previous_page"];
     // The moderators' page uses this, in every language.
     let moderation = ["looks_like"];
-    // The name of a way to sign in.
+    // The name of a sign-in method.
     let methods = ["sign_in_email"];
     let for_others = ["anonymous", "comment", "unlike", "view_replies"];
     let widget = widget();

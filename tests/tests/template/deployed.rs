@@ -309,7 +309,7 @@ fn the_edge_alone_calls_the_function_public_by_its_url_and_proves_whose_address_
     let actions: BTreeSet<&str> = from_edge.filter_map(|permission| permission["Action"].as_str()).collect();
     assert_eq!(actions, BTreeSet::from(["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"]));
 
-    // Behind the URL all readers come from CloudFront.
+    // All requests to the URL come from CloudFront.
     assert_eq!(public["OriginCustomHeaders"], origin("api")["OriginCustomHeaders"]);
     for (name, policy) in of_type(&template, "AWS::CloudFront::OriginRequestPolicy") {
         let forwarded = &policy["Properties"]["OriginRequestPolicyConfig"]["HeadersConfig"]["Headers"];

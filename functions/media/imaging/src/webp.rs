@@ -37,7 +37,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<(DynamicImage, Coding), Refused> {
     Ok((without_idle_alpha(as_seen(pixels, file.icc, file.exif)), frame.coding))
 }
 
-/// The parts of a file that make its first picture.
+/// The chunks that make up a file's first picture.
 #[derive(Default)]
 struct Container<'a> {
     canvas: Option<(u32, u32)>,

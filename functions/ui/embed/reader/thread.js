@@ -77,7 +77,7 @@ export class Thread {
   signIn = (label = 'sign_in_to_comment', view) =>
     this.emit('comment-sign-in') && this.later('leadToSignIn', this, label, view)
 
-  /** Sends a write. A member with a refused token writes nothing, not even as a guest. */
+  /** Sends a write. A member with a refused token can't post, not even as a guest. */
   async write(method, path, options) {
     const { authenticated } = this.ui.auth
     if (authenticated && !(await this.api.token(true))) throw new ApiError(401, { code: 'unauthenticated' })

@@ -53,7 +53,7 @@ export function images({ thread, text, fallible }) {
   let before = text.value
   text.addEventListener('input', follow)
 
-  /** Moves places with the text around them. Where text is replaced up to a place, the image goes to the end of that line. */
+  /** Keeps places with the text around them. If the text before one is replaced, its image goes to the end of the line. */
   function follow() {
     const { value, selectionEnd } = text
     for (const chip of chips()) {

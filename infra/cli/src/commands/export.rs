@@ -11,7 +11,7 @@ use super::output::Destination;
 use super::table::{self, Table};
 use super::{Failure, data_dir};
 
-/// Export comments, likes, reports and users to a file for import native; see
+/// Export comments, likes, reports and users to a file in the native format; see
 /// docs/native-format.md. The exit code is 3 if the table cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]

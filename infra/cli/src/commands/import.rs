@@ -282,7 +282,7 @@ fn print_notes(staging: &Staging, map: &Map, types: &[String]) {
     let mut all = staging.types();
     all.extend(map.types().map(str::to_owned));
     for kind in all.iter().filter(|kind| !types.contains(kind)) {
-        eprintln!("note: SVC_TYPES has no {kind}; comments there are not shown until it has");
+        eprintln!("note: SVC_TYPES has no {kind}; add it to show those comments");
     }
 }
 

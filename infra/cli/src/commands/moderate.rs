@@ -18,8 +18,8 @@ const HOURS: i64 = 12;
 /// Not a number, so it can't be the id of one of the site's users.
 const DEFAULT_ID: &str = "moderator";
 
-/// Print the address of the moderation page with a token for twelve hours; the
-/// service need not run
+/// Print the address of the moderation page, with a token that lasts twelve
+/// hours; the service need not be running
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {

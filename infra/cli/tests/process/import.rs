@@ -191,7 +191,7 @@ fn possible_mistakes_are_noted_beside_the_report() {
     fs::write(&file, DISQUS).unwrap();
     fs::write(&empty, "<disqus></disqus>").unwrap();
     fs::write(&map, "https://blog.example/* videos/*\n").unwrap();
-    let hidden = |kind: &str| format!("note: SVC_TYPES has no {kind}; comments there are not shown until it has\n");
+    let hidden = |kind: &str| format!("note: SVC_TYPES has no {kind}; add it to show those comments\n");
     let nothing = import(&["disqus"], &empty, &data);
     assert_eq!(stderr(&nothing), format!("note: {} has no comments\n", empty.display()));
     for (words, kind) in [(["--map", map.to_str().unwrap()], "videos"), (["--type", "pages"], "pages")] {

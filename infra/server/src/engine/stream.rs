@@ -36,7 +36,7 @@ const READ: &str = r#"SELECT number, at, old, new FROM "stream::changes" WHERE n
 const REMOVE: &str = r#"DELETE FROM "stream::changes" WHERE number >= ?1 AND number < ?2"#;
 const REPLACE: &str = r#"REPLACE INTO "stream::changes" (number, at, old, new) VALUES (?1, ?2, ?3, ?4)"#;
 const LAST: &str = r#"SELECT ifnull(max(number), 0) FROM "stream::changes""#;
-/// Records that are read at once in order to amend them.
+/// Maximum records read at a time to amend them.
 const AMENDED_AT_ONCE: usize = 1_000;
 /// The wait after a failure, such as a full disk.
 const PAUSE: Duration = Duration::from_secs(1);

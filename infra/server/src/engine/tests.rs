@@ -62,7 +62,7 @@ fn a_file_that_cannot_be_used_is_named_with_the_reason_and_what_to_do() {
     let path = folder.path().join("table.db");
     let error = || Engine::open(&path).unwrap_err().to_string();
     let refusal = |why: &str| {
-        let advice = "restore it from a backup, or choose another --data-dir, into which an export can be imported";
+        let advice = "restore it from a backup, or choose another --data-dir and import an export into it";
         format!("{}: {why}; {advice}", path.display())
     };
     Engine::open(&path).unwrap().create_table(TABLE, &definition(&["by_owner"])).unwrap();

@@ -122,7 +122,7 @@ impl Message {
         let message = fs::read(path).and_then(|json| Ok(serde_json::from_slice(&json)?));
         message.map_err(|error| {
             let path = path.display();
-            let advice = "restore this message of a queue, or move it away to start without it";
+            let advice = "restore this queue message, or move it away to start without it";
             io::Error::new(error.kind(), format!("{path}: {error}; {advice}"))
         })
     }

@@ -146,7 +146,7 @@ fn a_damaged_message_is_named_and_kept() {
         let opened = Queues::open(directory.path(), settings(), Clock::system(), Random::system());
         let error = opened.err().unwrap().to_string();
         assert!(error.starts_with(&format!("{}: ", file.display())), "{error}");
-        assert!(error.ends_with("; restore this message of a queue, or move it away to start without it"), "{error}");
+        assert!(error.ends_with("; restore this queue message, or move it away to start without it"), "{error}");
         assert_eq!(fs::read(&file).unwrap(), content.as_bytes());
     }
 }

@@ -62,7 +62,7 @@ fn rendered(markdown: &str) -> (String, Vec<String>) {
     (text, shown.links.into_iter().map(|link| link.address).collect())
 }
 
-/// Decodes HTML's entities in a text.
+/// Decodes HTML entities in a text.
 pub(super) fn decode(text: &str) -> String {
     let decoded = tree::text(&tree::parse(&text.replace('<', "&lt;")));
     decoded.trim().to_owned()

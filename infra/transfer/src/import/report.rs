@@ -80,8 +80,7 @@ impl fmt::Display for Report {
                     format!("their pages have no address; map each with --map: {}", first(&unmapped))
                 }
                 "site" => {
-                    "other comments were imported with these ids; if these are of another site, name it with --site"
-                        .into()
+                    "other comments were imported with these ids; if this is another site, name it with --site".into()
                 }
                 _ => continue,
             };
@@ -114,7 +113,10 @@ impl fmt::Display for Report {
             0 => writeln!(f),
             more => writeln!(f, " and {more} more"),
         }?;
-        writeln!(f, "  the source has these only in part; export it again as a whole, and run the same command on that")
+        writeln!(
+            f,
+            "  the source has only part of these; export it again in full, and run the same command on the new file"
+        )
     }
 }
 

@@ -160,7 +160,7 @@ impl Importer<'_> {
         self.staging.hash_of_places(target, self.users, format!("{} {}", self.prefix, self.embedded))
     }
 
-    /// Puts the remains of interrupted imports in order.
+    /// Repairs what interrupted imports left behind.
     async fn repair_unfinished(&self) -> Result<(), WriteError> {
         for _ in 0..ROUNDS {
             let (threads, mut findings) = check_unfinished(self.store, self.clock.now()).await?;

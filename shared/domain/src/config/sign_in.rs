@@ -14,7 +14,7 @@ use crate::visible;
 const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
 /// The values of settings that locate a provider.
-const PROVIDER_URL: &str = "an https address without user, query and fragment, such as https://id.example.org";
+const PROVIDER_URL: &str = "an https address without user, query or fragment, such as https://id.example.org";
 
 #[derive(Clone, Debug)]
 pub struct SignIn {
@@ -165,7 +165,7 @@ impl Vars<'_> {
         self.wrong(name, format_args!("{accepted}, because SVC_SIGN_IN has {}", provider.facts().id))
     }
 
-    /// The clients of the methods, for the function that `signs`. The variables of other methods are read too, so that they
+    /// The clients of the methods; empty unless `signs`. The variables of other methods are read too, so that they
     /// aren't reported as unknown.
     fn clients(&self, methods: &[Method], signs: bool) -> Result<Vec<ProviderClient>, ConfigError> {
         let mut clients = Vec::new();

@@ -12,7 +12,7 @@ use crate::{origin, visible};
 
 /// The base addresses that settings accept.
 pub(super) const BASE_URL: &str =
-    "an http or https address without user, query and fragment, such as https://comments.example.org";
+    "an http or https address without user, query or fragment, such as https://comments.example.org";
 
 pub(super) struct Vars<'a> {
     pub(super) var: &'a dyn Fn(&str) -> Option<String>,
@@ -95,7 +95,7 @@ impl<'a> Vars<'a> {
         web_address(&text).map(Some).ok_or_else(|| self.wrong(name, accepted))
     }
 
-    /// An address that paths are appended to, without a slash at its end.
+    /// An address that paths are appended to, without a trailing slash.
     pub(super) fn base_url(&self, name: &'static str) -> Result<Option<String>, ConfigError> {
         match self.address(name, BASE_URL)? {
             Some(address) if address.query().is_some() => Err(self.wrong(name, BASE_URL)),

@@ -159,7 +159,7 @@ pub struct Enrolment {
     /// Hashes of threads, from `MailKeys::thread`.
     #[serde(rename = "mu", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) muted: Vec<String>,
-    /// Confirmations that were sent to the address within a week, for guests and for members.
+    /// Confirmations sent to the address in the past week, for guests and for members.
     #[serde(rename = "cn", default, skip_serializing_if = "Vec::is_empty")]
     confirmations: Vec<Confirmation>,
     /// When the emails were last stopped.

@@ -132,8 +132,8 @@ impl Inbox {
         self.make_room()
     }
 
-    /// Drops flows before the newest one until the item is small enough: first those with the longest addresses, so that
-    /// long spellings of the address can't push out the owner's flow, and of those the oldest. False when the newest is too
+    /// Drops flows before the newest one until the item is small enough: longest address first, then oldest, so that
+    /// long spellings of the address can't push out the owner's flow. False when the newest is too
     /// large beside the unused codes, which takes a very long address and dozens of codes.
     fn make_room(&mut self) -> bool {
         while !fits_into_one_unit(self) {

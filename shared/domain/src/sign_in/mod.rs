@@ -26,8 +26,8 @@ use crate::email;
 use crate::ids::UserId;
 use crate::secret::Secret;
 
-/// The `iss` of our own tokens. No other token may have it. Ids of accounts elsewhere are hashed under this issuer, a colon, and
-/// their own issuer, which no other token may have either.
+/// The `iss` of our own tokens. No other token may have it. Ids of accounts elsewhere are hashed under it, a colon, and their
+/// own issuer. No other token may have that `iss` either.
 pub const ISSUER: &str = "svc-pro:sign-in";
 /// The lifetime of a code.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);

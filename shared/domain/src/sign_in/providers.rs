@@ -129,7 +129,7 @@ impl ProviderAccount {
 /// The issuer of each provider's accounts. Accounts of another issuer belong to other people.
 #[derive(Clone, Debug)]
 pub struct Issuers {
-    /// `SVC_GITHUB_URL`, without a slash at its end
+    /// `SVC_GITHUB_URL`, without a trailing slash
     pub github: String,
     /// `SVC_OIDC_ISSUER`, as the provider writes it
     pub oidc: Option<String>,

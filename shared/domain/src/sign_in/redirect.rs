@@ -27,7 +27,7 @@ const MAX_TRIES: u32 = 5;
 /// Characters of an address to return to.
 const MAX_RETURN: usize = 2_000;
 
-/// One item. The end of a flow empties it.
+/// One item, emptied when the flow ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedirectFlow {
     #[serde(rename = "vn", default)]

@@ -111,7 +111,7 @@ fn thread() -> ThreadId {
     ThreadId::new("posts", "1").unwrap()
 }
 
-/// The thread in the staging.
+/// The staged thread.
 fn target(staging: &Staging) -> &Target {
     staging.threads.all.iter().find(|target| target.thread == thread()).unwrap()
 }

@@ -28,7 +28,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
         if !is_hidden && snapshot.comments.contains_key(parent) {
             let reply = reply.map_or_else(|| absent(*id), |reply| unchanged(*id, &reply.item));
             let repair = vec![Write::delete(keys::hidden_reply(*parent, *id)), reply];
-            findings.push(Finding::of_comment(*parent, format!("{id} isn't a hidden reply of it"), repair));
+            findings.push(Finding::of_comment(*parent, format!("{id} isn't a hidden reply to it"), repair));
         }
     }
     for (id, stored) in snapshot.comments.iter().filter(|(_, stored)| !stored.comment.is_approved()) {
