@@ -18,12 +18,12 @@ pub(crate) async fn edit(app: &App, call: &Call, id: &str) -> Result<Answer> {
     let (viewer, CommentWithAncestors { comment, .. }) = admit_writer_of(app, call, id).await?;
     policy::edit(&viewer, &comment, app.clock.now())?;
     let body = body(call)?;
-    let draft = Draft { body: &body, author: &comment.name, email: None, edit: true };
-    let judgment = app.judge(call, &viewer, draft).await?;
+    let (thread, mut visitor_state) = app.store.thread_and_visitor_state(&comment.thread, &viewer.owners).await?;
+    let url = app.config.page_of(&comment.thread, thread.known_url_or(comment.page.as_deref()));
+    let draft = Draft { body: &body, author: &comment.name, email: None, url: url.as_deref(), edit: true };
+    let handles = async { Ok(app.store.mentioned_handles(markdown::mentions(&body)).await?) };
+    let (judgment, mentions) = tokio::try_join!(app.judge(call, &viewer, draft), handles)?;
 
-    let handles = app.store.mentioned_handles(markdown::mentions(&body));
-    let known = app.store.thread_and_visitor_state(&comment.thread, &viewer.owners);
-    let (mentions, (thread, mut visitor_state)) = tokio::try_join!(handles, known)?;
     let edit = Edit { body, mentions, at: app.clock.now(), judgment };
     let comment = app.store.edit(&comment, edit).await?.ok_or(Refusal::NotFound)?;
     let group = comment.parent().unwrap_or(comment.id);

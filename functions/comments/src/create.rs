@@ -185,7 +185,7 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, target: &TargetThread, m
         Some(_) => Some(parent(app, viewer, target, draft.parent.take()).await?),
         None => None,
     };
-    let judgment = judge(app, call, viewer, &draft.input).await?;
+    let judgment = judge(app, call, viewer, target, &draft.input).await?;
     let state = if judgment.waits { State::Pending } else { State::Approved };
     let (suspicious, verdicts) = (judgment.is_suspicious(), judgment.verdicts);
     let subscription = subscription(app, call, viewer, &draft.input).map(Box::new);
@@ -206,8 +206,15 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, target: &TargetThread, m
 }
 
 /// The verdicts on the comment.
-async fn judge(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> Result<Judgment> {
+async fn judge(
+    app: &App,
+    call: &Call,
+    viewer: &Viewer,
+    target: &TargetThread,
+    input: &CreateInput,
+) -> Result<Judgment> {
     let guest = input.guest.as_ref();
+    let url = app.config.page_of(&target.id, target.thread.known_url_or(input.page.as_ref()));
     let draft = spam_check::Draft {
         body: &input.body,
         author: match (&viewer.user, guest) {
@@ -215,6 +222,7 @@ async fn judge(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> 
             (None, guest) => guest.map_or("", |guest| &guest.name),
         },
         email: guest.and_then(|guest| guest.email.as_deref()),
+        url: url.as_deref(),
         edit: false,
     };
     app.judge(call, viewer, draft).await

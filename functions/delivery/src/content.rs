@@ -131,7 +131,7 @@ impl Worker<'_> {
     ) -> Vec<Section> {
         let sections = threads.values().map(|(id, listed)| {
             let page = listed.page.as_ref();
-            let url = listed.thread.known_url().or(page.and_then(|page| page.url.as_deref()));
+            let url = listed.thread.known_url_or(page);
             let url = self.app.config.page_of(id, url).unwrap_or_else(|| self.mail.public_url.clone());
             let notification = |entry: &Entry| Notification {
                 headline: entry.headline.clone(),

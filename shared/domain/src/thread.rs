@@ -110,6 +110,12 @@ impl Thread {
         self.url.as_deref().or(self.page_url.as_deref())
     }
 
+    /// For moderators and checks: falls back to the address that the page reported with a comment.
+    #[must_use]
+    pub fn known_url_or<'a>(&'a self, page: Option<&'a PageInfo>) -> Option<&'a str> {
+        self.known_url().or(page.and_then(|page| page.url.as_deref()))
+    }
+
     /// Whether this page reports something that no page has reported before.
     #[must_use]
     pub fn lacks(&self, page: &PageInfo) -> bool {

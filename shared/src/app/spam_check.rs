@@ -22,6 +22,8 @@ pub struct Draft<'a> {
     pub author: &'a str,
     /// The address of a guest.
     pub email: Option<&'a str>,
+    /// The address of the page it is on.
+    pub url: Option<&'a str>,
     /// Edits are not checked for repeats, because they may leave the body as it was.
     pub edit: bool,
 }
@@ -89,7 +91,7 @@ impl App {
                 author: draft.author,
                 author_email: draft.email,
                 content: draft.body,
-                permalink: None,
+                permalink: draft.url,
             };
             found.extend(akismet.judge(&submission).await);
         }

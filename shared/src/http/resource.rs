@@ -153,12 +153,11 @@ impl ThreadResource {
     #[must_use]
     pub fn with_page(config: &Config, id: &ThreadId, thread: &Thread, page: Option<&PageInfo>) -> Self {
         let title = thread.known_title().or(page.and_then(|page| page.title.as_deref()));
-        let url = thread.known_url().or(page.and_then(|page| page.url.as_deref()));
         Self {
             kind: id.kind.clone(),
             id: id.record.clone(),
             title: title.map(str::to_owned),
-            url: config.page_of(id, url),
+            url: config.page_of(id, thread.known_url_or(page)),
         }
     }
 }

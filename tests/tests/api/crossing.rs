@@ -1,6 +1,7 @@
 //! Decisions of moderators about a text that has changed since they read it, and a comment whose writer gets a new name while it
 //! is checked. `tests/pairs` has the orders of edits, deletions and decisions.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use shared::domain::comment::Comment;
@@ -25,25 +26,25 @@ fn judgment(is_doubtful: bool) -> Judgment {
 }
 
 /// A spam check whose response the test controls.
-struct SlowCheck {
+pub(crate) struct SlowCheck {
     listener: TcpListener,
     url: String,
 }
 
 impl SlowCheck {
-    async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         Self { listener, url }
     }
 
-    /// An instance that uses this check.
-    fn with(&self, world: &World) -> World {
-        world.again(&[("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)])
+    /// The settings of an instance that uses this check.
+    pub(crate) fn settings(&self) -> [(&str, &str); 2] {
+        [("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)]
     }
 
-    /// Responds to one request with `spam`, after `meanwhile`.
-    async fn answer(&self, spam: bool, meanwhile: impl Future<Output = ()>) {
+    /// Responds to one request with `spam`, after `meanwhile`. Returns the request's form.
+    pub(crate) async fn answer(&self, spam: bool, meanwhile: impl Future<Output = ()>) -> BTreeMap<String, String> {
         let asked = tokio::time::timeout(PATIENCE, self.listener.accept()).await;
         let (mut stream, _) = asked.expect("the service asks the spam check").unwrap();
         let mut request = Vec::new();
@@ -54,6 +55,9 @@ impl SlowCheck {
         let body = spam.to_string();
         let answer = format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
         stream.write_all(answer.as_bytes()).await.unwrap();
+        let request = String::from_utf8(request).unwrap();
+        let (_, form) = request.split_once("\r\n\r\n").unwrap();
+        form_urlencoded::parse(form.as_bytes()).into_owned().collect()
     }
 }
 
@@ -168,7 +172,7 @@ async fn dismissing_reports_leaves_a_doubtful_edit_that_came_meanwhile_in_the_qu
 async fn a_comment_that_is_checked_while_its_writer_gets_a_new_name_has_the_new_name() {
     for spam in [false, true] {
         let (world, check) = (World::new(), SlowCheck::start().await);
-        let checked = check.with(&world);
+        let checked = world.again(&check.settings());
         let byron = checked.user(7, "Ada Byron");
         let old = byron.get("ui").await.ok(200);
         assert_eq!(old.data()["auth"]["user"]["name"], "Ada Byron");
@@ -177,7 +181,7 @@ async fn a_comment_that_is_checked_while_its_writer_gets_a_new_name_has_the_new_
             world.user(7, "Ada Lovelace").get("ui").await.ok(200);
             world.wait_until_idle().await;
         };
-        let (written, ()) = tokio::join!(byron.write("posts/1", None, "new"), check.answer(spam, rename));
+        let (written, _) = tokio::join!(byron.write("posts/1", None, "new"), check.answer(spam, rename));
         let id = written.ok(201).id();
         world.finish_jobs().await;
         let shown = world.moderator().get(&format!("comments/{id}")).await.ok(200);

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use tests::World;
+use tests::{TestResponse, World};
 use tokio::net::TcpListener;
 use tracing_subscriber::util::SubscriberInitExt;
+
+use crate::crossing::SlowCheck;
 
 const DOUBTS: [(&str, &str); 2] = [("SVC_SPAM_REVIEW", "free crypto, casino"), ("SVC_SPAM_REVIEW_LINKS", "2")];
 
@@ -119,6 +121,29 @@ async fn a_text_is_held_while_akismet_does_not_respond_and_the_verdict_says_so()
     let id = world.user(7, "Ada").comment("posts/1", "hello").await;
     let expected = json!([{ "rule": "akismet", "match": null, "detail": { "failure": "timeout" } }]);
     assert_eq!(verdicts(&world, id).await, expected);
+}
+
+/// Sends a text that is checked. Returns the comment's id and the address that the check got.
+async fn permalink(check: &SlowCheck, request: impl Future<Output = TestResponse>) -> (u64, Option<String>) {
+    let (answer, mut form) = tokio::join!(request, check.answer(false, async {}));
+    (answer.id(), form.remove("permalink"))
+}
+
+#[tokio::test]
+async fn akismet_gets_the_address_of_the_page_as_moderators_see_it() {
+    let (check, url) = (SlowCheck::start().await, "https://blog.example/tea");
+    let site = [("SVC_CORS_ORIGINS", "https://blog.example"), ("SVC_REQUIRE_APPROVAL", "true")];
+    let world = World::with(&[site, check.settings()].concat());
+    let ada = world.user(7, "Ada");
+    let (bare, of_bare) = permalink(&check, ada.write("posts/1", None, "hello")).await;
+    let page = json!({ "body": "hello", "page": { "url": url } });
+    let (paged, of_paged) = permalink(&check, ada.post("posts/1/comments", page)).await;
+    let (_, of_edit) = permalink(&check, ada.edit(paged, "hi")).await;
+    assert_eq!((of_bare, of_paged.as_deref(), of_edit.as_deref()), (None, Some(url), Some(url)));
+    world.moderator().put("posts/1", json!({ "url": "https://host.example/1" })).await.ok(200);
+    let (_, of_reply) = permalink(&check, ada.write("posts/1", Some(paged), "hello")).await;
+    let (_, of_edit) = permalink(&check, ada.edit(bare, "hi")).await;
+    assert_eq!([of_reply, of_edit], [(); 2].map(|()| Some("https://host.example/1".to_owned())));
 }
 
 #[tokio::test]
