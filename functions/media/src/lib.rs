@@ -49,22 +49,31 @@ impl Media {
 
         let file = file(config, call).await?;
         let idempotency = app.idempotency_of(call, &file)?;
-        if app.store.prior_result::<Value>(idempotency.as_ref()).await? == PriorResult::Other {
+        let prior = app.store.prior_result::<Value>(idempotency.as_ref()).await?;
+        if prior == PriorResult::Other {
             return Err(FieldErrors::used_key().into());
         }
         let picture = self.worker.run(move || imaging::clean(&file)).await?;
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, why_not(refused, call.language())))?;
 
-        // A repeated request stores the image again under the same name, because it may have been removed since.
+        // A repeated request gets the same name.
         let again = |request| Name::again(&config.visitor_salt, request, &picture);
         let name = idempotency.as_ref().map_or_else(|| Name::new(&app.random, &picture), again);
         let (key, width, height) = (name.upload(picture.format), picture.width, picture.height);
-        self.bucket(config).put(&key, picture).await?;
-        if let Some(idempotency) = &idempotency
-            && !app.store.remember(idempotency, name.as_str()).await?
-            && !matches!(app.store.prior_result::<Value>(Some(idempotency)).await?, PriorResult::Same(_))
-        {
-            return Err(FieldErrors::used_key().into());
+        let bucket = self.bucket(config);
+        if let PriorResult::Same(_) = prior {
+            // An image that was removed since the first request stays removed.
+            if !bucket.has(&key).await? {
+                return Err(Refusal::NotFound.into());
+            }
+        } else {
+            bucket.put(&key, picture).await?;
+            if let Some(idempotency) = &idempotency
+                && !app.store.remember(idempotency, name.as_str()).await?
+                && !matches!(app.store.prior_result::<Value>(Some(idempotency)).await?, PriorResult::Same(_))
+            {
+                return Err(FieldErrors::used_key().into());
+            }
         }
         let url = |key: &str| format!("{}/{key}", config.media_base_url);
         let thumbnail = url(&name.thumbnail());

@@ -83,12 +83,15 @@ async fn a_name_that_no_image_can_have_is_404() {
 }
 
 #[tokio::test]
-async fn a_removed_image_sent_again_with_its_key_is_a_new_upload() {
+async fn a_removed_image_sent_again_with_its_key_is_404_and_stays_removed() {
     let world = World::new();
     let keyed = world.user(7, "Ada").keyed("4711");
     let first = upload(&keyed, &dot(1)).await.ok(201);
     let urls = stored(&world, &first).await;
     world.moderator().delete(&removal(&urls[0])).await.ok(204);
-    let again = upload(&keyed, &dot(1)).await.ok(201);
-    stored(&world, &again).await;
+    upload(&keyed, &dot(1)).await.refused(404, "not_found");
+    world.wait_until_idle().await;
+    for url in &urls {
+        assert_eq!(world.fetch(url).await.status, 404);
+    }
 }
