@@ -46,7 +46,7 @@ async fn names_that_contain_the_query_are_found() {
 async fn names_are_found_whatever_their_case_and_normal_form() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    for (id, name, q) in [(20, "Straße", "STRASSE"), (21, "Ｚoé", "ｚOE\u{301}")] {
+    for (id, name, q) in [(20, "Straße", "STRASSE"), (21, "Ｚoé", "ｚOE\u{301}"), (22, "İpek", "ip")] {
         known(&world, id, name).await;
         assert_eq!(names(&ada, &form(q)).await, [name], "{q}");
     }
