@@ -91,6 +91,13 @@ pub fn trails(c: char) -> bool {
     matches!(Kind::of(c), Kind::Trailing | Kind::Closing)
 }
 
+/// Whether mail programs may take `rest`, the text after an address, for a part of it. They know only ASCII punctuation.
+#[must_use]
+pub fn runs_on(rest: &str) -> bool {
+    let next = rest.chars().find(|c| !c.is_ascii() || !trails(*c));
+    next.is_some_and(|c| !c.is_ascii() && !c.is_whitespace() && Kind::of(c) != Kind::Other)
+}
+
 /// The role of a character in an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {

@@ -149,15 +149,16 @@ impl Shown {
         links.map(|link| (link.0.start, link)).collect()
     }
 
-    /// The places in the text, in order, where an address would run into text that is separate on the page. `links` are
+    /// The places in the text where an address would run into text that is separate on the page. `links` are
     /// [`Self::web_links`], whose labels stay whole.
     #[must_use]
     pub fn run_ons(&self, links: &BTreeMap<usize, (Range<usize>, String)>) -> Vec<usize> {
         let is_in_link = |at: &usize| links.range(..at).next_back().is_some_and(|(_, (range, _))| *at < range.end);
         let joints: BTreeSet<usize> = self.joints.iter().copied().collect();
         let found = address::find_loosely(&self.text);
-        let inside = found.iter().flat_map(|range| joints.range(range.start + 1..range.end));
-        inside.copied().filter(|at| !is_in_link(at)).collect()
+        let inside = found.iter().flat_map(|range| joints.range(range.start + 1..range.end)).copied();
+        let ends = found.iter().map(|range| range.end).filter(|end| address::runs_on(&self.text[*end..]));
+        inside.chain(ends).filter(|at| !is_in_link(at)).collect()
     }
 
     /// Whether readers see neither text nor an image nor a horizontal rule.
