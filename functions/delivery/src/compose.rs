@@ -316,15 +316,16 @@ impl Quote {
         let (text, mut links) = cleaned(shown);
         let Some((cut, _)) = text.char_indices().nth(EXCERPT) else { return Self::new(&text, links, "") };
         let labels = links.iter().filter(|(range, address)| text[range.clone()] == *address);
-        let addresses = address::find_loosely(&text).into_iter().chain(labels.map(|(range, _)| range.clone()));
-        let cut = addresses.filter(|range| range.contains(&cut)).map(|range| range.start).min().unwrap_or(cut);
+        let mut addresses = address::find_loosely(&text);
+        addresses.extend(labels.map(|(range, _)| range.clone()));
+        let cut = addresses.iter().filter(|range| range.contains(&cut)).map(|range| range.start).min().unwrap_or(cut);
         let text = text[..cut].trim_end();
         links.retain(|(range, _)| range.start < text.len());
         if let Some((range, _)) = links.last_mut() {
             range.end = range.end.min(text.len());
         }
         // Mail programs would take the ellipsis for a part of the address.
-        let ends_in_address = address::find_loosely(text).last().is_some_and(|range| range.end == text.len());
+        let ends_in_address = addresses.iter().any(|range| range.end == text.len());
         Self::new(text, links, if ends_in_address { " …" } else { "…" })
     }
 
