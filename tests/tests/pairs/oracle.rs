@@ -23,7 +23,8 @@ const ALLOWED: &[([&str; 2], &[&str], &str)] = &[
 const OF_GUESTS: &str = "posts/1/comments?per_page=50 posts/2/comments?per_page=50 \
     counts?threads=posts/1,posts/2 posts/1/changes";
 const OF_MODERATORS: &str = "moderation/comments?state=pending&per_page=50 moderation/comments?state=reported&per_page=50 \
-    moderation/comments?state=rejected&per_page=50 moderation/log?per_page=50 moderation/users moderation/webhooks";
+    moderation/comments?state=rejected&per_page=50 moderation/log?per_page=50 moderation/users?banned=true \
+    moderation/webhooks";
 
 /// The outcome of two operations.
 #[derive(Clone)]
@@ -191,6 +192,7 @@ impl<'a> Oracle<'a> {
             let mut paths: Vec<String> = paths.split_whitespace().map(str::to_owned).collect();
             while let Some(path) = paths.pop() {
                 let mut answer = reader.get(&path).await;
+                assert_ne!(answer.status, 422, "{path}");
                 if let Some(rows) = answer.json["data"].as_array_mut().filter(|_| path.contains("log")) {
                     // Simultaneous decisions may be in any order, which determines their ids.
                     for row in rows.iter_mut() {
