@@ -23,7 +23,7 @@ use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys
 use transfer::lease::{Lease, PATIENCE};
 use transfer::store::person::forgotten::{self, Forgotten};
 
-use super::output::Destination;
+use super::output::{Destination, json};
 use super::table::{self, Table};
 use super::{Failure, data_dir, holder};
 
@@ -138,14 +138,15 @@ impl Options {
         let out = Destination::new("--report", self.report.as_deref(), data_dir)?.unlike(self.sources())?;
         // A missing file or an unwritable report fails before a data directory is created.
         check_files(&self.files)?;
-        let report = match self.report {
-            Some(_) => out.report(async || self.import().await).await?,
-            None => self.import().await?,
-        };
-        if self.report.is_some() && !out.is_file() {
-            eprint!("{report}");
-        } else {
+        let work = async || self.import().await;
+        if self.report.is_none() {
+            return out.report(work, |report| Ok(report.to_string())).await;
+        }
+        let report = out.report(work, json).await?;
+        if out.is_file() {
             write!(io::stdout(), "{report}")?;
+        } else {
+            eprint!("{report}");
         }
         Ok(report)
     }

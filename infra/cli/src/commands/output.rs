@@ -87,26 +87,32 @@ impl<'a> Destination<'a> {
         Ok(written)
     }
 
-    /// Writes the report of work as JSON. A second run would report something else, so the error contains the report if it
-    /// can't be written after the work.
-    pub(super) async fn report<T: Serialize>(
+    /// Writes the report of work, as lines of text. A second run would report something else, so the error contains the report
+    /// if it can't be written after the work.
+    pub(super) async fn report<T>(
         &self,
         work: impl AsyncFnOnce() -> Result<T, Failure>,
+        format: impl FnOnce(&T) -> Result<String, Failure>,
     ) -> Result<T, Failure> {
-        let mut json = String::new();
+        let mut text = String::new();
         let written = self.write(async |out| {
             let report = work().await?;
-            json = serde_json::to_string_pretty(&report)?;
-            writeln!(out, "{json}")?;
+            text = format(&report)?;
+            out.write_all(text.as_bytes())?;
             Ok(report)
         });
         match written.await {
-            Err(error) if !json.is_empty() => {
-                Err(format!("{error}; the work is done, so save this report:\n{json}").into())
+            Err(error) if !text.is_empty() => {
+                Err(format!("{error}; the work is done, so save this report:\n{}", text.trim_end()).into())
             }
             written => written,
         }
     }
+}
+
+/// The format of a report for programs.
+pub(super) fn json(report: &impl Serialize) -> Result<String, Failure> {
+    Ok(serde_json::to_string_pretty(report)? + "\n")
 }
 
 /// The file that the path names, and the one to which a link there leads.

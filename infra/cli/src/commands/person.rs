@@ -26,7 +26,7 @@ use transfer::person::export::export;
 use super::check;
 use super::deployed::sdk_config;
 use super::kept::open_bucket;
-use super::output::Destination;
+use super::output::{Destination, json};
 use super::table::{self, Kept, Table};
 use super::{Failure, Misuse, data_dir, holder, not_set};
 
@@ -153,7 +153,7 @@ impl Options {
             cleaned = result;
             Ok(receipt)
         };
-        let reported = out.report(work).await;
+        let reported = out.report(work, json).await;
         if let Err(error) = cleaned {
             let reported = reported.err().map(|error| format!("{error}\n")).unwrap_or_default();
             let again = "erased data may remain in unused parts of the data directory; run the same command again";

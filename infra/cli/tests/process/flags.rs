@@ -159,21 +159,24 @@ fn a_failed_import_leaves_the_earlier_report() {
 #[test]
 fn a_report_that_cannot_be_written_is_part_of_the_error() {
     let place = Place::new();
-    let reported = |command: &mut Command| -> Value {
+    let text = |command: &mut Command| {
         let output = command.output().unwrap();
         let error = stderr(&output);
         assert_eq!(output.status.code(), Some(3), "{error}");
         let (message, report) = error.split_once('\n').unwrap();
         let full = "No space left on device (os error 28); the work is done, so save this report:";
         assert!(message.starts_with("error: ") && message.ends_with(full), "{error}");
-        serde_json::from_str(report).unwrap()
+        report.to_owned()
     };
+    let reported = |command: &mut Command| -> Value { serde_json::from_str(&text(command)).unwrap() };
     let full = || File::options().write(true).open("/dev/full").unwrap();
     let erase = "person erase --email ada@example.org --data-dir";
     let receipt = reported(&mut place.run(&format!("{erase} data --out /dev/full")));
     assert_eq!(receipt["gone"]["comments"], 1, "{receipt}");
     let import = "import disqus dump.xml --data-dir new --report";
     assert_eq!(reported(&mut place.run(&format!("{import} /dev/full")))["new"], 1);
+    let printed = text(place.run("import disqus dump.xml --data-dir printed").stdout(full()));
+    assert!(printed.starts_with("posts/hello: 1\n1 read: 1 new, "), "{printed}");
     let receipt = reported(place.run(&format!("{erase} new")).stdout(full()));
     assert_eq!(receipt["gone"]["comments"], 1, "{receipt}");
     let output = place.run(&format!("{import} report.json")).stdout(full()).output().unwrap();
