@@ -37,6 +37,8 @@ pub enum DataDirError {
     IsFile(PathBuf),
     #[error("{path}: {cause}")]
     File { path: PathBuf, cause: io::Error },
+    #[error("there is no table in {0}; pass the service's --data-dir")]
+    NoTable(PathBuf),
     #[error(
         "no service has run on {0}; pass the service's --data-dir, or start it there first: \
          cargo local --data-dir {0}"
@@ -115,11 +117,11 @@ impl DataDir {
 
     /// Opens a directory that has a table.
     pub fn existing(path: &Path) -> Result<Self, DataDirError> {
-        let data_dir = Self { path: path.to_owned() };
-        if data_dir.table().exists() { data_dir.readable() } else { Err(DataDirError::Unused(data_dir.path)) }
+        let data_dir = Self { path: path.to_owned() }.readable()?;
+        if data_dir.table().exists() { Ok(data_dir) } else { Err(DataDirError::NoTable(data_dir.path)) }
     }
 
-    /// Refuses a directory that this version cannot read.
+    /// Refuses a directory that this version or this user cannot read.
     fn readable(self) -> Result<Self, DataDirError> {
         if self.file(STAGING).exists() {
             return Err(DataDirError::Unfinished(self.path));
@@ -142,8 +144,8 @@ impl DataDir {
 
     /// Opens a directory that a service has used. Creates nothing.
     pub fn used(path: &Path) -> Result<Self, DataDirError> {
-        let data_dir = Self { path: path.to_owned() };
-        if data_dir.has_secret(JWT_SECRET) { data_dir.readable() } else { Err(DataDirError::Unused(data_dir.path)) }
+        let data_dir = Self { path: path.to_owned() }.readable()?;
+        if data_dir.has_secret(JWT_SECRET) { Ok(data_dir) } else { Err(DataDirError::Unused(data_dir.path)) }
     }
 
     /// Whether the directory is empty, or has only the lock of a service that failed to start.

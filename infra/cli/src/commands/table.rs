@@ -43,7 +43,10 @@ impl Table {
     pub(super) async fn open(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
         match deployed {
             Some(name) => Self::deployed(name).await,
-            None => Self::of_data_dir(existing(data_dir)?),
+            None => {
+                DataDir::existing(data_dir)?;
+                Self::of_data_dir(data_dir)
+            }
         }
     }
 
@@ -52,7 +55,7 @@ impl Table {
         if let Some(name) = deployed {
             return Self::deployed(name).await;
         }
-        match DataDir::open(existing(data_dir)?)?.copy_if_read_only()? {
+        match DataDir::existing(data_dir)?.copy_if_read_only()? {
             Some(copy) => {
                 let table = Self::of_data_dir(copy.path())?;
                 Ok(Self { _copy: Some(copy), ..table })
@@ -101,12 +104,6 @@ impl Table {
         let kept = Some(Kept { data_dir, engine, lock });
         Ok(Self { store, salt: Some(config.visitor_salt), temp_dir: path.to_owned(), kept, _copy: None })
     }
-}
-
-/// The data directory. Fails if it has no table.
-fn existing(data_dir: &Path) -> Result<&Path, Failure> {
-    let missing = || format!("there is no table in {}; pass the service's --data-dir", data_dir.display()).into();
-    if exists(data_dir) { Ok(data_dir) } else { Err(missing()) }
 }
 
 pub(super) fn exists(data_dir: &Path) -> bool {

@@ -486,6 +486,24 @@ async fn a_snapshot_that_cannot_be_written_is_exported_and_checked_and_stays_as_
     allow(&data, 0o755);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_data_directory_that_cannot_be_read_is_not_mistaken_for_an_unused_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    assert!(serve(&data).stop().success());
+    allow(directory.path(), 0o755);
+    allow(&data, 0o000);
+    let expected = format!("error: {}: Permission denied", data.join("version").display());
+    let (erase, token) = (["person", "erase", "--user", "7"], ["token", "--id", "7", "--name", "Ada"]);
+    for words in [&["check"] as &[&str], &["export"], &erase, &["backup", "--out", "-"], &token] {
+        let refused = as_reader(words, &data);
+        assert_eq!(refused.status.code(), Some(3), "{words:?}: {}", stderr(&refused));
+        assert!(stderr(&refused).starts_with(&expected), "{words:?}: {}", stderr(&refused));
+    }
+    allow(&data, 0o755);
+}
+
 #[test]
 fn a_taken_port_is_one_clear_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
