@@ -286,28 +286,28 @@ fn is_empty(path: &Path) -> Result<bool, EngineError> {
     if size(path) == 0 {
         return Ok(path.exists() || size(&files::beside(path, "-wal")) > 0);
     }
-    let connection = Connection::open(path)?;
-    Ok(connection.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
+    Ok(open_to_look(path)?.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
+}
+
+/// Opens a database that no other process uses, to read it. Creates and changes no file.
+fn open_to_look(path: &Path) -> rusqlite::Result<Connection> {
+    if files::beside(path, "-wal").metadata().is_ok_and(|log| log.len() > 0) {
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        // In this mode SQLite creates no shared-memory file.
+        connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
+        return Ok(connection);
+    }
+    let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+    Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)
 }
 
 /// Whether `SQLite` finds the file damaged. Creates and changes no file.
 fn is_damaged(path: &Path) -> bool {
-    let has_log = files::beside(path, "-wal").metadata().is_ok_and(|log| log.len() > 0);
-    let open = || {
-        if has_log {
-            let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-            // In this mode SQLite creates no shared-memory file.
-            connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-            return Ok(connection);
-        }
-        let name = path.to_string_lossy().replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-        Connection::open_with_flags(format!("file:{name}?immutable=1"), flags)
-    };
     let check = |connection: Connection| {
         connection.query_row("PRAGMA quick_check(1)", [], |row| Ok(row.get::<_, String>(0)? != "ok"))
     };
-    open().and_then(check).unwrap_or_else(|error: rusqlite::Error| {
+    open_to_look(path).and_then(check).unwrap_or_else(|error: rusqlite::Error| {
         matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
     })
 }

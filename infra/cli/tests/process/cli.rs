@@ -1,6 +1,6 @@
 //! The command line, the two output streams, the ports and the signals.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
@@ -484,6 +484,29 @@ async fn a_snapshot_that_cannot_be_written_is_exported_and_checked_and_stays_as_
     }
     assert_eq!(files(), before);
     allow(&data, 0o755);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_refused_command_leaves_no_file_beside_a_table_that_cannot_be_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    assert!(serve(&data).stop().success());
+    allow(directory.path(), 0o755);
+    for entry in fs::read_dir(&data).unwrap() {
+        let entry = entry.unwrap();
+        allow(&entry.path(), if entry.file_type().unwrap().is_dir() { 0o777 } else { 0o444 });
+    }
+    allow(&data.join("lock"), 0o666);
+    allow(&data, 0o777);
+    let names = || fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>();
+    let before = names();
+    for words in [&["check", "--repair"] as &[&str], &["person", "erase", "--user", "1"], &["--port", "0"]] {
+        let refused = as_reader(words, &data);
+        assert_eq!(refused.status.code(), Some(3), "{words:?}: {}", stderr(&refused));
+        assert!(stderr(&refused).contains("table.db: Permission denied"), "{words:?}: {}", stderr(&refused));
+        assert_eq!(names(), before, "{words:?}");
+    }
 }
 
 #[cfg(unix)]
