@@ -67,7 +67,7 @@ pub struct Person {
 /// Collected from the person's data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownBy {
-    /// All names, former ones included.
+    /// All names in the table. The profile has only the present one.
     #[serde(rename = "nm", default)]
     pub names: BTreeSet<String>,
     /// Gravatar's hashes of addresses.
@@ -93,6 +93,9 @@ pub struct KnownBy {
     /// The profile has a picture that does not come from an address.
     #[serde(rename = "pi", default, skip_serializing_if = "std::ops::Not::not")]
     pub has_picture: bool,
+    /// The profile has changed, so others may have used a name that is no longer stored.
+    #[serde(rename = "rn", default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_renamed: bool,
 }
 
 impl KnownBy {
@@ -106,6 +109,7 @@ impl KnownBy {
         self.sealed.extend(other.sealed);
         self.inboxes.extend(other.inboxes);
         self.has_picture |= other.has_picture;
+        self.was_renamed |= other.was_renamed;
     }
 }
 

@@ -24,6 +24,8 @@ use crate::sign_in;
 
 const EMAIL: &str = "lovelace@example.org";
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
+/// In the receipts of members whose name or picture has changed.
+const FORMER_NAME: &str = "others' mentions, words and emails with a former name";
 
 async fn erase(world: &World, who: Who) -> Receipt {
     erase_by(world, &world.store(), who).await.unwrap()
@@ -170,7 +172,8 @@ async fn nothing_names_an_erased_member_except_what_the_receipt_lists() {
     let receipt = erase(world, Who::User(UserId(*id))).await;
     assert_eq!(receipt.left, 0, "{receipt:?}");
     let stays: Vec<&str> = receipt.stays.iter().map(|stay| stay.what.as_str()).collect();
-    assert_eq!(stays, [format!("ban of user {id}"), format!("comment {mention} in posts/1")]);
+    let [ban, comment] = [format!("ban of user {id}"), format!("comment {mention} in posts/1")];
+    assert_eq!(stays, [&ban, &comment, FORMER_NAME]);
     for what in ["comments", "placeholders", "images", "likes", "reports", "records", "log", "requests", "profile"] {
         assert!(receipt.gone.get(what).is_some_and(|count| *count > 0), "{what}: {receipt:?}");
     }
@@ -235,6 +238,22 @@ async fn the_receipt_of_a_member_with_a_picture_says_that_guests_with_the_addres
     let guest = erase(&world, guest()).await;
     assert_eq!((guest.gone["comments"], guest.left, guest.stays.len()), (1, 0, 0), "{guest:?}");
     assert!(items_with(&world, &[hash(), "Ada Lovelace".to_owned()]).await.is_empty());
+}
+
+#[tokio::test]
+async fn the_receipt_of_a_renamed_member_says_that_mentions_of_a_former_name_stay() {
+    let world = World::new();
+    world.user(7, "Ada Byron").comment("posts/1", "mine").await;
+    let mention = world.user(8, "Bob").comment("posts/1", "as @ada_byron said").await;
+    let stays = |receipt: Receipt| receipt.stays.into_iter().map(|stay| stay.what).collect::<Vec<_>>();
+    world.pass(Duration::from_secs(1));
+    world.user(7, "Ada Lovelace").get("ui").await.ok(200);
+    world.finish_jobs().await;
+    let receipt = erase_user(&world, 7).await;
+    assert_eq!(receipt.left, 0, "{receipt:?}");
+    assert_eq!(stays(receipt), [FORMER_NAME]);
+    assert!(world.guest().see("posts/1", mention).await["body"].as_str().unwrap().contains("@ada_byron"));
+    assert_eq!(stays(erase_user(&world, 8).await), [""; 0], "a member who has had only one name");
 }
 
 #[tokio::test]

@@ -216,9 +216,10 @@ impl Identification {
                 }
             }
             ItemKind::User(id) if id == user => {
-                let User { name, avatar, subject, account, .. } = read(item)?;
+                let User { name, avatar, renamed_at, subject, account, .. } = read(item)?;
                 self.picture(&avatar);
                 self.known.has_picture |= matches!(avatar, Avatar::Picture(_));
+                self.known.was_renamed |= renamed_at.is_some();
                 self.known.names.insert(name);
                 self.known.subjects.extend(subject);
                 if let Some(account) = account {
@@ -522,6 +523,10 @@ impl<'a> Search<'a> {
         if self.person.known.has_picture && self.person.known.addresses.is_empty() {
             let why = "not looked for, because the user's picture does not tell the address; --email erases it";
             self.stays.insert(Retained::new("what guests wrote with the user's address", why));
+        }
+        if self.person.known.was_renamed {
+            let why = "not looked for, because the profile has changed and former names are not stored";
+            self.stays.insert(Retained::new("others' mentions, words and emails with a former name", why));
         }
         Remains { left: self.left, stays: self.stays.into_iter().collect() }
     }
