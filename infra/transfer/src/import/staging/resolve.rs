@@ -145,13 +145,15 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Keeps the first of duplicates, except those that are skipped or refused.
+    /// Keeps the first of duplicates, except those that are skipped or refused. Exported comments with different texts aren't
+    /// duplicates. [`Staging::locate`] refuses all but the first with an id.
     fn join_doubles(&mut self) {
         let mut writers: HashMap<_, HashSet<Option<&str>>> = HashMap::new();
         let mut doubles = Vec::new();
         for (index, comment, decision) in self.all().filter(|(.., decision)| decision.fate == Fate::New) {
             let writer = comment.writer.as_deref();
-            let earlier = writers.entry((decision.thread, comment.id())).or_default();
+            let kept_text = comment.record.id.map(|_| comment.record.body.as_str());
+            let earlier = writers.entry((decision.thread, comment.id(), kept_text)).or_default();
             let is_double = match writer {
                 Some(_) => earlier.contains(&writer) || earlier.contains(&None),
                 None => !earlier.is_empty(),

@@ -291,6 +291,20 @@ async fn a_table_is_neither_exported_nor_checked_nor_searched_until_the_import_o
 }
 
 #[tokio::test]
+async fn of_two_comments_with_one_id_and_different_texts_the_second_is_refused() {
+    let store = store();
+    let other = with(comment(1), &json!({ "body": "another text" }));
+    let records = export(&[comment(1), comment(1), other, reply(2, 1)], &[]);
+    for new in [2, 0] {
+        let report = import(&store, &records).await;
+        assert_eq!((report.new, report.already_there), (new, 3 - new));
+        assert_eq!(refused(&report), [(id(1).to_string(), "taken")]);
+        assert_eq!(find(&store, 1).await.body, "body of 1");
+        assert_eq!(findings(&store).await, [""; 0]);
+    }
+}
+
+#[tokio::test]
 async fn likes_of_an_export_whose_import_ended_early_are_not_added_to_another_one() {
     let without_likes: Vec<Value> = dump().into_iter().filter(|record| record.get("like").is_none()).collect();
     for batches in 0..4 {
