@@ -127,10 +127,19 @@ pub async fn keep_imported_salt(store: &Store, fingerprint: &str) -> Result<(), 
     store.update("noting a salt", note).await.map(drop)
 }
 
-/// Whether an import of the native file with this hash began in the table.
-pub async fn began_native(store: &Store, file: &str) -> Result<bool, Fault> {
+/// The last import of a native file that began in the table.
+pub struct NativeImport {
+    /// A hash of the file.
+    pub file: String,
+    pub is_unfinished: bool,
+}
+
+pub async fn native_import(store: &Store) -> Result<Option<NativeImport>, Fault> {
     let item = store.one_item(&keys::native_import(), Reading::Consistent).await?;
-    Ok(item.as_ref().and_then(|item| item.get(native_import::FILE)?.as_s().ok()).is_some_and(|began| began == file))
+    Ok(item.and_then(|item| {
+        let file = item.get(native_import::FILE)?.as_s().ok()?.clone();
+        Some(NativeImport { file, is_unfinished: item.contains_key(native_import::UNFINISHED) })
+    }))
 }
 
 /// Records that an import of the native file with this hash begins. The table counts as incomplete until [`end_native`].

@@ -18,7 +18,7 @@ use crate::import::record::{self, Record, own_source};
 use crate::import::time::timestamp;
 use crate::store::export::{GuestCount, StoredItem, scan_page};
 use crate::store::import::Attached;
-use crate::store::restore::{Entry, VisitorEntries, began_native};
+use crate::store::restore::{Entry, VisitorEntries, native_import};
 use crate::store::sources::SourceRow;
 
 /// An error that keeps a native file from being imported.
@@ -31,6 +31,10 @@ pub enum TableError {
          was interrupted"
     )]
     Occupied,
+    #[error(
+        "the import of another native file is unfinished; import that file again, or choose an empty data directory or table"
+    )]
+    Unfinished,
 }
 
 /// The records other than comments.
@@ -66,12 +70,14 @@ impl Export {
 }
 
 impl Staging {
-    /// Fails if a native file was read and the table has other comments, unless an import of that file began there. To be
-    /// called after [`locate`](Self::locate).
+    /// Fails if a native file was read and the table has other comments or the unfinished import of another native file,
+    /// unless an import of that file began there. To be called after [`locate`](Self::locate).
     pub async fn check_table(&self, store: &Store) -> Result<(), TableError> {
         let Some(file) = &self.native else { return Ok(()) };
-        if began_native(store, file).await? {
-            return Ok(());
+        match native_import(store).await? {
+            Some(began) if began.file == *file => return Ok(()),
+            Some(began) if began.is_unfinished => return Err(TableError::Unfinished),
+            _ => {}
         }
         let mut start = None;
         loop {

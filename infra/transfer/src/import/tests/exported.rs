@@ -11,14 +11,14 @@ use crate::export::ExportError;
 use crate::import::author::Users;
 use crate::import::record::Record;
 use crate::import::report::Report;
-use crate::import::staging::{Staging, Target};
+use crate::import::staging::{Staging, TableError, Target};
 use crate::import::tests::unfinished::unsent;
 use crate::import::tests::{engine, findings, importer, store, store_of};
 use crate::import::thread_key::ThreadKeys;
-use crate::import::write::add;
+use crate::import::write::{WriteError, add};
 use crate::store::import::{ThreadTotals, begin_import, import_batch};
 use crate::store::person::find::identify;
-use crate::store::restore::{began_native, restore_entries};
+use crate::store::restore::{native_import, restore_entries};
 
 /// The id of the comment with this number.
 fn id(number: u64) -> u64 {
@@ -270,8 +270,7 @@ async fn a_table_is_neither_exported_nor_checked_nor_searched_until_the_import_o
         let mut staging = file(&store).await;
         let killed = store_of(engine.client_builder().interceptor(unsent(calls)));
         let is_killed = importer(&killed, &mut staging, &Users::default()).run(&mut |_| ()).await.is_err();
-        let began = began_native(&store, staging.native.as_deref().unwrap()).await.unwrap();
-        let is_unfinished = began && is_killed;
+        let is_unfinished = native_import(&store).await.unwrap().is_some() && is_killed;
         let export = crate::export::export(&store, "salt".to_owned(), &mut Vec::new()).await;
         assert_eq!(matches!(export, Err(ExportError::Importing(_))), is_unfinished, "{calls}: {export:?}");
         let found = findings(&store).await;
@@ -287,6 +286,39 @@ async fn a_table_is_neither_exported_nor_checked_nor_searched_until_the_import_o
             assert!(unfinished > 20, "{unfinished} of {calls}");
             return;
         }
+    }
+}
+
+#[tokio::test]
+async fn a_table_with_an_unfinished_import_takes_only_the_same_file() {
+    let file = async |store: &Store, hash: &str, records: &[Value]| {
+        let mut staging = Staging::default();
+        staging.native = Some(hash.to_owned());
+        fill(&mut staging, records);
+        staging.locate(Some(store), "native").await.unwrap();
+        staging
+    };
+    let other = export(&[comment(9)], &[]);
+    let mut refused = 0;
+    for calls in 0.. {
+        let engine = engine();
+        let store = store_of(engine.client_builder());
+        let mut staging = file(&store, "", &dump()).await;
+        let killed = store_of(engine.client_builder().interceptor(unsent(calls)));
+        if importer(&killed, &mut staging, &Users::default()).run(&mut |_| ()).await.is_ok() {
+            assert!(refused > 20, "{refused} of {calls}");
+            return;
+        }
+        let mut second = file(&store, "of another file", &other).await;
+        if findings(&store).await.is_empty() {
+            continue;
+        }
+        let result = importer(&store, &mut second, &Users::default()).run(&mut |_| ()).await;
+        assert!(matches!(result, Err(WriteError::Occupied(TableError::Unfinished))), "{calls}: {result:?}");
+        let mut again = file(&store, "", &dump()).await;
+        importer(&store, &mut again, &Users::default()).run(&mut |_| ()).await.unwrap();
+        assert_eq!(findings(&store).await, [""; 0], "{calls}");
+        refused += 1;
     }
 }
 
