@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, focusedComment, newRecord, Service, token, world } from './world.js'
+import { article, focusedComment, newRecord, PIXEL, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 /** Without motion, so that heights can be compared. */
@@ -218,6 +218,27 @@ test('an upload shows its progress and can be taken back, and sending waits for 
   release()
   await page.locator('article .body img').waitFor()
   assert.equal(await page.locator('article .body img').count(), 1)
+})
+
+test('an image that is dropped on the folded composer opens it', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  const drag = (/** @type {string} */ type) =>
+    field(page).evaluate(
+      (text, { type, bytes }) => {
+        const dataTransfer = new DataTransfer()
+        dataTransfer.items.add(new File([Uint8Array.from(bytes)], 'cat.png', { type: 'image/png' }))
+        text.dispatchEvent(new DragEvent(type, { dataTransfer, bubbles: true, cancelable: true }))
+      },
+      { type, bytes: [...PIXEL] },
+    )
+  for (const images of [1, 2]) {
+    await drag('dragenter')
+    await page.getByRole('button', { name: 'Bold' }).waitFor()
+    await drag('drop')
+    await page.getByLabel('Describe the image').nth(images - 1).waitFor()
+    await field(page).press('Escape')
+    await page.getByLabel('Describe the image').first().waitFor({ state: 'hidden' })
+  }
 })
 
 test('a mention offers the thread’s writers first, at the caret', async (t) => {

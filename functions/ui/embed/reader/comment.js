@@ -26,7 +26,6 @@ export class CommentView {
   constructor(thread, comment, parent) {
     const { id } = comment
     this.thread = thread
-    this.comment = comment
     this.parent = parent
     if (parent) this.depth = parent.depth + 1
     this.more = button('', { class: 'more', click: () => thread.attempt(() => busily(this.more, () => this.#showReplies())) })

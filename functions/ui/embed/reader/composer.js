@@ -42,7 +42,7 @@ export function composer(thread, purpose) {
   }
 
   function enhance() {
-    open()
+    element.classList.add('open')
     device.set(folded, '')
     return (editor ??= writer()
       .then(({ enhance }) => enhance(form))
@@ -59,14 +59,13 @@ export function composer(thread, purpose) {
   }
 
   const keydown = (event) => event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !isOfIme(event) && element.requestSubmit()
-  const open = () => element.classList.add('open')
 
   const text = h('textarea', { 'aria-label': placeholder, placeholder, rows: 1, required: true, dir: 'auto', input })
   const problem = h('p', { class: 'error', role: 'alert' })
   const send = primary(action)
   const bar = h('div', { class: 'bar' }, send)
   const box = h('div', { class: 'editor', part: 'editor' }, text)
-  const events = { pointerenter: ahead.pointerenter, focusin: enhance, keydown, submit }
+  const events = { ...ahead, focusin: enhance, dragenter: enhance, keydown, submit }
   const element = h('form', { class: 'composer', 'data-draft': draft, novalidate: true, ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
   // A guest's text becomes the draft of the member who signs in.
   if (kept !== left && thread.typed.delete(draft) && device.get(left)) {
@@ -74,7 +73,7 @@ export function composer(thread, purpose) {
     device.set(left, '')
   }
   text.value = device.get(kept) || value
-  if (cancel || (text.value && !device.get(folded))) open()
+  if (cancel || (text.value && !device.get(folded))) element.classList.add('open')
   const form = { thread, purpose, element, text, box, problem, bar, send, keep, kept, folded }
   return form
 }

@@ -18,7 +18,7 @@ export class Toast {
 
   /** Announces a text to screen readers only. */
   announce(text) {
-    if (this.element.matches(':popover-open')) this.element.hidePopover()
+    this.element.hidePopover()
     this.element.textContent = text
   }
 

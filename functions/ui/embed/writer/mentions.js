@@ -30,7 +30,7 @@ export function mentions({ thread, purpose, text, insert }) {
 
   function hide() {
     search.abort()
-    if (isShown()) element.hidePopover()
+    element.hidePopover()
     text.removeAttribute('aria-activedescendant')
   }
 
