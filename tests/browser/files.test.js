@@ -126,3 +126,11 @@ test('a photo that the service or the gateway refuses has a message with the lim
     await page.getByRole('alert').getByText('too large').waitFor({ state: 'hidden' })
   }
 })
+
+test('an upload whose response has an invalid status fails at once', async (t) => {
+  const { page } = await compose(t)
+  await page.route(/\/media$/, (route) => route.fulfill({ status: 999, headers: { 'access-control-allow-origin': '*' }, body: 'Request denied' }))
+  await give(page, 'paste', {})
+  await page.getByRole('alert').getByText('Something went wrong').waitFor()
+  assert.equal(await page.locator('.chip').count(), 0)
+})

@@ -20,7 +20,7 @@ export interface RequestOptions {
   /** After how many milliseconds the request fails. */
   timeout?: number
   /** A function that sends in place of `fetch`. */
-  send?: (url: URL, init: RequestInit & { headers: Headers }) => Promise<{ ok: boolean; status: number; text: () => Promise<string> }>
+  send?: (url: URL, init: RequestInit & { headers: Headers }) => Promise<{ ok: boolean; status: number; text: () => string | Promise<string> }>
   signal?: AbortSignal
   keepalive?: boolean
   cache?: RequestCache

@@ -7,7 +7,8 @@ export const sendWith = (progress) => (/** @type {URL} */ url, /** @type {any} *
     request.open(method, url)
     for (const [name, value] of headers) request.setRequestHeader(name, value)
     request.upload.onprogress = ({ loaded, total }) => progress(loaded / total)
-    request.onload = () => resolve(new Response(request.responseText || null, request))
+    // A `Response` takes no status above 599, which some proxies send.
+    request.onload = () => resolve({ ok: request.status < 300, status: request.status, text: () => request.responseText })
     request.onerror = request.onabort = reject
     signal.addEventListener('abort', () => request.abort())
     request.send(body)
