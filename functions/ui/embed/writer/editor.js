@@ -93,12 +93,12 @@ export async function enhance(composer) {
     keepGuestKey(thread)
     await (purpose.send ?? postFirst(thread))(fields, last.key)
     last.content = ''
-    if (text.value === written) text.value = ''
+    if (text.value === written) text.value = purpose.isEdit ? fields.body : ''
     pictures.clear()
     preview.close()
     // Another tab may have stored another text.
     if (device.get(composer.kept) === written) composer.keep('')
-    if (!text.value && !purpose.cancel) fold()
+    if (!text.value && !pictures.element.firstChild && !purpose.cancel) fold()
   }
 
   function keydown(event) {

@@ -50,6 +50,8 @@ export function images({ thread, text, fallible }) {
   const file = h('input', { type: 'file', accept: 'image/*', multiple: true, change: choose })
   /** @returns {any[]} */
   const chips = () => [...element.children]
+  /** The images of the comment that is sent. Those added meanwhile stay for the next one. */
+  let sending = chips()
   let before = text.value
   text.addEventListener('input', follow)
 
@@ -109,7 +111,7 @@ export function images({ thread, text, fallible }) {
     })
     let sent = start()
     chip.place = text.selectionEnd
-    chip.arrive = () => (sent = sent.catch(() => chip.isConnected && start()))
+    chip.arrive = () => (sent = sent.catch(() => chip.parentNode && start()))
     element.append(chip)
     await sent.catch((error) => {
       // It stays with the text until there is a connection again.
@@ -120,7 +122,7 @@ export function images({ thread, text, fallible }) {
 
   /** The text with the images, once all have arrived. */
   async function insertInto(body) {
-    const images = chips()
+    const images = (sending = chips())
     // An image splits no line with a mark before the image, and no other text without blanks, such as a mention or an address.
     for (const chip of images) {
       const rest = chip.isLoose ? /.*/y : /(?<=^(.*[*_`~[|]|\s*[>#+\d-]).*).*|(?<=\S)\S+|/muy
@@ -130,9 +132,9 @@ export function images({ thread, text, fallible }) {
     }
     const arrived = await Promise.all(images.sort((a, b) => a.place - b.place).map((chip) => chip.arrive()))
     let from = 0
-    const parts = arrived.flatMap((markdownOf, at) => [body.slice(from, (from = images[at].place)), images[at].isConnected ? markdownOf() : ''])
+    const parts = arrived.flatMap((markdownOf, at) => [body.slice(from, (from = images[at].place)), images[at].parentNode ? markdownOf() : ''])
     return [...parts, body.slice(from)].map((part) => part.replace(/^\s*\n|\s+$/g, '')).filter(Boolean).join('\n\n')
   }
 
-  return { element, take, insertInto, clear: () => element.replaceChildren(), choose: () => file.click() }
+  return { element, take, insertInto, clear: () => sending.forEach((chip) => chip.remove()), choose: () => file.click() }
 }
