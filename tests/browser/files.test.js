@@ -15,6 +15,8 @@ const TEXTS = {
   'an address in a cell': { plain: 'https://example.org/', html: '<table><tr><td><a href="https://example.org/">https://example.org/</a></table>' },
   'text alone': { plain: 'Words.' },
   'a picture with its caption': { html: '<figure><img src="https://example.org/cat.png"><figcaption>A cat</figcaption></figure>' },
+  'a sentence that ends in the name of the picture': { plain: 'I have marked it in image.png' },
+  'a relative path of the picture': { plain: 'See docs/image.png' },
   'words that are HTML alone': { html: '<o:p><span style="color: red">Dear all,</span></o:p>' },
 }
 /** @type {Record<string, Content>} */
@@ -28,6 +30,8 @@ const PICTURES = {
   'a picture and its place in a text': { plain: '\ufffc', html: '<img src="webkit-fake-url://1/image.png">' },
   'a picture that is its own address': { plain: 'data:image/png;base64,AAAA', html: '<img src="data:image/png;base64,AAAA">' },
   'a file with its name': { plain: 'My cat.png', name: 'My cat.png' },
+  'a file with its path': { plain: '/home/ada/My pictures/My cat.png', name: 'My cat.png' },
+  'a file with its path on Windows': { plain: 'C:\\Users\\ada\\My cat.png', name: 'My cat.png' },
   'a file with its address': { plain: 'file:///home/ada/My%20cat.png\r\n', name: 'My cat.png' },
 }
 

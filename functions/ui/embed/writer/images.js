@@ -28,19 +28,21 @@ function thumbnail(file) {
 
 /** Characters that show nothing, and the place of a picture in text. */
 const BLANK = /[\s\p{Cf}\ufffc]+/gu
+/** The folders of an absolute path. */
+const FOLDERS = /^(\w:)?[/\\](.*[/\\])?/
 
 /**
  * Whether words come with pictures, as from word processors and spreadsheets. HTML that only shows a picture has none, and neither
- * has text that is its address, the address of a file, or the name of one of these files.
+ * has text that is its address, the address of a file, or the name or path of one of these files.
  * @param {DataTransfer} source @param {File[]} files
  */
 function hasWords(source, files) {
   const html = source.getData('text/html')
-  const body = html && inertBody(html)
-  if (body) for (const hidden of body.querySelectorAll('style, script, title')) hidden.remove()
-  const isName = (line) => /^(file|data|blob):\S+$/.test(line) || (html && /^https?:\S+$/.test(line)) || files.some(({ name }) => line.endsWith(name))
+  const body = inertBody(html)
+  for (const hidden of body?.querySelectorAll('style, script, title') ?? []) hidden.remove()
+  const isName = (line) => /^(file|data|blob):\S+$/.test(line) || (html && /^https?:\S+$/.test(line)) || files.some(({ name }) => line.replace(FOLDERS, '') === name)
   const isWords = (line) => line.replace(BLANK, '') && !isName(line.trim())
-  return (body && body.textContent.replace(BLANK, '')) || source.getData('text/plain').split(/[\r\n]+/).some(isWords)
+  return body?.textContent.replace(BLANK, '') || source.getData('text/plain').split(/[\r\n]+/).some(isWords)
 }
 
 /** @param {Editor} editor */
