@@ -651,6 +651,30 @@ test('a reply and an edit that are put aside keep their images and descriptions'
   assert.equal(await page.getByRole('img', { name: 'A cat' }).count(), 3)
 })
 
+test('a reply with an image that is put aside shows no lost connection once there is one again', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Mine.')
+  const { page, context } = await w.open(t, { record, who: w.service.ada })
+  const reply = () => article(page, id).getByRole('button', { name: 'Reply' }).first().click()
+  const form = article(page, id).locator('form')
+  const notice = form.getByText('No connection. Your draft is saved.')
+  await reply()
+  await form.locator('textarea').fill('Look:')
+  await chooseImage(page)
+  await page.getByLabel('Describe the image').waitFor()
+  for (let n = 0; n < 2; n += 1) {
+    await context.setOffline(true)
+    await notice.waitFor()
+    await page.keyboard.press('Escape')
+    await form.waitFor({ state: 'detached' })
+    await context.setOffline(false)
+    await page.getByText('Back online').waitFor()
+    await reply()
+    await form.waitFor()
+    assert.equal(await notice.count(), 0)
+  }
+})
+
 test('a file that is no image is refused, and the text stays', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')

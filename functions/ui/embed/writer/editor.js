@@ -53,7 +53,7 @@ export async function enhance(composer) {
 
   /** Handles a lost or restored connection. Nothing is sent automatically. */
   function connection({ type }) {
-    if (!element.isConnected) return removeEventListener(type, connection)
+    if (!element.isConnected && !pictures.element.firstChild) return removeEventListener(type, connection)
     if (type === 'offline' && text.value) tell(say('kept'), true)
     else if (type === 'online' && problem.classList.contains('kept')) {
       tell('')
@@ -150,9 +150,7 @@ export async function enhance(composer) {
   }
 
   dress(thread)
-  text.addEventListener('input', count)
-  text.addEventListener('input', people.suggest)
-  text.addEventListener('input', grow)
+  for (const act of [count, people.suggest, grow]) text.addEventListener('input', act)
   text.addEventListener('keydown', keydown)
   element.addEventListener('keydown', escape)
   text.addEventListener('paste', paste)
