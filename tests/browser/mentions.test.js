@@ -72,6 +72,19 @@ test('the writers of the thread come first, by every word of their names', async
   assert.deepEqual((await options(page).locator('span:last-child').allTextContents()).slice(0, 2), ['Wilmer Last', 'Zed Wilmot'], `${names}`)
 })
 
+test('a writer whose name begins with İ is offered after an i', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.', { who: token(90, 'İpek İnce') })
+  const page = await writing(t, null, record)
+  for (const typed of ['ip', 'İp', 'inc']) {
+    await field(page).fill(`@${typed}`)
+    await options(page).getByText('İpek').waitFor()
+  }
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Backspace')
+  assert.equal(await field(page).inputValue(), '@i̇pek_i̇nce')
+})
+
 test('text that an input method commits is searched for, and the key that commits it picks no one', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.', { who: token(75, '王芳') })

@@ -56,9 +56,10 @@ export function mentions({ thread, purpose, text, insert }) {
   function writers(query) {
     const users = [...views.values()].map(({ comment }) => comment.user)
     const known = new Map(users.filter((user) => user?.id && user.id !== ui.auth.user?.id).map((user) => [user.id, user]))
-    const place = ({ name }) => `_${handleOf(name)}`.indexOf(`_${handleOf(query)}`)
-    const found = [...known.values()].filter((user) => place(user) >= 0)
-    return [...found.filter((user) => !place(user)), ...found.filter(place)]
+    // Without the dot that `İ` keeps in lower case.
+    const plain = (name) => `_${handleOf(name)}`.replaceAll('\u0307', '')
+    const place = ({ name }) => plain(name).indexOf(plain(query))
+    return [...known.values()].filter((user) => place(user) >= 0).sort((a, b) => place(a) - place(b))
   }
 
   /** @param {User[]} people */
@@ -73,9 +74,8 @@ export function mentions({ thread, purpose, text, insert }) {
       ...people.slice(0, OFFERED).map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), h('span', {}, user.name))),
     )
     mirror.replaceChildren(text.value.slice(0, start), caret, text.value.slice(start) || ' ')
-    const { left, top, right } = caret.getBoundingClientRect()
-    const height = parseFloat(getComputedStyle(text).lineHeight)
-    showAt(element, new DOMRect(left, top - text.scrollTop, right - left, height))
+    const { left, top } = caret.getBoundingClientRect()
+    showAt(element, new DOMRect(left, top - text.scrollTop, 0, parseFloat(getComputedStyle(text).lineHeight)))
     select(0)
   }
 
