@@ -139,6 +139,18 @@ test('a counter shows the characters that are left from nine tenths of the limit
   await page.getByText('1 character left').waitFor()
 })
 
+test('a tool that is pressed while a comment is sent changes nothing', async (t) => {
+  const { page, text, value } = await write(t)
+  await text.fill('Hello')
+  const release = await hold(page, /\/comments$/)
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  await page.getByRole('button', { name: 'Bold' }).click()
+  assert.equal(await value(), 'Hello')
+  release()
+  await page.locator('article').waitFor()
+  assert.equal(await value(), '')
+})
+
 test('Cancel and Escape fold the composer and keep the draft, which is shown when it is entered, also after a reload', async (t) => {
   const { page, text, value } = await write(t)
   const send = page.getByRole('button', { name: 'Post comment' })

@@ -10,11 +10,8 @@ const ITEM = /^(\s*)([-*+]|(\d{1,9})([.)]))( +)(\[[ xX]\] +)?/
 export function type(text, string, start, end) {
   text.focus()
   select(text, start, end)
-  // In all browsers, only this keeps the field's undo history.
-  if (!document.execCommand(string ? 'insertText' : 'delete', false, string)) {
-    text.setRangeText(string, start, end, 'end')
-    text.dispatchEvent(new Event('input'))
-  }
+  // In all browsers, only this keeps the field's undo history. It leaves a read-only text alone.
+  document.execCommand(string ? 'insertText' : 'delete', false, string)
   select(text, text.selectionEnd, text.selectionEnd)
 }
 
