@@ -372,6 +372,23 @@ test('tools and shortcuts put marks around the selection', async (t) => {
   assert.equal(await text.inputValue(), '_word_')
   await page.keyboard.press('Control+k')
   assert.equal(await text.inputValue(), '_[word](https://)_')
+  for (const [written, words, marked] of [
+    ['one', 'one', '`one`'],
+    ['a `b` c', 'a `b` c', '`` a `b` c ``'],
+    ['``', '``', '``` `` ```'],
+    ['if a:\n    b\n', 'if a:\n    b\n', '```\nif a:\n    b\n```\n'],
+    ['  if a:\n    b', '  if a:\n    b', '```\n  if a:\n    b\n```'],
+    ['one\n\ntwo\n', '\n\ntwo\n', 'one\n\n`two`\n'],
+    ['see a\nb too', 'a\nb', 'see \n```\na\nb\n```\n too'],
+    ['```\na\n```', '```\na\n```', '````\n```\na\n```\n````'],
+  ]) {
+    await text.fill(written)
+    await text.evaluate((text, [at, length]) => /** @type {HTMLTextAreaElement} */ (text).setSelectionRange(at, at + length), [written.indexOf(words), words.length])
+    await page.keyboard.press('Control+e')
+    assert.equal(await text.inputValue(), marked)
+  }
+  await page.keyboard.type('\nc')
+  assert.equal(await text.inputValue(), '````\n```\na\n```\n````\nc', 'the caret is after a block')
   for (const [words, marked] of [[' one two \n', ' **one two** \n'], ['  ', '****  '], ['', '****']]) {
     await text.fill(words)
     await text.selectText()

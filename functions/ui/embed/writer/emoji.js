@@ -11,18 +11,13 @@ const EMOJI = `😀 😃 😄 😁 😅 😂 🤣 😊 🙂 😉 😍 🥰 🤔 
 
 /** @param {Editor} editor */
 export function emojis({ thread, insert }) {
-  const element = h('div', { class: 'emoji sheet', popover: 'auto', role: 'group', 'aria-label': thread.say('emoji') })
-  moveByArrows(element, 8)
-
   function pick(emoji) {
     element.hidePopover()
     insert(emoji)
   }
 
-  /** Builds the grid when it is first opened. */
-  function build() {
-    if (!element.firstChild) element.append(...EMOJI.map((emoji, place) => button(emoji, { tabindex: place && -1, click: () => pick(emoji) })))
-  }
-
-  return { element, toggle: toggler(element, build) }
+  const choices = EMOJI.map((emoji, place) => button(emoji, { tabindex: place && -1, click: () => pick(emoji) }))
+  const element = h('div', { class: 'emoji sheet', popover: 'auto', role: 'group', 'aria-label': thread.say('emoji') }, ...choices)
+  moveByArrows(element, 8)
+  return { element, toggle: toggler(element) }
 }

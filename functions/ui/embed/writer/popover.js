@@ -32,9 +32,8 @@ export function togglePopover(popover, opener, isAtEnd = false) {
   first?.focus()
 }
 
-/** Shows a popover below the button that is pressed, or hides it. @param {HTMLElement} popover @param {() => void} [prepare] */
-export const toggler = (popover, prepare) => (event) => {
+/** Shows a popover below the button that is pressed, or hides it. @param {HTMLElement} popover */
+export const toggler = (popover) => (event) => {
   event.preventDefault()
-  prepare?.()
   togglePopover(popover, event.currentTarget)
 }

@@ -30,15 +30,29 @@ const MARKS = {
 /** @param {string} key */
 export const shortcutOf = (key) => Object.values(MARKS).find((mark) => mark.key === key)
 
-/** Puts a mark around the words of the selection, or before each of its lines. Selects the text inside, or after it. @param {Editor} editor */
-export function mark({ text, insert }, { line = '', before = '', after = '', selected: next = '' }) {
-  const { selectionStart: start, selectionEnd: end } = text
-  const begin = line ? text.value.lastIndexOf('\n', start - 1) + 1 : start
-  const selected = text.value.slice(begin, end)
-  const words = selected.trim()
+/**
+ * Puts a mark around the words of the selection, or before each of its lines. Selects the text inside, or after it. Code gets
+ * more backticks than are in it, and several lines of it become a block, with the caret after it.
+ * @param {Editor} editor
+ */
+export function mark({ text, insert }, { tag, line = '', before = '', after = '', selected: next = '' }) {
+  const { value, selectionStart: start, selectionEnd: end } = text
+  const begin = line ? value.lastIndexOf('\n', start - 1) + 1 : start
+  const selected = value.slice(begin, end)
+  const isBlock = tag === 'code' && /\n/.test(selected.trim())
+  const words = isBlock ? selected.replace(/^\s*\n|\s+$/g, '') : selected.trim()
+  const at = begin + selected.indexOf(words)
+  if (tag === 'code') {
+    const edge = (place) => (isBlock && /./.test(value.charAt(place)) ? '\n' : '')
+    let ticks = isBlock ? '```' : '`'
+    while (words.includes(ticks)) ticks += '`'
+    const gap = isBlock ? '\n' : ticks[1] ? ' ' : ''
+    before = edge(at - 1) + ticks + gap
+    after = gap + ticks + edge(at + words.length)
+  }
   insert(selected.replace(line ? /^/gm : words, () => line || before + words + after), begin, end)
-  const place = begin + selected.indexOf(words) + before.length + (next ? words.length + after.indexOf(next) : 0)
-  if (!line) text.setSelectionRange(place, place + (next || words).length)
+  const place = at + before.length + (next ? words.length + after.indexOf(next) : 0)
+  if (!line && !isBlock) text.setSelectionRange(place, place + (next || words).length)
 }
 
 /** @param {Editor} editor */
