@@ -68,6 +68,20 @@ test('the menu stays inside the window, at the end of the page and right to left
   }
 })
 
+test('menus and lists are at their openers on a page that is zoomed by a style', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Hello.')
+  for (const place of ['html', 'body']) {
+    const { page } = await w.open(t, { record, who: w.service.ada, head: `<style>${place} { zoom: 1.25 } body { min-height: 200vh }</style>` })
+    await page.evaluate(() => scrollTo(0, 100))
+    await openMenu(page, id)
+    const [menu, opener] = await Promise.all([page.getByRole('menu'), article(page, id).locator('.opener')].map((element) => element.boundingBox()))
+    assert.ok(menu && opener)
+    const far = [menu.x + menu.width - opener.x - opener.width, menu.y - opener.y - opener.height]
+    assert.ok(far.every((distance) => Math.abs(distance) < 8), `${place}: ${far}`)
+  }
+})
+
 test('the link of a comment is copied, or shown selected where there is no clipboard', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')

@@ -77,11 +77,13 @@ export function images({ thread, text, fallible }) {
   }
 
   function choose() {
-    upload([...file.files ?? []])
+    upload(file.files)
     file.value = ''
   }
 
-  const upload = (images) => images.forEach((image) => fallible(() => add(image)))
+  function upload(images) {
+    for (const image of images) fallible(() => add(image))
+  }
 
   /** The size limit of an image, for the message that refuses one. */
   function tooLarge() {

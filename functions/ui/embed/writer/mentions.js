@@ -26,8 +26,6 @@ export function mentions({ thread, purpose, text, insert }) {
   text.addEventListener('blur', hide)
   text.addEventListener('compositionend', () => suggest())
 
-  const isShown = () => element.matches(':popover-open')
-
   function hide() {
     search.abort()
     element.hidePopover()
@@ -74,8 +72,8 @@ export function mentions({ thread, purpose, text, insert }) {
       ...people.slice(0, OFFERED).map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), h('span', {}, user.name))),
     )
     mirror.replaceChildren(text.value.slice(0, start), caret, text.value.slice(start) || ' ')
-    const { left, top } = caret.getBoundingClientRect()
-    showAt(element, new DOMRect(left, top - text.scrollTop, 0, parseFloat(getComputedStyle(text).lineHeight)))
+    const { x, y } = caret.getBoundingClientRect()
+    showAt(element, new DOMRect(x, y - text.scrollTop, 0, parseFloat(getComputedStyle(text).lineHeight)))
     select(0)
   }
 
@@ -88,7 +86,7 @@ export function mentions({ thread, purpose, text, insert }) {
 
   /** Handles a key that chooses among the people offered. Returns whether it did. */
   function choose(key) {
-    if (!isShown()) return false
+    if (!element.matches(':popover-open')) return false
     const options = /** @type {HTMLElement[]} */ ([...element.children])
     const place = options.findIndex(({ ariaSelected }) => ariaSelected === 'true')
     if (key === 'ArrowDown') select(place + 1)

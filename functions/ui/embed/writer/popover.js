@@ -10,10 +10,12 @@ export function showAt(popover, box, isAtEnd = false) {
   const { width, height } = popover.getBoundingClientRect()
   const { clientWidth, clientHeight } = document.documentElement
   const isRight = (getComputedStyle(popover).direction === 'rtl') !== isAtEnd
-  const x = Math.max(8, Math.min(isRight ? box.right - width : box.left, clientWidth - width - 8))
+  const x = Math.max(8, Math.min(isRight ? box.right - width : box.x, clientWidth - width - 8))
   const below = box.bottom + 4
-  const y = below + height > clientHeight && box.top > height ? box.top - height - 4 : below
-  places.replaceSync(`.sheet { left: ${x + scrollX}px; top: ${y + scrollY}px }`)
+  const y = below + height > clientHeight && box.y > height ? box.y - height - 4 : below
+  // Boxes are measured after the zoom of the page, and places are set before it.
+  const zoom = popover.currentCSSZoom ?? 1
+  places.replaceSync(`.sheet { left: ${(x + scrollX) / zoom}px; top: ${(y + scrollY) / zoom}px }`)
 }
 
 /**
