@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use server::engine::{Engine, EventFilter, Follower};
-use server::template::{DEPLOYED, Template};
+use server::template::Template;
 
 use crate::settings::TABLE;
 
@@ -37,7 +37,7 @@ impl Replica {
     /// Each change arrives after a separate delay of up to `most`.
     pub(crate) fn of(table: &Engine, most: Duration, seed: u64) -> Self {
         let engine = Engine::memory().expect("an engine in memory");
-        let definition = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");
+        let definition = Template::deployed(&[]).and_then(|template| template.table()).expect("a table");
         for engine in [table, &engine] {
             engine.create_table(TABLE, &definition).expect("the table is created");
         }

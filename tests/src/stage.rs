@@ -18,7 +18,7 @@ use server::gateway::Gateway;
 use server::queue::Queues;
 use server::service::{self, Services};
 use server::settings::{JOBS, MEDIA};
-use server::template::{DEPLOYED, Template};
+use server::template::Template;
 use shared::app::App;
 use shared::aws::call::Transport;
 use shared::aws::https;
@@ -250,7 +250,7 @@ impl Stage {
     #[must_use]
     pub fn new(settings: &[(&str, &str)]) -> Self {
         privacy::watch_the_log();
-        let template = Template::parse(DEPLOYED, &[("SignIn", "true"), ("Webhooks", "true")]).expect("a template");
+        let template = Template::deployed(&[("SignIn", "true"), ("Webhooks", "true")]).expect("a template");
         let engine = Engine::memory().expect("an engine in memory");
         engine.create_table(TABLE, &template.table().expect("a table")).expect("the table is created");
         let follower = engine.follow(TABLE, EventFilter::default()).expect("a table to follow");

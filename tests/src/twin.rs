@@ -21,7 +21,7 @@ use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 use server::access;
 use server::engine::Engine;
-use server::template::{DEPLOYED, Template};
+use server::template::Template;
 use shared::store;
 use tokio::sync::{Mutex, OnceCell};
 
@@ -160,7 +160,7 @@ impl Twin {
             let (status, answer) = self.ask("DynamoDB_20120810.DeleteTable", body.to_string().into_bytes()).await;
             assert_eq!(status, 200, "{answer:#}");
         }
-        let table = Template::parse(DEPLOYED, &[]).and_then(|template| template.table()).expect("a table");
+        let table = Template::deployed(&[]).and_then(|template| template.table()).expect("a table");
         let body = json!({
             "TableName": TABLE,
             "KeySchema": table.key_schema,

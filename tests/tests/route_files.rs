@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use http::Method;
 use server::gateway;
-use server::template::{DEPLOYED, Template};
+use server::template::Template;
 use shared::routes::{ROUTES, Route};
 use tests::{assert_written, committed};
 
@@ -103,7 +103,7 @@ fn the_template_has_the_routes() {
 
 #[test]
 fn the_template_routes_head_of_every_open_get_route() {
-    let template = Template::parse(DEPLOYED, &[]).unwrap();
+    let template = Template::deployed(&[]).unwrap();
     let routes = template.routes().unwrap();
     let open: Vec<&Route> = ROUTES.iter().filter(|route| route.answers_head).collect();
     let routed = open.iter().filter(|open| {

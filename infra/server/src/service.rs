@@ -38,7 +38,7 @@ use crate::outbox::Outbox;
 use crate::queue::{QueueSettings, Queues};
 use crate::settings::{DELIVERIES, HEALTH, JOBS, MAILBOX, MEDIA};
 use crate::stack::{Functions, Stack, StackError};
-use crate::template::{DEPLOYED, Template, TemplateError};
+use crate::template::{Template, TemplateError};
 use crate::trigger::{EventFunction, QueueFunction};
 
 /// The client of a deployed function, connected to the embedded table.
@@ -49,7 +49,7 @@ pub fn client(engine: &Engine) -> Client {
 
 /// The queues of the template.
 pub fn queue_settings() -> Result<Vec<QueueSettings>, TemplateError> {
-    Template::parse(DEPLOYED, &[])?.queues()
+    Template::deployed(&[])?.queues()
 }
 
 /// The queues that functions send to, over this transport.
@@ -141,7 +141,7 @@ fn connect(
         ("SignIn", &sign_in),
         ("Webhooks", webhooks),
     ];
-    let template = Template::parse(DEPLOYED, &parameters)?;
+    let template = Template::deployed(&parameters)?;
     let mut roles = Vec::new();
     let mut role = |name| {
         let access = Access::new(name, template.grants(name), template.denials(name));

@@ -5,6 +5,7 @@ mod policies;
 mod yaml;
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use saphyr::{LoadableYamlNode, Yaml};
@@ -55,7 +56,20 @@ pub fn document(yaml: &str) -> Result<Value, TemplateError> {
 impl Template {
     /// Parses a template. `parameters` override its defaults.
     pub fn parse(yaml: &str, parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
-        let template = document(yaml)?;
+        Self::resolve(&document(yaml)?, parameters)
+    }
+
+    /// The template of this repository, with these parameters. Its text is parsed once.
+    pub fn deployed(parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
+        static DOCUMENT: OnceLock<Value> = OnceLock::new();
+        if let Some(document) = DOCUMENT.get() {
+            return Self::resolve(document, parameters);
+        }
+        let parsed = document(DEPLOYED)?;
+        Self::resolve(DOCUMENT.get_or_init(|| parsed), parameters)
+    }
+
+    fn resolve(template: &Value, parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
         let values = parameter_values(&template["Parameters"], parameters)?;
         match yaml::resolve(&template["Resources"], &values) {
             Value::Object(resources) => Ok(Self { resources }),
@@ -283,7 +297,7 @@ Resources:
 
     #[test]
     fn the_deployed_template_has_the_table_and_the_routes() {
-        let template = Template::parse(DEPLOYED, &[]).unwrap();
+        let template = Template::deployed(&[]).unwrap();
         let table = template.table().unwrap();
         assert_eq!(table.key_schema.len(), 2);
         assert_eq!(table.time_to_live_specification.unwrap().attribute_name, "x");

@@ -10,7 +10,7 @@ use server::bucket::Bucket;
 use server::engine::Engine;
 use server::service;
 use server::settings::JOBS;
-use server::template::{DEPLOYED, Template};
+use server::template::Template;
 use shared::app::{App, Queues};
 use shared::config::Config;
 use shared::domain::ids::{CommentId, Random};
@@ -25,7 +25,7 @@ const THUMBNAILS: &str = include_str!("../../events/thumbnails.json");
 const UI: &str = include_str!("../../events/ui.json");
 
 fn app(engine: &Engine) -> App {
-    engine.create_table(TABLE, &Template::parse(DEPLOYED, &[]).unwrap().table().unwrap()).unwrap();
+    engine.create_table(TABLE, &Template::deployed(&[]).unwrap().table().unwrap()).unwrap();
     let config = Config::from_vars(|name| match name {
         "TABLE_NAME" => Some(TABLE.to_owned()),
         "SVC_JWT_SECRET" | "SVC_VISITOR_SALT" => Some("a secret of these tests, and of no others".to_owned()),

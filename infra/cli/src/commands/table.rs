@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::config::Builder;
 use server::data_dir::{DataDir, Lock};
 use server::engine::Engine;
 use server::settings;
-use server::template::{DEPLOYED, Template};
+use server::template::Template;
 use shared::aws::secrets;
 use shared::domain::ids::Random;
 use shared::domain::secret::Secret;
@@ -96,7 +96,7 @@ impl Table {
         let lock = data_dir.lock()?;
         let engine = open_table(Some(&data_dir))?;
         let config = settings::load(Some(&data_dir), None)?;
-        engine.create_table(&config.table_name, &Template::parse(DEPLOYED, &[])?.table()?)?;
+        engine.create_table(&config.table_name, &Template::deployed(&[])?.table()?)?;
         let store = Store::new(client::build(engine.client_builder()), config.table_name.clone(), Random::system());
         let store = store.embedding(config.lists.replies_per_parent);
         let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));

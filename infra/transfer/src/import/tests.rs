@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::config::Builder;
 use jiff::Timestamp;
 use proptest::prelude::*;
 use server::engine::Engine;
-use server::template::{DEPLOYED, Template};
+use server::template::Template;
 use shared::domain::comment::Comment as Stored;
 use shared::domain::ids::{CommentId, IdSource, Random, ThreadId, UserId};
 use shared::domain::job::{CleanUp, Job};
@@ -36,7 +36,7 @@ pub(super) const EMBEDDED: usize = 3;
 
 fn engine() -> Engine {
     let engine = Engine::memory().unwrap();
-    engine.create_table(TABLE, &Template::parse(DEPLOYED, &[]).unwrap().table().unwrap()).unwrap();
+    engine.create_table(TABLE, &Template::deployed(&[]).unwrap().table().unwrap()).unwrap();
     engine
 }
 
