@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dynoxide::types::KeySchemaElement;
 use dynoxide::{Database, DynoxideError, TableMetadata};
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -113,7 +114,7 @@ impl Engine {
     /// Opens the database of a directory that a service has used. Its file may be missing, but not empty, which would mean that
     /// its content is lost.
     pub fn open_used(path: &Path) -> Result<Self, EngineError> {
-        if is_empty(path).unwrap_or_default() {
+        if is_empty(path).map_err(|cause| unusable(path, cause))? {
             let why = "is empty, although a service has used the directory".to_owned();
             return Err(EngineError::Unusable { path: path.to_owned(), why });
         }
@@ -286,14 +287,15 @@ fn is_empty(path: &Path) -> Result<bool, EngineError> {
     if size(path) == 0 {
         return Ok(path.exists() || size(&files::beside(path, "-wal")) > 0);
     }
-    Ok(open_to_look(path)?.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
+    Ok(open_for_inspection(path)?.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?)
 }
 
-/// Opens a database that no other process uses, to read it. Creates and changes no file.
-fn open_to_look(path: &Path) -> rusqlite::Result<Connection> {
+/// Opens a database to inspect it, while no other process uses it. Creates and changes no file.
+fn open_for_inspection(path: &Path) -> rusqlite::Result<Connection> {
     if files::beside(path, "-wal").metadata().is_ok_and(|log| log.len() > 0) {
-        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        // In this mode SQLite creates no shared-memory file.
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        // In this mode SQLite creates no shared-memory file. It needs a lock that a read-only connection can't have.
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
         return Ok(connection);
     }
@@ -307,7 +309,7 @@ fn is_damaged(path: &Path) -> bool {
     let check = |connection: Connection| {
         connection.query_row("PRAGMA quick_check(1)", [], |row| Ok(row.get::<_, String>(0)? != "ok"))
     };
-    open_to_look(path).and_then(check).unwrap_or_else(|error: rusqlite::Error| {
+    open_for_inspection(path).and_then(check).unwrap_or_else(|error: rusqlite::Error| {
         matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
     })
 }

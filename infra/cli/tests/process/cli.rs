@@ -429,6 +429,32 @@ async fn an_empty_table_beside_secrets_is_damaged_and_left_as_it_is() {
     assert_eq!(service.guest().list("posts/1", "").await.rows().len(), 1);
 }
 
+#[tokio::test]
+async fn a_table_whose_log_is_damaged_is_left_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let mut service = serve(&data);
+    service.member().comment("posts/1", "x").await;
+    service.kill();
+    // Without the header of the log, SQLite takes it for an empty one, and everything is in it.
+    let (table, log) = (data.join("table.db"), data.join("table.db-wal"));
+    let mut damaged = fs::read(&log).unwrap();
+    damaged[..16].fill(0);
+    fs::write(&log, &damaged).unwrap();
+    let content = fs::read(&table).unwrap();
+    for words in [&["check"] as &[&str], &["export"], &["check", "--repair"], &["--port", "0"]] {
+        let output = on_data(words, &data).output().unwrap();
+        let expected = format!("error: {}: is empty, although a service has used the directory; ", table.display());
+        assert_eq!(output.status.code(), Some(3), "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).starts_with(&expected), "{words:?}: {}", stderr(&output));
+        assert_eq!(
+            (fs::read(&table).unwrap(), fs::read(&log).unwrap()),
+            (content.clone(), damaged.clone()),
+            "{words:?}"
+        );
+    }
+}
+
 /// Runs a command as a user who can read the files, but not write them.
 #[cfg(unix)]
 fn as_reader(words: &[&str], data: &Path) -> std::process::Output {
