@@ -82,8 +82,9 @@ impl Filter {
 }
 
 fn words_of(field: &'static str, text: &str, errors: &mut FieldErrors) -> Vec<String> {
-    if visible::shows_nothing(text) || text.chars().count() > MAX_WORDS {
+    let words: Vec<_> = fold_forms(text).split_whitespace().map(str::to_owned).collect();
+    if words.is_empty() || visible::shows_nothing(text) || text.chars().count() > MAX_WORDS {
         errors.add(field, format!("The {field} must be words of at most {MAX_WORDS} characters in all."));
     }
-    fold_forms(text).split_whitespace().map(str::to_owned).collect()
+    words
 }

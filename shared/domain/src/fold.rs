@@ -20,7 +20,7 @@ pub fn fold_forms(text: &str) -> String {
     NFKC.normalize(&fold(&NFKC.normalize(text))).into_owned()
 }
 
-/// The result of [`fold()`] for one character. The dot that `İ` keeps in lower case is dropped, because an `i` has one.
+/// The result of [`fold()`] for one character. Drops U+0307, the dot that `İ` leaves after its lower-case `i`.
 pub fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase).filter(|c| *c != '\u{307}')
 }

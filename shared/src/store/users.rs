@@ -297,6 +297,9 @@ impl Store {
     /// Users whose names contain `part` in any case, best matches first.
     pub async fn find_users(&self, part: &str, search: Search, now: Timestamp) -> Result<Vec<User>, Fault> {
         let part = fold_forms(part);
+        if part.is_empty() {
+            return Ok(Vec::new());
+        }
         let ranks = RANKS.map(|rank| self.find_ranked(rank, &part, search, now));
         let mut seen = BTreeSet::new();
         let mut found: Vec<User> = try_join_all(ranks).await?.into_iter().flatten().collect();

@@ -50,6 +50,7 @@ async fn names_are_found_whatever_their_case_and_normal_form() {
         known(&world, id, name).await;
         assert_eq!(names(&ada, &form(q)).await, [name], "{q}");
     }
+    assert_eq!(names(&ada, &form("\u{307}")).await, [""; 0], "nothing is left of it");
 }
 
 fn form(text: &str) -> String {
