@@ -103,7 +103,7 @@ impl Store {
     /// The ban that started the walk, or the one that has replaced it without a gap, and its id.
     async fn ban_behind(&self, job: &RejectRecent) -> Result<Option<(u64, Ban)>, Fault> {
         let ban = self.ban_of(&job.author).await?;
-        Ok(ban.filter(|(id, ban)| (ban.first.unwrap_or(*id)..=*id).contains(&job.ban)))
+        Ok(ban.filter(|(id, ban)| *id == job.ban || ban.first.is_some_and(|first| (first..*id).contains(&job.ban))))
     }
 
     /// Whether the writer was banned after the latest decision about the comment, so that a walk may reject it.

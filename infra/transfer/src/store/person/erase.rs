@@ -475,7 +475,7 @@ async fn erase_profile(store: &Store, id: UserId, now: Timestamp) -> Result<bool
         let key = keys::user(id);
         let mut writes = match user.present_ban(now) {
             Some(ban) => {
-                let ban = serde_dynamo::to_attribute_value(Ban { reason: None, ..ban.clone() });
+                let ban = serde_dynamo::to_attribute_value(Ban { until: ban.until, reason: None, first: None });
                 let ban = ban.map_err(|error| Fault::new("serializing a ban", error))?;
                 vec![PROFILE.into_iter().fold(Write::update(key).set(user::BAN, ban), Write::remove)]
             }
