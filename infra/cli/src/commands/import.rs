@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use jiff::tz::TimeZone;
-use server::data_dir::DataDir;
+use server::data_dir::{DataDir, DataDirError};
 use server::settings;
 use shared::config::{Config, is_type};
 use shared::domain::ids::salt_fingerprint;
@@ -214,7 +214,8 @@ impl Options {
 
     /// The table to import into. A dry run may not have one.
     async fn open_table(&self) -> Result<Option<Table>, Failure> {
-        if self.dry_run && self.table.is_none() && !table::exists(&self.data_dir) {
+        let has_none = || matches!(DataDir::existing(&self.data_dir), Err(DataDirError::NoTable(_)));
+        if self.dry_run && self.table.is_none() && has_none() {
             return Ok(None);
         }
         Table::open_or_create(&self.data_dir, self.table.as_deref()).await.map(Some)

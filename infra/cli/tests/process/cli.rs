@@ -545,7 +545,10 @@ fn a_data_directory_that_cannot_be_read_is_not_mistaken_for_an_unused_one() {
     allow(&data, 0o000);
     let expected = format!("error: {}: Permission denied", data.join("version").display());
     let (erase, token) = (["person", "erase", "--user", "7"], ["token", "--id", "7", "--name", "Ada"]);
-    for words in [&["check"] as &[&str], &["export"], &erase, &["backup", "--out", "-"], &token] {
+    let dump = directory.path().join("dump.jsonl");
+    fs::write(&dump, "").unwrap();
+    let import = ["import", "native", dump.to_str().unwrap(), "--dry-run"];
+    for words in [&["check"] as &[&str], &["export"], &erase, &["backup", "--out", "-"], &token, &import] {
         let refused = as_reader(words, &data);
         assert_eq!(refused.status.code(), Some(3), "{words:?}: {}", stderr(&refused));
         assert!(stderr(&refused).starts_with(&expected), "{words:?}: {}", stderr(&refused));
