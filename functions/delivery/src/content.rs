@@ -141,7 +141,7 @@ impl Worker<'_> {
                 url: link(&url, &entry.comment),
             };
             let notifications = listed.entries.iter().map(notification).collect();
-            let title = listed.thread.known_title().or(page.and_then(|page| page.title.as_deref()));
+            let title = listed.thread.known_title_or(page);
             let title = title.map_or_else(|| format!("{}/{}", id.kind, id.record), str::to_owned);
             Section { title, mute_url: mute(id), notifications, url }
         });

@@ -110,7 +110,13 @@ impl Thread {
         self.url.as_deref().or(self.page_url.as_deref())
     }
 
-    /// For moderators and checks: falls back to the address that the page reported with a comment.
+    /// For moderators and emails: falls back to the title that the page reported with a comment.
+    #[must_use]
+    pub fn known_title_or<'a>(&'a self, page: Option<&'a PageInfo>) -> Option<&'a str> {
+        self.known_title().or(page.and_then(|page| page.title.as_deref()))
+    }
+
+    /// For moderators, emails and checks: falls back to the address that the page reported with a comment.
     #[must_use]
     pub fn known_url_or<'a>(&'a self, page: Option<&'a PageInfo>) -> Option<&'a str> {
         self.known_url().or(page.and_then(|page| page.url.as_deref()))

@@ -152,11 +152,10 @@ impl ThreadResource {
     /// For moderators: falls back to the page's own title and address if the thread has none.
     #[must_use]
     pub fn with_page(config: &Config, id: &ThreadId, thread: &Thread, page: Option<&PageInfo>) -> Self {
-        let title = thread.known_title().or(page.and_then(|page| page.title.as_deref()));
         Self {
             kind: id.kind.clone(),
             id: id.record.clone(),
-            title: title.map(str::to_owned),
+            title: thread.known_title_or(page).map(str::to_owned),
             url: config.page_of(id, thread.known_url_or(page)),
         }
     }
