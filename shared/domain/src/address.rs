@@ -91,7 +91,8 @@ pub fn trails(c: char) -> bool {
     matches!(Kind::of(c), Kind::Trailing | Kind::Closing)
 }
 
-/// Whether mail programs may take `rest`, the text after an address, for a part of it. They know only ASCII punctuation.
+/// Whether a mail program may read past the end of an address into `rest`, the text after it. Mail programs stop only at white
+/// space and ASCII punctuation.
 #[must_use]
 pub fn runs_on(rest: &str) -> bool {
     let next = rest.chars().find(|c| !c.is_ascii() || !trails(*c));

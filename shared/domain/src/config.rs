@@ -68,7 +68,7 @@ pub struct Config {
     pub media_base_url: String,
     /// `SVC_API_PREFIX`, without slashes at its ends
     pub api_prefix: String,
-    /// `SVC_PUBLIC_URL`, without the API prefix and a trailing slash
+    /// `SVC_PUBLIC_URL`, without the API prefix or a trailing slash
     pub public_url: Option<String>,
     /// `SVC_TYPES`
     pub types: Vec<String>,

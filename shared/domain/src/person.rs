@@ -67,7 +67,7 @@ pub struct Person {
 /// Collected from the person's data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownBy {
-    /// All names in the table. The profile has only the present one.
+    /// Every name found in the table. The profile has only the current one.
     #[serde(rename = "nm", default)]
     pub names: BTreeSet<String>,
     /// Gravatar's hashes of addresses.
@@ -95,7 +95,7 @@ pub struct KnownBy {
     pub has_picture: bool,
     /// The profile has changed, so others may have used a name that is no longer stored.
     #[serde(rename = "rn", default, skip_serializing_if = "std::ops::Not::not")]
-    pub was_renamed: bool,
+    pub profile_changed: bool,
 }
 
 impl KnownBy {
@@ -109,7 +109,7 @@ impl KnownBy {
         self.sealed.extend(other.sealed);
         self.inboxes.extend(other.inboxes);
         self.has_picture |= other.has_picture;
-        self.was_renamed |= other.was_renamed;
+        self.profile_changed |= other.profile_changed;
     }
 }
 

@@ -393,7 +393,7 @@ items! {
             SEALED         "se"  L(S)                     "sealed addresses";
             INBOXES        "ib"  L(S)                     "inboxes of codes";
             HAS_PICTURE    "pi"  B                        "the profile has a picture that does not come from an address";
-            WAS_RENAMED    "rn"  B                        "the profile has changed, so others may have used a name that is no longer stored";
+            PROFILE_CHANGED "rn"  B                        "the profile has changed, so others may have used a name that is no longer stored";
         }
     }
     erased_comment "erased comment" {

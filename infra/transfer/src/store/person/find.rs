@@ -219,7 +219,7 @@ impl Identification {
                 let User { name, avatar, renamed_at, subject, account, .. } = read(item)?;
                 self.picture(&avatar);
                 self.known.has_picture |= matches!(avatar, Avatar::Picture(_));
-                self.known.was_renamed |= renamed_at.is_some();
+                self.known.profile_changed |= renamed_at.is_some();
                 self.known.names.insert(name);
                 self.known.subjects.extend(subject);
                 if let Some(account) = account {
@@ -524,7 +524,7 @@ impl<'a> Search<'a> {
             let why = "not looked for, because the user's picture does not tell the address; --email erases it";
             self.stays.insert(Retained::new("what guests wrote with the user's address", why));
         }
-        if self.person.known.was_renamed {
+        if self.person.known.profile_changed {
             let why = "not looked for, because the profile has changed and former names are not stored";
             self.stays.insert(Retained::new("others' mentions, words and emails with a former name", why));
         }
