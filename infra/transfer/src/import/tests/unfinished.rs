@@ -163,6 +163,18 @@ async fn an_import_that_was_killed_beside_a_live_thread_is_finished_by_the_same_
 }
 
 #[tokio::test]
+async fn a_repair_before_the_import_continues_keeps_away_nothing() {
+    let prepare = |store: Store| async move { write_live(&store, None).await };
+    let check = async |store: Store, calls: usize| {
+        for finding in recount::check(&store, Clock::system().now()).await.unwrap() {
+            recount::repair(&store, &finding).await.unwrap();
+        }
+        finishes(store, small_dump(), calls).await;
+    };
+    killed_at_each_call(unsent, &small_dump(), prepare, check).await;
+}
+
+#[tokio::test]
 async fn comments_that_are_deleted_before_the_import_continues_are_gone_and_not_counted() {
     let check = async |store: Store, calls: usize| {
         let reached = reachable(&store).await;

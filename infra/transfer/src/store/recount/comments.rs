@@ -42,12 +42,14 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
     orphans.collect()
 }
 
-/// Finds placeholders without replies.
+/// Finds placeholders without replies. Those that an unfinished import wrote get theirs when it continues. A tombstone would keep
+/// them away.
 pub(super) fn check_empty(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let comments = || snapshot.comments.values().map(|stored| &stored.comment);
     let answered: BTreeSet<CommentId> = comments().filter_map(Comment::parent).collect();
     let is_empty = |comment: &&Comment| comment.is_placeholder && !answered.contains(&comment.id);
-    let empty = comments().filter(is_empty).filter(|comment| !orphans.contains_key(&comment.id));
+    let is_due = |comment: &&Comment| !orphans.contains_key(&comment.id) && !snapshot.growing.contains(&comment.thread);
+    let empty = comments().filter(is_empty).filter(is_due);
     let findings = empty.map(|comment| {
         let parent = comment.parent().and_then(|parent| snapshot.comments.get(&parent)).map(|stored| &stored.comment);
         let mut repair = leave(comment, parent, &Thread::default());

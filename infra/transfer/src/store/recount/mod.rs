@@ -13,7 +13,8 @@
 //! - A comment is in exactly the moderation queues that follow from its state.
 //! - A placeholder of a deleted comment is approved and keeps its place and its replies. It has no writer, text, likes or
 //!   reports. It doesn't count, but replies to it do. Every placeholder has a reply, although all its replies may be rejected.
-//!   That results only from rejections, never from a deletion: see `deletion.rs` of the store.
+//!   That results only from rejections, never from a deletion: see `deletion.rs` of the store. Only an unfinished import leaves
+//!   placeholders whose replies it hasn't written yet.
 //! - A comment is imported once: no two have the same source, and the item of the source names the comment. When the comment
 //!   is deleted, that item is its tombstone.
 //! - A report whose reporter was erased is in no visitor's state.

@@ -56,8 +56,10 @@ pub(super) struct Snapshot {
     pub(super) dependents: Vec<(CommentId, Key)>,
     /// Threads by the text of their ids.
     pub(super) threads: BTreeMap<String, StoredThread>,
-    /// Threads with an unfinished import.
+    /// Threads with an unfinished import in batches.
     pub(super) importing: Vec<ThreadId>,
+    /// Threads with an unfinished import of comments one by one.
+    pub(super) growing: Vec<ThreadId>,
     /// Whether the import of a native file is unfinished.
     pub(super) is_importing_native: bool,
     /// The counted comments of threads, and the counts, by the text of the threads' ids.
@@ -129,8 +131,9 @@ impl Snapshot {
             ItemKind::Handle(_) | ItemKind::NameFragment(_) => {
                 self.directory.insert((key.pk, key.sk), item);
             }
-            // An import that writes comments one by one leaves the table in order at every step.
-            ItemKind::ImportJournal(_) if item.contains_key(import_journal::LAST) => {}
+            // An import that writes comments one by one leaves the table in order at every step, but may not have written
+            // the replies to a placeholder yet.
+            ItemKind::ImportJournal(thread) if item.contains_key(import_journal::LAST) => self.growing.push(thread),
             ItemKind::ImportJournal(thread) => self.importing.push(thread),
             ItemKind::NativeImport => self.is_importing_native = item.contains_key(native_import::UNFINISHED),
             ItemKind::Banned(id) => {
