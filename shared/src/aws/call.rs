@@ -1,5 +1,4 @@
-//! Signed calls to AWS services without their SDK crates: one such call at the start of a function does not justify the crate's
-//! size and start-up time.
+//! Signed calls to AWS services without their SDK crates, whose size and start-up time a few calls don't justify.
 
 use std::error::Error as StdError;
 use std::sync::Arc;
@@ -28,15 +27,15 @@ pub struct Call<'a> {
     pub input: Value,
 }
 
-/// The protocol of a service.
+/// An operation, in the protocol of its service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The header `X-Amz-Target` names it: the service's protocol name and the operation. The body is JSON in this version of
+    /// Named in the header `X-Amz-Target`, by the service's protocol name and the operation. The body is JSON in this version of
     /// AWS's protocol; each service supports only one version.
     Json(Version, &'static str),
-    /// The path names it.
+    /// Named by the path.
     Path(&'static str),
-    /// The field `Action` of the input names it. The input is a form, and the response is XML.
+    /// Named by the input's field `Action`. The input is a form, and the response is XML.
     Query,
 }
 
@@ -109,7 +108,7 @@ impl CallError {
         }
     }
 
-    /// The failure, in words that never come from the service.
+    /// Describes the failure without any text from the service.
     #[must_use]
     pub fn kind(&self) -> String {
         match self {

@@ -62,7 +62,7 @@ pub fn of_service(sdk: &SdkConfig, service: &str) -> SdkConfig {
     config.build()
 }
 
-/// Settings of one service, by the rule of the SDK reference guide: `NAME_SERVICE` before `NAME`.
+/// Settings of one service. As in the SDK reference guide, `NAME_SERVICE` takes precedence over `NAME`.
 #[derive(Debug)]
 struct Environment;
 

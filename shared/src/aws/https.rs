@@ -1,6 +1,5 @@
-//! HTTP clients built directly on hyper and rustls, to keep functions small and their start quick: the SDK's own client would
-//! add a second crypto library and read root certificates from disk. [`Client`] is for any HTTPS server, [`aws_client`] for the
-//! SDK.
+//! HTTP clients built directly on hyper and rustls, to keep functions small and quick to start: the SDK's own client would add a
+//! second crypto library and read root certificates from disk. [`Client`] is for any HTTPS server, [`aws_client`] for the SDK.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -88,8 +87,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When no complete response arrives in time, or a larger one than the limit, which is 1 MiB unless set. An error status
-    /// is not an error.
+    /// When no complete response arrives in time, or the response exceeds the limit (1 MiB by default). An error status is not
+    /// an error.
     pub async fn send(&self, request: http::Request<impl Into<Bytes>>) -> Result<http::Response<Vec<u8>>, Error> {
         let pool = self.pool.get_or_init(|| pool((self.roots)()));
         let request = request.map(|body| Full::new(body.into()));
@@ -112,8 +111,8 @@ impl fmt::Debug for Client {
     }
 }
 
-/// The HTTP client of every AWS SDK client: HTTP/1.1, pooled, trusting only Amazon Trust Services. The read timeout is
-/// that of the SDK configuration.
+/// The HTTP client of every AWS SDK client: HTTP/1.1, pooled, trusting only Amazon Trust Services. The read timeout comes from
+/// the SDK configuration.
 #[must_use]
 pub fn aws_client() -> SharedHttpClient {
     let pool = pool(amazon_roots());
@@ -154,7 +153,7 @@ where
     pool_by(tcp, roots)
 }
 
-/// Connects through `tcp`, with its resolver.
+/// A pool that connects through `tcp` and its resolver.
 pub(super) fn pool_by<B, R>(
     mut tcp: HttpConnector<R>,
     roots: Vec<TrustAnchor<'static>>,
@@ -280,7 +279,7 @@ mod tests {
         assert!(matches!(error, Error::Connection(_)), "{error:?}");
     }
 
-    /// An HTTPS server at `localhost`, and its root, which no client trusts.
+    /// An HTTPS server at `localhost`, and its root certificate, which no client trusts.
     async fn private_server() -> (String, TrustAnchor<'static>) {
         let root_key = KeyPair::generate().unwrap();
         let mut root = CertificateParams::new([]).unwrap();
@@ -360,8 +359,7 @@ mod tests {
         assert_eq!(found, published);
     }
 
-    /// SHA-256 of the subject's public key info. An anchor has it without the outermost DER header, which is added
-    /// again.
+    /// SHA-256 of the subject's public key info. An anchor stores it without the outermost DER header, so that is added back.
     fn fingerprint(root: &TrustAnchor<'_>) -> String {
         let body = &root.subject_public_key_info;
         let mut der = match u16::try_from(body.len()).unwrap().to_be_bytes() {

@@ -48,7 +48,7 @@ impl Loopback {
         shared.body = body.into();
     }
 
-    /// Complete lines, each with its line end.
+    /// `headers` consists of complete lines, including their line endings.
     pub(crate) fn set_headers(&self, headers: &str) {
         self.shared.lock().unwrap().headers = headers.to_owned();
     }

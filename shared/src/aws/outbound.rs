@@ -1,4 +1,4 @@
-//! HTTPS requests to addresses that others choose, such as webhooks'. The resolved address is checked and used for the
+//! HTTPS requests to URLs that others choose, such as those of webhooks. The resolved address is checked and used for the
 //! connection, so a name that resolves differently the next time can't lead elsewhere.
 
 use std::error::Error as StdError;
@@ -57,7 +57,7 @@ pub enum Error {
 }
 
 impl Outbound {
-    /// `private`: whether private addresses may be connected to.
+    /// `private`: whether to allow connections to private addresses.
     #[must_use]
     pub fn new(lookup: Lookup, private: bool) -> Self {
         Self { resolver: Resolver { lookup, private }, timeout: TIMEOUT, pool: Arc::default() }
@@ -67,9 +67,9 @@ impl Outbound {
     ///
     /// # Errors
     ///
-    /// When no head of a response arrives in time. An error status is not an error.
+    /// When no response head arrives in time. An error status is not an error.
     pub async fn send(&self, request: http::Request<String>) -> Result<StatusCode, Error> {
-        // The connector doesn't resolve an IP address.
+        // The connector doesn't pass IP addresses to the resolver, so they are checked here.
         let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']);
         if host.parse().is_ok_and(|ip: IpAddr| !self.resolver.allows(ip)) {
             return Err(Error::Private);
@@ -90,7 +90,7 @@ impl Outbound {
     }
 }
 
-/// Resolves names to addresses that may be connected to.
+/// Resolves names, and leaves out private addresses unless they are allowed.
 #[derive(Clone)]
 struct Resolver {
     lookup: Lookup,
@@ -141,7 +141,7 @@ mod tests {
         http::Request::post(url).body("body".to_owned()).unwrap()
     }
 
-    /// The address of the server under a name.
+    /// The server's URL with another host name.
     fn named(server: &Loopback, name: &str) -> String {
         server.url.replace("127.0.0.1", name)
     }

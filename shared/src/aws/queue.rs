@@ -1,4 +1,4 @@
-//! Sends messages to a queue of SQS.
+//! Sends messages to an SQS queue.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::aws::call::{Call, Caller, Operation, Version};
 use crate::domain::origin;
 use crate::error::Fault;
 
-/// Bounds each attempt.
+/// Timeout of each attempt.
 pub const TIMEOUT: Duration = Duration::from_secs(2);
 /// Pauses before the second and the third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
-/// The longest delay of a message.
+/// Maximum delay of a message.
 pub const MAX_DELAY: Duration = Duration::from_mins(15);
-/// The longest time for which a received message is hidden. SQS allows twelve hours from its receipt.
+/// Maximum time that a received message is hidden. SQS allows twelve hours from receipt.
 pub const MAX_HIDDEN: Duration = Duration::from_hours(10);
 
 const SEND: Operation = Operation::Json(Version::V1_0, "AmazonSQS.SendMessage");
 const HIDE: Operation = Operation::Json(Version::V1_0, "AmazonSQS.ChangeMessageVisibility");
 
-/// A queue, by its address.
+/// A queue, identified by its URL.
 #[derive(Clone)]
 pub struct Queue {
     url: String,
@@ -41,7 +41,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When SQS accepts the message in none of three attempts.
+    /// When SQS doesn't accept the message in three attempts.
     pub async fn send(&self, message: &impl Serialize, delay: Duration) -> Result<(), Fault> {
         let doing = "sending a message";
         let body = serde_json::to_string(message).map_err(|error| Fault::new(doing, error))?;
@@ -54,7 +54,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When SQS does so in none of three attempts.
+    /// When SQS doesn't accept the delay in three attempts.
     pub async fn hide(&self, receipt: &str, delay: Duration) -> Result<(), Fault> {
         let seconds = delay.min(MAX_HIDDEN).as_secs();
         let input = json!({ "QueueUrl": self.url, "ReceiptHandle": receipt, "VisibilityTimeout": seconds });

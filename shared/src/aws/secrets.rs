@@ -14,7 +14,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// Pauses before the second and the third attempt. Many instances may start at once, and their reads may be throttled.
 const PAUSES: [Duration; 2] = [Duration::from_millis(200), Duration::from_millis(600)];
 
-/// Contains the name of a secret at most, never its value.
+/// May contain the name of a secret, but never its value.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("{0} names neither a Secrets Manager secret nor an SSM parameter")]
@@ -43,8 +43,8 @@ pub async fn resolve_all(mut config: Config, sdk: &SdkConfig) -> Result<Config, 
     Ok(config)
 }
 
-/// The secret in `value`, or the one that it names if it is an ARN. An ARN of anything else is an error, because ARNs are easy
-/// to guess.
+/// Returns `value` as a secret, or fetches the secret if `value` is its ARN. An ARN of anything else is an error, because ARNs
+/// are easy to guess.
 ///
 /// # Errors
 ///
@@ -131,7 +131,7 @@ impl<'a> Source<'a> {
             "aws-cn" => "amazonaws.com.cn",
             _ => return None,
         };
-        // The region becomes part of a host name, so nothing else may pass for one.
+        // The region becomes part of a host name, so anything that doesn't look like a region is refused.
         let is_region = !region.is_empty() && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         (is_region && !account.is_empty()).then(|| Self {
             arn,

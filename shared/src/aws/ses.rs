@@ -1,4 +1,4 @@
-//! Sends emails by Amazon SES.
+//! Sends emails through Amazon SES.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use serde_json::json;
 
 use crate::aws::call::{Call, CallError, Caller, Operation};
 
-/// Bounds one attempt.
+/// Timeout of one attempt.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 /// The path of the operation `SendEmail`.
 pub const SEND_EMAIL: &str = "/v2/email/outbound-emails";
-/// The tag of an email that names its recipient. Bounces and complaints have it.
+/// The email tag that names the recipient. Bounces and complaints include it.
 pub const RECIPIENT: &str = "recipient";
 
 /// A composed email.
@@ -20,9 +20,9 @@ pub const RECIPIENT: &str = "recipient";
 pub struct RawMail {
     pub from: String,
     pub to: String,
-    /// Its headers and body (RFC 5322).
+    /// Headers and body (RFC 5322).
     pub raw: Vec<u8>,
-    /// The recipient, without an address.
+    /// The key of the recipient, without an address.
     pub recipient: String,
 }
 
@@ -30,11 +30,11 @@ pub struct RawMail {
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotSent {
-    /// Whether it may have been sent.
+    /// Whether the email may have been sent.
     pub unknown: bool,
-    /// Whether the server refuses it permanently.
+    /// Whether the server permanently refuses the email.
     pub permanent: bool,
-    /// Whether the server permanently refuses the recipient, rather than an email that this account may not send.
+    /// Whether the permanent refusal concerns the recipient rather than this account's right to send.
     pub of_recipient: bool,
     /// The server's reason, without an address.
     pub reason: String,
@@ -74,7 +74,7 @@ impl Ses {
         sent.map(drop).map_err(|error| {
             let says = |text| matches!(&error, CallError::Refused { reason, .. } if reason.contains(text));
             let permanent = says("MessageRejected");
-            // In the sandbox, unverified addresses are refused. They may be accepted once the account has left it.
+            // The sandbox refuses unverified addresses, which may be accepted once the account has left it.
             let of_recipient = permanent && !says("not verified");
             NotSent { unknown: error.may_be_done(), permanent, of_recipient, reason: error.kind() }
         })
