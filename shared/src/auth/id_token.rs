@@ -45,7 +45,7 @@ impl IssuerKeys {
         self.0.url()
     }
 
-    /// The claims of a token that the issuer has made for us and for this flow. `sub` is a text of 1 to 255 characters.
+    /// The claims of a token that the provider issued to us for this flow. `sub` is a string of 1 to 255 characters.
     ///
     /// # Errors
     ///
@@ -104,7 +104,7 @@ fn check(claims: &Map<String, Value>, expected: Expected<'_>, now: Timestamp) ->
     if text("sub").is_some_and(is_subject) { Ok(()) } else { Err(BadToken::Subject) }
 }
 
-/// A JSON object without duplicate names, because readers disagree on which value counts.
+/// A JSON object without duplicate names, because parsers disagree on which value counts.
 struct Claims(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Claims {

@@ -12,7 +12,7 @@ use tokio::sync::Mutex;
 use crate::aws::https;
 use crate::domain::time::Timestamp;
 
-/// The time between two requests to the provider, also after a failure.
+/// Minimum time between two requests to the provider, even after a failure.
 const PAUSE: Duration = Duration::from_mins(1);
 /// The pause while no keys are cached, because every token is refused then.
 const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(5);
@@ -71,7 +71,7 @@ impl Jwks {
         Arc::new(Self { url, client, known: RwLock::default(), asked_at: Mutex::default() })
     }
 
-    /// The key of this id. The algorithm must have exactly one key when there is no id.
+    /// The key with this id. Without an id, the algorithm must have exactly one key.
     pub(super) async fn key(
         self: &Arc<Self>,
         algorithm: Algorithm,

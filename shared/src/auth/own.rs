@@ -1,5 +1,5 @@
-//! The access tokens of our own sign-in. Tokens with our `iss` are verified here, and no other key is tried for them. One
-//! function signs them, and writes its public key to the table; the others read it when a token has an unknown key.
+//! The access tokens of our own sign-in. Tokens with our `iss` are verified only here, with our own keys. One function signs
+//! tokens and writes its public key to the table. The others read it when a token has an unknown key.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::Claims;
 use crate::error::Fault;
 
-/// The time between two reads of the keys, also after a failure.
+/// Minimum time between two reads of the keys, even after a failure.
 const PAUSE: Duration = Duration::from_mins(1);
 /// The pause while no key is known, because every token is refused then.
 const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(5);
@@ -40,8 +40,8 @@ struct Payload {
     epoch: u64,
 }
 
-/// Whether a token claims our issuer, or one under which ids of accounts elsewhere are hashed. The signature is not checked
-/// here.
+/// Whether a token claims our issuer, or one of the issuers derived from it, under which the ids of provider accounts are
+/// hashed. Doesn't check the signature.
 pub(super) fn is_own(token: &str) -> bool {
     #[derive(Deserialize)]
     struct Issuer {
@@ -62,7 +62,7 @@ pub(super) fn payload(token: &str) -> Option<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// None that is known.
+/// None known.
 pub fn sign(seed: &Seed, account: &Account, now: Timestamp) -> Result<String, Fault> {
     super::signature::install();
     let payload = Payload {

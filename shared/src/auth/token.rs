@@ -1,5 +1,5 @@
-//! Bearer tokens: JSON Web Tokens signed with the shared secret (HS256) or with a key of the identity provider (RS256,
-//! ES256, `EdDSA`); those of our own sign-in are in `own`. `policy` decides what their bearers may do.
+//! Bearer tokens: JSON Web Tokens signed with the shared secret (HS256) or with a key of the identity provider (RS256, ES256,
+//! `EdDSA`); `own` handles tokens from our own sign-in. `policy` decides what the bearer of a token may do.
 
 use std::fmt;
 use std::sync::Arc;
@@ -69,7 +69,7 @@ impl Keys {
         }
     }
 
-    /// The claims of a valid token. Its times are whole seconds, so `now` is rounded down to one.
+    /// The claims of a valid token. Token times are whole seconds, so `now` is rounded down.
     ///
     /// # Errors
     ///
@@ -161,8 +161,8 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// The claims of a signed token that contains half of a character, such as a truncated name. Claims that identify a person must
-/// be whole.
+/// The claims of a signed token that contains half of a surrogate pair, as in a truncated name. Claims that identify a person
+/// must be whole.
 fn mended_payload(token: &str, key: &DecodingKey, validation: &Validation) -> Option<Payload> {
     // The earlier error may concern the token's form, so its signature may not be verified yet.
     jsonwebtoken::decode::<IgnoredAny>(token, key, validation).ok()?;
@@ -181,7 +181,7 @@ fn wrong_claim(token: &str, key: &DecodingKey, validation: &Validation) -> BadTo
 }
 
 /// `sub`, `exp`, `nbf`, `iss` and `aud` decide whether a token is valid, so a type other than RFC 7519's is an error. Other
-/// claims are ignored if they have another type.
+/// claims of a wrong type are ignored.
 #[derive(Deserialize)]
 struct Payload {
     sub: String,
