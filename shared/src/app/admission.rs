@@ -8,10 +8,10 @@
 //! 5. 403 `comment_banned`: the same writes by banned users and by guests on banned networks; moderators' requests by banned
 //!    moderators
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
-//! 7. 403 `forbidden`: the viewer is not the owner, or not a moderator; 403 `edit_closed`: a guest's time is over; 422 before
-//!    these, if a malformed `Comment-Key` doesn't identify the guest; 403 `thread_closed`
+//! 7. 403 `forbidden`: the viewer is not the owner, or not a moderator; 403 `edit_closed`: a guest's time to edit is over; 422
+//!    before these, if a malformed `Comment-Key` doesn't identify the guest; 403 `thread_closed`
 //! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
-//! 9. 409 `already_reported`, 409 `comment_changed`, 429 `rate_limited`: bounds that the write itself checks
+//! 9. 409 `already_reported`, 409 `comment_changed`, 429 `rate_limited`: limits that the write itself checks
 //!
 //! [`App::admit`] checks 1 to 5, and handlers the rest in this order. The rules themselves are in [`policy`].
 
@@ -71,7 +71,7 @@ impl App {
 
     /// Like [`Self::admit`], with the handler's own `reads`. They run concurrently with the limiter, in one trip to the table,
     /// if the caller is known to be within the limit, and after it otherwise. A request that is refused without the table reads
-    /// nothing. Refusals by `reads` come after all that are checked here.
+    /// nothing. Refusals by `reads` come after all refusals here.
     pub fn admit_with<'a, T: 'a>(
         &'a self,
         call: &'a Call,
@@ -86,7 +86,7 @@ impl App {
         self.admit_viewer(call, class, exists, auth, work)
     }
 
-    /// Like [`Self::admit_with`], with `reads` that also return the caller's item. Its key is in their batch, so it needs no
+    /// Like [`Self::admit_with`], with `reads` that also return the caller's item. Their batch includes the item, so it needs no
     /// separate request.
     pub fn admit_with_user<'a, T: 'a>(
         &'a self,
@@ -106,7 +106,7 @@ impl App {
         self.admit_viewer(call, class, exists, auth, work)
     }
 
-    /// `work` looks up the user and the network's ban, and reads.
+    /// `work` looks up the user and the network's ban, and performs the handler's reads.
     async fn admit_viewer<T>(
         &self,
         call: &Call,
@@ -270,8 +270,8 @@ impl App {
         enforce(call, second.filter(is_reached_first).unwrap_or(first))
     }
 
-    /// Reserves the total possible cost of an admitted read, in read units, once that is known and before the read
-    /// continues. Over the limit, the read is refused, and counts for its cost so far.
+    /// Reserves the total possible cost of an admitted read, in read units, once the cost is known and before the read
+    /// continues. Over the limit, the read is refused, and counted at its cost so far.
     pub async fn reserve(&self, call: &Call, units: f64) -> Result<()> {
         let Some(status) = call.rate_limit.get().filter(|status| status.allowed) else { return Ok(()) };
         let class = status.class;
@@ -336,7 +336,7 @@ impl App {
         }
     }
 
-    /// The user who calls; `None` for a guest.
+    /// The calling user; `None` for a guest.
     async fn user(&self, call: &Call) -> Result<Option<User>> {
         let known = match &call.credential {
             Credential::User(identity) => self.store.user(identity.id, Reading::Eventual).await?,

@@ -1,4 +1,4 @@
-//! Addresses that get no codes: those that refused one, bounced or complained.
+//! Stops sign-in codes to addresses that refused one, bounced or complained.
 
 use crate::app::App;
 use crate::domain::sign_in::account_of;

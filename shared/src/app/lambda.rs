@@ -70,8 +70,8 @@ type Event = LambdaEvent<LambdaRequest>;
 type EventService<S> =
     MapRequest<Adapter<'static, Encoded, MapResponse<S, fn(Response<Body>) -> Encoded>>, fn(Event) -> Event>;
 
-/// A response whose body is already text or binary. For a [`Response`], `lambda_http` would decide that by the content type,
-/// copy the body and decode it from any charset, whose tables are a thirtieth of the program.
+/// A response whose body is already text or binary. For a [`Response`], `lambda_http` would decide by content type, copy the
+/// body and decode it from any charset, and its charset tables would take up a thirtieth of the program.
 #[derive(Debug)]
 pub struct Encoded(Response<Body>);
 
@@ -81,7 +81,7 @@ impl IntoResponse for Encoded {
     }
 }
 
-/// Handles events of API Gateway with a service of requests. `lambda_http` alone panics if `http::Uri` refuses the query.
+/// Adapts a request service to API Gateway events. `lambda_http` alone panics if `http::Uri` refuses the query.
 pub fn adapter<S>(service: S) -> EventService<S>
 where
     S: Service<Request, Response = Response<Body>, Error = Error>,
@@ -102,7 +102,7 @@ fn with_valid_query(mut event: Event) -> Event {
     event
 }
 
-/// The crates that may log below INFO. Others log whole requests there, tokens included.
+/// The crates that may log below INFO. Others log whole requests at those levels, including tokens.
 const OUR_CRATES: [&str; 13] = [
     "shared",
     "comments",

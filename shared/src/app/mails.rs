@@ -12,7 +12,7 @@ use crate::domain::user::User;
 use crate::error::Fault;
 use crate::http::request::{Call, Credential};
 
-/// Maximum addresses that callers from one network may give without proof in an hour.
+/// Maximum addresses that callers from one network may give without proof per hour.
 const MAX_OF_NETWORK: usize = 5;
 
 impl App {
@@ -45,8 +45,8 @@ impl App {
         self.deliveries()?.send(&message, self.until(due)).await
     }
 
-    /// Whether a caller of this network, [`MailKeys::network`], may give this address without proof. Counts it among
-    /// those of the hour. Safe to repeat: a refused address does not count, and a repeated one counts once.
+    /// Whether a caller from this network ([`MailKeys::network`]) may give this address without proof. Counts the address toward
+    /// the hourly limit. Safe to repeat: a refused address isn't counted, and a repeated one is counted once.
     ///
     /// # Errors
     ///
@@ -56,14 +56,14 @@ impl App {
         self.store.count_asking(network, &name, MAX_OF_NETWORK, self.clock.now()).await
     }
 
-    /// The owner of an address: the recipient of guests' emails to it. `None` if it was sealed under another salt.
+    /// The owner of an address, as the recipient of guest emails to it. `None` if it was sealed under another salt.
     #[must_use]
     pub fn owner(&self, address: &Address) -> Option<Recipient> {
         let keys = self.mail_keys();
         keys.open(&address.sealed).map(|email| keys.guest(&email))
     }
 
-    /// Whether all emails to the address of this recipient were stopped, by an email to another recipient who has it.
+    /// Whether all emails to this recipient's address were stopped through an email to another recipient with the same address.
     ///
     /// # Errors
     ///
@@ -92,8 +92,8 @@ impl App {
         }
     }
 
-    /// Unsubscribes a recipient from everything, and the address too, for all recipients who have it. An address that is
-    /// merely claimed is unsubscribed only with proof of an email there: `confirmed_address_hash` is its
+    /// Unsubscribes a recipient from everything, and the address too, for all recipients who have it. An unconfirmed address is
+    /// unsubscribed only if the request proves that an email arrived there: `confirmed_address_hash` is then its
     /// [`MailKeys::address`].
     ///
     /// # Errors

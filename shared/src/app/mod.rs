@@ -77,7 +77,7 @@ pub struct App {
     pub names: names::KnownNames,
 }
 
-/// The queues that a function sends to. It has only those that it needs.
+/// The queues that a function sends to. Only those it needs are set.
 #[derive(Clone, Default)]
 pub struct Queues {
     pub jobs: Option<Queue>,

@@ -59,7 +59,7 @@ impl App {
         Ok(())
     }
 
-    /// Reloads the names once a moderator named in the settings was seen under another name.
+    /// Drops the cached names if a moderator named in the settings was seen under another name.
     pub(super) fn note_moderator(&self, moderator: &User) {
         let mut known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_other = |names: &ModeratorNames| !moderator.name.is_empty() && !names.has(moderator.id, &moderator.name);
@@ -73,7 +73,7 @@ impl App {
     async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
         let known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let now = self.clock.now();
-        // After a clock was set back, the age is unknown.
+        // If the clock was set back, the age is unknown.
         if let Some((_, names)) = known.filter(|(at, _)| *at <= now && now.since(*at) < KNOWN) {
             return Ok(names);
         }

@@ -20,16 +20,16 @@ use crate::policy;
 pub struct Draft<'a> {
     pub body: &'a str,
     pub author: &'a str,
-    /// The address of a guest.
+    /// A guest's email address.
     pub email: Option<&'a str>,
     /// The address of the page it is on.
     pub url: Option<&'a str>,
-    /// Edits are not checked for repeats, because they may leave the body as it was.
+    /// Edits are not checked for repeats, because they may leave the body unchanged.
     pub edit: bool,
 }
 
 impl App {
-    /// The findings of our rules in everything that readers may see.
+    /// Applies our rules to every form of the text that readers may see.
     fn apply_rules(&self, body: &str) -> Vec<Finding> {
         let may_be_plain = markdown::may_be_plain(body, &self.config.users_route_prefix);
         let forms: Vec<Shown> =
@@ -37,7 +37,7 @@ impl App {
         self.config.spam.rules.judge(&forms)
     }
 
-    /// The findings about a text by the viewer. Refuses spam.
+    /// The findings about the viewer's text. Refuses spam.
     pub async fn judge(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Judgment> {
         let (found, trust) = tokio::try_join!(self.check_for_spam(call, viewer, draft), self.trust(viewer))?;
         let now = self.clock.now();
@@ -49,7 +49,7 @@ impl App {
         Ok(Judgment::new(found, approval))
     }
 
-    /// The trust in the viewer, which is read only if it matters.
+    /// The trust in the viewer, which is read only if needed.
     async fn trust(&self, viewer: &Viewer) -> Result<Trust> {
         if !policy::depends_on_trust(&self.config, viewer) {
             return Ok(Trust::default());

@@ -27,7 +27,7 @@ pub struct ThreadRequest<'a> {
     signer: CursorSigner<'a>,
 }
 
-/// The page that a valid request names.
+/// The page that a valid request asks for.
 struct Wanted {
     thread: ThreadId,
     sort: Sort,
@@ -89,7 +89,7 @@ impl<'a> ThreadRequest<'a> {
 
     pub async fn read(&self, owners: &Owners) -> Result<PageRead> {
         let Wanted { thread, sort, paging, with_ui } = self.wanted.as_ref().map_err(Clone::clone)?;
-        // The response has each text twice, as it was typed and as html.
+        // The response contains each text twice, as typed and as HTML.
         let budget = Budget::new(MAX_ANSWER / 2);
         let pins = self.app.config.features.pins;
         let list = List { thread, owners, pins, counted: *with_ui, budget: &budget };
