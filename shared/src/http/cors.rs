@@ -13,7 +13,7 @@ pub const HEADERS: &str = "accept-language,authorization,comment-key,content-typ
 /// Seconds.
 pub const MAX_AGE: u16 = 7200;
 
-/// The response to a preflight; `None` if the call isn't one. Browsers refuse pages whose origin isn't in it.
+/// The response to a preflight; `None` if the call isn't one. Browsers block pages whose origin isn't in the response.
 pub(crate) fn preflight(origins: &Origins, call: &Call) -> Option<Answer> {
     let asks = call.method == Method::OPTIONS && call.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     if !asks {

@@ -1,6 +1,6 @@
 //! Reads the fields of a JSON request and collects their errors. Lengths are in Unicode characters.
 //!
-//! Readers see the errors of fields that they fill in, so these errors are in the reader's language and name the field as its
+//! Readers see the errors of fields that they fill in, so these errors are in the reader's language and name the field as the
 //! form does. All other errors are for developers.
 
 use serde_json::{Map, Value};
@@ -14,9 +14,9 @@ use crate::domain::user::MAX_NAME;
 use crate::domain::visible;
 use crate::error::{FieldErrors, Refusal};
 
-/// Characters of a comment's body.
+/// Maximum characters of a comment's body.
 pub const MAX_BODY: usize = 10_000;
-/// Characters of a report's details.
+/// Maximum characters of a report's details.
 pub const MAX_REPORT_DETAILS: usize = 500;
 
 /// The label of a field in the widget's forms.
@@ -47,7 +47,7 @@ pub fn wording(reader: Option<Language>, field: &str) -> (Errors, String) {
 pub struct Input {
     fields: Map<String, Value>,
     errors: FieldErrors,
-    /// The language of the reader whose form it is.
+    /// The language of the reader who fills in the form.
     reader: Option<Language>,
 }
 
@@ -169,7 +169,7 @@ impl Input {
         body
     }
 
-    /// Refuses characters that make text show in another order than it is written.
+    /// Refuses characters that display text in a different order than it is written.
     pub fn refuse_bidi_overrides(&mut self, field: &'static str, text: &str) {
         if visible::has_bidi_override(text) {
             self.fail_as(field, Errors::direction);

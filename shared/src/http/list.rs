@@ -21,7 +21,7 @@ pub struct CommentList {
     pub ui: Option<Value>,
     /// The number of the thread's public comments, if the list includes `ui`.
     pub count: Option<u64>,
-    /// Whether the thread is closed, in its own list.
+    /// Whether the thread is closed; only in the thread's own list.
     pub closed: Option<bool>,
 }
 

@@ -89,7 +89,7 @@ pub fn class(call: &Call, lists: &Lists, units: impl FnOnce(usize) -> u32) -> Ra
     }
 }
 
-/// The parameter as a number from 1; `None` when it is something else.
+/// The parameter as a positive number; `None` if it isn't one.
 fn whole(call: &Call, name: &str, default: usize) -> Option<usize> {
     let Some(text) = call.parameter(name) else { return Some(default) };
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -125,10 +125,10 @@ pub struct Meta {
     /// The number of the thread's public comments, in lists that include `ui`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// The numbers of comments that moderators have to decide about, in their queues.
+    /// The numbers of comments awaiting a moderator's decision; only in the moderation queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<QueueCounts>,
-    /// Whether the thread is closed, in lists of threads.
+    /// Whether the thread is closed; only in the thread's own list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
 }

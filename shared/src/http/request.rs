@@ -66,7 +66,7 @@ pub struct Call {
     pub refused_because: OnceLock<RefusedBecause>,
 }
 
-/// The reason for refusing a request, for its developer, as an extension of the response. It has no text, token or address.
+/// The reason for refusing a request, as an extension of the response for developers. Contains no text, token or address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedBecause {
     Token(BadToken),

@@ -21,14 +21,14 @@ use crate::policy;
 #[derive(Debug, Serialize)]
 pub struct CommentResource {
     pub id: CommentId,
-    /// Only placeholders have it.
+    /// Present only on placeholders.
     #[serde(skip_serializing_if = "Option::is_none")]
     is_deleted: Option<bool>,
     body: String,
     html: String,
     parent_id: Option<CommentId>,
     is_approved: bool,
-    /// Only the viewer's own unapproved comments have it.
+    /// Present only on the viewer's own unapproved comments.
     #[serde(skip_serializing_if = "Option::is_none")]
     review: Option<Review>,
     user: UserResource,
@@ -37,7 +37,7 @@ pub struct CommentResource {
     reported: bool,
     replies_count: u64,
     pub replies: Vec<CommentResource>,
-    /// The depth below the root of its branch; only lists of branches have it.
+    /// The depth below the root of the branch; present only in lists of a branch.
     #[serde(skip_serializing_if = "Option::is_none")]
     depth: Option<usize>,
     can: Can,
@@ -88,7 +88,7 @@ pub struct OwnUser {
 pub struct Visitor {
     #[serde(flatten)]
     user: OwnUser,
-    /// The time from which an account may choose another name; `None` if it already may.
+    /// The time from which the account may change its name; `None` if it already may.
     name_from: Option<Timestamp>,
 }
 
@@ -233,7 +233,7 @@ impl CommentPresenter<'_> {
         }
     }
 
-    /// A comment in the list of all that is below `root`.
+    /// A comment in the list of everything below `root`.
     #[must_use]
     pub fn present_below(&self, root: &Comment, comment: &Comment) -> CommentResource {
         let depth = comment.ancestors.len() - root.ancestors.len();

@@ -15,11 +15,12 @@ use serde_json::json;
 use crate::error::Refusal;
 use crate::http::request::Call;
 
-/// Bytes. Smaller responses gain nothing from compression.
+/// Minimum bytes of a body to compress. Smaller ones gain nothing.
 const COMPRESS_FROM: usize = 1024;
 
-/// Half a year, which is longer than a moderator stays away. Not longer, because the owner may give up the domain, and only for
-/// this host, because the domain's other hosts are not ours. Browsers ignore it over http, as `cargo local` uses it.
+/// Half a year: longer than a moderator stays away, but not longer than that, because the owner may give up the domain. It
+/// applies only to this host, because the domain's other hosts are not ours. Browsers ignore it over http, which `cargo local`
+/// uses.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=15768000");
 
 /// The caches that may store a response.
@@ -82,7 +83,7 @@ pub struct Answer {
     sharing: Sharing,
     /// Whether the response depends on `Accept-Language`.
     by_language: bool,
-    /// Whether headers of CORS depend on `Origin`.
+    /// Whether CORS headers depend on `Origin`.
     by_origin: bool,
 }
 
@@ -157,7 +158,7 @@ impl Answer {
         self
     }
 
-    /// Marks a response that a cache must keep apart for each `Origin`.
+    /// Marks a response that caches must store separately for each `Origin`.
     #[must_use]
     pub fn by_origin(mut self, by_origin: bool) -> Self {
         self.by_origin = by_origin;

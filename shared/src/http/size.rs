@@ -12,7 +12,7 @@ pub fn fits(data: &[impl Serialize]) -> bool {
     data.iter().map(payload).sum::<usize>() <= MAX_ANSWER
 }
 
-/// Refuses a page that does not fit, and says how many of its items would fit.
+/// Refuses a page that does not fit, and reports how many of its items would fit.
 pub fn check(data: &[impl Serialize]) -> Result<(), Refusal> {
     let mut room = MAX_ANSWER;
     let fitting = data.iter().take_while(|resource| {

@@ -50,7 +50,7 @@ pub fn configuration_of_moderation(config: &Config, viewer: &Viewer, language: L
     configuration
 }
 
-/// The methods as their buttons show them.
+/// The sign-in methods, as shown on their buttons.
 fn sign_in_methods(config: &Config, labels: &Labels) -> Value {
     let Some(sign_in) = &config.sign_in else { return json!([]) };
     let name = |method: Method| match method {
