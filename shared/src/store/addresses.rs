@@ -40,7 +40,7 @@ impl Store {
         if is_kept { avatar } else { Avatar::Neutral }
     }
 
-    /// The comment, with its picture and the hash of its address as they may be stored.
+    /// The comment, with only the picture and the address hash that may be stored.
     #[must_use]
     pub fn kept_comment(&self, comment: Comment) -> Comment {
         let hash = comment.avatar.hash().filter(|_| comment.user.is_none());

@@ -24,7 +24,7 @@ use crate::error::Fault;
 /// Maximum entries read for a page. Entries of ended bans are left out, and `DynamoDB` removes them within days.
 const MAX_READ: usize = 200;
 
-/// The entry of a user's or a network's ban in the list of bans.
+/// An entry in the list of bans, for a user or a network.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Row {
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
@@ -82,8 +82,8 @@ pub fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
 }
 
 impl Store {
-    /// Bans a user, replacing any earlier ban, or lifts the ban. The user need not have signed in before. It isn't logged if
-    /// nothing changes, unless recent comments should be rejected.
+    /// Bans a user, replacing any earlier ban, or lifts the ban. The user need not have signed in before. Not logged if nothing
+    /// changes, unless recent comments should be rejected.
     pub async fn set_ban(&self, id: UserId, ban: Option<Ban>, rejects: bool, by: By<'_>) -> Result<(), Fault> {
         let mut attempts = self.attempts("banning a user");
         loop {
@@ -161,7 +161,7 @@ impl Store {
         self.transact(writes).await
     }
 
-    /// Lifts the ban of a network. It isn't logged if there is no ban.
+    /// Lifts the ban of a network. Not logged if there is no ban.
     pub async fn unban_network(&self, name: &str, by: By<'_>) -> Result<(), Fault> {
         let mut attempts = self.attempts("lifting the ban of a network");
         loop {
@@ -207,7 +207,7 @@ impl Store {
     async fn banned_by(&self, rows: Vec<(CommentId, Row)>, now: Timestamp) -> Result<Vec<Banned>, Fault> {
         let users = rows.iter().filter_map(|(_, row)| row.user).map(keys::user);
         let networks = rows.iter().filter_map(|(_, row)| row.network.as_deref()).map(keys::network_ban);
-        // An entry that is being replaced may be listed beside the next one.
+        // An entry that is being replaced may be listed beside its replacement.
         let keys: BTreeSet<Key> = users.chain(networks).collect();
         let mut items = self.batch_get(keys.into_iter().collect(), Reading::Eventual).await?;
         let mut found = Vec::new();
@@ -256,7 +256,7 @@ fn change_network(known: Option<&NetworkBan>, next: &NetworkBan) -> Result<Vec<W
     Ok(writes)
 }
 
-/// The writes that replace a user's ban by another one with this id, or remove it.
+/// The writes that replace a user's ban with `next` and its id, or remove the ban.
 fn change(id: UserId, next: Option<&(u64, Ban)>, known: Option<&User>) -> Result<Vec<Write>, Fault> {
     let before = known.and_then(|user| user.ban_id);
     let stored = next.map(|(_, ban)| ban).map(serde_dynamo::to_attribute_value).transpose();

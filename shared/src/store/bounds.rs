@@ -11,7 +11,7 @@ use crate::error::Fault;
 /// Hours of a day, which begins at midnight UTC.
 const DAY: i64 = 24;
 
-/// The counter, and its maximum.
+/// A counter and its maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound<'a> {
     scope: &'static str,
@@ -25,19 +25,19 @@ impl<'a> Bound<'a> {
     /// The owner of counts across everyone.
     pub const ALL: &'static str = "all";
 
-    /// At most this many an hour.
+    /// At most this many per hour.
     #[must_use]
     pub const fn hourly(scope: &'static str, whose: &'a str, most: u32) -> Self {
         Self { scope, whose, hours: 1, most }
     }
 
-    /// At most this many a day.
+    /// At most this many per day.
     #[must_use]
     pub const fn daily(scope: &'static str, whose: &'a str, most: u32) -> Self {
         Self { scope, whose, hours: DAY, most }
     }
 
-    /// Only counts, by the hour.
+    /// Counts per hour, without a maximum.
     #[must_use]
     pub const fn counter(scope: &'static str, whose: &'a str) -> Self {
         Self::hourly(scope, whose, u32::MAX)

@@ -28,7 +28,7 @@ pub(super) static ATTRIBUTES: LazyLock<String> = LazyLock::new(|| {
     names.join(",")
 });
 
-/// The highest cost of reading this many comments, in read units: the largest ones have 44 KB.
+/// The highest cost of reading this many comments, in read units: the largest are 44 KB.
 pub fn read_units(comments: usize, reading: Reading) -> u32 {
     let halves = if reading == Reading::Consistent { 22 } else { 11 };
     u32::try_from(comments * halves / 2).unwrap_or(u32::MAX)
@@ -56,7 +56,7 @@ pub struct NewComment<'a> {
     /// The comment without an id.
     pub draft: Comment,
     pub parent: Option<Comment>,
-    /// The writer's.
+    /// The writer's thread state.
     pub visitor_state: &'a VisitorThreadState,
     pub idempotency: Option<&'a IdempotencyRequest>,
 }
@@ -110,10 +110,10 @@ impl Edit {
 
 /// The writes of a change to a comment, given the comment as it is now.
 pub enum Plan {
-    /// One update, at half the price of a transaction. It must be harmless to do twice.
+    /// One update, at half the price of a transaction. It must be safe to repeat.
     Alone(Write),
     Together(Vec<Write>),
-    /// The comment already is as wanted.
+    /// The comment is already in the desired state.
     Nothing,
     /// The change is about an earlier text.
     Edited,
@@ -161,12 +161,12 @@ impl Store {
         Ok(Some(CommentInThread { found: CommentWithAncestors { comment, ancestors }, thread, visitor_state }))
     }
 
-    /// The comments that exist, with their ancestors, in this order. Read consistently.
+    /// The comments that exist, with their ancestors, in the order of `ids`. Read consistently.
     pub async fn comments_with_ancestors(&self, ids: Vec<CommentId>) -> Result<Vec<CommentWithAncestors>, Fault> {
         self.load_ancestors(self.comments_by_id(ids, Reading::Consistent).await?).await
     }
 
-    /// The comments that exist, in this order.
+    /// The comments that exist, in the order of `ids`.
     pub async fn comments_by_id(&self, ids: Vec<CommentId>, reading: Reading) -> Result<Vec<Comment>, Fault> {
         let wanted: Vec<_> = ids.into_iter().map(keys::comment).collect();
         let mut found = self.batch_get(wanted.clone(), reading).await?;
@@ -249,7 +249,7 @@ impl Store {
     }
 
     /// Edits a comment, and returns it as it is now; `None` if it no longer exists. Whether the edit is reviewed depends on the
-    /// state of the stored comment, which may differ from that of `comment`.
+    /// state of the stored comment, which may differ from `comment`.
     pub async fn edit(&self, comment: &Comment, edit: Edit) -> Result<Option<Comment>, Fault> {
         let plan = |comment: Comment| {
             let after = edit.applied_to(&comment);
@@ -376,8 +376,8 @@ pub(super) fn join_thread(comment: &Comment) -> Write {
     gain.set_once(thread::OPENED_AT, number(comment.id.created_at().0))
 }
 
-/// Like [`join_thread`], for a new comment. The page data of a member is stored if no page has reported any before. That of a
-/// guest waits for a moderator.
+/// Like [`join_thread`], for a new comment. A member's page data is stored if no page has reported any before. A guest's waits
+/// for a moderator.
 fn join_thread_with_page(comment: &Comment) -> Write {
     let join = join_thread(comment);
     match comment.page.as_deref().filter(|_| comment.user.is_some()) {

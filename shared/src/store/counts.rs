@@ -17,7 +17,7 @@ use crate::domain::ids::{CommentId, ThreadId};
 use crate::domain::thread::from_stored;
 use crate::error::Fault;
 
-/// Whether a comment counts, and checks that this is still true.
+/// Whether a comment counts, and the checks that this is still true.
 struct Verdict {
     counts: bool,
     checks: Vec<Write>,
@@ -26,12 +26,12 @@ struct Verdict {
 /// The reason why a comment is recounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecountTrigger {
-    /// Its own event. These arrive in order, so the next one corrects what changes meanwhile.
+    /// The comment's own event. Events arrive in order, so the next one corrects any change in between.
     Event,
     /// A walk, which other changes of the comment may overtake.
     Walk,
-    /// A walk below a comment that is shown for the first time. The items that it writes are marked, so that the stream reveals
-    /// it.
+    /// A walk below a comment that is shown for the first time. The items that it writes are marked, so that they can be
+    /// recognized in the stream.
     FirstShown,
 }
 
@@ -131,7 +131,7 @@ pub fn discount(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     vec![row.label(Label::Counted), Write::update(keys::count(thread)).add(count::COUNT, number(-1))]
 }
 
-/// The number in a count's item.
+/// The count that an item stores.
 pub(super) fn count_of(item: &Item) -> u64 {
     from_stored(stored_number(item, count::COUNT))
 }

@@ -3,8 +3,8 @@
 //! below a removed comment, because that takes a transaction which requires the parent. The rejected replies to removed comments
 //! are unreachable at once, and a job removes them with everything below.
 //!
-//! The transaction requires that the comments are still as they were read. For replies this means their count
-//! (`comment::REPLIES`), which changes with the approved ones, and a guard (`comment::DELETION_GUARD`), which changes when
+//! The transaction requires that the comments are still as they were read. For its replies, this means their count
+//! (`comment::REPLIES`), which changes with approved replies, and a guard (`comment::DELETION_GUARD`), which changes when
 //!
 //! - an unapproved reply is added, or a reply loses its approval;
 //! - an unapproved reply below a placeholder is removed;
@@ -31,7 +31,7 @@ const MAX_READ: usize = 100;
 pub enum LiveReply {
     None,
     Approved,
-    /// One that waits for a moderator.
+    /// A reply that waits for a moderator.
     Pending(CommentId),
     /// There are more unapproved replies than are read.
     Unknown,
@@ -168,7 +168,7 @@ fn remove(comment: &Comment) -> impl Iterator<Item = Write> {
     std::iter::once(delete).chain((!comment.is_approved()).then(|| placement::lose_own(comment)))
 }
 
-/// The write, on condition that the comment is still a placeholder or not, and has the same replies, as when it was read.
+/// Requires that the comment's replies, and whether it is a placeholder, are unchanged since it was read.
 fn as_answered(write: Write, comment: &Comment) -> Write {
     let guard = Some(comment.deletion_guard).filter(|guard| *guard > 0);
     let write = write.still(comment::PLACEHOLDER, comment.is_placeholder.then(yes));

@@ -1,5 +1,5 @@
-//! Interprets the records of the table's stream, and does the quick work that follows from them. All of it is safe to repeat.
-//! Walks over many items are jobs (`store/jobs.rs`).
+//! Interprets the records of the table's stream, and does the quick work that they require. All of it is safe to repeat. Walks
+//! over many items are jobs (`store/jobs.rs`).
 
 use aws_smithy_types::DateTime;
 use serde::de::DeserializeOwned;
@@ -80,7 +80,7 @@ pub enum Change {
     Banned(Box<LogEntry>),
     /// A comment above this reply is shown for the first time.
     ReplyShown(CommentId),
-    /// No work follows from it.
+    /// A change that requires no work.
     Other,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Record<'a> {
         (new.state == State::Rejected && is_new).then_some(new)
     }
 
-    /// The work that follows from it, if any does.
+    /// The work that the record requires, if any.
     #[must_use]
     pub fn event(&self) -> Option<Event<'_>> {
         match &self.change {
@@ -145,7 +145,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// A change that work follows from. Times are exact to the second.
+/// A change that requires work. Times are exact to the second.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// A comment that was not imported.

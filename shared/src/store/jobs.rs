@@ -1,4 +1,4 @@
-//! Walks over many items, in parts of bounded length. A job may run twice, and at the same time as itself.
+//! Jobs: walks over many items, in parts of bounded length. A job may run twice, even concurrently.
 
 use std::future::ready;
 use std::time::Duration;
@@ -31,7 +31,7 @@ const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
 const LATE_NAMES: Duration = Duration::from_secs(90);
 /// The shortest delay before an index is read again.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
-/// Write units a second that a member's renames may cost, on average: sixty writes a minute, of twenty units each.
+/// Average write units per second that a member's renames may cost: sixty writes per minute, of twenty units each.
 const UNITS_A_SECOND: f64 = 20.0;
 /// Comments changed concurrently.
 const AT_ONCE: usize = 25;
@@ -66,7 +66,7 @@ impl Store {
         loop {
             let items = self.items_below(job.comment, None).await?;
             if items.contains(&keys::comment(job.comment)) {
-                // It exists again, so the record of its deletion was out of date.
+                // The comment exists again, so the record of its deletion was out of date.
                 return Ok(None);
             }
             let removed = self.remove_replies(job.comment).await?;
@@ -103,7 +103,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Removes some reports and counts of guests of a placeholder. False when there are none.
+    /// Removes some of a placeholder's reports and guest counts. False when there are none.
     pub async fn remove_reactions(&self, comment: CommentId) -> Result<bool, Fault> {
         let mut found = false;
         for bounds in [keys::reports(), keys::guest_bounds()] {
@@ -208,8 +208,8 @@ impl Store {
         Ok(None)
     }
 
-    /// Ends if the user was renamed again, because another job follows. Waits while the cost of the previous name is spread over
-    /// time.
+    /// Ends the job if the user was renamed again, because another job follows. Waits while the cost of the previous name is
+    /// spread over time.
     async fn rename(&self, mut job: Rename, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         let Some(user) = self.user(job.user, Reading::Consistent).await? else { return Ok(None) };
         if user.renamed_at != job.renamed_at {
@@ -283,7 +283,7 @@ impl Store {
     }
 }
 
-/// The time, in whole seconds, that these write units take at the default limit: sixty writes a minute, twenty units each.
+/// The time, in whole seconds, that these write units take at the default limit: sixty writes per minute, of twenty units each.
 fn time_for(units: f64) -> Duration {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, positive, and saturating")]
     let seconds = (units / UNITS_A_SECOND).ceil() as u64;

@@ -73,7 +73,7 @@ pub fn reports() -> (AttributeValue, AttributeValue) {
     (key(0), key(LAST))
 }
 
-/// Bounds of the sort keys of the counts of guests below a comment.
+/// Bounds of the sort keys of a comment's guest counts.
 pub fn guest_bounds() -> (AttributeValue, AttributeValue) {
     (AttributeValue::S("G#".to_owned()), AttributeValue::S(format!("G#{END}")))
 }
@@ -179,7 +179,7 @@ pub fn queue(state: &str, id: CommentId) -> Key {
     Key::new(queue_partition(state, id.0 % QUEUE_SHARDS), pad(id.0))
 }
 
-/// One partition accepts a thousand writes a second, but a flood of unapproved comments may cause more.
+/// Shards of each queue: one partition accepts a thousand writes per second, and a flood of unapproved comments may cause more.
 pub const QUEUE_SHARDS: u64 = 4;
 
 pub fn queue_partition(state: &str, shard: u64) -> String {
@@ -202,7 +202,7 @@ pub fn log_partition() -> String {
     "A".to_owned()
 }
 
-/// `id` is that of the ban.
+/// `id` is the ban's id.
 pub fn banned(id: u64) -> Key {
     Key::new(banned_partition(), pad(id))
 }
@@ -316,7 +316,7 @@ pub fn delivery_partition(endpoint: EndpointId) -> String {
     format!("W#{endpoint}")
 }
 
-/// The kind of an item, with what its key names. There is one for each item of `schema`.
+/// The kind of an item, with the ids in its key. There is one kind for each item of `schema`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ItemKind {
     Comment(CommentId),
@@ -345,7 +345,7 @@ pub enum ItemKind {
     },
     Source(SourceId),
     Log,
-    /// The id is that of the ban.
+    /// The ban's id.
     Banned(u64),
     NetworkBan(String),
     Forgotten,

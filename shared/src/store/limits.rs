@@ -39,7 +39,7 @@ const COUNTER_TTL: Duration = Duration::from_mins(2);
 
 type Turn = tokio::sync::Mutex<()>;
 
-/// The counter, its caller, and the limit per minute.
+/// A counter, its caller, and the limit per minute.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter<'a> {
     pub class: RateClass,
@@ -115,8 +115,8 @@ impl Window {
         self.elsewhere.saturating_add(self.used)
     }
 
-    /// Lets a read that counts for `reads` through, if any are left, even if it counts for more than that. A large read reserves
-    /// in the table first, unless it is the first one.
+    /// Lets a read that counts for `reads` through, if any are left, even if it counts for more than are left. A large read
+    /// reserves in the table first, unless it is the first one.
     fn take(&mut self, reads: u32) -> bool {
         let is_covered = self.used.saturating_add(reads) <= self.granted;
         let allowed = self.used < self.granted && (is_covered || self.closed || !self.has_reserved);
@@ -299,7 +299,7 @@ impl Store {
                 return Ok(status);
             }
             has_asked = true;
-            // Enough for this read, and for others of a block.
+            // Enough for this read and a block of others.
             let count = self.counts.window(counter, |window| window.ask(reads - 1 + BLOCK));
             self.ask(counter, count).await?;
         }

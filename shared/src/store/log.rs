@@ -1,5 +1,5 @@
-//! The moderators' log. An entry is written in the transaction that it describes, so that exactly the acts that took effect
-//! have one.
+//! The moderators' log. An entry is written in the transaction that it describes, so exactly the actions that took effect have
+//! one.
 
 use super::keys;
 use super::lists::PageCursors;
@@ -16,12 +16,12 @@ use crate::domain::time::Clock;
 use crate::domain::user::{NetworkBan, User};
 use crate::error::Fault;
 
-/// The moderator who acts, with the data that a log entry needs.
+/// The acting moderator, with the data for a log entry.
 #[derive(Clone, Copy)]
 pub struct By<'a> {
     pub id: UserId,
     pub name: &'a str,
-    /// The source of ids of entries.
+    /// The source of entry ids.
     pub ids: &'a IdSource,
     pub clock: &'a Clock,
 }
@@ -106,7 +106,7 @@ impl Store {
         }
     }
 
-    /// Logs that a moderator has signed in by a code.
+    /// Logs that a moderator has signed in with a code.
     pub async fn log_sign_in(&self, moderator: &User, ids: &IdSource) -> Result<(), Fault> {
         let doing = "logging a sign-in";
         let mut attempts = self.attempts(doing);

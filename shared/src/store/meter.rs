@@ -29,7 +29,7 @@ pub struct Cost {
     pub read_units: f64,
     pub write_units: f64,
     pub calls: u32,
-    /// Calls in sequence. A call that begins after one of the latest trip has ended begins another trip.
+    /// Calls in sequence. A call that begins after a call of the latest trip has ended starts another trip.
     pub trips: u32,
     /// Whether a call of the latest trip has ended.
     ended: bool,
@@ -68,7 +68,7 @@ impl AddAssign for Cost {
     }
 }
 
-/// Runs `work` and measures its cost, which is part of the cost of the work around it.
+/// Runs `work` and measures its cost, which also counts toward any enclosing measurement.
 pub async fn measure<T>(work: impl Future<Output = T>) -> (T, Cost) {
     let part = Arc::new(Mutex::new(Cost::default()));
     let result = COUNT.scope(Arc::clone(&part), work).await;
@@ -78,7 +78,7 @@ pub async fn measure<T>(work: impl Future<Output = T>) -> (T, Cost) {
 }
 
 fn count(change: impl FnOnce(&mut Cost)) {
-    // Fails outside of `measure`, where no cost is wanted.
+    // Fails outside of `measure`, where costs aren't measured.
     let _unmeasured = COUNT.try_with(|cost| change(&mut cost.lock().unwrap_or_else(PoisonError::into_inner)));
 }
 

@@ -98,7 +98,7 @@ impl Store {
         Self { embedded, ..self }
     }
 
-    /// Stores only the hashes of addresses that the settings allow. Without this, Gravatar's hashes are stored.
+    /// Stores only the address hashes that the settings allow. Without this, Gravatar's hashes are stored.
     #[must_use]
     pub fn keeping(self, addresses: Addresses) -> Self {
         Self { addresses: Some(addresses), ..self }
@@ -110,7 +110,7 @@ impl Store {
         Self { asks_for_trust, ..self }
     }
 
-    /// Opens two connections before the first request needs them, because most requests read twice at once.
+    /// Opens two connections before the first request needs them, because most requests make two concurrent reads.
     pub async fn warm(&self) {
         let nothing = Key::of_nothing();
         let read = || self.one_item(&nothing, Reading::Eventual);
@@ -268,7 +268,7 @@ impl Attempts<'_> {
 #[derive(Clone, Copy, Debug)]
 pub enum Index {
     Table(Reading),
-    /// This index and those below have no consistent reads.
+    /// This index and the following ones have no consistent reads.
     Thread,
     Time,
     Likes,
@@ -290,7 +290,7 @@ impl Index {
         }
     }
 
-    /// The attributes that are read: without index keys, which every item of a page would repeat. `None` means all.
+    /// The attributes to read, without index keys, which every item of a page would repeat. `None` means all.
     fn projection(self) -> Option<&'static str> {
         match self {
             Self::Thread => Some(&comments::ATTRIBUTES),
@@ -333,7 +333,7 @@ pub fn number(value: impl ToString + TryInto<i128>) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-/// A whole number of an item; 0 when it is missing.
+/// An integer attribute of an item; 0 if it is missing.
 pub fn stored_number(item: &Item, name: &str) -> i64 {
     item.get(name).and_then(|value| value.as_n().ok()?.parse().ok()).unwrap_or_default()
 }
@@ -342,7 +342,7 @@ pub fn yes() -> AttributeValue {
     AttributeValue::Bool(true)
 }
 
-/// `None` for the empty set: `DynamoDB` has none.
+/// `None` for the empty set, which `DynamoDB` doesn't support.
 pub fn number_set(ids: &BTreeSet<u64>) -> Option<AttributeValue> {
     (!ids.is_empty()).then(|| AttributeValue::Ns(ids.iter().map(u64::to_string).collect()))
 }

@@ -37,7 +37,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// `grounds` are those of a rejection.
+    /// `grounds` are used only for a rejection.
     #[must_use]
     pub fn parse(name: &str, grounds: Grounds) -> Option<Self> {
         match name {
@@ -176,7 +176,7 @@ impl Store {
         }
     }
 
-    /// The plan for a comment that is already approved, with the data of its page that no page has reported before.
+    /// Adds to the plan for an approved comment: stores the title and address of its page, if no page has reported them before.
     async fn with_page(&self, plan: Plan, comment: &Comment) -> Result<Plan, Fault> {
         let Some(page) = comment.page.as_deref().filter(|_| comment.is_approved()) else { return Ok(plan) };
         let as_read = || as_read(Write::unchanged(keys::comment(comment.id)), comment);
@@ -194,7 +194,8 @@ impl Store {
 
     /// `read` is the time of the edit that the decision is about.
     async fn approve(&self, comment: Comment, read: Option<Timestamp>, by: By<'_>) -> Result<Plan, Fault> {
-        // A text that the moderator did not see stays in review, or goes there if it was not visible before. Its verdicts stay.
+        // A text that the moderator did not see stays in review, or enters review if it was not visible before. Its verdicts are
+        // kept.
         let unseen = comment.edited_at != read;
         let in_review = unseen && (comment.in_review || !comment.is_approved());
         let verdicts = if in_review { comment.verdicts.clone() } else { Vec::new() };
@@ -341,7 +342,7 @@ impl<'a> Decision<'a> {
         self
     }
 
-    /// The write of the comment, and those of the queues and of the log.
+    /// The write of the comment's item, and the writes of the queues and the log.
     pub(super) fn into_writes(self) -> (Write, Vec<Write>) {
         let others = change_queues(self.before, &self.after).into_iter().chain(self.entry);
         (self.write, others.collect())

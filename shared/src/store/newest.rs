@@ -1,4 +1,4 @@
-//! Reads the comments that count (`counts`) for pages: their number in a thread, and the newest of them.
+//! Reads the comments that count (see `counts`): their number per thread, and the newest ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::error::Fault;
 
 /// The number of newest comments that are read.
 pub const NEWEST: usize = 20;
-/// Comments of a thread, and of a user, that are searched for the thread's writers.
+/// Maximum comments of a thread, and of each user, that are searched to find the thread's writers.
 const SEARCHED: usize = 1_000;
 
 #[derive(Debug)]
@@ -85,8 +85,7 @@ impl Store {
         Ok(NewestComments { thread, comments })
     }
 
-    /// The approved ones of these comments. Comments that an eventual read misses or shows as hidden are read again
-    /// consistently.
+    /// The approved comments among these. Comments that an eventual read misses or shows as hidden are read again consistently.
     async fn approved(&self, mut ids: Vec<CommentId>) -> Result<BTreeMap<CommentId, Comment>, Fault> {
         let mut approved = BTreeMap::new();
         for reading in [Reading::Eventual, Reading::Consistent] {

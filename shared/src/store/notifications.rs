@@ -16,7 +16,7 @@ use crate::domain::notifications::NotificationState;
 use crate::domain::time::{Hour, Timestamp};
 use crate::error::Fault;
 
-/// Maximum users with one handle who are considered for the notification of a mention.
+/// Maximum users with the same handle to consider for the notification of a mention.
 const MAX_NAMESAKES: usize = 100;
 
 impl Store {
@@ -66,9 +66,9 @@ impl Store {
         Ok(try_join_all(users).await?.into_iter().flatten().collect())
     }
 
-    /// Counts an address among those that get a confirmation in this hour. False when there are `most` others. An
-    /// address that is counted again changes nothing. `whose` is the asker, or a property that the addresses share;
-    /// `address` is [`crate::domain::mail_keys::MailKeys::plain_address`].
+    /// Counts an address toward those that get a confirmation email in this hour. False if `most` others are already counted.
+    /// Counting an address again changes nothing. `whose` is the requester, or a property that the addresses share; `address` is
+    /// [`crate::domain::mail_keys::MailKeys::plain_address`].
     pub async fn count_asking(&self, whose: &str, address: &str, most: usize, now: Timestamp) -> Result<bool, Fault> {
         let hour = Hour::of(now);
         let count = Write::update(keys::limiter("asked", whose, hour.0))

@@ -1,4 +1,4 @@
-//! Decides under which index keys a comment is stored, which no other module does. There is no I/O here.
+//! The only module that decides under which index keys a comment is stored. It does no I/O.
 //!
 //! A top-level comment is in its thread's partition. A reply is in one of two places:
 //!
@@ -8,7 +8,8 @@
 //!
 //! The rules:
 //!
-//! - Only replies of top-level comments are inline. A setting is the number of embedded replies, and the maximum of inline ones.
+//! - Only replies of top-level comments are inline. One setting is both the number of embedded replies and the maximum number of
+//!   inline ones.
 //! - Every inline reply is older than every separate one. The parent's item names the inline replies (`ld`) and says
 //!   whether there may be separate ones (`tr`).
 //! - A reply that becomes visible to everyone is inline if there is room and no reply is separate, or if it is older than
@@ -34,7 +35,7 @@ use crate::domain::comment::Comment;
 use crate::domain::ids::{CommentId, ThreadId, Visitor};
 use crate::domain::thread::VisitorThreadState;
 
-/// Unapproved replies of one visitor that are inline. Further ones are separate, so that they never crowd out parents.
+/// Maximum inline unapproved replies per visitor and thread. Further ones are separate, so that they never crowd out parents.
 pub const OWN_INLINE: u64 = 100;
 /// The amount that one like or reply adds to a rank.
 const RANK_STEP: i128 = 10_000_000_000_000_000;
@@ -49,7 +50,7 @@ pub fn rank_change(change: i64) -> AttributeValue {
     number(i128::from(change) * RANK_STEP)
 }
 
-/// The lists that a comment is in.
+/// The scope of the lists that a comment is in.
 pub fn scope<'a>(comment: &Comment, visitor: &'a Visitor) -> Scope<'a> {
     if comment.is_approved() { Scope::Everyone } else { Scope::Own(visitor) }
 }
@@ -84,7 +85,7 @@ fn reply_keys(
     }
 }
 
-/// The id of a new reply is above this one, even if the clock of this instance is behind.
+/// A new reply's id must be above this one, even if this instance's clock is behind.
 pub fn newest_above(parent: &Comment) -> CommentId {
     parent.inline.last().map_or(parent.id, |last| parent.id.max(CommentId(*last)))
 }

@@ -1,5 +1,5 @@
-//! The moderators' queues: comments that wait, are reported or were rejected, and all new ones. A change of a comment changes its
-//! entries in the first three in the same transaction. Entries of new comments are written by `events`, and expire.
+//! The moderators' queues: pending, reported, rejected, and all new comments. A change of a comment updates its entries in the
+//! first three queues in the same transaction. `events` writes the entries of new comments, which expire.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ use crate::domain::list::{Cursor, Order};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// The time for which a comment is among the new ones.
+/// The time for which a comment counts as new.
 const NEW: Duration = Duration::from_hours(30 * 24);
-/// At most this many entries of a queue are counted, so this count means that many or more.
+/// Maximum entries of a queue that are counted. This count means that many or more.
 const MAX_COUNTED: usize = 100;
 
 /// Maximum comments that a filtered page reads.
@@ -59,7 +59,7 @@ impl QueueState {
     }
 }
 
-/// The number of comments that wait, and of those that are reported; 100 means 100 or more.
+/// The numbers of pending and reported comments; 100 means 100 or more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct QueueCounts {
     pub pending: usize,
@@ -137,7 +137,7 @@ impl Store {
         Ok((self.load_ancestors(comments).await?, taken))
     }
 
-    /// The ids of a queue in the window, those next to the cursor first.
+    /// The ids of a queue in the window, nearest to the cursor first.
     async fn queued(&self, state: QueueState, mut window: Window, now: Timestamp) -> Result<Vec<CommentId>, Fault> {
         if state == QueueState::All {
             // Entries expire late.
@@ -186,7 +186,7 @@ impl Store {
         self.page_of(walk, ids, per_page).await
     }
 
-    /// The page of a walk that has read these ids.
+    /// Builds the page of a walk from the ids that it read.
     async fn page_of(
         &self,
         walk: Walk,

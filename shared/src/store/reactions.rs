@@ -55,7 +55,7 @@ pub struct NewReport<'a> {
     pub comment: Comment,
     /// The report without id and time.
     pub report: Report,
-    /// The reporter's.
+    /// The reporter's thread state.
     pub visitor_state: VisitorThreadState,
     /// The limit for guests.
     pub bound: Option<&'a GuestBound>,
@@ -106,7 +106,7 @@ pub enum Reported {
 }
 
 impl Store {
-    /// The comment, read consistently; its ancestors and the visitor's thread state, in one further trip.
+    /// The comment, read consistently, with its ancestors and the visitor's thread state, read in one further trip.
     pub async fn comment_with_visitor_state(
         &self,
         id: CommentId,

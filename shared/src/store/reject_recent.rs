@@ -24,15 +24,15 @@ use crate::domain::trust::Decided;
 use crate::domain::user::Ban;
 use crate::error::Fault;
 
-/// Comments written within this time before the ban are rejected, and pending ones of any age.
+/// A ban rejects comments written within this time before it, and pending comments of any age.
 const RECENT: Duration = Duration::from_hours(7 * 24);
 /// Maximum comments that a ban rejects. Another ban continues with older ones.
 const MAX_REJECTED: usize = 1_000;
 /// Maximum comments that are examined. Most of them were rejected by earlier bans, or are older than [`RECENT`].
 const MAX_SEEN: usize = 20_000;
-/// For this long after the ban, requests that began before it may write, and the index may not list their comments.
+/// For this long after the ban, requests that began before it may still write, and the index may not list their comments yet.
 const LATE: Duration = Duration::from_secs(30);
-/// Comments decided concurrently. Those of one thread conflict, and are tried again.
+/// Comments decided concurrently. Decisions in the same thread conflict, and are retried.
 const AT_ONCE: usize = 5;
 
 impl Store {

@@ -47,7 +47,7 @@ pub struct RightCode<'a> {
 
 /// A person who has proven that they own an account.
 pub struct Proven<'a> {
-    /// `None` for an account elsewhere, whose flow has ended.
+    /// `None` for an account at a provider, whose flow has already ended.
     pub code: Option<RightCode<'a>>,
     /// A proven address, sealed.
     pub address: Option<String>,
@@ -65,7 +65,7 @@ pub struct Proven<'a> {
 /// The result of renaming an account.
 pub enum Renamed {
     Done(Box<User>),
-    /// The last change is too recent. It may be changed from this time on.
+    /// The last change is too recent. The name may be changed from this time on.
     NotBefore(Timestamp),
     /// The token is void.
     SignedOut,
@@ -98,8 +98,8 @@ impl Store {
         Ok(self.update("stopping codes", stop).await?.is_some())
     }
 
-    /// Adds a flow to its inbox and counts its code, if all bounds have room for it; otherwise it counts nowhere. Returns
-    /// whether the flow was added.
+    /// Adds a flow to its inbox and counts its code, if all bounds have room; otherwise counts nothing. Returns whether the flow
+    /// was added.
     pub async fn start_flow(&self, start: FlowStart<'_>) -> Result<bool, Fault> {
         let (inbox, read) = start.inbox;
         let (key, mut known) = (keys::inbox(inbox), Some(read));
@@ -124,8 +124,8 @@ impl Store {
         }
     }
 
-    /// Takes as long as [`start_flow`](Self::start_flow), so that response times don't reveal who has an account. It counts
-    /// only for `network`, so that refused callers don't block others.
+    /// Takes as long as [`start_flow`](Self::start_flow), so that response times don't reveal who has an account. Counts only
+    /// toward `network`, so that refused callers don't block others.
     pub async fn refuse_flow(&self, network: &str, now: Timestamp) -> Result<(), Fault> {
         let counters = ["refused codes", "refused codes 2", "refused codes 3"];
         let counters = counters.map(|scope| Bound::counter(scope, network).write(now));
@@ -146,13 +146,13 @@ impl Store {
         self.try_change("starting a sign-in", &keys::redirect_flow(name), new, start).await.map(drop)
     }
 
-    /// Changes a flow to a provider, an ended one if it is missing, and returns the result of `change`.
+    /// Changes a flow to a provider (an ended one if it is missing), and returns the result of `change`.
     pub async fn change_redirect<T>(&self, name: &str, change: impl Fn(&mut RedirectFlow) -> T) -> Result<T, Fault> {
         Ok(self.change_versioned("changing a sign-in", &keys::redirect_flow(name), change).await?.1)
     }
 
-    /// Like [`Self::change_redirect`], for a flow that returned from its provider. The reader spent some time there, so an
-    /// eventually consistent read usually finds the stored flow. A refusal is based on a consistent read.
+    /// Like [`Self::change_redirect`], for a flow that returned from its provider. The reader spent some time at the provider,
+    /// so an eventually consistent read usually finds the stored flow. A refusal is based on a consistent read.
     pub async fn finish_redirect<T>(
         &self,
         name: &str,
@@ -222,7 +222,7 @@ impl Store {
         if let Some(account) = user.and_then(|user| user.account.as_ref()) {
             let is_new = |address: &&String| inbox.is_none() && account.address.as_ref() != Some(*address);
             let write = match proven.address.as_ref().filter(is_new) {
-                // A provider may return another address than last time.
+                // A provider may return a different address than last time.
                 Some(address) => {
                     let account = OwnAccount { address: Some(address.clone()), ..account.clone() };
                     Write::update(key).set(user::ACCOUNT, attribute(&account)?)
@@ -244,7 +244,7 @@ impl Store {
         Ok(is_first.then_some((account.epoch, None)))
     }
 
-    /// The successor of a refresh token, and its account. `None` when the session is over; the use of a copied token ends it.
+    /// Returns the account and its next refresh token. `None` if the session has ended; using a copied token ends it.
     pub async fn refresh_session(
         &self,
         token: &RefreshToken,
@@ -262,8 +262,8 @@ impl Store {
         self.change_versioned("ending a session", &keys::sessions(token.account), end).await.map(drop)
     }
 
-    /// Ends all sessions of an account, and its access tokens, if the session of this token continues. `epoch` is the account's
-    /// next one.
+    /// Ends all sessions of an account and voids its access tokens, if the session of this token is still valid. `epoch` is the
+    /// account's next epoch.
     pub async fn end_sessions(&self, token: &RefreshToken, epoch: u64, now: Timestamp) -> Result<(), Fault> {
         let doing = "ending all sessions";
         let mut attempts = self.attempts(doing);

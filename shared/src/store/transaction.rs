@@ -1,5 +1,5 @@
-//! Writes, alone or together in a transaction. Conflicts with other writers are retried here, bounded and with jitter. A
-//! failed condition is a value, not an error: the outcome names the labeled writes whose conditions failed.
+//! Writes, alone or together in a transaction. Conflicts with other writers are retried here a limited number of times, with
+//! jitter. A failed condition is a value, not an error: the outcome names the labeled writes whose conditions failed.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::domain::ids::hex;
 use crate::error::Fault;
 
 const DOING: &str = "writing a transaction";
-/// The only attribute whose name `DynamoDB` reserves, so that expressions must name it by a placeholder.
+/// The only attribute whose name `DynamoDB` reserves, so expressions must use a placeholder for it.
 const RESERVED: &str = thread::URL;
 
 /// The condition that the item exists.
@@ -99,7 +99,7 @@ enum Action {
 }
 
 impl Action {
-    /// The keyword of its clause in an update expression.
+    /// The keyword of the action's clause in an update expression.
     fn keyword(self) -> &'static str {
         match self {
             Self::Set | Self::SetOnce => "SET",
@@ -297,8 +297,8 @@ impl Store {
         }
     }
 
-    /// Updates an item without a transaction, at half the price, and returns the item after it. `None` when a condition
-    /// failed. The SDK may repeat it after a lost response, so it must be harmless to do twice.
+    /// Updates an item without a transaction, at half the price, and returns the item after it. `None` when a condition failed.
+    /// The SDK may repeat the update after a lost response, so it must be safe to repeat.
     pub async fn update(&self, doing: &'static str, update: Write) -> Result<Option<Item>, Fault> {
         let update = update.build(&self.table)?.update.ok_or_else(|| Fault::new(doing, "not an update"))?;
         let request = self
@@ -348,7 +348,7 @@ impl Store {
     }
 }
 
-/// The reasons why a transaction was cancelled, a code for each write; `None` if it failed otherwise.
+/// The reason codes of a cancelled transaction, one per write; `None` if it failed for another reason.
 fn reasons<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<Vec<String>> {
     match error.as_service_error()? {
         TransactWriteItemsError::TransactionCanceledException(cancelled) => Some(

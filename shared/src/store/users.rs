@@ -21,14 +21,14 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::{Ban, Identity, MAX_NAME, User};
 use crate::error::Fault;
 
-/// Characters of a query for names (`users.index`).
+/// Maximum characters of a name query (`users.index`).
 pub const MAX_QUERY: usize = 50;
-/// Characters of a folded name that are searched. Folding turns a few characters into several.
+/// Maximum characters of a folded name that are searched. Folding turns a few characters into several.
 const MAX_FOLDED: usize = 2 * MAX_NAME;
 /// The time before a token without `iat` may change a name again, because it is unknown which of two such tokens is newer.
 const UNDATED_PAUSE: Duration = Duration::from_mins(10);
-/// Seconds during which the last seen of several tokens with the same `iat` wins. So a name may change just after the first
-/// sign-in, but two such tokens do not alternate for as long as they are valid.
+/// Seconds during which the last seen of several tokens with the same `iat` wins. This allows a name to change just after the
+/// first sign-in, but keeps two such tokens from alternating for as long as they are valid.
 const SAME_SECOND: i64 = 60;
 /// Writes in one `BatchWriteItem`: `DynamoDB`'s limit.
 pub const WRITE_BATCH: usize = 25;
@@ -38,7 +38,7 @@ pub const WRITE_BATCH: usize = 25;
 pub struct Search {
     /// Maximum users.
     most: usize,
-    /// Whether banned users are among them.
+    /// Whether to include banned users.
     banned: bool,
 }
 
@@ -137,12 +137,12 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<User>, Fault> {
         let mut reading = Reading::Eventual;
-        // It does not use `attempts`: the second attempt follows at once, as it only reads consistently.
+        // Doesn't use `attempts`: the second attempt only reads consistently, so it follows at once.
         for _ in 0..ATTEMPTS {
             match self.compare(identity, known.as_ref(), now) {
                 UserSync::Known(user) => return Ok(Some(user)),
                 UserSync::Other => return Ok(None),
-                // A replica that lags may not have the present session.
+                // A replica that lags may not have the current session.
                 UserSync::SignedOut if reading == Reading::Consistent => return Ok(None),
                 // A name costs a hundred writes, so it must be new to the table, not only to a replica that lags.
                 UserSync::New(user) if reading == Reading::Consistent => {
@@ -309,8 +309,8 @@ impl Store {
     }
 
     async fn find_ranked(&self, rank: Rank, part: &str, search: Search, now: Timestamp) -> Result<Vec<User>, Fault> {
-        /// Limits of successive Queries, for each user wanted. A name has at most a hundred fragments, so that the sum has
-        /// room for all names, however often each matches.
+        /// Limits of successive Queries, per wanted user. A name has at most a hundred fragments, so the sum has room for all
+        /// names, however often each matches.
         const LIMITS: [usize; 3] = [2, 20, 80];
         let bounds = Some((text(part), text(format!("{part}{}", char::MAX))));
         let partition = keys::name_partition(rank as u8, part);
@@ -345,7 +345,7 @@ impl Store {
 
 /// A token compared with the table.
 enum UserSync {
-    /// The token has nothing new, or nothing newer.
+    /// The token has no newer name or picture.
     Known(User),
     New(User),
     /// The id belongs to another subject.

@@ -70,7 +70,7 @@ impl Versioned for ModeratorNames {
 }
 
 impl Store {
-    /// Changes an item, an empty one if it is missing, and returns it with the result of `change`. If another change came
+    /// Changes an item (an empty one if it is missing), and returns it with the result of `change`. If another change came
     /// first, `change` is called again with the new item. Nothing is written if nothing changes.
     pub(super) async fn change_versioned<I: Versioned + Default + DeserializeOwned, T>(
         &self,

@@ -34,7 +34,7 @@ impl Store {
         self.get(&keys::endpoint(id), Reading::Consistent).await
     }
 
-    /// Adds an endpoint under a new id. `None` if the maximum number exists.
+    /// Adds an endpoint under a new id. `None` if the maximum number is reached.
     pub async fn add_endpoint(&self, endpoint: Endpoint, by: By<'_>) -> Result<Option<Endpoint>, Fault> {
         let mut attempts = self.attempts("adding a webhook");
         loop {

@@ -1,7 +1,7 @@
 //! Pages of everything below a comment, in reading order: each comment directly before its own replies, siblings oldest first.
 //!
 //! The walk goes down and up the tree with a level for each comment whose replies it is reading. A cursor is the path from below
-//! the first comment to the edge of its page, so that the walk continues at the edge's place, even if the edge is gone.
+//! the root to the comment at the edge of the page, so that the walk continues there even if that comment is gone.
 
 use std::collections::VecDeque;
 
@@ -31,7 +31,7 @@ pub struct BranchPage {
     pub previous: Option<PathCursor>,
 }
 
-/// The replies of one comment, while the walk is among them.
+/// The replies of one comment that the walk is reading.
 struct Level {
     parent: Comment,
     /// The window of the next siblings.
@@ -52,7 +52,7 @@ struct BranchWalk<'a> {
     store: &'a Store,
     owners: &'a Owners,
     order: Order,
-    /// The innermost level is last. The first level is that of the branch's root.
+    /// The innermost level is last. The first level belongs to the branch's root.
     levels: Vec<Level>,
     /// Comments that may still be read.
     room: usize,
@@ -102,7 +102,7 @@ impl Store {
 }
 
 impl BranchWalk<'_> {
-    /// Opens the levels on the way to the edge of the page before.
+    /// Opens the levels on the way to the edge of the previous page.
     async fn start(&mut self, root: &Comment, path: &[CommentId]) -> Result<(), Fault> {
         let keys = path.iter().copied().map(keys::comment).collect();
         let mut found = self.store.batch_get(keys, Reading::Eventual).await?;

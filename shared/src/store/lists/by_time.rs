@@ -65,7 +65,7 @@ impl Store {
             0 => Vec::new(),
             _ => self.positions(keys::parents(list.thread, Scope::Own(&list.owners.comments)), before).await?,
         };
-        // The pinned comment comes before all others, so these are one place further back.
+        // The pinned comment comes before all others, which are therefore one place further back.
         let pinned = usize::from(pin.is_some());
         let mut others = merge([everyone, own], order, |id| *id).into_iter().filter(|id| Some(*id) != pin);
         let (mut parents, mut more) = (Vec::new(), false);
@@ -99,7 +99,7 @@ impl Store {
     ) -> Result<ThreadPage, Fault> {
         let walk = Walk::new(order, Some(cursor));
         let pin = cursor.pin;
-        // One more, because the pinned comment is removed from its place by time.
+        // One more, because the pinned comment is removed from its chronological place.
         let window = walk.window(per_page + usize::from(pin.is_some()));
         let (mut page, mut more) = self.first_window(list, window).await?;
         page.parents.retain(|parent| Some(parent.comment.id) != pin);

@@ -55,7 +55,7 @@ pub struct ThreadPage {
 }
 
 impl ThreadPage {
-    /// A list without cursors.
+    /// A page without cursors.
     fn new(known: ThreadForVisitor, parents: Vec<CommentWithReplies>) -> Self {
         let ThreadForVisitor { thread, visitor_state, user, count } = known;
         Self { thread, visitor_state, parents, cursors: PageCursors::default(), user, count }
@@ -153,7 +153,7 @@ impl Store {
         self.read_thread(list.thread, list.owners, user, count).await
     }
 
-    /// The ids in a window of a partition of the `time` index. It holds keys only, so this is cheap.
+    /// The ids in a window of a partition of the `time` index. The index holds only keys, so this is cheap.
     pub async fn positions(&self, partition: String, window: Window) -> Result<Vec<CommentId>, Fault> {
         let Window { span, order, limit } = window;
         let query = Query { index: Index::Time, partition, bounds: Some(span.numbers()), order, limit };

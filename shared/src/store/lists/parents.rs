@@ -24,7 +24,7 @@ const AT_ONCE: usize = 64;
 /// The parents of a window, in its order.
 pub(super) struct Run {
     pub(super) parents: Vec<CommentWithReplies>,
-    /// Whether parents follow them.
+    /// Whether more parents follow.
     pub(super) more: bool,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Run {
 pub(super) struct Rows {
     parents: BTreeMap<CommentId, Comment>,
     replies: HashMap<CommentId, Vec<Comment>>,
-    /// Whether parents follow them.
+    /// Whether more parents follow.
     more: bool,
 }
 
@@ -112,7 +112,7 @@ impl Store {
     ) -> Result<Run, Fault> {
         let Window { span, order, limit } = window;
         if visitor_state.has_hidden() {
-            // Own comments further on belong to a later page.
+            // The visitor's own comments further on belong to a later page.
             let window = Window { span: rows.complete_span(span, order), ..window };
             rows.extend(self.rows(list, Scope::Own(&list.owners.comments), window).await?);
         }
@@ -130,8 +130,8 @@ impl Store {
         Ok(Run { parents, more })
     }
 
-    /// Adds the separate replies that belong on the page to the inline `replies`. There are some after deletions and approvals,
-    /// and after the number of embedded replies was raised.
+    /// Adds the separate replies that belong on the page to the inline `replies`. Such replies exist after deletions and
+    /// approvals, and after the number of embedded replies was raised.
     async fn complete_replies(
         &self,
         list: List<'_>,

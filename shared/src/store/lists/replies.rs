@@ -64,7 +64,7 @@ impl Store {
             PagePosition::Cursor(cursor) => cursor,
         };
         let walk = Walk::new(ORDER, cursor);
-        // One more shows whether the walk continues.
+        // One extra reply shows whether the walk continues.
         let mut replies = self.replies(list, walk.window(per_page + 1)).await?;
         let more = walk.cut(&mut replies, per_page);
         let id = |reply: &Comment| reply.id;

@@ -75,7 +75,7 @@ impl Walk {
         self.cursor.is_some_and(|cursor| cursor.direction == Direction::Previous)
     }
 
-    /// The items to read for this page, those next to the cursor first. A walk back reads the list in reverse.
+    /// The items to read for this page, nearest to the cursor first. A walk back reads the list in reverse.
     pub(in crate::store) fn window(self, limit: usize) -> Window {
         match self.cursor {
             None => Window::first(self.order, limit),
@@ -140,8 +140,8 @@ impl Walk {
         }
     }
 
-    /// The position of a cursor on a page that is empty apart from the pin. It is chosen so that a walk which turns round
-    /// there includes the comment at the old cursor.
+    /// The position of a cursor on a page that is empty apart from the pin. It is chosen so that a walk that turns around there
+    /// includes the comment at the old cursor.
     fn empty_page_edge(self, direction: Direction) -> CommentId {
         let reading = self.toward(direction);
         match self.cursor {

@@ -28,7 +28,7 @@ use crate::domain::webhook::{self, Delivery, Endpoint};
 use crate::store::keys::{Item, tests::keys_and_kinds};
 use crate::store::{bans, idempotency as idempotency_row, read, users};
 
-/// Texts that can't be arbitrary: names of enums, and ids with their own form.
+/// Strings that can't be arbitrary: names of enum variants, and ids with their own format.
 const SAMPLES: &[(&str, &str, &str)] = &[
     ("comment", "s", "pending"),
     ("comment.resolution", "s", "reviewed"),
@@ -44,7 +44,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("delivery", "st", "pending"),
 ];
 
-/// A value of the type that is not its default. A text is `type#record`, the form of a thread's id.
+/// A value of the type other than its default. A string is `type#record`, the format of a thread id.
 fn sample(of: &str, name: &str, ty: Type) -> AttributeValue {
     let text = || {
         let special = SAMPLES.iter().find(|sample| (sample.0, sample.1) == (of, name));
@@ -66,7 +66,7 @@ fn samples(of: &str, attributes: &[Attribute]) -> HashMap<String, AttributeValue
     attributes.iter().map(|attribute| (attribute.name.to_owned(), sample(of, attribute.name, attribute.ty))).collect()
 }
 
-/// The names of the fields of a struct, as serde has them. None for a struct that flattens another one.
+/// The serde names of a struct's fields. Empty for a struct that flattens another one.
 fn fields<T: DeserializeOwned>() -> BTreeSet<&'static str> {
     struct Fields<'a>(&'a mut BTreeSet<&'static str>);
     impl<'de> Deserializer<'de> for Fields<'_> {
@@ -190,7 +190,7 @@ fn every_attribute_is_written_by_serde_or_named_in_the_code() {
     }
 }
 
-/// `DynamoDB` refuses an item in which a key of an index has another type than the index.
+/// `DynamoDB` refuses an item whose index key has a different type than the index expects.
 #[test]
 fn an_attribute_that_is_named_as_a_key_of_an_index_has_its_type() {
     let keys: BTreeMap<&str, Type> =
