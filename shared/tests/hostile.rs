@@ -9,7 +9,7 @@ use shared::domain::steps;
 
 /// Characters of the longest body.
 const LONGEST: usize = 10_000;
-/// Maximum steps per character. A ligature of Arabic is eighteen letters.
+/// Maximum steps per character. One Arabic ligature is eighteen letters.
 const MAX_STEPS: u64 = 60;
 
 /// A body that consists of `start`, then `unit` repeatedly, then `end`.
