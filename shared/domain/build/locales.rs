@@ -1,9 +1,9 @@
 //! Files of texts, one per language: their content, their mistakes, and the Rust generated from them.
 //!
-//! A file has sections, a section has texts by key. A text with a number is a plural: an object with a form for each category
-//! of the language in CLDR, such as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in; a form for a single
-//! number may spell it out. English is complete. Another language may leave out all sections except those in [`REQUIRED`],
-//! and falls back to English there.
+//! A file has sections, and a section has texts by key. A text with a number is a plural: an object with a form for each
+//! category of the language in CLDR, such as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in; a form
+//! for a single number may spell it out. English is complete. Another language may leave out all sections except those in
+//! [`REQUIRED`], and falls back to English there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -50,7 +50,7 @@ pub(crate) fn read(folder: &Path) -> Result<Locales, Box<dyn Error>> {
     Ok(locales)
 }
 
-/// Tags in the order of tables: English, which is the default, and then by the alphabet.
+/// Tags in the order of the tables: English, which is the default, then the others alphabetically.
 fn tags(locales: &Locales) -> Vec<&str> {
     let others = locales.keys().map(String::as_str).filter(|tag| *tag != ENGLISH);
     [ENGLISH].into_iter().chain(others).collect()

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::steps;
 
-/// Maximum characters of an address. A longer one stays text, because part of it would lead elsewhere.
+/// Maximum characters of an address. A longer one stays text, because a link to part of it would lead elsewhere.
 pub const MAX_ADDRESS: usize = 2_048;
 
 /// The addresses in `text`, found in one pass.
@@ -183,7 +183,7 @@ impl Extent {
                     end = next;
                 }
                 Kind::Closing => {
-                    // Its opening bracket is one or two code points before it.
+                    // The code point of the opening bracket is one or two lower.
                     let opening = [1, 2].map(|distance| u32::from(c) - distance);
                     let opened = opening.iter().find(|code| open.get(code).is_some_and(|count| *count > 0));
                     if let Some(count) = opened.and_then(|code| open.get_mut(code)) {

@@ -37,7 +37,7 @@ impl Claim {
     }
 }
 
-/// The next step of a worker with an item.
+/// A worker's next step with an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerStep<T> {
     Nothing,

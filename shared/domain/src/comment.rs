@@ -18,7 +18,7 @@ use crate::verdict::Verdict;
 /// The depth of the deepest replies. A top-level comment has depth 0.
 pub const MAX_DEPTH: usize = 10;
 
-/// Attribute names are short because a page reads forty comments and reads are paid by the byte.
+/// Attribute names are short because a page reads forty comments and reads are billed by the byte.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Comment {
     #[serde(rename = "i")]
@@ -34,7 +34,8 @@ pub struct Comment {
     /// `None` for users, whose visitor follows from the id.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Visitor>,
-    /// Keyed hash of a guest's network. `None` for users, for imported comments, and for those from before networks were stored.
+    /// Keyed hash of a guest's network. `None` for users, for imported comments, and for comments from before networks were
+    /// stored.
     #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
@@ -71,7 +72,7 @@ pub struct Comment {
     /// A placeholder for a deleted comment with replies. It is approved, and has no writer, text, likes or reports.
     #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
     pub is_placeholder: bool,
-    /// The comment of another service that this one was imported from.
+    /// The comment on another service that this one was imported from.
     #[serde(rename = "so", default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceId>,
     /// All likes, imported ones included.
@@ -83,8 +84,7 @@ pub struct Comment {
     /// Approved direct replies.
     #[serde(rename = "rc", default, skip_serializing_if = "is_default")]
     pub replies: u64,
-    /// The [`fingerprint()`] of the counted replies, which shows whether an index names all of them. Top-level comments
-    /// only.
+    /// The [`fingerprint()`] of the counted replies, which shows whether an index lists all of them. Top-level comments only.
     #[serde(rename = "fp", default, skip_serializing_if = "is_default")]
     pub fingerprint: i64,
     /// The inline replies, which are the oldest: the index `thread` has them in the thread's partition, next to this comment.
@@ -93,7 +93,7 @@ pub struct Comment {
     /// Whether any reply is or was separate: in this comment's own partition of the index `thread`. Never unset.
     #[serde(rename = "tr", default, skip_serializing_if = "is_default")]
     pub has_separate: bool,
-    /// All reports of it, resolved ones included.
+    /// All reports of the comment, resolved ones included.
     #[serde(rename = "rp", default, skip_serializing_if = "is_default")]
     pub reports: u64,
     /// Whether any report waits for a moderator.
@@ -120,11 +120,11 @@ pub struct Comment {
     /// Only rejected comments have one, except those that were imported, or rejected before rejections were stored.
     #[serde(rename = "rj", default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Box<Rejection>>,
-    /// The id of the log entry of the latest decision of a moderator; 0 for none. A decision that changed nothing isn't logged,
-    /// and counts only if the writer was banned since the previous decision.
+    /// The log entry id of the latest decision by a moderator; 0 for none. A decision that changed nothing isn't logged, and
+    /// counts only if the writer was banned since the previous decision.
     #[serde(rename = "de", default, skip_serializing_if = "is_default")]
     pub decided: u64,
-    /// Changes with every event that a deletion must notice but that changes no count (`store::deletion`). 0: no reply to it has
+    /// Changes with every event that a deletion must detect but that changes no count (`store::deletion`). 0 if no reply has
     /// ever been unapproved.
     #[serde(rename = "dg", default, skip_serializing_if = "is_default")]
     pub deletion_guard: u64,
@@ -136,10 +136,11 @@ pub struct Subscription {
     /// `None` for members.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Recipient>,
-    /// It moves to the notification state once the comment is approved.
+    /// Moves to the notification state once the comment is approved.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// The network of the person who gave the address, stored as long as it is: [`crate::mail_keys::MailKeys::network`].
+    /// The network of the person who gave the address, stored as long as the address is:
+    /// [`crate::mail_keys::MailKeys::network`].
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
 }
@@ -239,8 +240,8 @@ impl Comment {
         self.may_count() && !self.by_trust
     }
 
-    /// Whether its creation and its first approval notify anyone. For an imported comment they don't, but its later changes do
-    /// as for any comment.
+    /// Whether its creation and its first approval notify anyone. For an imported comment they don't, but its later changes
+    /// notify like those of any comment.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         self.source.is_none()

@@ -66,7 +66,7 @@ pub struct Config {
     pub media_bucket: String,
     /// `MEDIA_BASE_URL`, without a trailing slash
     pub media_base_url: String,
-    /// `SVC_API_PREFIX`, without slashes at its ends
+    /// `SVC_API_PREFIX`, without leading or trailing slashes
     pub api_prefix: String,
     /// `SVC_PUBLIC_URL`, without the API prefix or a trailing slash
     pub public_url: Option<String>,
@@ -101,7 +101,7 @@ pub struct Config {
     pub report_reasons: Vec<String>,
     /// `SVC_THEME`
     pub theme: &'static str,
-    /// `SVC_USERS_ROUTE_PREFIX`, without slashes at its ends
+    /// `SVC_USERS_ROUTE_PREFIX`, without leading or trailing slashes
     pub users_route_prefix: String,
     /// `SVC_MEDIA_MAX_BYTES`
     pub media_max_bytes: usize,
@@ -123,7 +123,7 @@ pub struct Config {
 pub enum RequireApproval {
     /// `false`: none.
     Never,
-    /// `new`: those of writers who aren't trusted yet.
+    /// `new`: comments of writers who aren't trusted yet.
     OfNewWriters,
     /// `true`: all.
     Always,
@@ -440,7 +440,7 @@ pub fn issuers(var: impl Fn(&str) -> Option<String>) -> Result<Issuers, ConfigEr
 #[must_use]
 pub fn without_prefix<'a>(url: &'a str, prefix: &str) -> &'a str {
     let url = url.trim_end_matches('/');
-    // A host may be named like the prefix.
+    // A host may have the same name as the prefix.
     let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|start| &rest[start..]));
     let own = path.and_then(|path| path.strip_suffix(prefix)?.strip_suffix('/'));
     own.map_or(url, |own| url[..url.len() - path.map_or(0, str::len) + own.len()].trim_end_matches('/'))

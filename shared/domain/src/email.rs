@@ -6,14 +6,14 @@ use crate::letters::{is_mark, is_of_word};
 
 const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
 
-/// Characters of an address (RFC 5321).
+/// Maximum characters of an address (RFC 5321).
 pub const MAX_EMAIL: usize = 254;
 
 /// Maximum characters of a domain and of one label (RFC 1035).
 const MAX_DOMAIN: usize = 253;
 const MAX_LABEL: usize = 63;
 
-/// Whether mail servers take the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
+/// Whether mail servers accept the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
 /// hyphens. Letters may be of any script, with their marks.
 #[must_use]
 pub fn is_email(text: &str) -> bool {
@@ -33,7 +33,7 @@ pub fn is_email(text: &str) -> bool {
     local_ok && local.len() <= 64 && domain_ok
 }
 
-/// Used in words of Persian and of Indian languages.
+/// Joiners are used in words of Persian and of Indian languages.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
@@ -65,7 +65,7 @@ pub fn exact(address: &str) -> String {
     NFC.normalize(address.trim()).to_lowercase()
 }
 
-/// The first letter and the domain, such as `a•••@example.org`.
+/// The address reduced to its first letter and domain, such as `a•••@example.org`.
 #[must_use]
 pub fn masked(address: &str) -> String {
     let (local, domain) = address.rsplit_once('@').unwrap_or((address, ""));

@@ -1,6 +1,6 @@
-//! The errors of the API. A [`Refusal`] is caused by the caller and has a status, a code and a message; [`Refusal::row`] is
-//! their table, also in `tests/errors.out`. `http::response` turns a refusal into a body. A [`Fault`] is the service's: it is
-//! logged and never shown.
+//! The errors of the API. A [`Refusal`] is caused by the caller and has a status, a code and a message; [`Refusal::row`] has the
+//! table of refusals, which is also in `tests/errors.out`. `http::response` turns a refusal into a body. A [`Fault`] is a
+//! failure of the service: it is logged and never shown.
 
 use std::error::Error as StdError;
 

@@ -52,7 +52,7 @@ mod tests {
         }
     }
 
-    /// No letter after it has a case.
+    /// No letter after this one has a case.
     const LAST: char = '\u{1ffff}';
 
     #[test]

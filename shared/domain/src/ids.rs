@@ -83,7 +83,7 @@ pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
     ids.into_iter().map(CommentId::mark).sum()
 }
 
-/// Begins the id of a hashed source. Parsers begin their own ids with one tilde.
+/// The prefix of a hashed source's id. Parsers begin their own ids with one tilde.
 pub(super) const HASHED_SOURCE: &str = "~~";
 
 /// The id of an imported comment at its origin, prefixed by the name of the format and, if known, of the site: `disqus:558`,
@@ -108,7 +108,7 @@ impl SourceId {
         self.0.split([':', '@']).next().unwrap_or_default()
     }
 
-    /// Whether it is the hash of a source, as `PersonHashes::source` makes them.
+    /// Whether it is the hash of a source, as created by `PersonHashes::source`.
     #[must_use]
     pub fn is_hashed(&self) -> bool {
         self.0.split_once(':').is_some_and(|(_, id)| id.starts_with(HASHED_SOURCE))

@@ -12,13 +12,13 @@ use crate::user::User;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "job", rename_all = "snake_case")]
 pub enum Job {
-    /// Removes all replies to a deleted comment, and all other items of it.
+    /// Removes all replies to a deleted comment, and the comment's other items.
     CleanUp(CleanUp),
-    /// Removes the reports of a comment that has become a placeholder, and its counts of guests.
+    /// Removes the reports and guest counts of a comment that has become a placeholder.
     ForgetReactions(ForgetReactions),
     /// Counts all replies below a comment that was shown, or stops counting them below one that was hidden.
     CountBelow(CountBelow),
-    /// Writes a user's present name and picture into the user's comments.
+    /// Writes a user's current name and picture into the user's comments.
     Rename(Rename),
     /// Rejects the recent comments of a banned writer.
     RejectRecent(RejectRecent),
@@ -113,7 +113,7 @@ pub struct RejectRecent {
     /// The number of comments that the walk has seen.
     #[serde(default)]
     pub seen: usize,
-    /// The number of these that the ban has rejected.
+    /// The number of those comments that the ban has rejected.
     #[serde(default)]
     pub rejected: usize,
     /// Whether this is the second walk, over comments written around the time of the ban.

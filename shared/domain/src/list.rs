@@ -3,7 +3,7 @@
 use crate::ids::CommentId;
 
 pub const MAX_PER_PAGE: usize = 50;
-/// Numbered pages reach this many comments into a list. Cursors have no such bound.
+/// Numbered pages reach this many comments into a list. Cursors have no such limit.
 pub const MAX_NUMBERED: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

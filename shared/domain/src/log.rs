@@ -25,10 +25,10 @@ pub enum Action {
     SignIn,
 }
 
-/// An entry of the log, as stored. It stays when the comment is deleted.
+/// An entry of the log, as stored. It is kept when the comment is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
-    /// Ids follow the order of time.
+    /// Ids are in chronological order.
     #[serde(rename = "id")]
     pub id: u64,
     /// `None` for a moderator whose data was erased.

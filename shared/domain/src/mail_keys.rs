@@ -79,10 +79,10 @@ pub struct Link {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Confirms this asker, [`crate::notifications::Asker`], until the end of this hour. A member's asker is the address's
-    /// hash, [`MailKeys::address`].
+    /// Confirms this asker ([`crate::notifications::Asker`]) until the end of this hour. A member's asker is the address's hash,
+    /// [`MailKeys::address`].
     Confirm { until: Hour, asker: String },
-    /// Stops all emails, or those of this thread; [`MailKeys::thread`]. Never expires.
+    /// Stops all emails, or only those of this thread ([`MailKeys::thread`]). Never expires.
     Stop { thread: Option<String> },
 }
 
@@ -136,8 +136,8 @@ impl MailKeys {
         Recipient(format!("m{}", tag(&self.names, &["guest", &canonical(address)], SIGNATURE)))
     }
 
-    /// A keyed hash of a sealed address, for links. All spellings of one mailbox have the same hash. `None` if it can't be
-    /// opened.
+    /// A keyed hash of a sealed address, for links. All spellings of one mailbox have the same hash. `None` if the address can't
+    /// be opened.
     #[must_use]
     pub fn address(&self, sealed: &str) -> Option<String> {
         Some(self.plain_address(&self.open(sealed)?))
@@ -161,7 +161,7 @@ impl MailKeys {
         tag(&self.names, &["network", &network.to_string()], ADDRESS)
     }
 
-    /// A keyed hash of a sealed address's domain, for the limits on emails to it. `None` if it can't be opened.
+    /// A keyed hash of a sealed address's domain, for the limits on emails to it. `None` if the address can't be opened.
     #[must_use]
     pub fn domain(&self, sealed: &str) -> Option<String> {
         let address = canonical(&self.open(sealed)?);

@@ -1,6 +1,6 @@
-//! Renders comment bodies to HTML that is safe to embed. They are `CommonMark` with mentions and GitHub's tables,
-//! strikethrough and task lists. Also extracts the visible text of a body, for the spam check. The caller says which
-//! mentioned handles exist.
+//! Renders comment bodies to HTML that is safe to embed. Bodies are `CommonMark` with mentions and GitHub's tables,
+//! strikethrough and task lists. Also extracts the visible text of a body, for the spam check. The caller says which mentioned
+//! handles exist.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -85,7 +85,7 @@ pub fn may_be_plain(body: &str, users_route_prefix: &str) -> bool {
     to_html(&without_nul(body), users_route_prefix, &mentions.meant(&mentions.tries())).is_none()
 }
 
-/// `None` when it would be longer than [`MAX_HTML`].
+/// `None` if the HTML would be longer than [`MAX_HTML`].
 fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> Option<String> {
     let prefix = users_route_prefix.trim_matches('/');
     let (source, mut links) = (Source::of(body), 0);
@@ -133,11 +133,13 @@ impl Shown {
         Self { text: body.to_owned(), ..Self::default() }
     }
 
-    /// The ranges of the text that lead to web addresses, with these: links, and addresses in prose. They don't overlap.
+    /// The ranges of the text that lead to web addresses, each with its address: links, and addresses in prose. They don't
+    /// overlap.
     #[must_use]
     pub fn web_links(&self) -> BTreeMap<usize, (Range<usize>, String)> {
         let is_web = |link: &&Link| !link.is_image && address::next_start(&link.address, 0) == Some(0);
-        // As the parser writes them. In a bare address they stay: percent-encoded, they would lead elsewhere than it says.
+        // Encodes these characters as the parser does. A bare address keeps them, because it would lead elsewhere if they were
+        // encoded.
         let href = |link: &Link| link.address.replace('\\', "%5C").replace('[', "%5B").replace(']', "%5D");
         let links = self.links.iter().filter(is_web).map(|link| (link.text.clone(), href(link)));
         let bare = self.prose.iter().flat_map(|prose| {
@@ -305,7 +307,7 @@ where
         self.safe
     }
 
-    /// An element that nests too deep shows as it was typed.
+    /// An element that nests too deeply shows as it was typed.
     fn show_source(&mut self, tag: TagEnd, range: Range<usize>) {
         skip_element(&mut self.events);
         let text = Event::Text(self.source.typed(range).trim_end().to_owned().into());
@@ -478,7 +480,7 @@ fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
 /// without a style, which content policies of pages forbid.
 #[derive(Default)]
 struct OwnHtml {
-    /// Of the columns of the table.
+    /// The alignments of the table's columns.
     alignments: Vec<Alignment>,
     /// The column of the next cell.
     column: usize,

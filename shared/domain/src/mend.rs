@@ -1,5 +1,5 @@
-//! Mends JSON with invalid characters: half of a surrogate pair, which JavaScript leaves where it cuts a text, and bytes that
-//! aren't UTF-8. A parser would refuse the whole text.
+//! Mends JSON with invalid characters: half of a surrogate pair, which JavaScript leaves where it truncates a string, and bytes
+//! that aren't UTF-8. A parser would refuse the whole text.
 
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 

@@ -10,7 +10,7 @@ use crate::letters::{Scripts, is_digit, is_format, is_letter, is_mark, is_punctu
 
 const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
 
-/// Characters of a handle.
+/// Maximum characters of a handle.
 const MAX_HANDLE: usize = 50;
 
 /// Maximum candidate handles at one place of a text.
@@ -41,7 +41,7 @@ pub fn handle(name: &str) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Try {
     pub handle: String,
-    /// The byte of the text at which it ends.
+    /// The byte offset in the text at which the handle ends.
     pub end: usize,
 }
 
@@ -143,7 +143,7 @@ fn changes(run: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether the sign at `at` belongs to an email address: it joins the text on both sides, or they form an address with it.
+/// Whether the sign at `at` belongs to an email address: it joins the text on both sides, or forms an address with it.
 fn is_in_email(text: &str, at: usize, before: Option<char>) -> bool {
     let is_of_domain = |c: char| is_of_run(c) && c != '_' || matches!(c, '-' | '.');
     let is_of_local = |c: char| is_of_run(c) || "!#$%&'*+/=?^`{|}~-.".contains(c);
@@ -163,7 +163,7 @@ fn names_somebody(handle: &str) -> bool {
     handle.chars().any(|c| is_letter(c) || is_digit(c))
 }
 
-/// In NFC and lower case.
+/// The text in NFC and lower case.
 fn normal(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();

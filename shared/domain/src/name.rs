@@ -90,7 +90,7 @@ impl Look {
         look
     }
 
-    /// Whether readers may take one for the other.
+    /// Whether readers may mistake one for the other.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let is_turned = self.is_turned || other.is_turned;
@@ -102,8 +102,8 @@ impl Look {
     }
 }
 
-/// The characters of a name that readers see, each with whether they may take it for an ornament instead of the letter that it
-/// looks like: the `ⓥ` of `Ada ⓥ` and of `ⓥera`.
+/// The visible characters of a name, each with whether readers may take it for an ornament instead of the letter that it looks
+/// like: the `ⓥ` of `Ada ⓥ` and of `ⓥera`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Signs(Vec<(char, bool)>);
 

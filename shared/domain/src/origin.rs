@@ -122,7 +122,7 @@ pub fn of(address: &str) -> Option<String> {
 pub fn authority(text: &str) -> Option<Authority> {
     let authority: Authority = text.parse().ok()?;
     let host = authority.host();
-    // A user would be in front.
+    // A user would come before the host.
     let port = text.strip_prefix(host)?;
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok();
     let has_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);

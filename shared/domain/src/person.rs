@@ -21,7 +21,7 @@ const MIN_NAME: usize = 2;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     User(UserId),
-    /// A guest or an account that signs in by a code, found by hashes of one address. Comments from elsewhere may have the MD5
+    /// A guest or an account that signs in with a code, found by hashes of one address. Comments from elsewhere may have the MD5
     /// that Gravatar used earlier.
     Address {
         sha256: String,
@@ -64,7 +64,7 @@ pub struct Person {
     pub known: KnownBy,
 }
 
-/// Collected from the person's data.
+/// The identifiers collected from the person's data.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownBy {
     /// Every name found in the table. The profile has only the current one.
@@ -90,10 +90,10 @@ pub struct KnownBy {
     /// Inboxes of codes.
     #[serde(rename = "ib", default)]
     pub inboxes: BTreeSet<String>,
-    /// The profile has a picture that does not come from an address.
+    /// Whether the profile has a picture that does not come from an address.
     #[serde(rename = "pi", default, skip_serializing_if = "std::ops::Not::not")]
     pub has_picture: bool,
-    /// The profile has changed, so others may have used a name that is no longer stored.
+    /// Whether the profile has changed, so that others may have used a name that is no longer stored.
     #[serde(rename = "rn", default, skip_serializing_if = "std::ops::Not::not")]
     pub profile_changed: bool,
 }
@@ -182,7 +182,7 @@ impl PersonHashes {
         keyed_hash(&self.0, &["person", "user", &id.to_string()])
     }
 
-    /// `hash` is Gravatar's.
+    /// `hash` is Gravatar's hash of the address.
     #[must_use]
     pub fn address(&self, hash: &str) -> String {
         keyed_hash(&self.0, &["person", "address", &hash.to_ascii_lowercase()])
@@ -210,7 +210,7 @@ impl PersonHashes {
         SourceId(format!("{format}:{HASHED_SOURCE}{}", keyed_hash(&self.0, &["person", "source", &source.0])))
     }
 
-    /// Distinguishes hashes of one salt from those of another.
+    /// Distinguishes hashes under one salt from hashes under another.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         salt_fingerprint(&self.0)

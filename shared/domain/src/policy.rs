@@ -143,7 +143,7 @@ pub fn depends_on_trust(config: &Config, viewer: &Viewer) -> bool {
     shows_by_trust(config) && !viewer.is_moderator() && viewer.owners.comments.is_one_person()
 }
 
-/// Whether a comment exists, for every use but listing it and its replies. A placeholder doesn't.
+/// Whether a comment exists, for every use except listing it and its replies. Placeholders don't.
 pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
 }
@@ -165,8 +165,8 @@ pub fn delete(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), 
     own(viewer, comment, now)
 }
 
-/// Members own their comments, and guests those written with their key, for a while. Guests without a key own nothing,
-/// because others with the same network and browser would own it too.
+/// Members own their comments. Guests own those written with their key, for a while. Guests without a key own nothing, because
+/// others with the same network and browser would own it too.
 fn own(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal> {
     let writer = &viewer.owners.comments;
     if !writer.is_one_person() || !comment.is_by(writer) {
@@ -192,8 +192,8 @@ fn only_moderators(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.is_moderator() { Ok(()) } else { Err(Refusal::Forbidden) }
 }
 
-/// Whether the moderator may ban this user: neither themselves nor a user named in `SVC_MODERATORS`. `issuers` are the possible
-/// issuers of the user's tokens.
+/// Whether the moderator may ban this user, who may be neither the moderator nor a user named in `SVC_MODERATORS`. `issuers` are
+/// the possible issuers of the user's tokens.
 pub fn ban(config: &Config, moderator: &Moderator, issuers: &[&str], user: UserId) -> Result<(), Refusal> {
     let is_spared = moderator.user_id() == Some(user) || config.named_moderators(issuers).any(|named| named == user);
     if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }

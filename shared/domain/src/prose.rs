@@ -32,8 +32,8 @@ const BLOCKS: &[&str] = &[
     "br",
 ];
 
-/// `html` is the result of [`crate::markdown::render`], or escaped text. It stays as it is where the result would be longer
-/// than [`MAX_HTML`].
+/// `html` is the result of [`crate::markdown::render`], or escaped text. Returned unchanged if the result would be longer than
+/// [`MAX_HTML`].
 #[must_use]
 pub fn as_typed(html: &str) -> String {
     let mut shown = String::with_capacity(html.len() * 5 / 4);
@@ -96,7 +96,7 @@ fn push_linked(shown: &mut String, line: &str) {
     shown.push_str(&linked(&text, address::find(&text).into_iter().map(|found| (found.clone(), &text[found]))));
 }
 
-/// The HTML of a text in which these ranges, in order, are links to these addresses.
+/// Renders a text as HTML in which these ranges, in order, are links to these addresses.
 #[must_use]
 pub fn linked(text: &str, links: impl IntoIterator<Item = (Range<usize>, impl AsRef<str>)>) -> String {
     let (mut html, mut written) = (String::new(), 0);

@@ -58,7 +58,7 @@ impl RateClass {
         matches!(self, Self::Write | Self::Bulk | Self::Upload)
     }
 
-    /// The limiter that counts its cost.
+    /// The limiter that counts the request's cost.
     #[must_use]
     pub fn limiter(self) -> Limiter {
         match self {
@@ -68,7 +68,7 @@ impl RateClass {
         }
     }
 
-    /// The limiter that also counts it, as one request.
+    /// The limiter that also counts the request, as one.
     #[must_use]
     pub fn second_limiter(self) -> Option<Limiter> {
         (self == Self::Upload).then_some(Limiter::Upload)

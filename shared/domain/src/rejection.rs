@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ids::UserId;
 use crate::time::{Timestamp, stored};
 
-/// Characters of a note.
+/// Maximum characters of a note.
 pub const MAX_NOTE: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +19,7 @@ pub enum RejectionReason {
 }
 
 impl RejectionReason {
-    /// The key of its label.
+    /// The key of the reason's label.
     #[must_use]
     pub fn label(self) -> &'static str {
         match self {
@@ -54,7 +54,7 @@ pub struct Rejection {
     pub name: String,
     #[serde(rename = "at", serialize_with = "stored::time")]
     pub at: Timestamp,
-    /// It follows from a ban, so the writer isn't notified.
+    /// Whether the rejection follows from a ban, so that the writer isn't notified.
     #[serde(rename = "q", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_silent: bool,
 }

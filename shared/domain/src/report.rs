@@ -6,7 +6,7 @@ use crate::avatar::Avatar;
 use crate::ids::{UserId, Visitor};
 use crate::time::{Timestamp, stored};
 
-/// Maximum reports with an excerpt in their comment.
+/// Maximum report excerpts stored with a comment.
 const MAX_EXCERPTS: usize = 3;
 /// Maximum characters of a reason in an excerpt, which lists read with the comment.
 const MAX_EXCERPT: usize = 100;
@@ -16,7 +16,7 @@ const NOBODY: char = '-';
 /// A report as stored.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
-    /// Ids follow the order of time. The store sets id and time.
+    /// Ids are in chronological order. The store sets id and time.
     #[serde(rename = "id")]
     pub id: u64,
     /// The reason, and the details after a colon when there are any.
@@ -36,7 +36,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The rest of a report whose reporter was erased: the reason without details.
+    /// The report without its erased reporter. Only the reason remains, without details.
     #[must_use]
     pub fn without_reporter(self) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Report {
         !self.visitor.0.starts_with(NOBODY)
     }
 
-    /// The moderators' decision about it, derived from the decisions about its comment's reports.
+    /// The moderators' decision about the report, derived from the decisions about its comment's reports.
     #[must_use]
     pub fn status(&self, resolutions: &[Resolution]) -> ReportStatus {
         let resolved = resolutions.iter().find(|resolution| self.created_at <= resolution.until);
@@ -74,7 +74,7 @@ pub fn bare_reason(reason: &str) -> &str {
     reason.split(':').next().unwrap_or_default()
 }
 
-/// A comment's excerpt of a report, so that the moderators' queue shows it without a further read.
+/// An excerpt of a report, stored with the comment so that the moderators' queue shows it without a further read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportExcerpt {
     #[serde(rename = "i")]
@@ -105,7 +105,7 @@ pub fn newest(reports: impl IntoIterator<Item = ReportExcerpt>) -> Vec<ReportExc
     reports
 }
 
-/// One decision about all reports up to `until`, except those of earlier decisions.
+/// One decision about all reports up to `until`, except those covered by earlier decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolution {
     #[serde(rename = "u", serialize_with = "stored::time")]

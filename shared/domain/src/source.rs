@@ -14,7 +14,7 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd}
 use crate::address::{self, Extent};
 use crate::steps;
 
-/// Levels of nested quotes, lists, emphasis and links. Deeper markup shows as it was typed.
+/// Maximum levels of nested quotes, lists, emphasis and links. Deeper markup shows as it was typed.
 pub const MAX_NESTING: usize = 16;
 
 const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);

@@ -8,9 +8,9 @@ use crate::verdict::Verdict;
 /// The action on a text with a finding. Ordered, so that `max` is the stricter of two actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// A moderator should look at it first.
+    /// A moderator should look at the text first.
     Review,
-    /// It must not be stored.
+    /// The text must not be stored.
     Deny,
 }
 

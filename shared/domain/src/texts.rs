@@ -14,7 +14,7 @@ type Row = [&'static str; TAGS.len() + 1];
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
     language: Language,
-    /// Texts of a page besides the widget's. Functions that don't serve the page don't contain them.
+    /// Texts of a page in addition to the widget's. Functions that don't serve the page don't contain them.
     more: &'static [Row],
 }
 
@@ -67,7 +67,7 @@ fn form(forms: &'static str, language: Language, number: u64) -> &'static str {
     forms.split(" | ").nth(place.into()).unwrap_or(forms)
 }
 
-/// Replaces names in braces. Names in the values stay.
+/// Replaces names in braces, but not those in the values.
 fn fill(text: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

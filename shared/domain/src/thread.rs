@@ -11,12 +11,12 @@ use crate::origin;
 use crate::time::{Timestamp, stored};
 use crate::visible;
 
-/// Characters of a record's title.
+/// Maximum characters of a record's title.
 pub const MAX_TITLE: usize = 300;
-/// Characters of a record's address.
+/// Maximum characters of a record's address.
 pub const MAX_ADDRESS: usize = 2_048;
 
-/// Characters of the title and of the address that a page reports.
+/// Maximum characters of the title and the address that a page reports.
 const MAX_PAGE_TITLE: usize = 200;
 const MAX_PAGE_ADDRESS: usize = 2_000;
 
@@ -46,7 +46,7 @@ fn without_fragment(url: &str) -> String {
     url.split_once('#').map_or(url, |(page, _)| page).to_owned()
 }
 
-/// The title of a page on one line, without characters that are invisible or turn text around.
+/// The title of a page on one line, without characters that are invisible or reorder text.
 fn page_title(text: &str) -> Option<String> {
     let mut title = String::new();
     let mut rest = text.chars().peekable();
@@ -78,7 +78,7 @@ pub struct Thread {
     /// The author of the commented record.
     #[serde(rename = "au", default, skip_serializing_if = "Option::is_none")]
     pub author: Option<UserId>,
-    /// The title and address that the host has set. [`Self::known_title`] and [`Self::known_url`] are shown.
+    /// The title and address that the host has set. Readers see [`Self::known_title`] and [`Self::known_url`].
     #[serde(rename = "ti", default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     #[serde(rename = "url", default, skip_serializing_if = "Option::is_none")]
@@ -128,7 +128,7 @@ impl Thread {
         (page.title.is_some() && self.page_title.is_none()) || (page.url.is_some() && self.page_url.is_none())
     }
 
-    /// `age` closes a thread that no moderator closed or opened; `None` means never.
+    /// `age` is the age at which a thread closes if no moderator closed or reopened it; `None` means never.
     #[must_use]
     pub fn is_closed(&self, age: Option<Duration>, now: Timestamp) -> bool {
         let is_old = |age| self.opened_at.is_some_and(|at| now.since(at) >= age);
@@ -165,7 +165,7 @@ pub struct VisitorThreadState {
     pub hidden_separate: bool,
 }
 
-/// Whether this may be the address of a record, which links lead to: of a web page, without user and password.
+/// Whether this may be a record's address, which links lead to: the address of a web page, without user and password.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     let is_web = |uri: http::Uri| {
@@ -207,7 +207,7 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
 }
 
 impl VisitorThreadState {
-    /// These likes and reports, with the unapproved comments of another visitor.
+    /// These likes and reports, with the counts of another visitor's unapproved comments.
     #[must_use]
     pub fn with_comments_of(self, other: &Self) -> Self {
         Self { liked: self.liked, reported: self.reported, full: self.full, ..*other }

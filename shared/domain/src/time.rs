@@ -25,7 +25,7 @@ impl Timestamp {
         i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Self)
     }
 
-    /// The time this many seconds after the Unix epoch, or the farthest one if it would overflow.
+    /// The time this many seconds after the Unix epoch, or the most distant one if it would overflow.
     #[must_use]
     pub const fn from_seconds(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1000))

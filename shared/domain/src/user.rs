@@ -21,13 +21,13 @@ pub const RENAME_PAUSE: Duration = Duration::from_mins(1);
 /// Minimum time between two name changes of an account.
 const NAME_PAUSE: Duration = Duration::from_hours(24);
 
-/// Characters. Longer names are cut.
+/// Maximum characters of a name. Longer names are truncated.
 pub const MAX_NAME: usize = 100;
 const MAX_PICTURE: usize = 1024;
-/// Seconds by which the clock of the token's signer may be ahead of ours.
+/// Maximum seconds by which the clock of the token's signer may be ahead of ours.
 const MAX_AHEAD: i64 = 60;
 
-/// The claims of a verified token. An optional claim of another type than expected is `None`.
+/// The claims of a verified token. An optional claim of an unexpected type is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Claims {
     /// 1 to 255 characters.
@@ -39,7 +39,7 @@ pub struct Claims {
     /// Whether the issuer says that the address isn't verified.
     pub email_unverified: bool,
     pub moderator: bool,
-    /// Unix seconds, as the issuer gives them: any number. Of two tokens, the one with the larger value is newer.
+    /// Unix seconds as given by the issuer, which may be any number. Of two tokens, the one with the larger value is newer.
     pub issued_at: Option<i64>,
     /// The account, in a token that this service signed.
     pub account: Option<Box<Account>>,
@@ -99,7 +99,7 @@ pub struct User {
     /// The newest `iat` of the tokens with this name and picture, in Unix seconds.
     #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
     pub token_issued_at: Option<i64>,
-    /// The second in which this was read from a token.
+    /// The second in which the name and picture were read from a token.
     #[serde(rename = "la", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub learned_at: Option<Timestamp>,
     /// The second in which the name or the picture last changed; `None` if neither has since the first sign-in. No two changes
@@ -112,12 +112,12 @@ pub struct User {
     /// [`Identity::subject`], which shows whether a user with the same id is the same user.
     #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The `iss` of the tokens, if the id is a hash of it and the `sub`.
+    /// The `iss` of the tokens, if the id is a hash of the `iss` and the `sub`.
     #[serde(rename = "ir", default, skip_serializing_if = "Option::is_none")]
     pub issuer: Option<String>,
     #[serde(rename = "bn", default, skip_serializing_if = "Option::is_none")]
     pub ban: Option<Ban>,
-    /// The id of the ban, in order of time. It is the ban's key in the list of bans.
+    /// The id of the ban, which is its key in the list of bans. Ids are in chronological order.
     #[serde(rename = "bi", default, skip_serializing_if = "Option::is_none")]
     pub ban_id: Option<u64>,
     /// The extra data of our own accounts.
@@ -127,13 +127,13 @@ pub struct User {
     pub trust: Trust,
 }
 
-/// The account of a user who signs in here, by a code or with an account elsewhere.
+/// The account of a user who signs in here, with a code or a provider account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnAccount {
     /// [`Account::epoch`]
     #[serde(rename = "ep")]
     pub epoch: u64,
-    /// The address, sealed. An account elsewhere has one if its provider returned a verified one.
+    /// The address, sealed. A provider account has one if the provider returned a verified address.
     #[serde(rename = "ad", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// Keyed hash of the mailbox that codes go to.
@@ -158,7 +158,7 @@ pub struct Ban {
 pub struct NetworkBan {
     /// Keyed hash.
     pub network: String,
-    /// Orders bans by time, those of users and of networks together.
+    /// Orders the bans of users and networks by time.
     pub id: u64,
     pub ban: Ban,
     /// The comment of a guest that caused the ban of the network.
@@ -167,13 +167,13 @@ pub struct NetworkBan {
 }
 
 impl Ban {
-    /// The ban as it replaces the present one, with this id.
+    /// The ban as it replaces the current one. `present` has the current ban and its id.
     #[must_use]
     pub fn after(&self, present: Option<(u64, &Self)>) -> Self {
         Self { first: present.map(|(id, ban)| ban.first.unwrap_or(id)), ..self.clone() }
     }
 
-    /// What a moderator chose.
+    /// The expiry and reason that a moderator chose.
     #[must_use]
     pub fn terms(&self) -> (Option<Timestamp>, Option<&str>) {
         (self.until, self.reason.as_deref())
@@ -186,7 +186,7 @@ impl Ban {
 }
 
 impl User {
-    /// The user that a token describes. Claims that the token leaves out stay as stored.
+    /// The user that a token describes. Claims that the token leaves out keep their stored values.
     pub fn from_token(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
         let id = identity.id;
         let renamed = known.filter(|known| !known.name.is_empty());
@@ -304,7 +304,7 @@ impl User {
     }
 }
 
-/// The second of a change, later than that of any earlier change.
+/// The second of a change, later than the second of any earlier change.
 fn change_after(earlier: Option<Timestamp>, now: Timestamp) -> Timestamp {
     earlier.map_or(now, |then| now.max(then + Duration::from_secs(1)))
 }
@@ -342,7 +342,7 @@ fn picture(claims: &Claims) -> Avatar {
     }
 }
 
-/// The Gravatar of an address, which contains only its hash.
+/// The Gravatar of an address. It contains only the address's hash.
 #[must_use]
 pub fn gravatar(email: &str) -> Avatar {
     Avatar::Gravatar(sha256_hex(&email::exact(email)))

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum verdicts stored with a comment.
 const MAX_VERDICTS: usize = 10;
-/// Characters of the words that a phrase has matched.
+/// Maximum characters of the words that a phrase matched.
 const MAX_MATCH: usize = 100;
 
-/// The finding of a check in a text that it holds.
+/// The finding of a check that holds a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     #[serde(rename = "r")]
@@ -41,7 +41,7 @@ pub enum Rule {
 /// Further details of a check. Each rule has its own field.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detail {
-    /// Links in the text.
+    /// The number of links in the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// The number of links at which a text is held.
@@ -50,7 +50,7 @@ pub struct Detail {
     /// The reason why Akismet returned no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// Recent comments of the writer that are rejected.
+    /// The number of the writer's recent comments that are rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<u64>,
 }
@@ -87,7 +87,8 @@ pub struct Judgment {
 }
 
 impl Judgment {
-    /// `found` by the spam check. `approval` says why the writer's comments need approval; `None` if they don't.
+    /// `found` are the verdicts of the spam check. `approval` has the reasons why the writer's comments need approval; `None` if
+    /// they don't.
     #[must_use]
     pub fn new(found: Vec<Verdict>, approval: Option<Vec<Verdict>>) -> Self {
         let waits = !found.is_empty() || approval.is_some();

@@ -11,7 +11,7 @@ pub struct Viewer {
     pub user: Option<User>,
     /// Whether the token's claim or `SVC_MODERATORS` grants the moderator role.
     pub has_role: bool,
-    /// Whether the user is banned, or the network of a guest who writes.
+    /// Whether the user, or the network of a guest who writes, is banned.
     pub banned: bool,
 }
 

@@ -16,7 +16,7 @@ pub fn is_unseen(c: char) -> bool {
 pub const NON_JOINER: char = '\u{200c}';
 pub const JOINER: char = '\u{200d}';
 
-/// Whether the character may be beside a joiner: it is part of a word or of an emoji.
+/// Whether the character may be next to a joiner: it is part of a word or of an emoji.
 #[must_use]
 pub fn joins(c: char) -> bool {
     let is_sign =
@@ -30,7 +30,7 @@ pub fn has_no_width(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Whether the character is a control, or breaks lines as U+2028 and U+2029 do. A name has none of them.
+/// Whether the character is a control, or breaks lines as U+2028 and U+2029 do. Names contain neither.
 #[must_use]
 pub fn breaks_names(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
@@ -67,7 +67,7 @@ pub fn has_bidi_override(text: &str) -> bool {
     text.contains(is_bidi_override)
 }
 
-/// Whether `text` shows in one line and in the order in which it is written.
+/// Whether `text` shows on one line and in the order in which it is written.
 #[must_use]
 pub fn is_plain_line(text: &str) -> bool {
     !has_bidi_override(text) && !text.contains(breaks_names)

@@ -1,5 +1,5 @@
-//! Webhooks by the Standard Webhooks specification (<https://www.standardwebhooks.com>): endpoints that are notified of
-//! events, deliveries with their attempts, and signatures. Decisions are made here in memory; `store::webhooks` writes them
+//! Webhooks according to the Standard Webhooks specification (<https://www.standardwebhooks.com>): endpoints that are notified
+//! of events, deliveries with their attempts, and signatures. Decisions are made here in memory; `store::webhooks` writes them
 //! on condition that the stored item is unchanged.
 //!
 //! Signatures are computed here: each is one HMAC, and the crate `standardwebhooks` would add a second crypto library to the
@@ -35,7 +35,7 @@ const RETRIES: [Duration; 7] = [
 ];
 /// An endpoint is disabled after this time without any success.
 const MAX_FAILING: Duration = Duration::from_hours(5 * 24);
-/// An attempt has ended within this time, or its worker has died.
+/// If an attempt hasn't ended within this time, its worker has died.
 const LEASE: Duration = Duration::from_mins(1);
 /// The time for which a delivery is listed and can be sent again.
 const DELIVERY_TTL: Duration = Duration::from_hours(30 * 24);
@@ -64,7 +64,7 @@ pub enum EventKind {
     Deleted,
     #[serde(rename = "comment.reported")]
     Reported,
-    /// A moderator requested it.
+    /// A moderator requested a test.
     #[serde(rename = "webhook.test")]
     Test,
 }
@@ -98,7 +98,7 @@ impl EventKind {
 /// The events caused by one change of a comment: `old` is `None` for a new comment, `new` for a deleted one. Likes and renames
 /// cause none. [`Comment::is_announced`] decides whether a new comment causes any.
 ///
-/// `is_shown`: the change made a comment visible to everyone, by its own approval or by that of a comment above it.
+/// `is_shown`: the change made a comment visible to everyone, by its own approval or the approval of a comment above it.
 #[must_use]
 pub fn events_of(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) -> Vec<EventKind> {
     let exists = |comment: &&Comment| !comment.is_placeholder;
@@ -223,7 +223,7 @@ pub struct Endpoint {
     /// When the attempts began to fail. `None` after a success.
     #[serde(rename = "fs", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
     pub failing_since: Option<Timestamp>,
-    /// It was disabled because it failed, and the moderators have not been warned yet.
+    /// Whether the endpoint was disabled because it failed, and the moderators have not been warned yet.
     #[serde(rename = "un", default, skip_serializing_if = "is_default")]
     pub warning_due: bool,
 }
@@ -365,7 +365,7 @@ pub struct Delivery {
     expires: Timestamp,
 }
 
-/// The next step of a worker with a delivery.
+/// A worker's next step with a delivery.
 pub type DeliveryStep = claim::WorkerStep<()>;
 
 impl Delivery {
@@ -390,7 +390,7 @@ impl Delivery {
         (self.status == Status::Pending).then_some(self.due)
     }
 
-    /// Claims it for the worker of this name, if an attempt is due.
+    /// Claims the delivery for this worker, if an attempt is due.
     pub fn take(&mut self, now: Timestamp, worker: &str) -> DeliveryStep {
         if self.status != Status::Pending {
             return DeliveryStep::Nothing;
@@ -449,7 +449,7 @@ pub fn new_secret(random: &Random) -> Secret {
     Secret::from(format!("whsec_{}", STANDARD.encode(random.bytes::<SECRET>())))
 }
 
-/// The value of `webhook-signature` of an attempt at this time.
+/// The value of the header `webhook-signature` for an attempt at this time.
 #[must_use]
 pub fn signature(secret: &Secret, message: &str, at: Timestamp, body: &str) -> String {
     let encoded = secret.expose().strip_prefix("whsec_").unwrap_or_default();

@@ -1,15 +1,15 @@
 //! Validates the addresses of webhooks. Moderators choose them, and the service calls them from inside its network, so none may
-//! lead into a private one.
+//! lead into a private network.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, SyntaxViolation, Url};
 
-/// Characters.
+/// Maximum characters of a webhook's address.
 pub const MAX_URL: usize = 2_048;
 
-/// Whether the address is public. For IPv6, only global unicast addresses are, without the ranges that embed an IPv4 address.
+/// Whether the address is public. For IPv6, that means global unicast, without the ranges that embed an IPv4 address.
 #[must_use]
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
@@ -84,7 +84,7 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
     Ok(text)
 }
 
-/// Parses an address. The URL standard corrects malformed addresses, but none is accepted if that may change its host.
+/// Parses an address. The URL standard corrects malformed addresses, but an address is refused if that may change its host.
 pub(crate) fn parse_as_written(text: &str) -> Option<Url> {
     let is_mended = Cell::new(text.chars().any(char::is_control));
     let mend = |violation| {

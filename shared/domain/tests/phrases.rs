@@ -84,7 +84,7 @@ fn naive(text: &str) -> String {
     NFKC.normalize(&fold(&words.join(" "))).into_owned()
 }
 
-/// Letters and marks of many scripts, chosen for what normalization and folding do to them.
+/// Letters and marks of many scripts, chosen to exercise normalization and folding.
 fn texts(most: usize) -> impl Strategy<Value = String> {
     const RANGES: &[RangeInclusive<char>] = &[
         'a'..='f',
@@ -131,7 +131,7 @@ fn texts(most: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::char::ranges(RANGES.into()), 0..most).prop_map(String::from_iter)
 }
 
-/// Whether the words can be shortened at neither end.
+/// Whether the words can't be shortened at either end.
 fn is_shortest(words: &str, phrase: &str) -> bool {
     let is_needed = |rest: Option<&str>| rest.is_none_or(|rest| !naive(rest).contains(phrase));
     is_needed(words.get(1..)) && is_needed(words.get(..words.len() - 1))

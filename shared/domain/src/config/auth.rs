@@ -15,9 +15,9 @@ use crate::sign_in::account_of;
 use crate::sign_in::providers::ProviderAccount;
 use crate::user::Identity;
 
-/// Bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
+/// Minimum bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
 const MIN_SECRET: usize = 32;
-/// Bytes of the salt, which keys hashes of addresses. With a shorter salt, the addresses could be guessed.
+/// Minimum bytes of the salt, which keys hashes of addresses. With a shorter salt, the addresses could be guessed.
 const MIN_SALT: usize = 16;
 
 /// Checks the value of a secret.
@@ -37,7 +37,7 @@ pub struct Auth {
     pub moderators: Vec<Moderator>,
 }
 
-/// Numbers below 2^53 are user ids. `email:` begins an address, and `github:`, `google:` and `oidc:` begin an account elsewhere.
+/// Numbers below 2^53 are user ids. `email:` begins an address, and `github:`, `google:` and `oidc:` begin a provider account.
 /// Everything else is the `sub` of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moderator {
@@ -45,7 +45,7 @@ pub enum Moderator {
     Sub(String),
     /// An address, which only our sign-in codes prove.
     Email(String),
-    /// An account elsewhere, which only our sign-in with its provider proves.
+    /// A provider account, which only our sign-in with the provider proves.
     Elsewhere(ProviderAccount),
 }
 
@@ -111,7 +111,7 @@ impl Config {
         })
     }
 
-    /// The variable of a secret that contains the name of a secret in AWS, instead of the secret itself.
+    /// The variable of a secret whose value is the name of an AWS secret instead of the secret itself.
     #[must_use]
     pub fn secret_kept_in_aws(&self) -> Option<&'static str> {
         let secrets = [
@@ -127,7 +127,7 @@ impl Config {
         secrets.find(|(_, secret)| secret::is_name(secret.expose())).map(|(name, _)| name)
     }
 
-    /// The secrets, each with the check of its value, which may have been fetched by its name.
+    /// The secrets, each with the check of its value. A value may have been fetched by name.
     pub fn secrets_mut(&mut self) -> impl Iterator<Item = (&mut Secret, SecretCheck)> {
         let salt = Some(&mut self.visitor_salt).filter(|salt| !salt.expose().is_empty());
         let (seed, clients) = match &mut self.sign_in {

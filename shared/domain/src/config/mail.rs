@@ -1,4 +1,4 @@
-//! Settings of email, and the names and addresses that it shows.
+//! Settings of email, and the names and addresses that emails show.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::secret::{self, Secret};
 use crate::sign_in::providers::Method;
 use crate::visible;
 
-/// Addresses of `SVC_MODERATION_MAIL`. Each gets a separate email.
+/// Maximum addresses in `SVC_MODERATION_MAIL`. Each gets a separate email.
 pub(super) const MAX_DIGESTS: usize = 50;
 /// The values that `SVC_PAGE_URL` accepts. Links to comments have their own fragment.
 const PAGE_URL: &str = "an http or https address with {type} and {id} after its host, without user and fragment";
-/// Characters of `SVC_SITE_NAME`.
+/// Maximum characters of `SVC_SITE_NAME`.
 pub(super) const MAX_SITE_NAME: usize = 100;
 
 #[derive(Clone, Debug)]
@@ -64,7 +64,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
 }
 
 impl Vars<'_> {
-    /// `None` without a sender. Wrong values are refused even then.
+    /// `None` without a sender. Invalid values are refused even then.
     pub(super) fn mail(&self) -> Result<Option<Mail>, ConfigError> {
         let (wait, moderators) = (self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?, self.moderation_mail()?);
         let (from, page_url) = (self.mail_from()?, self.page_url()?);
@@ -91,8 +91,7 @@ impl Vars<'_> {
         }))
     }
 
-    /// `SVC_MAIL_FROM`, even if empty, marks a function that takes part in emails, where subscriptions and sign-in need a
-    /// sender.
+    /// `SVC_MAIL_FROM`, even if empty, marks a function that deals with email. There, subscriptions and sign-in need a sender.
     pub(super) fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),

@@ -70,13 +70,13 @@ pub(super) fn client_secrets(sign_in: Option<&SignIn>) -> impl Iterator<Item = (
     clients.map(|client| (client_variables(client.provider)[1], &client.secret))
 }
 
-/// An account as `SVC_MODERATORS` names it: `github:583231`. `None` if it names no provider.
+/// A provider account as written in `SVC_MODERATORS`, such as `github:583231`. `None` if the text names no provider.
 pub(super) fn provider_account(text: &str) -> Option<Result<ProviderAccount, &'static str>> {
     Provider::of_id(text.split_once(':')?.0).map(|_| text.parse())
 }
 
 impl super::Config {
-    /// The id and the subject of an account elsewhere. `None` while its provider's issuer is not set.
+    /// The id and the subject of a provider account. `None` while the provider's issuer is not set.
     #[must_use]
     pub fn account_elsewhere(&self, account: &ProviderAccount) -> Option<(UserId, String)> {
         self.issuers.account(&self.visitor_salt, account)

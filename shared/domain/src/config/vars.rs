@@ -16,7 +16,7 @@ pub(super) const BASE_URL: &str =
 
 pub(super) struct Vars<'a> {
     pub(super) var: &'a dyn Fn(&str) -> Option<String>,
-    /// The defaults of the profile. `SVC_PROFILE` is read before all else.
+    /// The defaults of the profile. `SVC_PROFILE` is read before everything else.
     defaults: profile::Defaults,
     /// The names that were read.
     pub(super) asked: RefCell<Vec<&'static str>>,
@@ -80,7 +80,7 @@ impl<'a> Vars<'a> {
         text.split(',').map(str::trim).filter(|entry| !visible::shows_nothing(entry)).map(str::to_owned).collect()
     }
 
-    /// A path of one or more segments, without slashes at its ends.
+    /// A path of one or more segments, without leading or trailing slashes.
     pub(super) fn path(&self, name: &'static str, default: &str) -> Result<String, ConfigError> {
         let path = self.text(name).unwrap_or_else(|| default.to_owned());
         let path = path.trim_matches('/');

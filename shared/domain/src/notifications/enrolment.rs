@@ -11,14 +11,14 @@ use super::{DAY, MAX_WAITING, MINUTE, Notified, Reason, WEEK, is_default};
 use crate::ids::{CommentId, Visitor, sha256_hex};
 use crate::time::{Timestamp, stored};
 
-/// Muted threads. The oldest is dropped.
+/// Maximum muted threads. The oldest is dropped first.
 pub(super) const MAX_MUTED: usize = 100;
-/// Maximum confirmation emails to an address in a week, in total and caused by one network.
+/// Maximum confirmation emails to an address per week, in total and caused by one network.
 const MAX_CONFIRMATIONS: usize = 3;
 const MAX_OF_NETWORK: usize = 2;
-/// Askers whose confirmation has not been sent yet. Further ones are ignored.
+/// Maximum askers whose confirmation has not been sent yet. Further ones are ignored.
 pub(super) const MAX_ASKING: usize = 10;
-/// Askers who were confirmed. The oldest is dropped.
+/// Maximum confirmed askers. The oldest is dropped first.
 const MAX_CONFIRMED: usize = 50;
 /// Hexadecimal digits that represent an asker.
 const ASKER: usize = 16;
@@ -54,7 +54,7 @@ pub struct Address {
     /// The language of emails to it.
     #[serde(rename = "l")]
     pub language: String,
-    /// Whether it is known to be the recipient's.
+    /// Whether the address is known to be the recipient's.
     #[serde(rename = "c", default, skip_serializing_if = "is_default")]
     pub confirmed: bool,
 }
@@ -70,7 +70,7 @@ pub struct Asker {
     /// Hash of the network, [`crate::mail_keys::MailKeys::network`]. Empty once the asker is confirmed.
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
-    /// The comment of the request, if there was one.
+    /// The comment that the request came with, if any.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
     /// When it was requested.
@@ -168,8 +168,8 @@ pub struct Enrolment {
     /// When the member last chose.
     #[serde(rename = "ch", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
     chosen_at: Timestamp,
-    /// Hash of a confirmed address that was deleted by an unsubscribe, [`crate::mail_keys::MailKeys::address`]. It needs no new
-    /// confirmation.
+    /// Hash of a confirmed address that was deleted by an unsubscribe, [`crate::mail_keys::MailKeys::address`]. The address
+    /// needs no new confirmation.
     #[serde(rename = "pv", default, skip_serializing_if = "Option::is_none")]
     proven: Option<String>,
 }
@@ -209,7 +209,7 @@ impl Enrolment {
         askers.into_iter().find(|asker| reasons.iter().any(|reason| is_holder(asker, reason)))
     }
 
-    /// Holds a comment until the owner confirms its asker. `is_wanted`: a switch is on for it.
+    /// Holds a comment until the owner confirms its asker. `is_wanted`: whether a switch for it is on.
     pub(super) fn hold(&mut self, notice: u64, reasons: &[Reason], is_wanted: bool) -> Notified {
         let is_guest = |reason: &Reason| matches!(reason, Reason::ReplyToGuest(_));
         match self.holder(reasons).filter(|_| is_wanted || reasons.iter().any(is_guest)) {

@@ -1,5 +1,5 @@
-//! The notifications of one recipient, and their times. Pure: every step takes the time and changes the state in
-//! memory; the store writes it on condition that it is unchanged.
+//! The notifications of one recipient, and their times. Pure: every step takes the time and changes the state in memory; the
+//! store writes the state on condition that the stored one is unchanged.
 //!
 //! ```text
 //!           held ──┐ confirmed       ┌── its text waits ──→ aside
@@ -15,7 +15,7 @@
 //! twice. Only the newest 200 to 400 notified ids are stored, so an event redelivered after those is emailed again. An id in
 //! flight is also in `aside` if its text was accepted meanwhile.
 //!
-//! [`Enrolment`] is the address and the consent, [`Schedule`] the emails. Both are attributes of one item.
+//! [`Enrolment`] has the address and the consent, and [`Schedule`] has the emails. Both are attributes of one item.
 
 mod enrolment;
 mod notice;
@@ -35,7 +35,7 @@ use crate::claim::{self, Claim};
 use crate::ids::{CommentId, Visitor};
 use crate::time::Timestamp;
 
-/// Maximum comments that one email names. It only counts further ones.
+/// Maximum comments that one email lists. Further ones are only counted.
 pub const MAX_WAITING: usize = 100;
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -44,24 +44,25 @@ const DAY: Duration = Duration::from_hours(24);
 const WEEK: Duration = Duration::from_hours(7 * 24);
 /// The duration of a claim, longer than sending an email takes.
 const CLAIM: Duration = Duration::from_mins(2);
-/// An item that is overdue by this must have lost its message.
+/// An item that is overdue by this much must have lost its message.
 const OVERDUE: Duration = Duration::from_mins(10);
 
 /// The reason for notifying a recipient of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// It replies to the member's comment, whose replies the member `subscribed` to or not; or that comment was rejected.
+    /// A reply to the member's comment, or the rejection of that comment. `subscribed`: whether the member subscribed to the
+    /// comment's replies.
     Reply {
         subscribed: bool,
     },
-    /// It replies to a comment of this guest, who subscribed; or that comment was rejected.
+    /// A reply to a comment of this guest, who subscribed, or the rejection of that comment.
     ReplyToGuest(Visitor),
     Mention,
-    /// It is a new top-level comment on a record of the recipient.
+    /// A new top-level comment on a record of the recipient.
     OwnRecord,
 }
 
-/// The next step of a worker with the item of a recipient.
+/// A worker's next step with a recipient's item.
 pub type MailStep = claim::WorkerStep<Mail>;
 
 /// The email that a worker sends.
@@ -86,13 +87,13 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notified {
     Added,
-    /// It waits or is in flight. The process that added it may have died before it sent a message.
+    /// The notice waits or is in flight. The process that added it may have died before sending a message.
     Waiting,
     /// The recipient was notified before, or isn't subscribed.
     No,
 }
 
-/// The set that holds a notice which an email may have left out.
+/// The set that contains a notice that an email may have left out.
 enum NoticeSet {
     InFlight,
     Aside,
@@ -173,7 +174,7 @@ impl NotificationState {
         }
     }
 
-    /// The rest of an erased recipient who unsubscribed: a block against enrolling the address again.
+    /// The remaining state of an erased recipient who unsubscribed: a block against enrolling the address again.
     #[must_use]
     pub fn refusal(&self) -> Option<Self> {
         let enrolment = self.enrolment.refusal()?;
@@ -188,7 +189,8 @@ impl NotificationState {
         }
     }
 
-    /// Schedules the notification of a comment or of a rejection. `thread` is its thread's hash among the muted threads.
+    /// Schedules the notification of a comment or of a rejection. `thread` is the hash of its thread, as in the set of muted
+    /// threads.
     pub fn notify(
         &mut self,
         notice: impl Into<Notice>,
@@ -250,8 +252,8 @@ impl NotificationState {
         }
     }
 
-    /// Lets a notice that an email left out be sent again, and returns the set that it was in. A notice in flight may still be
-    /// left out of its email.
+    /// Allows a notice that an email left out to be sent again, and returns the set that it was in. A notice in flight may still
+    /// be left out of its email.
     fn take_back(&mut self, notice: Notice) -> NoticeSet {
         let notice = notice.number();
         if self.schedule.in_flight.contains(&notice) {

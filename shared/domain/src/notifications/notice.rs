@@ -1,8 +1,8 @@
-//! The subject of an email. A schedule's sets store notices as numbers.
+//! Notices: the comments and rejections that emails report. A schedule's sets store them as numbers.
 
 use crate::ids::CommentId;
 
-/// The bit of a rejection. Ids of comments are below it.
+/// The bit that marks a rejection. Comment ids are below it.
 const REJECTION: u64 = 1 << 63;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -43,7 +43,7 @@ pub struct Schedule {
     pub(super) due: Option<Timestamp>,
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     pub(super) claim: Option<Claim>,
-    /// Emails of the last 24 hours.
+    /// The times of emails sent in the last 24 hours.
     #[serde(rename = "se", default, skip_serializing_if = "Vec::is_empty", serialize_with = "stored::list")]
     pub(super) sent: Vec<Timestamp>,
     #[serde(rename = "rf", default, skip_serializing_if = "is_default")]
@@ -61,7 +61,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whether it waits or is in flight.
+    /// Whether the notice waits or is in flight.
     pub(super) fn has(&self, notice: u64) -> bool {
         self.waiting.contains(&notice) || self.in_flight.contains(&notice)
     }
@@ -160,7 +160,7 @@ impl Schedule {
         self.confirming.take()
     }
 
-    /// Counts a refusal of the mail server, and returns the pause after it. `None` after a day of refusals.
+    /// Counts a refusal by the mail server, and returns the pause after it. `None` after a day of refusals.
     pub(super) fn refuse(&mut self, now: Timestamp) -> Option<Duration> {
         if self.refusals == 0 {
             self.refused_since = now;
@@ -192,7 +192,7 @@ impl Schedule {
         newer
     }
 
-    /// Returns comments to the waiting set whose email was refused along with older ones. They are retried for another day.
+    /// Returns to the waiting set the comments whose email was refused along with older ones. They are retried for another day.
     pub(super) fn retry_newer(&mut self, newer: BTreeSet<u64>, now: Timestamp) {
         for id in newer {
             self.add(id);
@@ -203,7 +203,7 @@ impl Schedule {
         }
     }
 
-    /// Clears waiting comments. Notified ones are still stored.
+    /// Clears waiting comments, but keeps the notified ones.
     pub(super) fn clear(&mut self) {
         *self = Self {
             notified: std::mem::take(&mut self.notified),

@@ -1,21 +1,20 @@
-//! Limits on codes and tries across addresses, and on codes to addresses without an account. `inbox` has the limits of one
-//! address.
+//! Limits on codes and tries across addresses, and on codes to addresses without an account. `inbox` has the limits per address.
 
 use std::time::Duration;
 
 use crate::time::{Hour, Timestamp};
 
-/// Codes that a network may request in an hour.
+/// Maximum codes that a network may request per hour.
 pub const CODES_OF_NETWORK: u32 = 10;
-/// Codes of a network in a day that go to addresses without an account.
+/// Maximum codes per day that a network may request for addresses without an account.
 pub const STRANGERS_OF_NETWORK: u32 = 10;
-/// Wrong codes that a network may try in an hour.
+/// Maximum wrong codes that a network may try per hour.
 pub const WRONG_TRIES_OF_NETWORK: u32 = 30;
-/// Codes that go to addresses of one domain in an hour.
+/// Maximum codes per hour to addresses of one domain.
 const CODES_OF_DOMAIN: u32 = 150;
-/// All codes that are sent in an hour.
+/// Maximum codes per hour overall.
 const CODES_OF_ALL: u32 = 300;
-/// Refusals, bounces and complaints in an hour, after which strangers get no codes until it ends. Mail services suspend
+/// Refusals, bounces and complaints in an hour after which strangers get no codes until the hour ends. Mail services suspend
 /// senders for bounces, and invented addresses bounce.
 pub const MAX_FAILURES: u64 = 5;
 /// The time for which no code is sent to an address that refused one, bounced or complained.

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::{CODE_LIFETIME, DAY, HOUR, fits_into_one_unit};
 use crate::time::{Timestamp, stored};
 
-/// Tries of one code.
+/// Maximum tries per code.
 const MAX_TRIES: u32 = 5;
-/// Maximum unused codes in an hour and in a day: for the address, and for each network that it has signed in from.
+/// Maximum unused codes per hour and per day: for the address, and for each network that it has signed in from.
 const UNUSED_OF_HOUR: usize = 3;
 const UNUSED_OF_DAY: usize = 6;
-/// Codes that one unknown network may cause in a day, so that it can't keep the owner from getting one.
+/// Maximum codes that one unknown network may cause per day, so that it can't keep the owner from getting one.
 const UNUSED_OF_NETWORK: usize = 2;
-/// Characters of a host that are kept: the last ones, which identify its owner.
+/// Maximum characters stored of a host: the last ones, which identify its owner.
 const MAX_HOST: usize = 96;
 
 /// One item, which must stay below 1 KB, so that a change costs one write unit.
@@ -54,10 +54,10 @@ pub struct Flow {
     /// A whole second.
     #[serde(rename = "a", with = "stored::seconds")]
     at: Timestamp,
-    /// The host of the page that requested it.
+    /// The host of the page that requested the code.
     #[serde(rename = "h", default, skip_serializing_if = "String::is_empty")]
     pub host: String,
-    /// The tag of the language of the email.
+    /// The language tag of the email.
     #[serde(rename = "l")]
     pub language: String,
     /// The address as it was typed, sealed. Empty once no try is left.
@@ -70,7 +70,7 @@ pub struct Flow {
 pub struct Asker {
     /// Keyed hash.
     pub network: String,
-    /// The address has signed in from it before.
+    /// Whether the address has signed in from this network before.
     pub is_known: bool,
 }
 
@@ -109,8 +109,8 @@ impl Inbox {
         self.clone().start(flow.clone(), asker, now)
     }
 
-    /// Adds a flow, if one more code may go to the address. Returns whether it did; if not, the inbox is not to be stored.
-    /// Safe to repeat: the response to a write may get lost.
+    /// Adds a flow, if one more code may go to the address. Returns whether the flow was added; if not, the inbox must not be
+    /// stored. Safe to repeat: the response to a write may get lost.
     pub fn start(&mut self, flow: Flow, asker: &Asker, now: Timestamp) -> bool {
         if self.flows.iter().any(|started| started.nonce == flow.nonce) {
             return true;
@@ -147,7 +147,7 @@ impl Inbox {
         true
     }
 
-    /// The flow of this nonce, while its code is valid.
+    /// The flow with this nonce, while its code is valid.
     #[must_use]
     pub fn flow(&self, nonce: &str, now: Timestamp) -> Option<&Flow> {
         self.flows.iter().find(|flow| flow.nonce == nonce && flow.is_live(now))
@@ -293,8 +293,8 @@ mod tests {
         assert!(inbox.spend(&tried) && inbox.flows.is_empty());
     }
 
-    /// How many codes may be unused: six of networks that the address hasn't signed in from, and six of each of the eight
-    /// that an account remembers.
+    /// Maximum unused codes: six of networks that the address hasn't signed in from, and six of each of the eight that an
+    /// account remembers.
     const MAX_CODES: usize = 6 + 8 * 6;
 
     fn count(inbox: &Inbox) -> usize {

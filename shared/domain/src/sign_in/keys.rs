@@ -77,7 +77,7 @@ impl From<FlowId> for String {
     }
 }
 
-/// A new nonce of a flow.
+/// A new nonce for a flow.
 #[must_use]
 pub fn nonce(random: [u8; 17]) -> String {
     let mut text = URL_SAFE_NO_PAD.encode(random);
@@ -201,7 +201,7 @@ impl FlowKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RefreshToken {
     pub account: UserId,
-    /// Distinguishes the session from the others of the account.
+    /// Distinguishes the session from the account's other sessions.
     pub nonce: u64,
     pub generation: u64,
 }
@@ -225,7 +225,7 @@ impl Seed {
         &self.signing
     }
 
-    /// Its public key, in base64url.
+    /// The public key of access tokens, in base64url.
     #[must_use]
     pub fn public(&self) -> String {
         let pair = Ed25519KeyPair::from_seed_unchecked(&self.signing).expect("a key has 32 bytes");
@@ -240,7 +240,7 @@ impl Seed {
         format!("{signed}.{}", tag(&self.refresh, &[&signed], SIGNATURE))
     }
 
-    /// `None` if this seed has not signed it.
+    /// `None` if the token wasn't signed with this seed.
     #[must_use]
     pub fn read(&self, text: &str) -> Option<RefreshToken> {
         let mut parts = text.split('.');
@@ -279,7 +279,7 @@ pub struct PublicKeys {
     /// The previous key, whose tokens are valid until they expire.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     previous: Option<String>,
-    /// The second in which `current` replaced it.
+    /// The second in which `current` replaced `previous`.
     #[serde(rename = "c", default, with = "stored::seconds")]
     changed_at: Timestamp,
 }
@@ -294,7 +294,7 @@ impl PublicKeys {
         }
     }
 
-    /// The bytes of the key of this id.
+    /// The bytes of the key with this id.
     #[must_use]
     pub fn find(&self, id: &str, now: Timestamp) -> Option<Vec<u8>> {
         let previous = self.previous.iter().filter(|_| now.start_of_second() <= self.changed_at + TOKEN_LIFETIME);

@@ -1,5 +1,5 @@
-//! Sign-in by an emailed code, or with an account elsewhere. Requesting a code starts a *flow*; the code ends it and begins a
-//! *session* of the account. An account is an address, or an account elsewhere.
+//! Sign-in with an emailed code or a provider account. Requesting a code starts a *flow*; the code ends the flow and begins a
+//! *session* of the account. An account is an address or a provider account.
 //!
 //! | file | what |
 //! |---|---|
@@ -26,8 +26,8 @@ use crate::email;
 use crate::ids::UserId;
 use crate::secret::Secret;
 
-/// The `iss` of our own tokens. No other token may have it. Ids of accounts elsewhere are hashed under it, a colon, and their
-/// own issuer. No other token may have that `iss` either.
+/// The `iss` of our own tokens. No other token may have it. The ids of provider accounts are hashed under this issuer, a colon,
+/// and the provider's issuer. No other token may have that `iss` either.
 pub const ISSUER: &str = "svc-pro:sign-in";
 /// The lifetime of a code.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
@@ -51,7 +51,7 @@ fn size(value: &Value) -> usize {
         Value::Object(fields) => 3 + fields.iter().map(|(name, value)| name.len() + 1 + size(value)).sum::<usize>(),
         Value::Array(elements) => 3 + elements.iter().map(|value| 1 + size(value)).sum::<usize>(),
         Value::String(text) => text.len(),
-        // Two digits a byte, and one byte more.
+        // Two digits per byte, plus one byte.
         number => number.to_string().len().div_ceil(2) + 1,
     }
 }

@@ -1,5 +1,5 @@
-//! Accounts elsewhere that readers sign in with: those of GitHub, of Google, and of any other OpenID Connect provider. They are
-//! never linked to each other or to an address, because we don't trust a provider's address like our own proof.
+//! Provider accounts that readers sign in with: GitHub, Google, and any other OpenID Connect provider. They are never linked to
+//! each other or to an address, because we don't trust an address from a provider as much as our own proof.
 
 use std::fmt;
 use std::str::FromStr;
@@ -73,7 +73,7 @@ impl Method {
 }
 
 impl Provider {
-    /// The table of providers.
+    /// The constants of this provider.
     #[must_use]
     pub fn facts(self) -> &'static Facts {
         match self {
@@ -95,7 +95,7 @@ impl Provider {
     }
 }
 
-/// An account elsewhere, written `github:583231`.
+/// A provider account, written `github:583231`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAccount {
     pub provider: Provider,

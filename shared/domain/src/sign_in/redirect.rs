@@ -18,16 +18,16 @@ use crate::webhook_url::parse_as_written;
 pub const FLOW_LIFETIME: Duration = Duration::from_mins(15);
 /// The lifetime of the callback's code.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(1);
-/// Flows that a network may start in an hour.
+/// Maximum flows that a network may start per hour.
 pub const FLOWS_OF_NETWORK: u32 = 120;
-/// Visits of a network to the callback in an hour.
+/// Maximum visits to the callback per network and hour.
 pub const CALLBACKS_OF_NETWORK: u32 = 240;
-/// Wrong tries that end a flow.
+/// The number of wrong tries that ends a flow.
 const MAX_TRIES: u32 = 5;
-/// Characters of an address to return to.
+/// Maximum characters of an address to return to.
 const MAX_RETURN: usize = 2_000;
 
-/// One item, emptied when the flow ends.
+/// A flow, stored as one item that is emptied when the flow ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RedirectFlow {
     #[serde(rename = "vn", default)]
@@ -49,7 +49,7 @@ pub struct RedirectFlow {
     user: Option<UserId>,
     #[serde(rename = "tr", default)]
     tries: u32,
-    /// The second in which it ends.
+    /// The second in which the flow ends.
     #[serde(rename = "x", default, with = "stored::seconds")]
     ends: Timestamp,
 }
@@ -104,7 +104,7 @@ pub struct Profile {
 pub struct Finish<'a> {
     /// Keyed hash of the code.
     pub code: &'a str,
-    /// The challenge of the verifier; `None` when that is missing or malformed.
+    /// The challenge of the verifier; `None` if the verifier is missing or malformed.
     pub challenge: Option<&'a str>,
     /// Keyed hash of the network.
     pub network: &'a str,

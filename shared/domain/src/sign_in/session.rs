@@ -11,9 +11,9 @@ use crate::time::{Timestamp, stored};
 
 /// Maximum sessions of an account. A new one replaces the oldest.
 const MAX_SESSIONS: usize = 20;
-/// Networks that an account remembers.
+/// Maximum networks that an account remembers.
 const MAX_NETWORKS: usize = 8;
-/// The time in which the last token gives the same successor again.
+/// The time in which the token used last yields the same successor again.
 const GRACE: Duration = Duration::from_secs(30);
 /// The time without use after which a session is over.
 const MAX_UNUSED: Duration = Duration::from_hours(30 * 24);
@@ -131,7 +131,7 @@ mod tests {
         RefreshToken { account: UserId(7), nonce, generation }
     }
 
-    /// Sessions 0, 1, …, each begun a second after the one before.
+    /// Sessions 0, 1, …, each begun a second after the previous one.
     fn begun(count: u64) -> Sessions {
         let mut sessions = Sessions::default();
         for nonce in 0..count {
