@@ -3,7 +3,7 @@
 //! below a removed comment, because that takes a transaction which requires the parent. The rejected replies to removed comments
 //! are unreachable at once, and a job removes them with everything below.
 //!
-//! The transaction requires that the comments are still as they were read. For its replies, this means their count
+//! The transaction requires that the comments are still as they were read. For replies, this means their count
 //! (`comment::REPLIES`), which changes with approved replies, and a guard (`comment::DELETION_GUARD`), which changes when
 //!
 //! - an unapproved reply is added, or a reply loses its approval;

@@ -26,8 +26,8 @@ use crate::error::Fault;
 /// The time after a parent's deletion within which an index lists all of its replies. If some are still missing, the parent
 /// counted too many.
 const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
-/// The time after a change of name in which requests that read the old name may still write comments, which the index may not
-/// list yet.
+/// The time after a rename in which requests that read the old name may still write comments, and the index may not list them
+/// yet.
 const LATE_NAMES: Duration = Duration::from_secs(90);
 /// The shortest delay before an index is read again.
 const FIRST_DELAY: Duration = Duration::from_secs(1);

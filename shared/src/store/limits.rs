@@ -3,7 +3,7 @@
 //!
 //! **Writes** are counted in the table one by one. A write that cost over twenty units counts for more: the surplus is added
 //! before the response is sent. Concurrent writes don't see each other's surplus, so in the worst case each of the sixty writes
-//! in a minute has the maximum cost.
+//! per minute has the maximum cost.
 //!
 //! **Reads** are granted in blocks. An instance lets a caller's first block through before it reads the table. The cost of a
 //! read beyond ten units is known only afterwards, and counts with the next block. A large read, which is a feed or a page of

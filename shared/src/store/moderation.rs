@@ -32,7 +32,7 @@ pub enum Verdict {
     Approve,
     /// Only its writer sees it, with the grounds.
     Reject(Grounds),
-    /// Its reports so far are unfounded.
+    /// The comment's reports so far are unfounded.
     Dismiss,
 }
 

@@ -149,7 +149,7 @@ impl ReplyPlace {
             .still(comment::PLACEHOLDER, parent.is_placeholder.then(yes));
         let gain = count(gain, parent.is_top_level(), reply, 1);
         let gain = if !self.is_inline {
-            // A younger reply must not become inline meanwhile.
+            // No younger reply may become inline in the meantime.
             set_separate(gain, parent).still(comment::INLINE, number_set(&parent.inline))
         } else if parent.has_separate || self.demoted.is_some() {
             let mut inline = parent.inline.clone();

@@ -318,7 +318,7 @@ impl Store {
         }
     }
 
-    /// Read eventually consistently, since an instance caches them for a minute anyway.
+    /// Reads the names eventually consistently, since an instance caches them for a minute anyway.
     pub async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
         let names = self.one_item(&keys::moderator_names(), Reading::Eventual).await?;
         Ok(names.map(read).transpose()?.unwrap_or_default())

@@ -25,7 +25,7 @@ use crate::error::Fault;
 pub const MAX_QUERY: usize = 50;
 /// Maximum characters of a folded name that are searched. Folding turns a few characters into several.
 const MAX_FOLDED: usize = 2 * MAX_NAME;
-/// The time before a token without `iat` may change a name again, because it is unknown which of two such tokens is newer.
+/// The pause before a token without `iat` may change a name again, because it is unknown which of two such tokens is newer.
 const UNDATED_PAUSE: Duration = Duration::from_mins(10);
 /// Seconds during which the last seen of several tokens with the same `iat` wins. This allows a name to change just after the
 /// first sign-in, but keeps two such tokens from alternating for as long as they are valid.
@@ -199,7 +199,7 @@ impl Store {
         if let Some(saved) = self.update("saving a user's name", update).await? {
             self.write_all(stale).await?;
             let saved: User = read(saved)?;
-            // A ban that was made meanwhile has written no entries, if it created the user's item.
+            // A concurrent ban has written no entries if it created the user's item.
             if saved.ban != user.ban {
                 self.settle_directory(saved).await?;
             }

@@ -80,8 +80,8 @@ pub struct PageCursors {
     pub previous: Option<Cursor>,
 }
 
-/// Bytes of text that may be read for one page. Once they are spent, the page omits embedded replies, and only
-/// missing parents are read.
+/// Maximum bytes of text to read for one page. Once they are spent, the page omits embedded replies, and only missing parents
+/// are read.
 #[derive(Debug)]
 pub struct Budget {
     bytes: usize,

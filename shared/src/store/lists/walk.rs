@@ -102,8 +102,8 @@ impl Walk {
         more
     }
 
-    /// The cursors around the page from `first` to `last`, which are `None` on an empty page. `more` says whether the
-    /// list continues in the direction of the walk. In the other direction it does, because the walk came from there.
+    /// The cursors around the page from `first` to `last`, which are `None` on an empty page. `more`: whether the list continues
+    /// in the direction of the walk. In the other direction it always continues, because the walk came from there.
     pub(in crate::store) fn cursors(
         self,
         first: Option<CommentId>,
