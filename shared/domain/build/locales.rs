@@ -58,7 +58,7 @@ fn tags(locales: &Locales) -> Vec<&str> {
 
 /// The plural rules of a language.
 pub(crate) struct Rules {
-    /// Its categories in the order of CLDR.
+    /// The language's categories in CLDR order.
     pub(crate) categories: Vec<&'static str>,
     /// The index in `categories` for each number from 0 to 199, and for a million.
     pub(crate) forms: Vec<usize>,

@@ -11,7 +11,7 @@ pub struct Claim {
     /// A new random id for each claim.
     #[serde(rename = "o")]
     owner: String,
-    /// When it expires.
+    /// When the claim expires.
     #[serde(rename = "u", serialize_with = "stored::time")]
     pub until: Timestamp,
     /// Whether an earlier worker died while it sent the same email.

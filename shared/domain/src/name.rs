@@ -108,7 +108,7 @@ impl Look {
 struct Signs(Vec<(char, bool)>);
 
 impl Signs {
-    /// The skeleton of `m` is `rn`, and that of some capitals is `M`. Both are `m` here.
+    /// The skeleton of `m` is `rn`, and the skeleton of some capitals is `M`. Both are `m` here.
     fn extend(&mut self, text: &str, is_ornament: bool) {
         for c in text.chars() {
             match self.0.last_mut() {

@@ -61,7 +61,7 @@ impl Rules {
 
 /// One of the forms in which readers may see a body.
 struct Form<'a> {
-    /// Its text first, then the addresses and titles of its links.
+    /// The form's text first, then the addresses and titles of its links.
     texts: Vec<Comparable<'a>>,
     links: usize,
 }

@@ -36,7 +36,7 @@ pub struct Claims {
     pub name: Option<String>,
     pub picture: Option<String>,
     pub email: Option<String>,
-    /// Whether the issuer says that the address isn't verified.
+    /// Whether the issuer marks the address as unverified.
     pub email_unverified: bool,
     pub moderator: bool,
     /// Unix seconds as given by the issuer, which may be any number. Of two tokens, the one with the larger value is newer.

@@ -13,7 +13,7 @@ use crate::visible;
 /// Minimum bytes of the secret for our access tokens.
 const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
-/// The values of settings that locate a provider.
+/// The values accepted by settings that locate a provider.
 const PROVIDER_URL: &str = "an https address without user, query or fragment, such as https://id.example.org";
 
 #[derive(Clone, Debug)]

@@ -73,10 +73,10 @@ pub struct Asker {
     /// The comment that the request came with, if any.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
-    /// When it was requested.
+    /// The time of the request.
     #[serde(rename = "t", default, serialize_with = "stored::time")]
     pub(super) at: Timestamp,
-    /// When the confirmation may be sent.
+    /// The earliest time for the confirmation.
     #[serde(rename = "f", default, serialize_with = "stored::time")]
     pub(super) from: Timestamp,
     /// When the confirmation was sent.

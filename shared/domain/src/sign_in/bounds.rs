@@ -20,13 +20,13 @@ pub const MAX_FAILURES: u64 = 5;
 /// The time for which no code is sent to an address that refused one, bounced or complained.
 pub const STOPPED: Duration = Duration::from_hours(30 * 24);
 
-/// The limit on codes to one domain in an hour, for an address with or without an account.
+/// The limit on codes to one domain per hour, for an address with or without an account.
 #[must_use]
 pub fn codes_of_domain(has_account: bool) -> u32 {
     without_what_is_kept(CODES_OF_DOMAIN, has_account)
 }
 
-/// The limit on all codes in an hour, for an address with or without an account.
+/// The limit on all codes per hour, for an address with or without an account.
 #[must_use]
 pub fn codes_of_all(has_account: bool) -> u32 {
     without_what_is_kept(CODES_OF_ALL, has_account)

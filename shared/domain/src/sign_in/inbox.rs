@@ -19,7 +19,7 @@ const UNUSED_OF_NETWORK: usize = 2;
 /// Maximum characters stored of a host: the last ones, which identify its owner.
 const MAX_HOST: usize = 96;
 
-/// One item, which must stay below 1 KB, so that a change costs one write unit.
+/// An inbox. Its item must stay below 1 KB, so that a change costs one write unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inbox {
     #[serde(rename = "vn", default)]

@@ -38,7 +38,7 @@ pub enum Protocol {
 /// The constants of a provider. The rest is in its settings.
 #[derive(Debug)]
 pub struct Facts {
-    /// Its name in settings, addresses and [`ProviderAccount`]s.
+    /// The provider's name in settings, addresses and [`ProviderAccount`]s.
     pub id: &'static str,
     pub protocol: Protocol,
     /// The scopes that we request, and those that also return the address.

@@ -15,12 +15,12 @@ const MAX_SESSIONS: usize = 20;
 const MAX_NETWORKS: usize = 8;
 /// The time in which the token used last yields the same successor again.
 const GRACE: Duration = Duration::from_secs(30);
-/// The time without use after which a session is over.
+/// The time without use after which a session ends.
 const MAX_UNUSED: Duration = Duration::from_hours(30 * 24);
-/// The age at which any session is over.
+/// The age at which any session ends.
 const MAX_AGE: Duration = Duration::from_hours(180 * 24);
 
-/// One item, which must stay below 1 KB, so that a change costs one write unit.
+/// The sessions of an account. Their item must stay below 1 KB, so that a change costs one write unit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sessions {
     #[serde(rename = "vn", default)]
