@@ -270,7 +270,7 @@ impl App {
         enforce(call, second.filter(is_reached_first).unwrap_or(first))
     }
 
-    /// Reserves the total possible cost of an admitted read, in read units, once the cost is known and before the read
+    /// Reserves the total possible cost of an admitted read, in read units, once that maximum is known and before the read
     /// continues. Over the limit, the read is refused, and counted at its cost so far.
     pub async fn reserve(&self, call: &Call, units: f64) -> Result<()> {
         let Some(status) = call.rate_limit.get().filter(|status| status.allowed) else { return Ok(()) };

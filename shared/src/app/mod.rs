@@ -81,7 +81,7 @@ pub struct App {
 #[derive(Clone, Default)]
 pub struct Queues {
     pub jobs: Option<Queue>,
-    /// Its messages are in `domain::deliveries`.
+    /// `domain::deliveries` defines this queue's messages.
     pub deliveries: Option<Queue>,
 }
 

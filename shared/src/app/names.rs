@@ -25,7 +25,7 @@ const KNOWN: Duration = Duration::from_mins(1);
 pub struct KnownNames(Mutex<Option<(Timestamp, ModeratorNames)>>);
 
 impl App {
-    /// Refuses a name that resembles the site's, or that of a moderator other than `own`.
+    /// Refuses a name that resembles the site's name, or the name of a moderator other than `own`.
     pub async fn refuse_lookalike(
         &self,
         call: &Call,

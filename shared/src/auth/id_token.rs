@@ -17,7 +17,7 @@ use crate::aws::https;
 use crate::domain::ids::is_subject;
 use crate::domain::time::Timestamp;
 
-/// Seconds that the issuer's clock may differ from ours.
+/// Maximum seconds by which the issuer's clock may differ from ours.
 const LEEWAY: f64 = 60.0;
 
 /// The keys of an issuer: cached, and fetched again for an unknown id, at most once a minute.

@@ -1,5 +1,5 @@
-//! HTTPS requests to URLs that others choose, such as those of webhooks. The resolved address is checked and used for the
-//! connection, so a name that resolves differently the next time can't lead elsewhere.
+//! HTTPS requests to URLs that others choose, such as webhook URLs. The resolved address is checked and used for the connection,
+//! so a name that resolves differently the next time can't lead elsewhere.
 
 use std::error::Error as StdError;
 use std::io;

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::error::{FieldErrors, Refusal};
 
-/// Bytes of a response; the rest of the six megabytes is for the event around the body.
+/// Maximum bytes of a response. The rest of the six megabytes is for the event around the body.
 pub const MAX_ANSWER: usize = 5_900_000;
 
 /// Whether these items fit into one response.
