@@ -9,10 +9,10 @@ use shared::store::Reading;
 
 use crate::{Content, Sent, Worker, content};
 
-/// Confirmations sent in an hour.
+/// Maximum confirmations per hour overall.
 const MAX_OF_ALL: usize = 200;
-/// Confirmations to addresses of one domain. Most readers use one of a few providers, so this is half of all. If twenty
-/// networks use it up with addresses of one provider, its other users have to wait, but the other half remains for the rest.
+/// Maximum confirmations per hour to addresses of one domain: half of the total, because most readers use one of a few
+/// providers. If twenty networks exhaust it for one provider, its other users have to wait, but other domains still have half.
 const MAX_OF_DOMAIN: usize = 100;
 
 impl Worker<'_> {

@@ -19,9 +19,9 @@ use shared::domain::texts::{Mails, ModeratorMails};
 use shared::domain::visible::one_line;
 use shared::error::Fault;
 
-/// Characters of a comment in an email.
+/// Maximum characters of a comment in an email.
 const EXCERPT: usize = 300;
-/// Characters of a line of an email (RFC 5322).
+/// Maximum characters on a line of an email (RFC 5322).
 const MAX_LINE: usize = 998;
 
 const STYLE: &str = "body{margin:0 auto;max-width:640px;padding:24px;overflow-wrap:anywhere;font:16px/1.5 system-ui,sans-serif;color:#1b1f24;background:#fff}\
@@ -98,7 +98,7 @@ pub(crate) fn code(letter: &Letter<'_>, code: &str, host: &str) -> Result<RawMai
     letter.compose(&texts.code_subject(letter.site), &text, &html)
 }
 
-/// An email about comments; `more` are not named.
+/// An email about comments. `more` is the number of comments that it doesn't list.
 pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64) -> Result<RawMail, Fault> {
     let texts = letter.texts;
     let named: Vec<&Notification> = sections.iter().flat_map(|section| &section.notifications).collect();
@@ -364,7 +364,7 @@ fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
     (text, ranges.into_iter().zip(links.into_values().map(|(_, address)| address)).collect())
 }
 
-/// Control characters and separators of lines become spaces, so that no words join and no line leaves the quotation.
+/// Also turns control characters and line separators into spaces, so that no words join and no line leaves the quotation.
 pub(crate) fn without_empty_paragraphs(body: &str) -> String {
     let is_replaced = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let body: String = body.replace("\r\n", "\n").chars().map(|c| if is_replaced(c) { ' ' } else { c }).collect();

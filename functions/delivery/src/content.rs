@@ -176,7 +176,7 @@ fn details(texts: Mails, grounds: &Grounds) -> Vec<String> {
     details.map(|(what, text)| format!("{} {text}", texts.colon(what))).collect()
 }
 
-/// An email about these notices. `more` is the number of further ones.
+/// An email about these notices. `more` is the number of notices that it leaves out.
 pub(crate) async fn notifications(
     worker: &Worker<'_>,
     recipient: &Recipient,
@@ -226,7 +226,7 @@ async fn fate(
     }
 }
 
-/// The rejection of a comment, for its writer. Set aside if it was undone, because it may be repeated.
+/// The rejection of a comment, for its writer. Set aside if it was undone, because the comment may be rejected again.
 async fn rejection(
     app: &App,
     recipient: &Recipient,

@@ -42,7 +42,7 @@ pub struct Smtp {
 /// Time limits, together shorter than a claim.
 #[derive(Clone, Copy)]
 struct Bounds {
-    /// For the connection, with TLS and login.
+    /// For connecting, including TLS and login.
     connecting: Duration,
     /// For handing over one email.
     sending: Duration,
@@ -170,14 +170,14 @@ mod tests {
 
     use super::*;
 
-    /// The server's action instead of a response.
+    /// The test server's failure in place of a response.
     #[derive(Clone, Copy, Debug)]
     enum Failure {
         Closes,
         SaysNothing,
     }
 
-    /// Speaks SMTP until a command, where the greeting is `GREETING` and the end of an email is `.`; then it fails.
+    /// Speaks SMTP, and fails at this command. `GREETING` means the greeting, and `.` the end of an email.
     async fn converse(stream: TcpStream, fails_at: &str, failure: Failure) {
         let mut stream = BufReader::new(stream);
         let (mut line, mut in_mail) = ("GREETING".to_owned(), false);

@@ -38,12 +38,12 @@ struct CommentData {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ThreadResource,
-    /// The reasons that it is held, for programs that moderate. `None` for events without a text.
+    /// The reasons that the comment is held, for programs that moderate. `None` for events without a text.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictResource>>,
 }
 
-/// The verdicts that an event includes. Empty for a text that is public.
+/// The verdicts that an event includes. Empty for public text.
 fn verdicts(comment: &Comment, event: EventKind) -> Option<Vec<VerdictResource>> {
     match event {
         EventKind::Pending => Some(comment.verdicts.iter().map(VerdictResource::from).collect()),

@@ -1,5 +1,5 @@
-//! Notifies the recipients of a comment: its id goes into the notification state of each. The function `delivery` writes
-//! the emails.
+//! Notifies the recipients of a comment by adding its id to each recipient's notification state. The function `delivery`
+//! writes the emails.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +14,12 @@ use shared::error::Fault;
 use shared::policy::{self, Notification};
 use shared::store::Reading;
 
-/// Notifications that one member's mentions may cause in an hour.
+/// Maximum notifications per hour that one member's mentions may cause.
 const MAX_MENTIONS: usize = 50;
-/// The scope of their counter, which is part of its key in the table.
+/// The scope of the mention counter, which is part of the counter's key in the table.
 const MENTIONS: &str = "told";
 
-/// Notifies of a public comment, given as it is now. Safe to repeat.
+/// Notifies the recipients of a public comment, given in its current state. Safe to repeat.
 pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault> {
     // Everyone sees the badge from now on, so moderators are warned about guests with a similar name.
     if let (true, Some(writer)) = (comment.by_moderator, comment.user) {

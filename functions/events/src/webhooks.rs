@@ -1,4 +1,4 @@
-//! Notifies webhooks of a change of a comment: a message for each goes to the queue. The function `delivery` calls them.
+//! Notifies webhooks of changes to comments: queues a message for each webhook, which the function `delivery` calls.
 
 use std::time::Duration;
 
