@@ -35,11 +35,11 @@ pub fn announced(record: S3EventRecord) -> (String, String) {
     (bucket, percent_decode_str(&key.replace('+', " ")).decode_utf8_lossy().into_owned())
 }
 
-/// The longest name accepted in a path. No name of ours is longer.
+/// The longest name accepted in a path. None of our names is longer.
 const MAX_NAME: usize = 64;
 
-/// The name that an upload and its thumbnail share: a part that can be neither guessed nor chosen, and the size of the
-/// upload. Names of earlier versions have no size.
+/// The name that an upload and its thumbnail share: a part that can't be guessed or chosen, and the image's dimensions.
+/// Names from earlier versions have no dimensions.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Name(String);
 
@@ -57,7 +57,7 @@ impl Name {
         Self::sized(&hash, picture)
     }
 
-    /// Pages read the size from the name, to reserve space before the image loads.
+    /// Appends the dimensions, which pages read to reserve space before the image loads.
     fn sized(secret: &str, picture: &Picture) -> Self {
         Self(format!("{secret}-{}x{}", picture.width, picture.height))
     }
@@ -137,7 +137,7 @@ impl<'a> Bucket<'a> {
         let request = request
             .content_type(picture.content_type())
             .cache_control(CACHE_CONTROL)
-            // Gives the file an extension when it is saved. Keys of thumbnails have none.
+            // Gives a saved file an extension, which keys of thumbnails lack.
             .content_disposition(format!("inline; filename=\"image.{}\"", picture.extension()))
             .body(ByteStream::from(picture.bytes));
         request.send().await.map_err(|error| Fault::new("storing an image", DisplayErrorContext(error).to_string()))?;

@@ -6,7 +6,7 @@ use multer::{Constraints, Field, Multipart, SizeLimit};
 use std::convert::Infallible;
 
 const FIELD: &str = "file";
-/// Bytes of a body in addition to the file. Other parts are refused, so this is for boundaries and headers.
+/// Maximum bytes of a body beyond the file. Other parts are refused, so this covers boundaries and headers.
 const MAX_FRAMING_BYTES: u64 = 16 << 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -31,7 +31,8 @@ use std::{
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// Enough for small files and blind mutations. `imaging/tests/memory.rs` tests the bound with files made for it.
+/// Maximum bytes allocated at once for small files and blind mutations. `imaging/tests/memory.rs` tests this bound with
+/// files made to reach it.
 const BOUND: usize = 340 << 20;
 
 /// Decoder panics, counted by source location. They are contained.
@@ -67,7 +68,7 @@ fn corpus() -> Vec<Vec<u8>> {
         lossy_webp(&picture, 60.0),
         lossy_webp(&clear, 60.0),
         animated_webp(&[picture.clone(), photo(96, 64, 2).into(), photo(96, 64, 3).into()]),
-        // The lossless coding of libwebp uses every transform.
+        // libwebp's lossless encoder uses every transform.
         webp::Encoder::from_image(&clear).unwrap().encode_lossless().to_vec(),
         webp::Encoder::from_image(&picture).unwrap().encode_lossless().to_vec(),
         with_webp_chunks(&lossless_webp(&picture), (96, 64), 0x28, &[(b"ICCP", &icc), (b"EXIF", &exif(5))]),

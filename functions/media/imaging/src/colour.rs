@@ -1,4 +1,4 @@
-//! Color profiles: applied to the pixels but not kept, because a profile has room for text of the sender.
+//! Color profiles: applied to the pixels but not kept, because a profile can carry the sender's text.
 
 use image::DynamicImage;
 use moxcms::{ColorProfile, Layout, ParsingOptions, TransformOptions};
@@ -11,7 +11,7 @@ pub(super) fn convert_to_srgb(pixels: &mut DynamicImage, icc: &[u8]) {
     let Ok(mut profile) = ColorProfile::new_from_slice_with_options(icc, options) else {
         return;
     };
-    // The library prefers tables to the matrix, but they need far more code that would have to be trusted.
+    // The library prefers tables to the matrix, but tables would require trusting far more code.
     profile.lut_a_to_b_perceptual = None;
     profile.lut_a_to_b_colorimetric = None;
     profile.lut_a_to_b_saturation = None;

@@ -91,11 +91,11 @@ fn rewrite_frame(frame: &Frame<'_>, global: Option<&Palette>) -> Result<Frame<'s
     })
 }
 
-/// Colors in ascending order. A palette is the only part of a GIF whose bytes are kept, and in an order of the sender's
-/// choice they could spell a script.
+/// Colors in ascending order. A palette is the only part of a GIF whose bytes are kept, and the sender could order them to
+/// spell a script.
 struct Palette {
     colours: Vec<u8>,
-    /// The new index of each old one.
+    /// Maps each old index to its new one.
     places: Vec<u8>,
 }
 

@@ -19,12 +19,12 @@ use std::{
 
 pub use thumbnail::{THUMBNAIL_SIDE, thumbnail};
 
-/// Pixels of a still image, and of an animation's canvas.
+/// Maximum pixels of a still image or of an animation's canvas.
 pub const MAX_PIXELS: u64 = 25_000_000;
-/// Canvas pixels of an animation, summed over its frames: the cost of showing it.
+/// Maximum canvas pixels of an animation, summed over its frames: the cost of showing it.
 pub const MAX_ANIMATION_PIXELS: u64 = 200_000_000;
 pub const MAX_FRAMES: usize = 2_000;
-/// Bytes of a result. Only crafted files, which compress far better than their pixels do, reach this limit.
+/// Maximum bytes of a result. Only crafted files, which compress far better than their pixels do, reach this limit.
 pub const MAX_OUTPUT_BYTES: usize = 20 << 20;
 
 /// An image we encoded ourselves.
@@ -104,7 +104,7 @@ pub enum Refused {
 
 /// Makes an upload safe to serve: the picture as viewers show it, and nothing but its pixels.
 ///
-/// A JPEG, PNG or GIF stays one. A WebP becomes a JPEG if it is lossy and opaque, else a PNG. A GIF keeps its frames; an
+/// A JPEG, PNG or GIF keeps its format. A WebP becomes a JPEG if it is lossy and opaque, else a PNG. A GIF keeps its frames; an
 /// animated PNG or WebP becomes its first frame.
 pub fn clean(bytes: &[u8]) -> Result<Picture, Refused> {
     contained(|| match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
@@ -118,7 +118,7 @@ pub fn clean(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// The picture as viewers show it. Of an animation, the first frame.
+/// The picture as viewers show it; for an animation, its first frame.
 fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
     match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
         Format::Jpeg => jpeg::decode(bytes),
@@ -133,7 +133,7 @@ fn contained(work: impl FnOnce() -> Result<Picture, Refused>) -> Result<Picture,
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Refused::Damaged))
 }
 
-/// Checked before anything of that size is allocated. No side may be longer than JPEG and GIF allow.
+/// Call this before allocating anything of that size. No side may be longer than JPEG and GIF allow.
 fn check_pixels(width: u32, height: u32) -> Result<(), Refused> {
     if width.max(height) > u32::from(u16::MAX) {
         return Err(Refused::TooManyPixels);

@@ -1,13 +1,13 @@
-//! PNG: every kind in, 8 bits a channel or a palette out. Of an animated one, the still image is kept.
+//! PNG: every kind in, 8 bits per channel or a palette out. An animated PNG is reduced to its still image.
 
 use super::{Format, Output, Picture, Refused, as_seen, check_pixels, without_idle_alpha};
 use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 use png::{BitDepth, ColorType, Compression, Decoder, Encoder, EncodingError, Limits, Transformations};
 use std::io::{Cursor, Write};
 
-/// Memory for the decoder's rows and a profile. This module allocates the pixels.
+/// Memory limit for the decoder's rows and a profile. This module allocates the pixels.
 const DECODER_BYTES: usize = 16 << 20;
-/// Size of one chunk of compressed pixels.
+/// Maximum size of one chunk of compressed pixels.
 const CHUNK_BYTES: usize = 1 << 20;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
@@ -85,7 +85,7 @@ pub(super) fn has_few_colours(pixels: &DynamicImage) -> bool {
     palette(pixels).is_some()
 }
 
-/// Palette and indices, if there are at most 256 colors, so that a palette image does not come out larger. The palette
+/// Converts to a palette if there are at most 256 colors, so that a palette image does not come out larger. The palette
 /// is in ascending order, so that the sender cannot arrange its bytes.
 fn index(pixels: &DynamicImage) -> Option<Indexed> {
     let channels = usize::from(pixels.color().channel_count());

@@ -1,4 +1,4 @@
-//! Thumbnails: a still picture of at most [`THUMBNAIL_SIDE`] a side, in whichever format comes out smaller.
+//! Thumbnails: a still picture of at most [`THUMBNAIL_SIDE`] per side, in whichever format comes out smaller.
 
 use super::{Picture, Refused, contained, decode, jpeg, png, without_idle_alpha};
 use color_quant::NeuQuant;
@@ -13,7 +13,7 @@ const QUALITY: u8 = 75;
 /// The palette is made from one pixel in three.
 const QUANTIZER_SAMPLING: i32 = 3;
 
-/// A photo becomes a JPEG and a drawing a PNG, whichever is smaller. With transparency, a PNG of at most 256 colors.
+/// Makes a JPEG or a PNG, whichever is smaller. A picture with transparency becomes a PNG of at most 256 colors.
 pub fn thumbnail(bytes: &[u8]) -> Result<Picture, Refused> {
     contained(|| {
         let pixels = without_idle_alpha(shrink(decode(bytes)?)?);
@@ -25,7 +25,7 @@ pub fn thumbnail(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// Reduces the colors to 256, transparency included. Pixels with fewer stay as they are.
+/// Reduces the colors to 256, transparency included. A picture with fewer colors is unchanged.
 fn reduce_colours(pixels: DynamicImage) -> DynamicImage {
     if png::has_few_colours(&pixels) {
         return pixels;
@@ -38,7 +38,7 @@ fn reduce_colours(pixels: DynamicImage) -> DynamicImage {
     pixels.into()
 }
 
-/// Same shape, each side at least one pixel; a small picture is left as it is.
+/// Keeps the proportions, with at least one pixel per side. A small picture is unchanged.
 fn shrink(pixels: DynamicImage) -> Result<DynamicImage, Refused> {
     let longest = pixels.width().max(pixels.height());
     if longest <= THUMBNAIL_SIDE {

@@ -1,4 +1,4 @@
-//! WebP: decoded only, because no maintained encoder in Rust is lossy. Of an animation, the first frame.
+//! WebP: decoded only, because no maintained encoder in Rust is lossy. An animation is reduced to its first frame.
 //!
 //! The container is read here, and the decoder gets one bare frame. So sizes are checked before it allocates, and its
 //! animation code never runs.
@@ -78,7 +78,7 @@ struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Takes the size from the coded data, because the decoder allocates by it.
+    /// Reads the size from the coded data, because that's the size the decoder allocates.
     fn read(name: [u8; 4], data: &'a [u8], alpha: Option<&'a [u8]>) -> Option<Self> {
         let (coding, size) = if name == *b"VP8L" {
             let bits = u32_at(data, 1)?;

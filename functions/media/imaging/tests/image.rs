@@ -151,7 +151,7 @@ fn sixteen_bit_and_interlaced_pngs_are_taken() {
     let picture = clean(&png(&DynamicImage::ImageRgb16(deep))).unwrap();
     assert_eq!(decoded(&picture).to_rgb8().get_pixel(10, 7).0[2], 40_000_u16.to_be_bytes()[0]);
 
-    // The image has one pixel, because interlaced and plain files are the same then.
+    // One pixel, because such an image has the same data whether it's interlaced or not.
     let mut interlaced = png(&quarters(1, 1).into());
     interlaced[28] = 1;
     let crc = crc32(&interlaced[12..29]).to_be_bytes();

@@ -1,4 +1,4 @@
-//! Peak memory and time of the largest images that are allowed and of the worst crafted files.
+//! Peak memory and time for the largest allowed images and the worst crafted files.
 //!
 //! Twenty-five megapixels take minutes without optimization, so these tests run with `cargo test --release` only.
 #![cfg(not(debug_assertions))]
@@ -28,7 +28,7 @@ static HEAP: PeakAlloc = PeakAlloc;
 /// One measurement at a time, because the heap belongs to the process.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Bytes that `clean` and `thumbnail` allocate at once, at most.
+/// Maximum bytes that `clean` and `thumbnail` may allocate at once.
 const BOUND: usize = 340 << 20;
 
 fn measured<T>(name: &str, work: impl FnOnce() -> T) -> (T, usize) {

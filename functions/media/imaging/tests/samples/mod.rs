@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// Soft light, round things, texture and sensor noise: compresses about as a photo does.
+/// Soft light, round shapes, texture and sensor noise: compresses about as well as a photo.
 pub fn photo(width: u32, height: u32, seed: u64) -> RgbImage {
     let mut random = Random(seed);
     let spots: Vec<[f32; 6]> = (0..14)
@@ -323,13 +323,13 @@ impl Bits {
         }
     }
 
-    /// A code of one symbol below 256, which then takes no bits.
+    /// Writes a code with a single symbol below 256. The symbol itself then takes no bits.
     fn put_single(&mut self, symbol: u32) {
         self.put(0b1_0_1, 3);
         self.put(symbol, 8);
     }
 
-    /// A full code: `lengths[n]` is the length of the code of symbol `n`. Lengths themselves are coded in four bits.
+    /// Writes a full code: `lengths[n]` is the length of the code of symbol `n`. Lengths themselves are coded in four bits.
     pub fn put_code(&mut self, lengths: &[u32]) {
         self.put(0, 1);
         self.put(15, 4);
@@ -367,7 +367,7 @@ fn lossless_header(width: u32, height: u32) -> Bits {
     bits
 }
 
-/// Four symbols of one bit and a pair of the longest: no prefix code, but its sum is right modulo 2^16.
+/// Has too many one-bit symbols for a prefix code, but the sum over its code lengths is right modulo 2^16.
 pub fn webp_with_an_oversubscribed_code() -> Vec<u8> {
     let mut bits = lossless_header(8, 8);
     bits.put(0, 3);
@@ -378,10 +378,10 @@ pub fn webp_with_an_oversubscribed_code() -> Vec<u8> {
     lossless_webp_of(bits)
 }
 
-/// As many codes as `max_bytes` have room for, each with the largest table.
+/// As many codes as fit in `max_bytes`, each with the largest table.
 pub fn webp_of_code_tables(width: u32, height: u32, max_bytes: usize) -> Vec<u8> {
     let mut bits = lossless_header(width, height);
-    // No transform, no color cache, but groups of codes: one for each block of 512 pixels a side, all of the last group.
+    // No transform and no color cache, but an entropy image: every block of 512 × 512 pixels uses the last group of codes.
     bits.put(0b1_0_0, 3);
     bits.put(7, 3);
     bits.put(0, 1);
