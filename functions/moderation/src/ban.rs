@@ -19,9 +19,9 @@ use shared::http::response::Answer;
 use shared::policy;
 use shared::store::Reading;
 
-/// Characters of a ban's reason.
+/// Maximum characters of a ban's reason.
 const MAX_REASON: usize = 500;
-/// Default and longest ban of a network. Both are short, because its addresses move on to other people.
+/// Default and longest ban of a network. Both are short, because other people will get its addresses.
 const NETWORK_BAN: Duration = Duration::from_hours(24);
 const LONGEST_NETWORK_BAN: Duration = Duration::from_hours(30 * 24);
 

@@ -20,8 +20,8 @@ use shared::store::log::By;
 use shared::store::moderation::Verdict;
 
 const MAX_IDS: usize = 50;
-/// Writers whose comments are decided concurrently. Decisions about two comments of a writer change the same items, so
-/// they are made one after the other. Decisions about two comments of a thread may conflict, and are retried.
+/// Maximum writers whose comments are decided concurrently. Decisions about two comments by one writer change the same items,
+/// so they are made one after the other. Decisions about two comments in one thread may conflict, and are retried.
 const AT_ONCE: usize = 5;
 
 struct BulkInput {

@@ -11,7 +11,7 @@ use shared::http::request::Call;
 use shared::policy;
 
 pub(crate) const PARAMETERS: [&str; 4] = ["q", "from", "thread", "since"];
-/// Characters of a filter by words.
+/// Maximum characters of a filter by words.
 const MAX_WORDS: usize = 200;
 
 /// The conditions that comments of a filtered queue meet.
@@ -54,7 +54,7 @@ impl Filter {
         if thread.is_some() && thread_id.is_none() {
             errors.add("thread", "The thread must be a type and an id, such as posts/42.");
         }
-        // A plus that isn't encoded in an address reads as a space.
+        // An unencoded plus in a query is decoded as a space.
         let time = since.and_then(|text| Timestamp::parse(&text.replace(' ', "+")));
         if since.is_some() && time.is_none() {
             errors.add("since", "The since must be a time, such as 2030-01-02T03:04:05+00:00.");

@@ -1,4 +1,4 @@
-//! The description of the records that are commented on.
+//! Descriptions of the records that people comment on.
 
 use serde_json::json;
 use shared::app::App;

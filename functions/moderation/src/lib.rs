@@ -2,12 +2,13 @@
 //!
 //! - POST and DELETE `comments/{id}/pin`, POST `comments/{id}/approve` and `comments/{id}/reject`, GET
 //!   `comments/{id}/reports`, POST `comments/{id}/reports/dismiss` in `comment.rs`
-//! - GET `moderation/comments` and `users/{id}/comments` in `queue.rs`, the filters of the first in `filter.rs`
+//! - GET `moderation/comments` in `queue.rs`, with its filters in `filter.rs`
+//! - GET `users/{id}/comments` in `queue.rs`
 //! - POST `moderation/comments` in `bulk.rs`
 //! - GET `moderation/users` in `user.rs`
 //! - PUT and DELETE `users/{id}/ban`, PUT `comments/{id}/ban`, DELETE `moderation/networks/{network}/ban` in `ban.rs`
 //! - GET `moderation/log` in `log.rs`
-//! - `moderation/webhooks` and all below it in `webhook.rs`
+//! - `moderation/webhooks` and everything below it in `webhook.rs`
 //! - POST `{type}/{id}/close` and `{type}/{id}/open` in `thread.rs`
 //! - PUT `{type}/{id}` in `host.rs`
 //!

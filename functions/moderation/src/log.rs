@@ -16,7 +16,7 @@ use shared::store::Reading;
 
 use crate::walk::Walk;
 
-/// Characters of a comment's text in an entry.
+/// Maximum characters of a comment's text in an entry.
 const EXCERPT: usize = 80;
 
 pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
@@ -29,10 +29,10 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::ok(&envelope))
 }
 
-/// The present names of the users in these entries.
+/// The current names of the users in these entries.
 async fn names(app: &App, viewer: &Viewer, entries: &[LogEntry]) -> Result<BTreeMap<UserId, String>> {
     let mut ids: BTreeSet<UserId> = entries.iter().flat_map(|entry| [entry.moderator, entry.user]).flatten().collect();
-    // The viewer's item was read before.
+    // The viewer's item has already been read.
     let own = viewer.user.as_ref().filter(|user| ids.remove(&user.id));
     let mut names = app.store.names_of(ids).await?;
     names.extend(own.map(|user| (user.id, user.name.clone())));

@@ -9,10 +9,11 @@ use shared::http::request::Call;
 use shared::http::resource::CommentPresenter;
 use shared::http::response::{Answer, Sharing};
 
-/// The parameters that change the list. Links keep only these, since caches keep responses for callers who sent others.
+/// The parameters that change the list. Links include only these, because a cached response may be served to callers who sent
+/// other parameters.
 const PARAMETERS: [&str; 6] = ["page", "per_page", "sort", "cursor", "lang", "include"];
 
-/// A comment that was deleted, edited, rejected or erased may be read as it was for one more minute.
+/// Caches may show the old state of a deleted, edited, rejected or erased comment for one more minute.
 const SHARING: Sharing = Sharing::Public { fresh: 15, stale: 45, failing: 86_400 };
 
 pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {

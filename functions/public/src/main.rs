@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use shared::config::Needs;
 
-/// It verifies no tokens.
+/// Needs only the salt, because it verifies no tokens.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     shared::app::lambda::run_with(Needs::Salt, public::handle).await

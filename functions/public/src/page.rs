@@ -23,7 +23,7 @@ use crate::html::{STYLE, Section, document};
 /// The parameters that links to other pages keep.
 const LINK_PARAMETERS: [&str; 4] = ["lang", "sort", "per_page", "parent"];
 
-/// A comment that was deleted, edited, rejected or erased may be read as it was for five more minutes.
+/// Caches may show the old state of a deleted, edited, rejected or erased comment for five more minutes.
 const SHARING: Sharing = Sharing::Public { fresh: 60, stale: 240, failing: 86_400 };
 
 pub(crate) async fn page(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {
@@ -105,7 +105,7 @@ async fn replies<'a>(app: &'a App, call: &Call, kind: &str, record: &str, parent
     })
 }
 
-/// Replies are only read by cursor.
+/// Ignores page numbers, because replies are only read by cursor.
 fn walk(paging: Paging) -> Paging {
     match paging.position {
         PagePosition::Page(_) => Paging { position: PagePosition::Cursor(None), ..paging },

@@ -25,8 +25,8 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     })
 }
 
-/// `Retry-After` in seconds when a network has reached its bound. The bound never resets. A day keeps clients from retrying
-/// soon.
+/// `Retry-After` in seconds when a network has reached its bound. The bound never resets, but a day keeps clients from
+/// retrying soon.
 const RETRY_AFTER: u64 = 86_400;
 
 /// The bound on how often guests of one network may like or report (`action`) a comment. `None` for users, and when `most` is

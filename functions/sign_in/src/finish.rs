@@ -52,7 +52,7 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
         Err(_) => elsewhere(app, call, &keys, &fields, (flow, code)).await?,
     };
     let Some(proof) = proof else {
-        // Concurrent tries beyond the limit aren't told that the code is wrong.
+        // The responses to concurrent attempts beyond the limit don't reveal that the code is wrong.
         let is_counted = app.store.count_towards(wrong, now).await?;
         return Err(if is_counted { Refusal::SignInFailed } else { too_many() }.into());
     };

@@ -22,15 +22,15 @@ use shared::domain::time::Timestamp;
 use shared::domain::user::{clean_name, is_picture};
 use tokio::sync::Mutex;
 
-/// Time limit for all requests to a provider during one call. The function has ten seconds.
+/// Time limit for all requests to a provider during one call. The function itself times out after ten seconds.
 const TIMEOUT: Duration = Duration::from_secs(7);
-/// Bytes of a response.
+/// Maximum bytes of a response.
 const ANSWER_LIMIT: usize = 64 * 1024;
 /// The age at which the configuration is fetched again.
 const MAX_AGE: Duration = Duration::from_hours(1);
-/// Bytes of a picture's address. It is stored in the flow, and longer ones cost more than they are worth.
+/// Maximum bytes of a picture's address. It is stored in the flow, where a longer one would cost more than it's worth.
 const MAX_PICTURE: usize = 512;
-/// The only GitHub whose API is on a separate host.
+/// github.com and its API. Other GitHub servers have theirs on the same host.
 const GITHUB: (&str, &str) = ("https://github.com", "https://api.github.com");
 
 /// The reason that a provider can't be used. Contains nothing from the provider's response.
@@ -50,7 +50,7 @@ pub(crate) enum Failure {
 
 use Failure::Nonsense;
 
-/// A provider, and our client there.
+/// A provider, and our client registered with it.
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'a> {
     pub(crate) settings: &'a ProviderClient,
@@ -165,7 +165,7 @@ impl Providers {
     ///
     /// # Errors
     ///
-    /// When the provider doesn't identify the user, or only to another client.
+    /// When the provider doesn't identify the user, or identifies the user to another client.
     pub(crate) async fn profile(
         &self,
         client: Client<'_>,
@@ -191,7 +191,7 @@ impl Providers {
         returning: Returning<'_>,
         own: &OwnSecrets,
     ) -> Result<Profile, Failure> {
-        // The issuer in GitHub's metadata (RFC 8414) has that path.
+        // The issuer in GitHub's metadata (RFC 8414) ends in this path.
         let is_issuer = |issuer: &str| issuer.strip_suffix("/login/oauth").unwrap_or(issuer) == client.issuer;
         if !returning.issuer.is_none_or(is_issuer) {
             return Err(Nonsense("another issuer sent the reader back"));
@@ -334,7 +334,7 @@ fn encode(fields: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
 }
 
-/// The result, if it comes in time.
+/// The result, if it arrives in time.
 async fn within<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::time::timeout(TIMEOUT, work).await.unwrap_or(Err(Failure::Timeout))
 }

@@ -1,4 +1,4 @@
-//! GET `users`, which finds users to mention in a comment, and the settings of emails:
+//! GET `users`, which finds users to mention in a comment, and email settings:
 //!
 //! - GET, PUT and DELETE `me/notifications` in `notifications.rs`
 //! - GET and POST `mail/{token}` in `mail.rs`

@@ -65,8 +65,8 @@ fn question(call: &Call, status: StatusCode, link: &Link) -> Answer {
 }
 
 /// Not rate-limited, so that neither other traffic from a network nor read-only mode can keep anyone from unsubscribing. An
-/// invalid token costs a hash. A valid one costs a few reads each time, and writes if it changes something, which repeated
-/// unsubscribing does once a minute.
+/// invalid token costs a hash. A valid one costs a few reads each time, plus writes if something changes. Repeated
+/// unsubscribing changes something once a minute.
 pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     let texts = Pages::of(call.language());
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
@@ -94,7 +94,7 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     Ok(page(call, StatusCode::OK, says, &[]))
 }
 
-/// A browser gets the page with the buttons, a program gets the error.
+/// A browser gets the page with the buttons. A program gets the error.
 fn not_offered(call: &Call, link: &Link) -> Result<Answer> {
     let accepted = call.header(header::ACCEPT).unwrap_or_default();
     if quality::members(accepted).any(|(kind, weight)| kind == "text/html" && weight > 0) {
@@ -119,7 +119,7 @@ async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> 
         (is_done, is_done && (*state != before || state.is_overdue(now)))
     };
     let (state, (is_done, needs_message)) = app.store.change_notification_state(recipient, change).await?;
-    // Links outlive the setting: nothing is sent while emails are turned off.
+    // A link may outlive the setting, and nothing is sent while email is off.
     if needs_message && app.config.mail.is_some() {
         app.start_delivery(recipient, &state).await?;
     }
