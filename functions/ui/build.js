@@ -14,7 +14,7 @@ import { minify } from 'terser'
 const EMBED = fileURLToPath(new URL('embed', import.meta.url))
 const DIST = new URL('dist/', import.meta.url)
 
-/** Imports of style sheets give their minified text. @type {import('esbuild').Plugin} */
+/** Imports style sheets as their minified text. @type {import('esbuild').Plugin} */
 const styles = {
   name: 'styles',
   setup: ({ onLoad }) =>
@@ -24,7 +24,7 @@ const styles = {
     }),
 }
 
-/** Resolves names to scripts that esbuild has already made. All others stay external. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
+/** Resolves these names to scripts that esbuild has already made. All other names stay external. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
 const made = (scripts) => ({
   name: 'made',
   setup({ onLoad, onResolve }) {
@@ -37,7 +37,7 @@ const made = (scripts) => ({
 const bundle = (entry, options) =>
   build({ absWorkingDir: EMBED, entryPoints: [entry], bundle: true, format: 'esm', charset: 'utf8', metafile: true, write: false, outdir: '.', ...options })
 
-/** Fails when a module or a style sheet is in no script. @param {{ metafile?: import('esbuild').Metafile }[]} bundles */
+/** Fails if a module or a style sheet isn't part of any script. @param {{ metafile?: import('esbuild').Metafile }[]} bundles */
 async function checkAllUsed(bundles) {
   const used = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile?.inputs ?? {})))
   const files = (await readdir(EMBED, { recursive: true })).map((path) => path.replaceAll('\\', '/'))
@@ -47,21 +47,21 @@ async function checkAllUsed(bundles) {
 
 const hashOf = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
-/** Minifies a script. Names by esbuild, and `let` for all variables, compress better. @param {string} script */
+/** Minifies a script. esbuild's names, and `let` for all variables, compress better. @param {string} script */
 async function small(script) {
   const { code: named } = await transform(script.replaceAll('const ', 'let '), { charset: 'utf8', minifyIdentifiers: true })
   const { code } = await minify(named, { module: true, ecma: 2020, compress: { passes: 3, unsafe: true, unsafe_arrows: true, pure_getters: true, hoist_funs: true }, format: { quote_style: 1 } })
   return `${code}\n`
 }
 
-// esbuild splits the widget into three: the reader, the writer, which the reader imports when a visitor begins to write, and what both import.
+// esbuild splits the widget into the reader, the writer (which the reader imports when a visitor begins to write), and their shared code.
 const split = await bundle('reader/element.js', { splitting: true, plugins: [styles] })
 const [reader, writer, shared] = split.outputFiles.map(({ path, text }) => ({ name: `./${basename(path)}`, text }))
 const moderation = await bundle('moderation/element.js', { plugins: [styles] })
 await checkAllUsed([split, moderation])
 
-// A shared script would be another request. So the reader contains the shared code and passes it to the writer, which becomes a
-// function. A page that has loaded another version may pass something else, so `fit`, the hash of the names, is compared.
+// A shared script would cost another request. So the reader contains the shared code and passes it to the writer, which becomes a
+// function. The reader may be from another version, so the writer compares `fit`, a hash of the passed names.
 const [statement, imported] = /^import \{([^}]*)\} from .*;\n/.exec(writer.text) ?? ['', '']
 const names = imported.split(',').map((name) => name.trim().split(' as '))
 const fit = hashOf(names.map(([name]) => name).join()).slice(0, 4)

@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Few iterations, because more of them save only ten bytes.
+/// Few iterations, because more would save only ten bytes.
 fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut compressed = Vec::new();
     let options = Options { iteration_count: NonZeroU64::MIN.saturating_add(2), ..Options::default() };

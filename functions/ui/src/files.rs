@@ -58,7 +58,7 @@ pub(crate) fn part(name: &str) -> Result<Answer> {
     if is_writer { Ok(open(WRITER, Sharing::Never)) } else { Err(Refusal::NotFound.into()) }
 }
 
-/// Pages of any origin may load it. API Gateway replaces the header with its own, which the edge replaces again.
+/// Pages of any origin may load the file. API Gateway replaces the header with its own, which the edge replaces again.
 fn open(file: StaticFile, sharing: Sharing) -> Answer {
     let mut answer = Answer::file(file).shared(sharing);
     answer.set(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));

@@ -1,7 +1,7 @@
-/** Finds the addresses in a text in one pass. The service finds the same ones: `shared/domain/src/address.rs`. */
+/** Finds the web addresses in a text in one pass. The service finds the same addresses: `shared/domain/src/address.rs`. */
 
 const SCHEME = /\bhttps?:\/\//gi
-/** A scheme (without the flag `i`, which makes `ſ` an `s`); characters that end an address; brackets that open and close; characters that belong to it if more of it follows; all others. */
+/** Alternatives: a scheme (without the flag `i`, which makes `ſ` an `s`); characters that end an address; opening brackets; closing brackets; characters that belong to an address only if more of it follows; all others. */
 const SIGN = /(\b[Hh][Tt]{2}[Pp][Ss]?:\/\/)|([\s\p{Cc}\p{Cf}<>。、，．！？：；｡､]|(?!['‘’])\p{Quotation_Mark})|(\p{Ps})|(\p{Pe})|[.,;:!?']|(?![!-~])\p{P}|(.)/gsuy
 
 /** Splits a text; every second part is an address. @param {string} text */
@@ -21,7 +21,7 @@ export function parts(text) {
   return [...found, text.slice(written)]
 }
 
-/** The end of the address that begins at `start`, the place where the next one may begin, and whether it is an address. @param {string} text */
+/** Returns the end of the address that begins at `start`, the place where the next one may begin, and whether this one is valid. @param {string} text */
 export function extent(text, start) {
   let read = start
   let end = start

@@ -1,10 +1,10 @@
 /**
- * The picture of a person, or else the initials of the name. Without a name it is an empty circle.
+ * A person's picture, or else the initials of the name. Without a name, an empty circle.
  */
 
 import { h } from './dom.js'
 
-/** The first letters of the first and of the last word. */
+/** The first letters of the first and last words. */
 function initials(name) {
   const words = name.match(/[\p{L}\p{N}]+/gu) ?? []
   return [...new Set([words[0], words.at(-1)])].map((word = '') => [...word][0]).join('').toUpperCase()
@@ -13,7 +13,7 @@ function initials(name) {
 export function avatar({ name, avatar }) {
   const hue = [...name].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % 12
   const letters = h('span', { class: `avatar hue-${hue}`, part: 'avatar', 'aria-hidden': 'true' }, initials(name))
-  // Gravatar's generic picture counts as none, and a missing Gravatar gives a 404.
+  // Gravatar's generic picture counts as none: `d=404` makes a missing Gravatar fail, so that the initials are shown.
   const src = avatar.replace(/^.*gravatar\.com\/avatar\/?(\?.*)?$/, '').replace(/(gravatar\.com\/.*[?&]d(efault)?=)m[mp]\b/, '$1404')
   if (!src) return letters
   const error = () => picture.replaceWith(letters)

@@ -64,7 +64,7 @@ function asking({ say, explain, giveUp }) {
   return { form, ask, attempt }
 }
 
-/** @param {Entrance} entrance @param {string | null} name the present one */
+/** @param {Entrance} entrance @param {string | null} name the current one */
 export function nameForm(entrance, name, { form, ask } = asking(entrance)) {
   const { api, say, done, giveUp } = entrance
   const change = async (name) => {

@@ -18,7 +18,7 @@ export const button = (content, attributes) => h('button', { type: 'button', par
 
 export const primary = (label) => button(label, { class: 'primary', type: 'submit' })
 
-/** A drawing of 16 × 16 in the color of the text. @param {string} path */
+/** A 16 × 16 drawing in the text color. @param {string} path */
 export function drawing(path) {
   const [svg, line] = ['svg', 'path'].map((name) => document.createElementNS('http://www.w3.org/2000/svg', name))
   svg.setAttribute('viewBox', '0 0 16 16')
@@ -36,7 +36,7 @@ export async function busily(element, act) {
   }
 }
 
-/** Whether a key belongs to an input method's composition. In Safari the committing key comes after its end, with key code 229. */
+/** Whether a key belongs to an input method's composition. In Safari, the key that commits a composition comes after its end, with key code 229. */
 export const isOfIme = ({ isComposing, keyCode }) => isComposing || keyCode === 229
 
 export const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))

@@ -1,4 +1,4 @@
-/** Sign-in with an account elsewhere: the page goes to the provider, comes back with a code, and finishes with its verifier. */
+/** Sign-in with an account elsewhere: the page leaves for the provider, returns with a code, and finishes with its verifier. */
 
 import { anonymous, ApiError } from './api.js'
 import { base64url, newKey } from './base64url.js'
@@ -18,7 +18,7 @@ function canLeave() {
 /** The ways to sign in here. @param {any} ui @returns {{ id: string, name: string }[]} */
 export const methodsOf = (ui) => (offersCodes(ui) ? ui.sign_in_methods.filter(({ id }) => id === 'email' || canLeave()) : [])
 
-/** Goes to a provider. `more` is returned with the visitor. @param {import('./api.js').Client} api @param {string} provider @param {object} [more] */
+/** Leaves for a provider. `recall` gives `more` back when the visitor returns. @param {import('./api.js').Client} api @param {string} provider @param {object} [more] */
 export async function leaveFor(api, provider, more) {
   const verifier = newKey()
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
@@ -29,7 +29,7 @@ export async function leaveFor(api, provider, more) {
 }
 
 /**
- * Adds the data that this tab has stored for a flow, once, and restores the fragment of the page. A flow that this tab did not start has no verifier.
+ * Adds the data that this tab has stored for a flow, then forgets it, and restores the page's fragment. A flow that another tab started has no verifier.
  * @param {{ flow: string, code: string }} returned @returns {{ flow: string, code: string, verifier?: string, [more: string]: any }}
  */
 export function recall(returned) {

@@ -1,4 +1,4 @@
-/** Takes the data that a visitor has brought back from a provider out of the address. A script calls this once per page, before anything else. */
+/** Removes the data that a visitor brought back from a provider from the page's address, and returns it. To be called once per page, before anything else. */
 
 export function takeReturned() {
   const [, page, flow, code] = /^(.*)#comment-sign-in=([^.]*)\.?(.*)/.exec(location.href) ?? []

@@ -13,7 +13,7 @@ let isHosted = false
 /** @param {boolean} decides */
 export const hostDecides = (decides) => (isHosted = decides)
 
-/** The session, where it applies. */
+/** The session, or null if the page authenticates the visitor. */
 export const ownSession = () => (isHosted ? null : JSON.parse(device.get(KEY) || 'null'))
 
 /** Stores the API's session, or removes the stored one. @param {any} [session] */

@@ -1,4 +1,4 @@
-/** Style sheets are constructed, since the policy of a page may forbid all others. */
+/** Constructs style sheets, because a page's policy may forbid all others. */
 
 import css from './element.css'
 

@@ -15,7 +15,7 @@ export const FIRST_WORDS = { retry: 'Try again', error: 'Something went wrong', 
 /** Categories of plurals in the order of CLDR. @type {any[]} */
 const CATEGORIES = 'zero one two few many other'.split(' ')
 
-/** The form of a text for a number. A text with one form for each category of its language uses its rules, any other those of English. @param {string} text @param {string} language */
+/** Selects the plural form of a text. A text with one form per plural category of its language follows that language's rules. All other texts follow English rules. @param {string} text @param {string} language */
 export function formOf(text, language, n) {
   const forms = text.split(' | ')
   const rules = new Intl.PluralRules(language)

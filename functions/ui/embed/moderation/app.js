@@ -76,7 +76,7 @@ export class App {
   /** Takes the texts from a response. @param {Record<string, string>} labels */
   speak(labels) {
     const texts = ownTexts(labels)
-    // An older version responds this way during an upgrade.
+    // During an upgrade, an older version may respond without these texts.
     if (!texts.language) throw new ApiError(500)
     this.labels = labels
     this.language = texts.language

@@ -13,7 +13,7 @@ const DAY = 86_400_000
 /** Days that a ban lasts; 0 is permanent. */
 const LENGTHS = /** @type {const} */ ([['ban_day', 1], ['ban_week', 7], ['ban_month', 30], ['ban_forever', 0]])
 
-/** The longest ban of a network in days, because its addresses move on to others. The service allows one day more, by its own clock. */
+/** The longest ban of a network in days. It's short, because other people will get its addresses. The service allows one day more, by its own clock. */
 const NETWORK_DAYS = 29
 
 /** Formats a time for the API. @param {number} time in milliseconds */

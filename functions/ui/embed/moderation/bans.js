@@ -11,10 +11,10 @@ import { json } from '../kit/json.js'
 import { banDialog } from './ban_dialog.js'
 import { applies, standing } from './verdicts.js'
 
-/** Milliseconds before a ban. If the moderator wants that, comments from this time and pending ones are rejected with the ban. */
+/** The period before a ban, in milliseconds. If the moderator chooses to, the ban also rejects comments from this period and pending ones. */
 const LATELY = 7 * 86_400_000
 
-/** Milliseconds that the service takes at most to reject them. */
+/** Maximum milliseconds that the service takes to reject those comments. */
 const SWEEP = 120_000
 
 /** The key of a writer; undefined for guests without a known network. @param {Author} author */

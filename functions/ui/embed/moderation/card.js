@@ -23,9 +23,9 @@ const inert = document.implementation.createHTMLDocument()
 /** One comment with all that a moderator needs to decide. */
 export class Card {
   element = h('article', { class: 'card', tabindex: '-1' })
-  /** Whether it belongs to the selection. */
+  /** Whether the card belongs to the selection. */
   selected = false
-  /** Something to know before deciding, such as that the text has changed. */
+  /** A note for the moderator before deciding, for example that the text has changed. */
   note = ''
 
   /** @param {CardList} list @param {Item} item */

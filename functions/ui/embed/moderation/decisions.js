@@ -15,7 +15,7 @@ import { askNote, reasonSwitches } from './reasons.js'
 import { setClosed, showClosed, titleOf } from './threads.js'
 import { applies, belongs, decided } from './verdicts.js'
 
-/** The longest delay of a timer, in milliseconds. It ends when the moderator signs in. */
+/** The wait for a moderator to sign in, which ends it early: a timer's longest delay, in milliseconds. */
 const UNTIL_SIGNED_IN = 2 ** 31 - 1
 
 /** Milliseconds for which lists may still show a comment after its decision was stored. */

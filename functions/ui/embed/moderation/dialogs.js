@@ -27,7 +27,7 @@ export function showDialog(app, dialog) {
 }
 
 /**
- * A dialog at the side with comments in it.
+ * A side dialog with a list of comments.
  * @param {App} app
  * @param {string} title
  * @param {HTMLElement | null} about

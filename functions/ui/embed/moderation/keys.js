@@ -1,5 +1,5 @@
 /**
- * Letters as keys, and the dialog that explains them.
+ * Keyboard shortcuts, and the dialog that explains them.
  * @import { App } from './app.js'
  * @import { CardList } from './queue.js'
  */
@@ -11,7 +11,7 @@ const KEYS = /** @type {const} */ ([
   ['c', 'help_close'], ['Enter', 'help_reply'], ['x', 'help_select'], ['X', 'help_range'], ['*', 'select_all'], ['u', 'help_undo'], ['?', 'help_help'], ['Esc', 'help_clear'],
 ])
 
-/** The name of the setting that switches letters off, as stored on this device. */
+/** The name under which this device stores that letter shortcuts are off. */
 const LETTERS = 'comment-moderation-letters'
 
 /** @param {Keys} keys */
@@ -46,7 +46,7 @@ function lettersWanted() {
 }
 
 export class Keys {
-  /** Whether letters are keys. */
+  /** Whether letters are shortcuts. */
   letters = lettersWanted()
 
   /** @param {App} app */
@@ -80,7 +80,7 @@ export class Keys {
     if (this.#press(letter, event.repeat, list)) event.preventDefault()
   }
 
-  /** @param {string} letter @param {boolean} repeated @param {CardList | undefined} list @returns {boolean} whether it is a key */
+  /** @param {string} letter @param {boolean} repeated @param {CardList | undefined} list @returns {boolean} whether the letter is a shortcut */
   #press(letter, repeated, list) {
     const { app } = this
     const selection = list?.selectable ? list.selection : undefined

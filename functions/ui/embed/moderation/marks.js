@@ -1,4 +1,4 @@
-/** Marks the findings of checks in the text of a comment, across the borders of elements. */
+/** Marks the findings of checks in the text of a comment, across element boundaries. */
 
 import { h } from '../kit/dom.js'
 
@@ -19,7 +19,7 @@ export function mark(element, matches) {
 }
 
 /**
- * The text of an element with one space for each run of white space and each border of a block, and the place of each character:
+ * Returns an element's text, with one space for each run of white space and each block boundary, and the place of each character:
  * its node, and the offset in that node.
  * @param {HTMLElement} element
  */
@@ -46,7 +46,7 @@ function read(element) {
   return { text, places }
 }
 
-/** Puts the characters at these places into marks, one for each node that they are in. @param {([Text, number] | null)[]} places */
+/** Wraps the characters at these places in marks, one per text node. @param {([Text, number] | null)[]} places */
 function wrap(places) {
   /** The first and the last character of each piece, in order. @type {[Text, number, number][]} */
   const pieces = []

@@ -13,9 +13,9 @@ export class Notices {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
   element = h('div', {}, this.#status, this.#bar)
-  /** Whether the present notice stays. */
+  /** Whether the current notice stays. */
   stays = false
-  /** Switches of the present notice, by their keys. @type {Map<string, HTMLButtonElement>} */
+  /** Switches of the current notice, by key. @type {Map<string, HTMLButtonElement>} */
   #switches = new Map()
   #left
 

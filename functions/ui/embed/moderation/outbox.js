@@ -5,10 +5,10 @@
 
 import { UNDO } from '../kit/decisions.js'
 
-/** Milliseconds between deliveries, each of one request for fifty decisions that are alike. Keeps quick work below 60 writes a minute. */
+/** Milliseconds between deliveries. A request covers up to fifty like decisions, so this keeps quick work below 60 writes a minute. */
 export const PAUSE = 4_000
 
-/** Comments in one request. */
+/** Maximum comments in one request. */
 const BULK = 50
 
 /** Holds decisions until they can no longer be undone, then delivers those that are due together. */
@@ -89,7 +89,7 @@ export class Outbox {
     this.#delivering = true
     this.#sending = due
     const { again, after } = await this.#deliver(due)
-    // Unless `takeAll` has removed them meanwhile.
+    // Otherwise `takeAll` has removed them meanwhile.
     if (this.#sending === due) this.waiting.unshift(...again)
     this.#sending = []
     this.#delivering = false
@@ -98,7 +98,7 @@ export class Outbox {
   }
 }
 
-/** The decisions as requests: the comments of each action, reason and note, at most `BULK` at a time. @param {Decision[]} decisions @returns {Batch[]} */
+/** Groups decisions into requests by action, reason and note, with at most `BULK` comments each. @param {Decision[]} decisions @returns {Batch[]} */
 export function batches(decisions) {
   /** @type {Map<string, Batch>} */
   const groups = new Map()

@@ -36,7 +36,7 @@ export class CardList extends Cards {
   #nearEnd
   /** The filters of the API that the comments match. @type {Record<string, string>} */
   #filters = {}
-  /** The number of cards to reach, and the requests that are left for that. */
+  /** The number of cards to load in total, and the number of requests left for it. */
   #goal = { cards: 0, requests: 0 }
 
   /**
@@ -44,7 +44,7 @@ export class CardList extends Cards {
    * @param {{
    *   label: string, empty: string, state?: State,
    *   load: (cursor: string, size?: number, filters?: Record<string, string>) => Promise<ListPage>,
-   * }} options `state`: that of a queue
+   * }} options `state`: only for queues
    */
   constructor(app, { label, empty, state, load }) {
     super()
@@ -79,7 +79,7 @@ export class CardList extends Cards {
 
   /** Loads the first page in place of the current ones. */
   async reload() {
-    // The page that is being loaded is outdated.
+    // Invalidates the page that is being loaded.
     this.#turn++
     this.#loading = null
     this.cards = []
@@ -275,7 +275,7 @@ export class CardList extends Cards {
   decide(verdict, cards, replies = false) {
     const choices = cards.map(({ item }) => ({ item, action: actionOf(item, verdict), list: this, replies }))
     const changing = choices.filter(({ item, action }) => applies(item, action))
-    // Someone else has decided the same: there is nothing left to send.
+    // Someone else has made the same decision, so there is nothing left to send.
     const settled = cards.filter(({ item, note }) => note && !applies(item, actionOf(item, verdict)))
     if (changing.length) this.app.decisions.decide(changing)
     else if (!settled.length) return this.app.tell(this.app.t('nothing_to_do'))

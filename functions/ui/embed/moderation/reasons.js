@@ -10,11 +10,11 @@ import { h } from '../kit/dom.js'
 /** The key of the note. Reasons have keys 1 to 5, in order. */
 const NOTE = `${REASONS.length + 1}`
 
-/** Characters of a note. */
+/** Maximum characters of a note. */
 const MAX_NOTE = 500
 
 /**
- * A switch for each reason, at most one of them on, and one for a note.
+ * A switch for each reason, of which at most one is on, and a switch for a note.
  * @param {App} app @param {Grounds} grounds @param {{ changed: () => void, askNote: () => void }} actions
  * @returns {Switch[]}
  */

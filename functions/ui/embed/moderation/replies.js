@@ -13,7 +13,7 @@ import { standing } from './verdicts.js'
 
 /** @typedef {{ form: HTMLFormElement, field: HTMLTextAreaElement, problem: HTMLElement, send: HTMLButtonElement, key: string, isOpen: boolean }} Box */
 
-/** Whether a moderator may reply to it: everyone sees it, or will once it is approved. @param {Item} item */
+/** Whether a moderator may reply to a comment: everyone sees it, or will once it is approved. @param {Item} item */
 export const takesReplies = (item) => standing(item) !== 'rejected'
 
 /** The name of a draft on the device. @param {number} id */
@@ -57,7 +57,7 @@ export class Replies {
   #box(item) {
     const { t, labels } = this.app
     const name = t('reply_to', { name: this.app.nameOf(item) })
-    // The page may be closed before it is sent.
+    // Stored as a draft, because the page may be closed before the reply is sent.
     const field = h('textarea', { rows: '3', dir: 'auto', 'aria-label': name, placeholder: name, input: () => device.set(draftOf(item.id), field.value) })
     field.value = device.get(draftOf(item.id)) ?? ''
     const problem = h('p', { class: 'error', role: 'alert' })

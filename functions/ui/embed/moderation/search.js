@@ -11,7 +11,7 @@ const REST = 300
 /** A filter by name, or a word. Quotation marks group words. */
 const PART = /(?:(from|in|since):\s*)("[^"]*"?|\S*)|("[^"]*"?|\S+)/gi
 
-/** The typed text as filters of the API. `null` while one of them is invalid. @param {string} text */
+/** Parses the typed text into filters of the API. Returns `null` while one of them is invalid. @param {string} text */
 export function filtersOf(text) {
   /** @type {Record<string, string[]>} */
   const given = { q: [], from: [], in: [], since: [] }
@@ -28,7 +28,7 @@ export function filtersOf(text) {
 }
 
 /**
- * A field that calls `search` with the filters in it, and whether to move on to the results. The text stays for the next queue.
+ * A field that calls `search` with its filters, and whether to focus the results. The text stays for the next queue.
  * @param {App} app @param {(filters: Record<string, string>, enter: boolean) => void} search
  */
 export function searchField(app, search) {

@@ -29,7 +29,7 @@ export class SignIn {
   #account
   /** @type {ReturnType<typeof methodsOf>} */
   #methods = []
-  /** The sign-in that this page came back with from a provider, until it has been shown. @type {Promise<{ account?: string, suggested_name?: string, error?: any }> | undefined} */
+  /** The sign-in with which the visitor returned from a provider, until it has been shown. @type {Promise<{ account?: string, suggested_name?: string, error?: any }> | undefined} */
   #arrival
 
   /** @param {App} app @param {ReturnType<typeof import('../kit/redirect.js').recall> | undefined} returned */
@@ -108,7 +108,7 @@ export class SignIn {
     }
   }
 
-  /** Ends the session here, even without a connection, or `everywhere` all sessions of the account. */
+  /** Ends the session here, even without a connection. `everywhere` ends all sessions of the account, and needs a connection. */
   async signOut(everywhere = false) {
     await this.app.decisions.flush()
     await alone(async () => {
@@ -167,7 +167,7 @@ export class SignIn {
     first?.focus()
   }
 
-  /** A field on the standalone page. Elsewhere the host signs its moderators in. @param {string} [error] */
+  /** The sign-in form of the standalone page. On other pages, a button asks the host to sign the moderator in. @param {string} [error] */
   #signInForm(error) {
     const { t } = this.app
     const wrong = (this.#wrong = h('p', { role: 'alert', class: 'error', hidden: !error }, error))

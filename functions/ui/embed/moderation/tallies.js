@@ -4,7 +4,7 @@
  * @import { App } from './app.js'
  */
 
-/** A count that means as many or more. */
+/** The service's highest count, which means this many or more. */
 const MANY = 100
 
 export class Tallies {
