@@ -9,7 +9,7 @@ use shared::store::Store;
 
 use crate::store::recount::{self, Finding};
 
-/// Rounds of checks and repairs. Repairing one item may reveal another finding.
+/// Maximum rounds of checks and repairs. Repairing one item may reveal another finding.
 const ROUNDS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]

@@ -32,7 +32,7 @@ pub struct Lease<'a> {
     pub clock: Clock,
     /// Identifies this process.
     pub holder: String,
-    /// How long to wait while another process holds the lease.
+    /// Maximum wait while another process holds the lease.
     pub patience: Duration,
 }
 

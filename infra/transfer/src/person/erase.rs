@@ -25,7 +25,7 @@ use crate::store::person::find::{self, Links, Match, Remains, identify};
 use crate::store::person::forgotten::{begin_erasure, end_erasure, unfinished_erasure};
 use crate::store::person::leftovers::Leftovers;
 
-/// Rounds of erasure. While the service runs, the person may write something new in between.
+/// Maximum rounds of erasure. While the service runs, the person may write something new in between.
 const ROUNDS: usize = 3;
 
 /// The result of an erasure.
@@ -69,7 +69,7 @@ pub trait Machine {
     /// When the stream cannot be read or written.
     fn amend_changes(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> io::Result<u64>;
 
-    /// Whether the service left work unfinished, so that the whole table must be put in order afterwards.
+    /// Whether the service left work unfinished, so that the whole table must be repaired afterwards.
     ///
     /// # Errors
     ///
@@ -84,7 +84,7 @@ pub struct Eraser<'a> {
     pub salt: &'a Secret,
     pub clock: Clock,
     pub lease: Lease<'a>,
-    /// How long a request already under way may take. Zero if the service isn't running.
+    /// Maximum duration of a request already under way. Zero if the service isn't running.
     pub patience: Duration,
     /// `None` for a deployed table.
     pub machine: Option<&'a dyn Machine>,
@@ -160,7 +160,7 @@ impl Eraser<'_> {
         let is_any = !matches.is_empty();
         let erasure = Erasure { store: self.store, person, hashes, clock: &self.clock };
         for found in matches {
-            // First, because only the text of the comment names the images.
+            // Images first, because only the text of the comment names them.
             self.erase_images(&found, &links, gone).await?;
             erasure.erase(found, gone).await?;
         }

@@ -52,7 +52,7 @@ pub async fn scan_page(
     Ok((items.collect::<Result<_, _>>()?, next.map(ScanPosition)))
 }
 
-/// The item without data that the settings don't allow to be kept.
+/// Removes data that the settings don't allow to be stored.
 fn kept_item(store: &Store, item: StoredItem) -> StoredItem {
     match item {
         StoredItem::Comment(comment) => StoredItem::Comment(Box::new(store.kept_comment(*comment))),
@@ -88,7 +88,7 @@ fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
         }
         ItemKind::User(_) => StoredItem::User(read(item)?),
         ItemKind::Source(source) => StoredItem::Source(source, read(item)?),
-        // An import that writes comments one by one leaves the table in order at every step.
+        // An import that writes comments one by one leaves the table consistent at every step.
         ItemKind::ImportJournal(thread) if !item.contains_key(import_journal::LAST) => {
             StoredItem::Importing(Some(thread))
         }

@@ -16,7 +16,7 @@ use crate::store::sources::source_row;
 
 #[expect(clippy::large_enum_variant, reason = "most fixtures are comments")]
 pub enum Fixture {
-    /// A comment with the counts in `comment`, and the index keys of its place. `is_inline` only matters for replies.
+    /// A comment with the counts in `comment`, and the index keys of its position. `is_inline` only matters for replies.
     Comment {
         comment: Comment,
         is_inline: bool,

@@ -2,9 +2,9 @@
 //!
 //! A thread without comments is written in batches of final items, replies before their parents, which costs only the items
 //! themselves. Meanwhile a journal item holds a hash of the plan, which is everything that determines the items and the counts.
-//! The transaction that adds the thread's counts deletes it. If an import is interrupted, the next one with the same plan
-//! writes the missing items and adds the counts. With another plan, from another file or after a comment was deleted, the
-//! counts would be wrong. Then a recount puts the thread in order, and removes replies without their parents.
+//! The transaction that adds the thread's counts deletes the journal item. If an import is interrupted, the next one with the
+//! same plan writes the missing items and adds the counts. With another plan (from another file, or after a comment was
+//! deleted), the counts would be wrong. Then a recount repairs the thread, and removes replies without their parents.
 //!
 //! In a thread with comments, each comment is added in a transaction, parents first, and counted on its own. The journal item
 //! names the last comment, which may not have been counted if the import was interrupted.
@@ -31,11 +31,11 @@ use shared::store::{Reading, Store, number, placement, read, stored_number, text
 use crate::store::export::GuestCount;
 use crate::store::sources::source_row;
 
-/// How long a lease is valid.
+/// Lifetime of a lease without a renewal.
 const LEASE: Duration = Duration::from_mins(1);
-/// The most attached items in the transaction of their comment, which leaves room for its other writes.
+/// Maximum attached items in their comment's transaction. Leaves room for the transaction's other writes.
 const ATTACHED: usize = 80;
-/// The most visitors in one transaction, which leaves room for the journal.
+/// Maximum visitors in one transaction. Leaves room for the journal.
 const VISITORS: usize = 90;
 
 /// A comment in the table.
@@ -50,7 +50,7 @@ pub struct Occupant {
     pub is_placeholder: bool,
 }
 
-/// How the comments of a thread are written.
+/// Ways to write the comments of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteMode {
     /// [`import_batch`] writes the thread, and then [`finish_import`] adds its counts.
@@ -168,7 +168,7 @@ impl Hidden {
 pub struct ThreadTotals {
     /// Approved top-level comments.
     pub parents: u64,
-    /// The time of the first of them.
+    /// The time of the first approved top-level comment.
     pub opened_at: Option<Timestamp>,
     /// Comments that count in the thread.
     pub counted: u64,
@@ -216,14 +216,14 @@ pub async fn occupants(store: &Store, ids: &[CommentId]) -> Result<HashMap<Comme
     occupants.collect()
 }
 
-/// The existing users among these.
+/// The users with these ids, without those that don't exist.
 pub async fn profiles(store: &Store, ids: BTreeSet<UserId>) -> Result<HashMap<UserId, User>, Fault> {
     let items = store.batch_get(ids.into_iter().map(keys::user).collect(), Reading::Consistent).await?;
     let profiles = items.into_values().map(|item| read::<User>(item).map(|user| (user.id, user)));
     profiles.collect()
 }
 
-/// The threads among these with an unfinished import, and its state.
+/// The unfinished imports of these threads.
 pub async fn unfinished_imports(store: &Store, threads: &[ThreadId]) -> Result<HashMap<ThreadId, Unfinished>, Fault> {
     let keys = threads.iter().map(keys::import_journal).collect();
     let found = store.batch_get(keys, Reading::Consistent).await?;
@@ -273,7 +273,7 @@ pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Resul
     }
 }
 
-/// Abandons the [`WriteMode::InBatches`] imports of these threads, once a recount has put their remains in order.
+/// Abandons the [`WriteMode::InBatches`] imports of these threads, once a recount has repaired what they left behind.
 pub async fn forget_imports(store: &Store, threads: &[ThreadId]) -> Result<(), Fault> {
     for thread in threads {
         store.transact(vec![Write::delete(keys::import_journal(thread))]).await?;
@@ -313,7 +313,7 @@ pub async fn finish_import(store: &Store, thread: &ThreadId, totals: &ThreadTota
         let journal = Write::update(keys::import_journal(thread)).set(import_journal::VISITORS, number(done + 1));
         let journal = journal.still(import_journal::VISITORS, (done > 0).then(|| number(done)));
         let counts = visitors.iter().map(|(visitor, hidden)| gain_hidden(visitor, thread, hidden));
-        // If the condition fails, an interrupted import has added these counts.
+        // If the condition fails, an interrupted import has already added these counts.
         store.transact(std::iter::once(journal).chain(counts).collect()).await?;
     }
     let mut attempts = store.attempts("adding the counts of an import");
@@ -334,7 +334,7 @@ pub async fn finish_import(store: &Store, thread: &ThreadId, totals: &ThreadTota
         };
         match store.transact(finish(thread, totals, pin)?).await? {
             Outcome::Failed(failed) if failed.includes(Label::Pin) => {}
-            // If only the journal is missing, an earlier attempt has added the counts.
+            // If only the journal is missing, an earlier attempt has already added the counts.
             Outcome::Done | Outcome::Failed(_) => return Ok(()),
         }
     }

@@ -21,7 +21,7 @@ use shared::store::{Reading, Store, bans, number, number_set, read, text, yes};
 use crate::store::import::{occupants, put_all};
 use crate::store::sources::{SourceRow, rows_of};
 
-/// Users or visitors that are written concurrently.
+/// Maximum users or visitors written concurrently.
 const AT_ONCE: usize = 25;
 
 /// A like or a report in a thread.
@@ -154,7 +154,7 @@ pub async fn end_native(store: &Store) -> Result<(), Fault> {
     store.update("noting an import", note).await.map(drop)
 }
 
-/// Entries, divided among the items that take them.
+/// Entries, divided among the items that store them.
 struct Division {
     /// Entries of the visitor's item for the thread.
     own: Vec<Entry>,
@@ -164,7 +164,7 @@ struct Division {
     fills: bool,
 }
 
-/// Divides entries among items. Leaves out entries that the visitor's item has, but adds those of overflow items again.
+/// Divides entries among items. Leaves out entries that the visitor's item has, but adds entries of overflow items again.
 fn divide(state: &VisitorThreadState, entries: &[Entry]) -> Division {
     let has = |entry: &Entry| {
         let set = if entry.is_report { &state.reported } else { &state.liked };

@@ -1,4 +1,4 @@
-//! Erases one person's data, item by item. Each step is a transaction or safe to repeat, and leaves the table in order.
+//! Erases one person's data, item by item. Each step is a transaction or safe to repeat, and leaves the table consistent.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -32,10 +32,10 @@ use tokio::time::Instant;
 use super::find::{Match, MatchKind, rejected_by};
 use crate::store::sources::{SourceRow, rows_of};
 
-/// The most reports of a comment that are read to find one of them.
+/// Maximum reports of a comment that are read to find one.
 const REPORTS: usize = 10_000;
 
-/// How long one step of a job may take.
+/// Time limit for one step of a job.
 const STEP: Duration = Duration::from_secs(10);
 
 /// Counts of erased items by kind.
@@ -46,7 +46,7 @@ enum Finish {
     /// A live reply is below it.
     Kept,
     Gone {
-        /// The placeholder above it, if that one has no live reply left.
+        /// The parent placeholder, if it has no live reply left.
         emptied: Option<CommentId>,
     },
 }
@@ -220,8 +220,8 @@ impl Erasure<'_> {
         Ok(())
     }
 
-    /// Removes a placeholder unless it has a live reply. A kept one gets a hash for its source. If the removal leaves the
-    /// placeholder above without live replies, the transaction also writes the note about that one.
+    /// Removes a placeholder unless it has a live reply. If it stays, a hash replaces its source. If the removal leaves the
+    /// parent placeholder without live replies, the transaction also writes the note about the parent.
     async fn remove_unless_answered(&self, id: CommentId) -> Result<Finish, Fault> {
         let store = self.store;
         let mut attempts = store.attempts("erasing a comment");
@@ -283,7 +283,7 @@ impl Erasure<'_> {
             let reported = erase_report_of(store, key, visitor, CommentId(*id)).await?;
             *gone.entry("reports").or_default() += u64::from(reported);
         }
-        // Not if the visitor has used the service meanwhile, or has unapproved comments that couldn't be erased.
+        // Keeps the item if the visitor has used the service meanwhile, or has unapproved comments that couldn't be erased.
         let delete = Write::delete(key.clone()).exists().when(format!(
             "attribute_not_exists({0}) AND attribute_not_exists({1})",
             visitor_state::LIKED,
@@ -371,7 +371,7 @@ impl Erasure<'_> {
     }
 }
 
-/// Erases a notification state, but keeps that a guest unsubscribed. Returns false if there is nothing to erase.
+/// Erases a notification state, except the fact that a guest unsubscribed. Returns false if there is nothing to erase.
 async fn erase_notification_state(store: &Store, key: Key) -> Result<bool, Fault> {
     let keep_refusal = |state: &mut NotificationState| state.refusal().map(|refusal| *state = refusal).is_some();
     if let ItemKind::NotificationState(recipient) = ItemKind::of(&key)

@@ -142,7 +142,7 @@ pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Resu
     })
     .await?;
     result?;
-    // People may share a network and a browser. Then it's unknown whose likes they are.
+    // People may share a network and a browser, and then it's unknown whose likes these are.
     identified.known.visitors.retain(|visitor| !identified.others.contains(visitor));
     person.known.extend(identified.known);
     Ok((!identified.is_importing).then_some(person))
@@ -185,7 +185,7 @@ pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) 
     Ok(search.remains())
 }
 
-/// Collects what identifies a person.
+/// Collects the data that identifies a person.
 #[derive(Default)]
 struct Identification {
     known: KnownBy,
@@ -334,7 +334,7 @@ pub(super) fn rejected_by(user: UserId, comment: &Comment) -> bool {
     comment.rejection.as_ref().is_some_and(|rejection| rejection.moderator == Some(user))
 }
 
-/// Whether a user's item has nothing except a ban in force.
+/// Whether a user's item contains only a ban in force.
 fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
     let has_reason = |ban: &AttributeValue| ban.as_m().is_ok_and(|ban| ban.contains_key(maps::ban::REASON));
     let is_bare = item.iter().all(|(name, value)| match name.as_str() {
@@ -373,7 +373,7 @@ pub(super) struct Search<'a> {
     guests: u64,
 }
 
-/// How an item names the person.
+/// The ways in which an item can name the person.
 #[derive(PartialEq, Eq)]
 enum Naming {
     No,

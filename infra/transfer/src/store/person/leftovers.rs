@@ -25,7 +25,7 @@ pub struct Leftovers<'a> {
     handles: BTreeSet<String>,
     who: String,
     now: Timestamp,
-    /// The ids of the person's reports, of which comments contain excerpts.
+    /// The ids of the person's reports, which comments may quote.
     reports: BTreeSet<u64>,
     /// The person's email addresses, in lower case.
     addresses: Vec<String>,
@@ -54,8 +54,8 @@ impl<'a> Leftovers<'a> {
         self.reports.extend(found.as_ref().and_then(report_of));
     }
 
-    /// The image without the person. `None` if it belongs to the person, or if its text mentions or names the person: the text
-    /// may already be deleted from the table, and an email that quotes it is removed too.
+    /// Removes the person from an image. `None` if the image belongs to the person, or if its text mentions or names the person:
+    /// the text may already be deleted from the table, and an email that quotes it is removed too.
     #[must_use]
     pub fn amend(&self, image: Value) -> Option<Value> {
         let Some(mut item) = item_of(&image) else { return Some(image) };

@@ -83,7 +83,7 @@ fn forget(key: &Key, set: &'static str, id: CommentId) -> Write {
     removal.when(format!("contains({set}, :id)")).with(":id", number(id.0))
 }
 
-/// The item for another entry of this visitor.
+/// The key of the item that takes another entry of this visitor.
 fn entry_key(snapshot: &Snapshot, visitor: &Visitor, comment: &Comment) -> Key {
     let of_thread = |stored: &&StoredVisitorState| stored.visitor == *visitor && stored.thread == comment.thread;
     if snapshot.visitor_states.iter().filter(of_thread).any(|stored| stored.state.full) {
