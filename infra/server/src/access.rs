@@ -116,7 +116,7 @@ fn needed(operation: &str, body: &Value) -> BTreeSet<Grant> {
             let kinds = items.filter_map(Value::as_object).flat_map(Map::keys);
             kinds.map(|kind| on_table(&format!("{kind}Item"))).collect()
         }
-        // It is granted for some keys only.
+        // Granted for some keys only.
         "BatchWriteItem" => keys_of_batch(body).map(|key| (operation.to_owned(), key.to_owned())).collect(),
         _ => BTreeSet::from([(operation.to_owned(), body["IndexName"].as_str().unwrap_or_default().to_owned())]),
     }

@@ -25,7 +25,7 @@ use crate::access;
 use crate::files;
 use crate::queue::Queues;
 
-/// The most characters on a line of an email (RFC 5322).
+/// Maximum characters on a line of an email (RFC 5322).
 const MAX_LINE: usize = 998;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:800px;margin:24px auto;\
@@ -88,7 +88,7 @@ struct Shared {
     feedback: String,
     clock: Clock,
     written: AtomicU64,
-    /// The number of next emails to refuse, as SES does beyond its quota.
+    /// The number of upcoming emails to refuse, as SES does beyond its quota.
     refused: AtomicU64,
     /// A recipient that is refused permanently.
     rejected: Mutex<Option<String>>,

@@ -30,7 +30,7 @@ use crate::account::ACCOUNT_ID;
 pub struct QueueSettings {
     /// The logical id in the template.
     pub name: String,
-    /// How long a received message is hidden from other receivers.
+    /// The time for which a received message is hidden from other receivers.
     pub visibility: Duration,
     pub redrive: Option<Redrive>,
 }
@@ -243,8 +243,8 @@ impl Queues {
         }
     }
 
-    /// Returns dead letters to their original queues. Removes those of the stream and of the bucket, because the start reads
-    /// the table's records and an unfinished process's puts again.
+    /// Returns dead letters to their original queues. Removes dead letters of the stream and the bucket, because the start
+    /// delivers the table's records and an unfinished process's puts again.
     ///
     /// # Errors
     ///
@@ -322,7 +322,7 @@ impl Queues {
         (count(true), count(false))
     }
 
-    /// When the next message becomes visible, in any queue except dead-letter queues.
+    /// The time when the next message becomes visible, in any queue except dead-letter queues.
     #[must_use]
     pub fn next_visible(&self) -> Option<Timestamp> {
         let queues = self.0.queues.values();

@@ -21,7 +21,7 @@ pub const DELIVERIES: &str = "DeliveriesQueue";
 pub const MEDIA: &str = "media";
 /// The path for monitoring.
 pub const HEALTH: &str = "healthz";
-/// The path of the emails.
+/// The path of the page that shows sent emails.
 pub const MAILBOX: &str = "_mail";
 
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +39,7 @@ pub enum SettingsError {
     NoSalt(PathBuf),
 }
 
-/// Loads the settings. `address` is that of a service that is starting, which serves images there. Without a data directory,
+/// Loads the settings. `address` is where a starting service also serves images. Without a data directory,
 /// secrets are generated at every start.
 pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
     load_with(data_dir, address, &[])
@@ -85,7 +85,7 @@ fn read(
             "MEDIA_BASE_URL" => return address.map(|address| format!("http://{address}/{MEDIA}")),
             "SVC_JWT_SECRET" => Some(&jwt_secret),
             "SVC_VISITOR_SALT" => Some(&visitor_salt),
-            // Never `None`, since the functions here take part in emails: subscriptions and sign-in then require a sender.
+            // Never `None`, because email functions run here. This makes subscriptions and sign-in require a sender.
             "SVC_MAIL_FROM" => return Some(environment(name).or_else(|| own(name).cloned()).unwrap_or_default()),
             "SVC_SIGN_IN_SEED" => Some(&seed),
             _ => own(name),

@@ -14,9 +14,9 @@ use crate::queue::Queues;
 use crate::template::{Template, TemplateError};
 use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Task, Trigger};
 
-/// How often expired items are removed. AWS may take days.
+/// The interval at which expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
-/// The largest deviation of the clock from the elapsed time, and how long the clock must be steady after a jump.
+/// Maximum deviation of the clock from the elapsed time, and the time for which the clock must be steady after a jump.
 const TOLERANCE: Duration = Duration::from_hours(1);
 /// The wait after failing to read the table's stream.
 const PAUSE: Duration = Duration::from_millis(200);

@@ -17,9 +17,9 @@ use crate::gateway::Cors;
 use crate::gateway::route::Route;
 use crate::queue::{QueueSettings, Redrive};
 
-/// Lambda's default for queues.
+/// Lambda's default batch size for queues.
 const DEFAULT_BATCH: usize = 10;
-/// SQS's default, in seconds.
+/// SQS's default visibility timeout, in seconds.
 const DEFAULT_VISIBILITY: u64 = 30;
 
 /// The template of this repository.

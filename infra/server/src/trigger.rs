@@ -21,9 +21,9 @@ pub type QueueFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<Value, lambda_htt
 /// A function that is invoked with events.
 pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::Error>> + Send + Sync>;
 
-/// Lambda's default for streams.
+/// Lambda's default batch size for streams.
 const BATCH_SIZE: usize = 100;
-/// The attempts for a record. AWS retries for longer, but here a failing record blocks those after it, and the next start
+/// Maximum attempts for a record. AWS retries for longer, but here a failing record blocks those after it, and the next start
 /// retries it anyway.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -135,7 +135,7 @@ impl Trigger {
         self.has_given_up.load(Ordering::Relaxed)
     }
 
-    /// Stops, and waits until it has.
+    /// Stops the task, and waits until it has ended.
     pub async fn stop(self) {
         self.task.stop().await;
     }
@@ -146,7 +146,7 @@ impl Target {
     /// so that a bad record doesn't hold back the others.
     async fn deliver(&self, records: Vec<Record>) -> Vec<i64> {
         let mut given_up = Vec::new();
-        // A stack: the next part is the last.
+        // A stack, so the next part is the last element.
         let mut parts = vec![records];
         while let Some(mut part) = parts.pop() {
             match part.as_slice() {
@@ -217,10 +217,10 @@ impl Target {
     }
 }
 
-/// The longest time between two reads of a queue, since a test may set the queues' clock.
+/// The longest time between two reads of a queue. It's short, because a test may set the queues' clock.
 const POLL: Duration = Duration::from_millis(200);
 
-/// Batches that are handled concurrently. Lambda starts with five, and scales up to a thousand if they are slow.
+/// Maximum batches handled concurrently. Lambda starts with five, and scales up to a thousand if they are slow.
 const BATCHES: usize = 100;
 
 /// Invokes a function with the messages of a queue, and deletes those that it handled. Stops when dropped.
@@ -262,7 +262,7 @@ impl QueueTrigger {
         queues.idle(&self.queue).await;
     }
 
-    /// Stops, and waits until it has.
+    /// Stops the task, and waits until it has ended.
     pub async fn stop(self) {
         self.task.stop().await;
     }
@@ -434,7 +434,7 @@ mod tests {
         let trigger = QueueTrigger::start(queues.clone(), "Test".to_owned(), 1, function);
         let message = json!({ "QueueUrl": Queues::url("Test"), "MessageBody": "x", "DelaySeconds": 60 }).to_string();
         assert_eq!(queues.answer("SendMessage", message.as_bytes()).0, StatusCode::OK);
-        // The trigger waits for a message now.
+        // By now, the trigger is waiting for a message.
         tokio::time::sleep(POLL / 2).await;
         let before = Instant::now();
         now.store(60_000, Ordering::Relaxed);

@@ -95,7 +95,7 @@ fn headers(object: &GetObjectOutput) -> HeaderMap {
 fn empty(status: StatusCode) -> Response<Bytes> {
     let mut response = Response::default();
     *response.status_mut() = status;
-    // A missing thumbnail may exist in a moment.
+    // Not cached, because a missing thumbnail may be stored in a moment.
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -31,7 +31,7 @@ impl Engine {
             .region(Region::from_static(REGION))
             .credentials_provider(Credentials::new(ACCESS_KEY, ACCESS_KEY, None, None, "local"))
             .http_client(self.http_client())
-            // On a busy machine, a large answer may take longer than the SDK allows a network.
+            // On a busy machine, a large response may stall for longer than the SDK allows.
             .stalled_stream_protection(StalledStreamProtectionConfig::disabled())
     }
 

@@ -1,6 +1,6 @@
 //! The table's stream. Triggers in `SQLite` record each change in a table of the same database, in the same transaction. A
-//! record is removed once all followers have handled it. The next process delivers records that a process leaves. The
-//! engine's own stream isn't used, because it makes each write slower the more has been written before.
+//! record is removed once all followers have handled it. Records that a process leaves behind are delivered by the next. The
+//! engine's own stream isn't used, because it slows down writes further with every change.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};

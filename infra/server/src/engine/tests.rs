@@ -514,7 +514,7 @@ async fn a_change_without_followers_is_not_recorded() {
     engine.create_table(TABLE, &definition(&["by_owner"])).unwrap();
     drop(follow(&engine));
     drop(engine);
-    // For example, an import.
+    // An import, for example, writes without a follower.
     let engine = Engine::open(&path).unwrap();
     put(&engine.client(), "a", 1).await;
     assert_eq!(engine.last_change().unwrap(), 0);

@@ -21,14 +21,14 @@ use super::client::Proxies;
 use super::pace::{IDLE, Pace, Paced};
 use super::{BODY_LIMIT, Exchange, Gateway, Refusal, route};
 
-/// The time that open requests get to finish once the server stops.
+/// The time that open requests have to finish once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
-/// Connections that are served at once: in total, and from one address.
+/// Maximum connections served at once, in total and per address.
 const CONNECTIONS: usize = 1_000;
 const CONNECTIONS_OF_ONE: usize = 100;
-/// Further connections from one address that may wait.
+/// Maximum further connections per address that may wait.
 const WAITING_OF_ONE: usize = 200;
-/// The total size of request bodies in memory.
+/// Maximum total bytes of request bodies in memory.
 const HELD: usize = 64_000_000;
 /// The timeouts for the next bytes of a body, and for the whole body.
 const BODY_PAUSE: Duration = Duration::from_secs(30);

@@ -21,14 +21,14 @@ pub(super) struct Queue {
     pub(super) settings: QueueSettings,
     pub(super) folder: PathBuf,
     pub(super) messages: Mutex<BTreeMap<String, Message>>,
-    /// When a message may have become visible.
+    /// Notifies waiters that a message may have become visible.
     pub(super) changed: Notify,
     /// The number of triggers that are handling or receiving messages.
     pub(super) handlers: watch::Sender<usize>,
 }
 
 impl Queue {
-    /// When the next message becomes visible.
+    /// The time when the next message becomes visible.
     pub(super) fn next_visible(&self) -> Option<Timestamp> {
         self.messages().values().map(|message| message.visible_at).min()
     }
@@ -117,7 +117,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads a message. The error names a damaged file, and says how to fix it.
+    /// Reads a message. The error names a damaged file, and explains how to fix it.
     pub(super) fn read(path: &Path) -> io::Result<Self> {
         let message = fs::read(path).and_then(|json| Ok(serde_json::from_slice(&json)?));
         message.map_err(|error| {
