@@ -120,7 +120,7 @@ fn replaced(record: &Record) -> Option<Missing> {
         texts.iter().map(|text| text.chars().filter(is_counted).count() as u64).sum::<u64>()
     };
     let (total, replaced) = (count(|_| true), count(|c| *c == char::REPLACEMENT_CHARACTER));
-    (replaced > 0).then(|| Missing { id: id.clone(), read: total - replaced, total: Some(total) })
+    (replaced > 0).then(|| Missing { id: id.clone(), read: total - replaced, total: Some(total), is_text: true })
 }
 
 /// The record of a comment. `is_oversized` says that a value is longer than `MAX_VALUE`.

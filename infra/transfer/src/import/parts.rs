@@ -38,7 +38,8 @@ impl Parts {
             let read = list.elements.len() as u64;
             let is_short = list.total.is_some_and(|total| read < total);
             let is_open = (0..2).any(|end| list.is_continued[end] && !list.has_end[end]);
-            (is_short || is_open).then_some(Missing { id, read, total: list.total.filter(|total| read < *total) })
+            let total = list.total.filter(|total| read < *total);
+            (is_short || is_open).then_some(Missing { id, read, total, is_text: false })
         })
     }
 }

@@ -11,6 +11,11 @@ const SHOWN: usize = 5;
 /// Characters of such a name.
 const WIDTH: usize = 100;
 
+const HELP_WITH_LISTS: &str =
+    "the source has only part of these; export it again in full, and run the same command on the new file";
+const HELP_WITH_TEXTS: &str = "these have bytes that aren't UTF-8, which were replaced; save the source as UTF-8 and import it \
+                               into an empty table, because comments that are already there keep the replaced text";
+
 /// `read` is the sum of the four counts after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Report {
@@ -42,6 +47,9 @@ pub struct Missing {
     pub read: u64,
     /// The total number; `None` if the source doesn't state it.
     pub total: Option<u64>,
+    /// Whether this is a text.
+    #[serde(skip)]
+    pub is_text: bool,
 }
 
 impl fmt::Display for Missing {
@@ -104,19 +112,20 @@ impl fmt::Display for Report {
             write!(f, " ({})", reasons.join(", "))?;
         }
         writeln!(f, ", {refused} refused")?;
-        if self.missing.is_empty() {
-            return Ok(());
+        for (is_text, help) in [(false, HELP_WITH_LISTS), (true, HELP_WITH_TEXTS)] {
+            let all = self.missing.iter().filter(|missing| missing.is_text == is_text);
+            let shown: Vec<String> = all.clone().take(SHOWN).map(Missing::to_string).collect();
+            if shown.is_empty() {
+                continue;
+            }
+            write!(f, "incomplete: {}", shown.join(", "))?;
+            match all.skip(SHOWN).count() {
+                0 => writeln!(f),
+                more => writeln!(f, " and {more} more"),
+            }?;
+            writeln!(f, "  {help}")?;
         }
-        let missing: Vec<String> = self.missing.iter().take(SHOWN).map(Missing::to_string).collect();
-        write!(f, "incomplete: {}", missing.join(", "))?;
-        match self.missing.len().saturating_sub(SHOWN) {
-            0 => writeln!(f),
-            more => writeln!(f, " and {more} more"),
-        }?;
-        writeln!(
-            f,
-            "  the source has only part of these; export it again in full, and run the same command on the new file"
-        )
+        Ok(())
     }
 }
 
@@ -185,7 +194,7 @@ mod tests {
 
     #[test]
     fn incomplete_lists_come_last_with_advice() {
-        let missing = |id: u32, total| Missing { id: id.to_string(), read: 100, total };
+        let missing = |id: u32, total| Missing { id: id.to_string(), read: 100, total, is_text: false };
         let missing = (1..=6).map(|id| missing(id, (id > 1).then_some(120))).collect();
         let text = Report { missing, ..report() }.to_string();
         let lines: Vec<&str> = text.lines().collect();
@@ -194,6 +203,18 @@ mod tests {
                         5 (100 of 120) and 1 more";
         assert_eq!(incomplete, expected);
         assert!(help.contains("export it again"), "{help}");
+    }
+
+    #[test]
+    fn texts_in_another_encoding_have_their_own_advice() {
+        let list = Missing { id: "7".to_owned(), read: 1, total: Some(2), is_text: false };
+        let text = Missing { id: "558".to_owned(), is_text: true, ..list.clone() };
+        let printed = Report { missing: vec![text, list], ..report() }.to_string();
+        let lines: Vec<&str> = printed.lines().collect();
+        let [.., list, list_help, text, text_help] = lines[..] else { panic!("{printed}") };
+        assert_eq!((list, text), ("incomplete: 7 (1 of 2)", "incomplete: 558 (1 of 2)"));
+        assert!(list_help.contains("export it again") && text_help.contains("UTF-8"), "{printed}");
+        assert!(text_help.contains("into an empty table"), "{printed}");
     }
 
     #[test]

@@ -148,7 +148,8 @@ fn missing(row: &Row<'_>, id: usize, columns: Range<usize>) -> Option<Record> {
             }
         }
     }
-    let missing = || Missing { id: text(row, id), read: total.saturating_sub(replaced), total: Some(total) };
+    let missing =
+        || Missing { id: text(row, id), read: total.saturating_sub(replaced), total: Some(total), is_text: true };
     (replaced > 0).then(|| Record::Missing(missing()))
 }
 

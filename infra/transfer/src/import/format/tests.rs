@@ -184,10 +184,10 @@ fn bytes_that_are_not_text_are_replaced_and_reported() {
     let posts = b"<disqus><post dsq:id='7'><message>caf\xe9 noir</message></post><post dsq:id='8'><message>fine</message></post></disqus>";
     let parsed = parse_in(Format::Disqus, posts, "UTC").unwrap();
     assert_eq!(parsed.comment("7").body, "caf\u{fffd} noir");
-    assert_eq!(parsed.missing, [Missing { id: "7".to_owned(), read: 8, total: Some(9) }]);
+    assert_eq!(parsed.missing, [Missing { id: "7".to_owned(), read: 8, total: Some(9), is_text: true }]);
     let item = b"<rss><channel><item><wp:post_id>3</wp:post_id><wp:comment><wp:comment_id>5</wp:comment_id><wp:comment_author>\xe9\xe8</wp:comment_author></wp:comment></item></channel></rss>";
     let parsed = parse_in(Format::Wordpress, item, "UTC").unwrap();
-    assert_eq!(parsed.missing, [Missing { id: "5".to_owned(), read: 1, total: Some(3) }]);
+    assert_eq!(parsed.missing, [Missing { id: "5".to_owned(), read: 1, total: Some(3), is_text: true }]);
     let damage = "UPDATE comments SET text = CAST(x'636166e9' AS TEXT) WHERE id = 1";
     let parsed = parse_in(Format::Isso, &isso::database(&format!("{} {damage}", isso::TABLES)), "UTC").unwrap();
     assert_eq!(parsed.comment("1").body, "caf\u{fffd}");

@@ -48,7 +48,8 @@ impl Element {
     /// Reports the comment or thread as incomplete, if any characters were replaced.
     pub(super) fn missing(&self, id: impl FnOnce() -> String) -> Option<Record> {
         let total = self.characters();
-        let missing = || Missing { id: id(), read: total.saturating_sub(self.replaced), total: Some(total) };
+        let missing =
+            || Missing { id: id(), read: total.saturating_sub(self.replaced), total: Some(total), is_text: true };
         (self.replaced > 0).then(|| Record::Missing(missing()))
     }
 
