@@ -258,7 +258,9 @@ impl Objects {
         }
         let data_dir = DataDir::open(data_dir)?;
         let bucket = settings::load(Some(&data_dir), None)?.media_bucket;
-        Ok(Self { client: open_bucket(Some(&data_dir), &bucket)?.client(), bucket })
+        // A directory that was never started has no objects. As root, this would create their folder for root.
+        let objects = Some(&data_dir).filter(|data_dir| data_dir.file("objects").exists());
+        Ok(Self { client: open_bucket(objects, &bucket)?.client(), bucket })
     }
 }
 

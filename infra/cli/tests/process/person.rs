@@ -91,6 +91,7 @@ async fn an_erased_guest_leaves_the_files_and_does_not_come_back_with_an_import(
     }
     let again = receipt(&erase(&["--email", "ada@example.org"], &data));
     assert_eq!((&again["gone"], &again["left"], &again["who"]), (&json!({}), &json!(0), &erased["who"]));
+    assert!(!data.join("objects").exists(), "a folder that the service's user may not write to");
 
     let same = import(&dump("ada-1"), &[], &data);
     assert!(same.contains("3 read: 0 new, 2 already there, 1 skipped (deleted 1)"), "{same}");
