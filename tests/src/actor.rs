@@ -49,7 +49,7 @@ impl Actor {
         actor.with(HOST, "api.test").with(USER_AGENT, &format!("browser/{number}"))
     }
 
-    /// An actor over HTTP, of a service whose routes begin at this absolute address.
+    /// An actor that calls a service over HTTP. Routes begin at this absolute address.
     pub(crate) fn at(url: &Uri, client: &https::Client) -> Self {
         let actor = Self {
             transport: Transport::Http(client.clone(), url.scheme().expect("an absolute address").clone()),
@@ -72,7 +72,7 @@ impl Actor {
         self.with(AUTHORIZATION, &format!("Bearer {token}"))
     }
 
-    /// The actor with this `Idempotency-Key`.
+    /// Adds an `Idempotency-Key` to the actor's requests.
     #[must_use]
     pub fn keyed(self, key: &str) -> Self {
         self.with(HeaderName::from_static("idempotency-key"), key)
@@ -99,7 +99,7 @@ impl Actor {
         self.send(Method::GET, path, "").await
     }
 
-    /// `null` for no body at all.
+    /// Posts `body`, or an empty body if it is `null`.
     pub async fn post(&self, path: &str, body: Value) -> TestResponse {
         self.send_json(Method::POST, path, body).await
     }
@@ -170,7 +170,7 @@ impl Actor {
     #[track_caller]
     fn look_through(&self, reply: &TestResponse) {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
-        // Over HTTP, the caller's address is that of this machine, and may also be the service's.
+        // Over HTTP, the caller's address is this machine's, which may also be the service's.
         let ip = matches!(self.transport, Transport::Gateway(_)).then(|| self.ip.to_string());
         let token = header(AUTHORIZATION).map(|value| value.trim_start_matches("Bearer "));
         let own = [ip.as_deref(), token, header(USER_AGENT), header(COMMENT_KEY)]
@@ -191,17 +191,17 @@ impl Actor {
         self.post(&format!("{thread}/comments"), comment).await
     }
 
-    /// The id of a new top-level comment.
+    /// Posts a top-level comment and returns its id.
     pub async fn comment(&self, thread: &str, body: &str) -> u64 {
         self.write(thread, None, body).await.ok(201).id()
     }
 
-    /// The id of a new reply.
+    /// Posts a reply and returns its id.
     pub async fn reply(&self, thread: &str, parent: u64, body: &str) -> u64 {
         self.write(thread, Some(parent), body).await.ok(201).id()
     }
 
-    /// The ids of `count` new replies `0`, `1`, …
+    /// Posts the replies `0`, `1`, … and returns their ids.
     pub async fn write_replies(&self, thread: &str, parent: u64, count: usize) -> Vec<u64> {
         let mut replies = Vec::new();
         for n in 0..count {
@@ -245,7 +245,7 @@ impl Actor {
         self.post(&format!("comments/{comment}/reject"), json!({ "reason": reason, "note": note })).await
     }
 
-    /// The ids in a queue of the moderators: `pending`, `reported` or `rejected`.
+    /// The ids in a moderation queue: `pending`, `reported` or `rejected`.
     pub async fn queue(&self, state: &str) -> Vec<u64> {
         self.get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200).ids()
     }
@@ -260,7 +260,7 @@ impl Actor {
         actor.send(Method::POST, "media", form(boundary, parts)).await
     }
 
-    /// A list of the thread, with this query.
+    /// Lists the thread's comments with this query.
     pub async fn list(&self, thread: &str, query: &str) -> TestResponse {
         self.get(&format!("{thread}/comments?{query}")).await.ok(200)
     }
@@ -269,7 +269,7 @@ impl Actor {
         self.get(&format!("comments/{parent}/replies?{query}")).await.ok(200)
     }
 
-    /// This page and all after it, by their links.
+    /// Fetches this page and, through its links, all later ones.
     pub async fn walk(&self, path: &str) -> Vec<TestResponse> {
         let mut pages = vec![self.get(path).await.ok(200)];
         while let Some(next) = pages.last().and_then(TestResponse::next) {
@@ -279,7 +279,7 @@ impl Actor {
         pages
     }
 
-    /// This page and all before it, by their links, in the order of the list.
+    /// Fetches all earlier pages through their links. Returns them and this one in list order.
     pub async fn walk_back(&self, page: &TestResponse) -> Vec<TestResponse> {
         let mut pages = vec![page.clone()];
         while let Some(prev) = pages.last().and_then(TestResponse::prev) {
@@ -290,7 +290,7 @@ impl Actor {
         pages
     }
 
-    /// The comment as a list of the newest 50 shows it, at the top level or embedded.
+    /// Finds a comment in a list of the newest 50, at the top level or embedded.
     pub async fn see(&self, thread: &str, id: u64) -> Value {
         let list = self.list(thread, "per_page=50").await;
         list.find(id).unwrap_or_else(|| panic!("{id} is not in {:#}", list.json))
@@ -310,7 +310,7 @@ pub fn by_guest(body: &str) -> Value {
     json!({ "body": body, "guest_name": "Grace", "guest_email": "grace@example.org" })
 }
 
-/// A token of any header and claims, always signed by HMAC-SHA256.
+/// A token with any header and claims, always signed with HMAC-SHA256.
 #[must_use]
 pub fn sign(header: &Value, claims: &Value, secret: &str) -> String {
     let text = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());

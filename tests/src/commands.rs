@@ -1,4 +1,4 @@
-//! The commands of operators, run beside a service.
+//! Operator commands, run alongside a service.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use transfer::person::erase::{Eraser, Receipt};
 
 use crate::SALT;
 
-/// Erases a person, whose images are in this bucket.
+/// Erases a person and their images in this bucket.
 pub async fn erase(
     store: &Store,
     bucket: &server::bucket::Bucket,
@@ -41,7 +41,7 @@ pub async fn export(store: &Store) -> Result<Vec<u8>, ExportError> {
     Ok(file)
 }
 
-/// Imports a file in our own format. `embedded` replies of a parent are inline. Ends at the first permanent fault.
+/// Imports a file in our own format, with `embedded` replies inline per parent. Stops at the first permanent fault.
 pub async fn import(store: &Store, file: &[u8], embedded: usize, clock: Clock) -> Result<Report, WriteError> {
     let directory = tempfile::tempdir().expect("a folder");
     let path = directory.path().join("export.jsonl");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The random low bits of an id, which ranks contain too.
+/// The range of an id's random low bits, which ranks contain too.
 const DRAWN: u64 = 1 << 12;
 
 /// Whether each part of a value is in one of `sources`. Rows of lists may be in any order. Counts may be between those of the
@@ -41,7 +41,7 @@ fn is_between(count: &Value, sources: &[&Value]) -> bool {
     least.is_some() && (least..=most).contains(&count.as_u64())
 }
 
-/// Collects the places in which these values differ, with the differences.
+/// Collects the places where these values differ, with the differences.
 pub fn differ(place: &str, [right, found]: [&Value; 2], places: &mut Vec<(String, String)>) {
     match (right, found) {
         _ if right == found => {}
@@ -65,7 +65,7 @@ pub fn rounded_value(value: &Value) -> Value {
     serde_json::from_str(&rounded(&value.to_string())).expect("JSON")
 }
 
-/// The text without the random low bits in ids of new comments.
+/// Clears the random low bits of new comments' ids in a text.
 #[must_use]
 pub fn rounded(text: &str) -> String {
     let mut rounded = String::with_capacity(text.len());

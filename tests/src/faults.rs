@@ -21,9 +21,9 @@ use tokio::sync::oneshot;
 
 use crate::replica::{Replica, is_eventual};
 
-/// Requests in a thousand that meet each kind of fault.
+/// Requests per thousand that hit each kind of fault.
 const RATE: u64 = 50;
-/// The longest wait for a delayed request. Otherwise a service that never sends it would hang the test.
+/// Maximum wait for a delayed request, so that a service that never sends it doesn't hang the test.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +32,7 @@ enum Fault {
     Conflict,
     Broken,
     TimedOut,
-    /// The request is carried out, but its response gets lost.
+    /// The request is carried out, but its response is lost.
     Dropped,
     /// Refused permanently: no retry.
     Denied,
@@ -43,11 +43,11 @@ enum Fault {
 const FAULTS: [Fault; 6] =
     [Fault::Throttled, Fault::Conflict, Fault::Broken, Fault::TimedOut, Fault::Dropped, Fault::Partial];
 
-/// Nothing fails until a test says so. Clones share their state.
+/// Injects no faults until a test asks for them. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Faults {
     seed: u64,
-    /// The lag of the copy that serves eventually consistent reads.
+    /// The maximum lag of the copy that serves eventually consistent reads.
     lag: Option<Duration>,
     replica: Arc<Mutex<Option<SharedReplica>>>,
     state: Arc<FaultState>,
@@ -62,11 +62,11 @@ struct FaultState {
     requests: AtomicU64,
     made: AtomicU64,
     unreachable: Mutex<Option<&'static str>>,
-    /// Requests to the unreachable part that still pass.
+    /// Requests to the unreachable partition that still succeed.
     passing: AtomicU64,
     losing: Mutex<Option<&'static str>>,
     conflicts: AtomicU64,
-    /// Requests that will still be carried out.
+    /// Remaining requests that are carried out before the kill.
     left: AtomicU64,
     delayed: Mutex<Option<Delay>>,
 }
@@ -135,7 +135,7 @@ impl Faults {
         *self.state.unreachable.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Makes every request fail that names an item whose partition key begins with this, until [`Self::stop`].
+    /// Makes every request fail that names an item whose partition key begins with `partition`, until [`Self::stop`].
     pub fn fail(&self, partition: &'static str) {
         self.fail_after(0, partition);
     }
@@ -146,7 +146,7 @@ impl Faults {
         set(&self.state.unreachable, partition);
     }
 
-    /// The next request that names an item whose partition key begins with this is carried out, but its response gets lost.
+    /// The next request that names an item whose partition key begins with `partition` is carried out, but its response is lost.
     pub fn lose_answer(&self, partition: &'static str) {
         set(&self.state.losing, partition);
     }
@@ -156,7 +156,7 @@ impl Faults {
         self.state.conflicts.store(count, Ordering::Relaxed);
     }
 
-    /// The next request of this operation that names an item whose partition key begins with this waits until the test
+    /// The next request of this operation that names an item whose partition key begins with `partition` waits until the test
     /// lets it continue.
     #[must_use]
     pub fn delay(&self, operation: &'static str, partition: &'static str) -> Delayed {
@@ -166,7 +166,7 @@ impl Faults {
         Delayed { arrived, release }
     }
 
-    /// This many further requests are carried out, and then none, as if the process was killed.
+    /// Carries out this many further requests and then none, as if the process were killed.
     pub fn kill_after(&self, requests: u64) {
         self.state.left.store(requests, Ordering::Relaxed);
     }
@@ -193,7 +193,7 @@ impl Faults {
         self.replica.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The connection to this table, with the faults.
+    /// Connects to this table through the faults.
     pub(crate) fn before(&self, table: &Engine) -> Faulty {
         let replica = self.lag.map(|most| Arc::new(tokio::sync::Mutex::new(Replica::of(table, most, self.seed))));
         *self.replica.lock().unwrap_or_else(PoisonError::into_inner) = replica;
@@ -260,7 +260,7 @@ fn set(place: &Mutex<Option<&'static str>>, partition: &'static str) {
     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(partition);
 }
 
-/// The engine behind its faults.
+/// The engine with injected faults.
 #[derive(Clone)]
 pub(crate) struct Faulty {
     engine: Engine,
@@ -278,7 +278,7 @@ impl Faulty {
         self.faults.lag.is_some()
     }
 
-    /// A client with the same timeouts and attempts as that of the functions.
+    /// A client with the same timeouts and attempts as the functions' client.
     pub(crate) fn client(&self) -> Client {
         let connector = SharedHttpConnector::new(self.clone());
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
@@ -355,7 +355,7 @@ impl HttpConnector for Faulty {
     }
 }
 
-/// The response of a table that carries nothing out. `None` if the fault is of another kind, or cannot occur in this
+/// The error response to a request that isn't carried out. `None` if the fault is of another kind or can't occur in this
 /// operation.
 fn refusal(fault: Fault, operation: &str, body: &str) -> Option<HttpResponse> {
     let kind = |name: &str| json!({ "__type": format!("com.amazonaws.dynamodb.v20120810#{name}") });

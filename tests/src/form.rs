@@ -1,6 +1,6 @@
 //! Uploads.
 
-/// A GIF of one pixel, with this much red.
+/// A one-pixel GIF with this red value.
 #[must_use]
 pub fn dot(red: u8) -> Vec<u8> {
     let start: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0";

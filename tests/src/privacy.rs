@@ -10,12 +10,12 @@ use tracing_subscriber::fmt::MakeWriter;
 
 use crate::settings::{SALT, SECRET, SEED};
 
-/// Begins every guest's key in the tests.
+/// The prefix of every guest's key in the tests.
 pub(crate) const KEY: &str = "key-of-";
 
 /// Traces of secrets, tokens, guests' keys, actors' addresses and user agents, and email addresses in a log line.
 const TRACES: [&str; 8] = [SECRET, SALT, SEED, "eyJ", KEY, "10.0.", "browser/", "@"];
-/// Characters of a secret that is searched for as a word. Shorter ones would occur in many lines.
+/// Minimum length of a secret that is searched for as a word. Shorter ones would match many lines.
 const MIN_WORD: usize = 8;
 
 static EMAILS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -51,7 +51,7 @@ pub(crate) fn hide_word(word: &str) {
     }
 }
 
-/// `own`: the caller's secrets.
+/// Fails if a response contains a secret: the service's, an email address, or one of `own`, the caller's.
 #[track_caller]
 pub(crate) fn look_through_answer(answer: &str, own: &[&str]) {
     let emails = EMAILS.lock().unwrap_or_else(PoisonError::into_inner).clone();

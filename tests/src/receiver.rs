@@ -1,4 +1,4 @@
-//! Another service, which receives webhooks: a real HTTP server on this machine.
+//! A real HTTP server on this machine that receives webhooks.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -79,7 +79,7 @@ impl Receiver {
         let task = tokio::spawn(http_server::serve(listener, move |request| {
             let (answer, mut gate) = answer(&mut lock(&answering), request);
             async move {
-                // The gate is open, or will be, while there is a receiver.
+                // Waits for the gate to open. An error means that the receiver was dropped.
                 drop(gate.wait_for(|open| *open).await);
                 answer
             }
@@ -104,7 +104,7 @@ impl Receiver {
         lock(&self.shared).status = status;
     }
 
-    /// Doesn't respond from now on.
+    /// Holds all responses from now on, until [`Self::release`].
     pub fn hold(&self) {
         lock(&self.shared).gate.send_replace(false);
     }

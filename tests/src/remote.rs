@@ -1,4 +1,4 @@
-//! A service that runs anywhere, and the actors who call it over HTTP.
+//! A service running anywhere, and the actors that call it over HTTP.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,14 +12,14 @@ use shared::domain::time::Clock;
 use crate::settings::START;
 use crate::{Actor, TestResponse, sign};
 
-/// A function may have to be built before it responds.
+/// Maximum wait for a response. A function may have to be built first.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 pub struct Remote {
     url: Uri,
     secret: String,
     client: https::Client,
-    /// The time of this run in milliseconds. Users and records are named after it, to be unique to this run.
+    /// The start time of this run in milliseconds, which makes users and records unique to it.
     run: u64,
     /// Tokens signed so far.
     signed: AtomicU64,
@@ -38,7 +38,7 @@ impl Remote {
         }
     }
 
-    /// A thread that no other run has written to.
+    /// A thread that only this run writes to.
     #[must_use]
     pub fn thread(&self) -> String {
         format!("posts/walk-{}", self.run)
@@ -86,7 +86,7 @@ impl Remote {
             "roles": roles,
             // Each token is newer than the one before it, so that its name is stored.
             "iat": self.run / 1_000 + self.signed.fetch_add(1, Ordering::Relaxed),
-            // Also valid by the clock of a `World`.
+            // Also valid by a `World`'s clock.
             "exp": START / 1_000 + 3_600,
         });
         self.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, &self.secret))

@@ -1,4 +1,4 @@
-//! A lagging copy of the table, such as `DynamoDB` uses for eventually consistent reads.
+//! A lagging copy of the table, like the one behind `DynamoDB`'s eventually consistent reads.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use server::template::Template;
 
 use crate::settings::TABLE;
 
-/// Changes that are read together.
+/// Changes read per call.
 const BATCH: usize = 100;
 
-/// Receives writes late and in any order, except that the changes of one item stay in order.
+/// Receives writes late and in any order, except that changes of the same item stay in order.
 #[derive(Debug)]
 pub(crate) struct Replica {
     engine: Engine,
@@ -21,7 +21,7 @@ pub(crate) struct Replica {
     pending: Vec<Pending>,
     most: Duration,
     random: u64,
-    /// Texts in the keys of items whose changes do not arrive.
+    /// Texts in the keys of items whose changes are held back.
     held: Vec<String>,
 }
 

@@ -46,7 +46,7 @@ impl TestResponse {
         self
     }
 
-    /// Requires a refusal in the envelope of errors.
+    /// Requires a refusal in the error envelope.
     #[track_caller]
     #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
     pub fn refused(self, status: u16, code: &str) -> Self {
@@ -62,7 +62,7 @@ impl TestResponse {
         self
     }
 
-    /// Requires a 422 on this field alone, whose error is the message.
+    /// Requires a 422 for this field alone, with the field's error as the message.
     #[track_caller]
     #[expect(clippy::return_self_not_must_use, reason = "asserting is use enough")]
     pub fn invalid(self, field: &str) -> Self {
@@ -104,7 +104,7 @@ impl TestResponse {
         self.rows().iter().map(|row| row["body"].as_str().expect("a body")).collect()
     }
 
-    /// A row of the list, or one embedded in a row.
+    /// A row of the list, or a comment embedded in one.
     pub fn find(&self, id: u64) -> Option<Value> {
         let embedded = self.rows().iter().flat_map(|row| row["replies"].as_array().into_iter().flatten());
         self.rows().iter().chain(embedded).find(|row| row["id"] == id).cloned()

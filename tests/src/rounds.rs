@@ -1,5 +1,5 @@
-//! A connection whose calls end together: a response is held until every earlier call has one. So the number of trips of a
-//! request does not depend on the duration of its calls.
+//! A connection whose concurrent calls end together: a response is held until every earlier call has one. So a request's number
+//! of round trips doesn't depend on the duration of its calls.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct RoundState {
     unanswered: usize,
 }
 
-/// A call without a response. When this is dropped, the response has come or is no longer awaited.
+/// A call without a response. It is dropped when the response has arrived or is no longer awaited.
 struct Unanswered(Arc<watch::Sender<RoundState>>);
 
 impl Drop for Unanswered {

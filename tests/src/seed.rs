@@ -1,4 +1,4 @@
-//! Large threads, written directly into the table, with the items that the API would have written.
+//! Large threads, written directly to the table with the same items that the API would write.
 
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, fingerprint};
@@ -6,7 +6,7 @@ use shared::domain::thread::Thread;
 use shared::store::{Reading, Store};
 use transfer::store::fixtures::{Fixture, put_fixtures};
 
-/// Bytes of a body.
+/// Bytes of prose in a comment.
 const BODY: usize = 330;
 
 /// Comments that the API wrote. All others are copies of them.
@@ -21,7 +21,7 @@ impl Models {
         Self { parent: comment(store, parent).await, reply: comment(store, reply).await }
     }
 
-    /// A copy with these inline replies, and different prose.
+    /// A copy of the parent with these inline replies and different prose.
     fn parent(&self, thread: &ThreadId, id: u64, replies: &[u64]) -> Comment {
         Comment {
             id: CommentId(id),
@@ -45,13 +45,13 @@ impl Models {
     }
 }
 
-/// A comment that exists.
+/// Reads a comment that must exist.
 pub async fn comment(store: &Store, id: u64) -> Comment {
     let found = store.comment_with_ancestors(CommentId(id), Reading::Consistent).await.expect("the table answers");
     found.expect("the comment exists").comment
 }
 
-/// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with a number of replies, whose ids follow
+/// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with its number of replies. The replies' ids follow
 /// their parent's.
 pub async fn write_thread(store: &Store, models: &Models, record: &str, comments: &[(u64, usize)]) {
     let thread = ThreadId::new("posts", record).expect("the id of a record");

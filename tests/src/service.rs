@@ -1,4 +1,4 @@
-//! `cargo local` as a process.
+//! A process of `cargo local`.
 
 use std::fs::{self, OpenOptions};
 use std::io::{BufRead, BufReader, Read};
@@ -11,10 +11,10 @@ use tempfile::NamedTempFile;
 
 use crate::Actor;
 
-/// The longest wait for a response, on a slow machine.
+/// Maximum wait for a response, on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// `program` with these arguments, and without the settings in the environment of the tests: those of the service and of AWS.
+/// A command for `program` with these arguments, without the service and AWS settings in the tests' environment.
 #[must_use]
 pub fn command(program: &str, words: &[&str]) -> Command {
     let mut command = Command::new(program);
@@ -32,14 +32,14 @@ pub struct Service {
     process: Child,
     /// Kept open, so that the process can continue printing.
     output: BufReader<ChildStdout>,
-    /// The lines that it printed when it was ready.
+    /// The lines printed up to readiness.
     pub printed: Vec<String>,
     log: NamedTempFile,
     client: https::Client,
 }
 
 impl Service {
-    /// Starts the program and waits until it prints a line that begins with `ready`, its last one.
+    /// Starts the program and waits for its last line of output at startup, which begins with `ready`.
     pub fn start(command: &mut Command, ready: &str) -> Self {
         Self::try_start(command, ready).unwrap_or_else(|log| panic!("{command:?} ended before it was ready: {log}"))
     }
@@ -62,7 +62,7 @@ impl Service {
         Ok(service)
     }
 
-    /// The last word of the line that begins with `label`.
+    /// The last word of the printed line that begins with `label`.
     #[track_caller]
     #[must_use]
     pub fn said(&self, label: &str) -> &str {
@@ -71,25 +71,25 @@ impl Service {
             .unwrap_or_else(|| panic!("no {label} in {:#?}", self.printed))
     }
 
-    /// Its log so far.
+    /// The log so far.
     pub fn log(&self) -> String {
         let log = fs::read(self.log.path()).expect("the log is there");
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// A guest of the API.
+    /// A guest who calls the API.
     #[must_use]
     pub fn guest(&self) -> Actor {
         self.at(self.said("API"))
     }
 
-    /// A member with the token that the service printed.
+    /// A member who uses the token that the service printed.
     #[must_use]
     pub fn member(&self) -> Actor {
         self.guest().with_token(self.said("member"))
     }
 
-    /// A caller of this address.
+    /// A caller of the API at this address.
     #[must_use]
     pub fn at(&self, url: &str) -> Actor {
         Actor::at(&url.parse::<Uri>().expect("an address"), &self.client)
@@ -99,13 +99,13 @@ impl Service {
         self.process.try_wait().expect("the process is ours").is_none()
     }
 
-    /// Kills it in the middle of its work.
+    /// Kills the process in the middle of its work.
     pub fn kill(&mut self) {
         drop(self.process.kill());
         drop(self.process.wait());
     }
 
-    /// Ends it as a user would.
+    /// Stops the process as a user would.
     #[cfg(unix)]
     pub fn stop(mut self) -> ExitStatus {
         self.signal("TERM");
@@ -127,7 +127,7 @@ impl Service {
         assert!(sent.expect("kill runs").success());
     }
 
-    /// Waits until it ends.
+    /// Waits until the process ends.
     pub fn wait(&mut self) -> ExitStatus {
         self.process.wait().expect("the process is ours")
     }

@@ -14,7 +14,7 @@ pub const MAIL: [(&str, &str); 5] = [
     ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}"),
     ("SVC_ALLOW_GUESTS", "true"),
 ];
-/// Settings with which readers sign in by a code.
+/// Settings that turn on sign-in by emailed code.
 pub const SIGN_IN: [(&str, &str); 5] = [
     ("SVC_SIGN_IN", "true"),
     ("SVC_SIGN_IN_SEED", SEED),
@@ -22,7 +22,7 @@ pub const SIGN_IN: [(&str, &str); 5] = [
     ("SVC_PUBLIC_URL", "https://api.test"),
     ("SVC_CORS_ORIGINS", "https://www.example.org"),
 ];
-/// Settings that also let readers sign in with an account elsewhere. Tests set the addresses of their providers.
+/// Settings that also turn on sign-in through providers. Tests set the providers' addresses.
 pub const PROVIDERS: [(&str, &str); 13] = [
     ("SVC_SIGN_IN", "email,github,google,oidc"),
     ("SVC_SIGN_IN_SEED", SEED),
@@ -38,7 +38,7 @@ pub const PROVIDERS: [(&str, &str); 13] = [
     ("SVC_OIDC_CLIENT_SECRET", "hush:oidc"),
     ("SVC_OIDC_NAME", "Company"),
 ];
-/// The base of the addresses of images.
+/// The base URL of images.
 pub const MEDIA_BASE: &str = "https://media.example.org";
 
 /// A setting of the tests themselves, from the environment.

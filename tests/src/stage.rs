@@ -1,5 +1,5 @@
-//! A service whose calls to its table a test puts in order. Calls of two instances wait until they are released, tasks until
-//! they are drained, and the clock until it is moved. Random numbers do not depend on the order.
+//! A service whose table calls a test puts in order. Calls of two instances wait until they are released, tasks wait until they
+//! are drained, and the clock is stopped until it is moved. Random numbers do not depend on the order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -32,12 +32,12 @@ use crate::twin::Engines;
 use crate::world::config;
 use crate::{Actor, privacy};
 
-/// The number of the instance whose calls pass. Calls of lower numbers wait.
+/// The number of the instance whose calls pass immediately. Calls of lower-numbered instances wait.
 pub const FREE: usize = 2;
-/// Milliseconds by which the clock of each instance is ahead of the previous one, so that its ids are higher.
+/// Milliseconds by which each instance's clock is ahead of the previous one's, so that its ids are higher.
 const AHEAD: i64 = 20;
 
-/// A call to the table, with prefixes of the keys that it names, and whether it writes them.
+/// A call to the table, with prefixes of the keys that it names. The flag marks keys that it writes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Call {
     operation: String,
@@ -52,12 +52,12 @@ impl Call {
                 let pk = body["ExpressionAttributeValues"][":pk"]["S"].as_str().unwrap_or_default();
                 touches.insert((format!("{pk} "), false));
             }
-            // Indexes are made of the items of comments. A scan may read any item.
+            // Indexes are derived from comment items. A scan may read any item.
             "Query" => drop(touches.insert(("C#".to_owned(), false))),
             "Scan" => drop(touches.insert((String::new(), false))),
             _ => touch(body, !operation.contains("Get"), &mut touches),
         }
-        // The order of request counters does not matter, and each entry of the log has a separate id.
+        // The order of request counters doesn't matter, and each log entry has a separate id.
         touches.retain(|(key, _)| !key.starts_with("L#") && !key.starts_with("A "));
         Self { operation: operation.to_owned(), touches }
     }
@@ -97,7 +97,7 @@ pub fn in_common([one, other]: [&[(usize, Call)]; 2]) -> String {
     places.collect()
 }
 
-/// Whether the order of these accesses matters. Each has a prefix of keys, and whether it writes them.
+/// Whether the order of these accesses matters. An access is a prefix of keys and a flag for writes.
 fn meet((one, writes): &(String, bool), (two, others): &(String, bool)) -> bool {
     (*writes || *others) && (one.starts_with(two) || two.starts_with(one))
 }
@@ -119,11 +119,11 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[derive(Debug, Default)]
 struct Turns {
-    /// The calls that wait, with the channels that release them, by instance.
+    /// Waiting calls by instance, with the channels that release them.
     waiting: [Vec<(Call, oneshot::Sender<()>)>; FREE],
     released: usize,
     made: Vec<(usize, Call)>,
-    /// Listeners for calls that arrive and are made, in separate tasks.
+    /// Woken when a call arrives or is made, which happens in separate tasks.
     scheduler: Option<Waker>,
 }
 
@@ -135,7 +135,7 @@ impl Turns {
     }
 }
 
-/// The connection of an instance to the table.
+/// An instance's connection to the table.
 #[derive(Clone, Debug)]
 struct Line {
     engine: Engine,
@@ -160,11 +160,11 @@ impl HttpConnector for Line {
                 }
                 released.await.expect("the call is released");
             }
-            // Random numbers repeat, so the engine would take the next transaction for this one.
+            // Random numbers repeat, so the engine would mistake the next transaction for a retry of this one.
             body.as_object_mut().expect("an object").remove("ClientRequestToken");
             let (status, answer) = engine.answer_here(&operation, body.to_string().as_bytes());
             if status != 200 {
-                // A condition was read, and it failed.
+                // The call only read a condition, which failed.
                 call.touches = call.touches.into_iter().map(|(key, _)| (key, false)).collect();
             }
             if instance < FREE {
@@ -187,7 +187,7 @@ pub struct Task {
     event: Value,
 }
 
-/// The unhandled messages, oldest first, and the time.
+/// The unhandled messages, oldest first, and the current time.
 #[derive(Clone, Default)]
 struct Messages {
     sent: Arc<Mutex<Vec<Task>>>,
@@ -197,7 +197,7 @@ struct Messages {
 impl Transport for Messages {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
         let body: Value = serde_json::from_str(request.body()).unwrap_or_default();
-        // Webhooks have no receiver here.
+        // The stage has no receiver for webhooks.
         let is_sent = |message: &&str| !message.contains(r#""Type":"Webhook""#);
         if let Some(message) = body["MessageBody"].as_str().filter(is_sent) {
             let handler = if body["QueueUrl"] == Queues::url(JOBS) { "jobs" } else { "delivery" };
@@ -209,7 +209,7 @@ impl Transport for Messages {
     }
 }
 
-/// All changes of the table, and how many of them the handler of the stream has received.
+/// All changes of the table, and the number that the stream handler has received.
 struct Journal {
     follower: Follower,
     records: Vec<Value>,
@@ -239,7 +239,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// A visitor at the address and with the browser of this number.
+    /// A visitor with the address and browser of this number.
     #[must_use]
     pub fn visitor(&self, number: u64) -> Actor {
         Actor::new(&self.gateway, &self.app.config.api_prefix, number)
@@ -286,8 +286,8 @@ impl Stage {
         self.messages.now.fetch_add(i64::try_from(time.as_millis()).expect("a short time"), Ordering::Relaxed);
     }
 
-    /// The next call of each instance: the first in the order of calls, if it makes several at once. `None` until every
-    /// released call is made. Waiters are woken when that changes.
+    /// The next call of each instance, or the first in order if it makes several at once. `None` until every released call is
+    /// made. `scheduler` is woken when that may have changed.
     #[must_use]
     pub fn next(&self, scheduler: &Waker) -> Option<[Option<Call>; FREE]> {
         let mut turns = locked(&self.turns);
@@ -326,7 +326,7 @@ impl Stage {
         journal
     }
 
-    /// Takes the tasks.
+    /// Takes the pending tasks.
     pub async fn take(&self) -> Vec<Task> {
         let mut journal = self.journal().await;
         let mut records = journal.records[journal.handled..].to_vec();
@@ -343,8 +343,8 @@ impl Stage {
         changed.into_iter().chain(locked(&self.messages.sent).drain(..)).collect()
     }
 
-    /// Handles these tasks and all that follow, except those of handler `kept`, which it returns. The clock moves on for
-    /// tasks that aren't due yet. The error is a fault.
+    /// Handles these tasks and all that follow from them, except the tasks of handler `kept`, which it returns. Advances the
+    /// clock for tasks that aren't due yet. The error describes a fault.
     pub async fn drain(&self, mut tasks: Vec<Task>, kept: &str) -> Result<Vec<Task>, String> {
         let instance = self.instance(FREE);
         loop {
@@ -357,7 +357,7 @@ impl Stage {
         }
     }
 
-    /// Hands a task to its handler. It is redelivered if it fails.
+    /// Passes a task to its handler. A failed task is redelivered.
     pub async fn handle(&self, app: &App, task: &Task) -> Result<(), String> {
         let answer = match task.handler {
             "events" => {
@@ -391,7 +391,7 @@ impl Stage {
         changes
     }
 
-    /// Restores items to before these changes, or to after them.
+    /// Restores items to their state before these changes or after them.
     pub fn set(&self, changes: &Changes, after: bool) {
         for (key, images) in changes {
             let item = &images[usize::from(after)];
@@ -417,7 +417,7 @@ impl Stage {
     }
 }
 
-/// Random numbers that don't depend on the number of retries, because each size of draws has a separate sequence.
+/// Random numbers that don't depend on the number of retries, because draws of each size have a separate sequence.
 fn repeating(instance: usize) -> Random {
     let drawn: [AtomicU64; 64] =
         std::array::from_fn(|size| AtomicU64::new((instance as u64) << 32 | (size as u64) << 16));

@@ -74,7 +74,7 @@ impl World {
         self.set(&format!("U#{id}"), "U", "sh", hash.map(text)).await;
     }
 
-    /// Replaces the `iat` of the token that named a user.
+    /// Replaces the `iat` of the token that set a user's name.
     pub async fn seed_issued_at(&self, id: u64, seconds: i64) {
         self.set(&format!("U#{id}"), "U", "ia", Some(N(seconds.to_string()))).await;
     }

@@ -1,7 +1,6 @@
-//! Amazon's own engine beside the embedded one, when `SECOND_ENGINE` is the address of `DynamoDB` Local. Both receive
-//! the first requests of a table, one at a time, and must respond alike. The service gets Amazon's response. The
-//! embedded engine feeds the table's stream, and counts the units of writes, which `DynamoDB` Local does not count as
-//! AWS does.
+//! Runs Amazon's own engine alongside the embedded one if `SECOND_ENGINE` is the address of `DynamoDB` Local. Both receive the
+//! first requests to a table, one at a time, and must return the same responses. The service gets Amazon's response. The embedded
+//! engine feeds the table's stream and counts write units, which `DynamoDB` Local counts differently from AWS.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -27,8 +26,8 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::settings::TABLE;
 
-/// The number of requests of a table that both engines receive. A test that makes more mostly repeats them, and the embedded
-/// engine continues alone.
+/// The number of requests per table that both engines receive. Tests that make more mostly repeat them, so the embedded engine
+/// continues alone.
 const REQUESTS: u64 = 300;
 
 const TARGET: &str = "x-amz-target";
@@ -57,19 +56,19 @@ impl Engines {
         }
     }
 
-    /// The service's client of the table.
+    /// The service's client for the table.
     pub(crate) fn client(&self) -> Client {
         self.client_over(self.connector())
     }
 
-    /// The service's client of the table, over a connector that forwards its calls to that of this engine.
+    /// The service's client for the table, over a connector that forwards its calls to this engine's connector.
     pub(crate) fn client_over(&self, connector: SharedHttpConnector) -> Client {
         let (Self::Embedded(engine) | Self::Both(Twin { engine, .. })) = self;
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
         store::client::build(engine.client_builder().http_client(http))
     }
 
-    /// From now on only the embedded engine has the table, because it is changed directly there.
+    /// Leaves the table to the embedded engine from now on, because it is about to be changed directly there.
     pub(crate) fn leave_the_second(&self) {
         if let Self::Both(twin) = self {
             twin.left.store(0, Ordering::Relaxed);
@@ -183,7 +182,7 @@ struct Account {
     unanswered: AtomicU64,
 }
 
-/// The access keys of ended tests. Each has a table.
+/// The access keys of ended tests. Each has a table in the second engine.
 static FREE: std::sync::Mutex<Vec<String>> = std::sync::Mutex::new(Vec::new());
 
 impl Account {
@@ -199,7 +198,7 @@ impl Account {
 
 impl Drop for Account {
     fn drop(&mut self) {
-        // A request without a response could still arrive in the table of another test.
+        // A request without a response could still reach the table of the next test.
         if *self.has_table.get_mut() && *self.unanswered.get_mut() == 0 {
             let access_key = std::mem::take(&mut self.access_key);
             FREE.lock().unwrap_or_else(PoisonError::into_inner).push(access_key);
@@ -221,7 +220,7 @@ fn parse(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap_or_default()
 }
 
-/// The kind of an error; empty for a response.
+/// The kind of error, or empty if the request succeeded.
 fn kind(answer: &Value) -> &str {
     answer["__type"].as_str().and_then(|kind| kind.rsplit('#').next()).unwrap_or_default()
 }
@@ -230,7 +229,7 @@ fn breaks_off(answer: &Value) -> bool {
     answer["LastEvaluatedKey"].is_object()
 }
 
-/// Whether pages of about a megabyte agree: one engine ends before the item that exceeds it, the other after it.
+/// Whether two pages of about 1 MB agree: one engine ends before the item that exceeds the limit, the other after it.
 fn alike_so_far(one: &Value, other: &Value) -> bool {
     let (one, other) = (ordered(&one["Items"]), ordered(&other["Items"]));
     let (Some(one), Some(other)) = (one.as_array(), other.as_array()) else { return false };
@@ -249,7 +248,7 @@ fn plain(answer: &Value) -> Value {
     }
 }
 
-/// The response without the fields that each engine counts in its own way, and with sets in one order.
+/// The response without the fields that each engine counts differently, and with sets sorted.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

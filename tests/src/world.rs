@@ -39,10 +39,10 @@ use crate::settings::{MEDIA_BASE, SALT, SECRET, START, TABLE};
 use crate::twin::Engines;
 use crate::{Actor, TestResponse, privacy, sign};
 
-/// The longest wait of a job for a lagging index. A failed job waits longer for its next attempt.
+/// The longest wait of a job for a lagging index. Failed jobs wait longer before their next attempt.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
-/// The clock stops until the test moves it, unless the setup has a running clock.
+/// A running service. Its clock is stopped until the test moves it, unless the setup has a running clock.
 pub struct World {
     stack: Stack,
     engine: Engine,
@@ -57,7 +57,7 @@ pub struct World {
     strangers: AtomicU64,
 }
 
-/// The connection of the service to its table.
+/// The service's connection to its table.
 #[derive(Clone)]
 enum Connection {
     Direct(Engines),
@@ -76,7 +76,7 @@ impl Connection {
     }
 }
 
-/// The state that all instances on one table share.
+/// The state shared by all instances on one table.
 struct Surroundings {
     queues: Queues,
     outbox: Outbox,
@@ -85,7 +85,7 @@ struct Surroundings {
     lookup: Lookup,
 }
 
-/// Moved by the test, in all instances of a service at once.
+/// The clock, which a test moves in all instances of a service at once.
 #[derive(Clone)]
 struct Time {
     start: Option<i64>,
@@ -121,13 +121,13 @@ impl<'a> Setup<'a> {
         Self { faults: Some(faults), ..self }
     }
 
-    /// Makes concurrent calls to the table end together, so that trips can be counted.
+    /// Makes concurrent calls to the table end together, so that round trips can be counted.
     #[must_use]
     pub fn in_rounds(self) -> Self {
         Self { in_rounds: true, ..self }
     }
 
-    /// Resolves the hosts of webhooks with this.
+    /// Resolves webhook hosts with this lookup.
     #[must_use]
     pub fn lookup(self, lookup: Lookup) -> Self {
         Self { lookup, ..self }
@@ -246,7 +246,7 @@ impl World {
     pub async fn banned(&self) -> Actor {
         let user = self.user(13, "Mallory");
         user.get("ui").await.ok(200);
-        // By an instance with the defaults, because this one may be read-only.
+        // Bans through an instance with the defaults, because this one may be read-only.
         self.again(&[]).moderator().put("users/13/ban", json!({ "reason": "spam" })).await.ok(200);
         user
     }
@@ -282,19 +282,19 @@ impl World {
         jobs.send(job, Duration::ZERO).await.expect("the queue takes a message");
     }
 
-    /// Waits until all events of the table and of the bucket, and all visible messages, have been handled.
+    /// Waits until all table events, bucket events and visible messages have been handled.
     pub async fn wait_until_idle(&self) {
         self.stack.wait_until_idle().await;
     }
 
-    /// Waits until every job is done, including delayed and failed ones. The clock moves forward for them. If copies of the
-    /// table lag, real time passes too.
+    /// Waits until every job is done, including delayed and failed ones, for which it moves the clock forward. Also waits in real
+    /// time if copies of the table lag.
     pub async fn finish_jobs(&self) {
         loop {
             self.wait_until_idle().await;
             let Some(next) = self.queues.next_visible() else { return };
             let wait = next.since(self.now());
-            // Copies that lag catch up by the real clock.
+            // Lagging copies catch up in real time.
             let sleeps =
                 matches!(&self.connection, Connection::Faulty(faulty) if faulty.lags()) && wait <= LONGEST_WAIT;
             if sleeps {
@@ -343,19 +343,19 @@ impl World {
         self.queues.answer("SendMessage", message.to_string().as_bytes());
     }
 
-    /// Forgets the messages to the function `delivery`.
+    /// Deletes all messages to the function `delivery`.
     pub fn lose_deliveries(&self) {
         self.queues.clear(DELIVERIES).expect("the queue can be changed");
     }
 
-    /// Hands a batch of messages about these recipients to a function that is killed after this many steps. Returns
-    /// whether it ran to the end.
+    /// Passes a batch of messages about these recipients to a function that is killed after this many steps. Returns whether the
+    /// function ran to the end.
     pub async fn deliver(&self, recipients: &[&str], steps: usize) -> bool {
         let messages: Vec<String> = recipients.iter().copied().map(delivery_message).collect();
         self.deliver_messages(&messages, steps).await
     }
 
-    /// Like [`Self::deliver`], with any messages of the queue.
+    /// Like [`Self::deliver`], with any messages from the queue.
     pub async fn deliver_messages(&self, messages: &[String], steps: usize) -> bool {
         let mut left = steps;
         let is_killed = || {
@@ -365,16 +365,15 @@ impl World {
         self.deliver_until(messages, is_killed).await
     }
 
-    /// Hands a message about a recipient to a function that is killed when the mail server has accepted an email, before the
-    /// function does anything else.
+    /// Passes a message about a recipient to a function that is killed as soon as the mail server has accepted an email.
     pub async fn deliver_until_sent(&self, recipient: &str) {
         let before = self.mails().len();
         let lived = self.deliver_until(&[delivery_message(recipient)], || self.mails().len() > before).await;
         assert!(!lived, "a mail is sent, and the function goes on after it");
     }
 
-    /// Hands a batch of messages to a function that is killed when `is_killed`, called after each step, returns true.
-    /// Returns whether it ran to the end.
+    /// Passes a batch of messages to a function that is killed when `is_killed`, called after each step, returns true. Returns
+    /// whether the function ran to the end.
     async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
@@ -389,7 +388,7 @@ impl World {
         .await
     }
 
-    /// Delivers the record of a comment's creation again.
+    /// Redelivers the record of a comment's creation.
     pub async fn repeat_creation(&self, id: u64) {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let found =
@@ -400,12 +399,12 @@ impl World {
         events::handle(&app, &json!({ "Records": [record] })).await.expect("the record is handled");
     }
 
-    /// Follows the changes of the table from now on.
+    /// Follows the table's changes from now on.
     pub fn changes(&self) -> Follower {
         self.engine.follow(TABLE, EventFilter::default()).expect("the table has a stream")
     }
 
-    /// Delivers the records of all changes that a follower has not received yet, a second time and late.
+    /// Redelivers, late, the records of all changes that a follower has not received yet.
     pub async fn repeat_changes(&self, changes: &mut Follower) {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let batch = changes.next_now(usize::MAX).await.expect("the table has a stream").expect("something has changed");
@@ -432,18 +431,18 @@ impl World {
         &self.bucket
     }
 
-    /// The table, without faults.
+    /// A client of the table, without faults.
     pub fn client(&self) -> Client {
         self.connection.engines().map_or_else(|| service::client(&self.engine), Engines::client)
     }
 
-    /// The table, without faults. Three replies of each parent are inline, as by default.
+    /// The table's store, without faults. Three replies per parent are inline, as by default.
     pub fn store(&self) -> Store {
         let store = Store::new(self.client(), TABLE.to_owned(), Random::system()).embedding(3);
         store.asking_for_trust(policy::shows_by_trust(&self.config))
     }
 
-    /// The table, with these faults on the connection.
+    /// The table's store, with these faults on the connection.
     pub fn store_behind(&self, faults: &Faults) -> Store {
         self.leave_the_second_engine();
         Store::new(faults.before(&self.engine).client(), TABLE.to_owned(), Random::system()).embedding(3)
@@ -456,14 +455,14 @@ impl World {
         }
     }
 
-    /// The findings of a recount of the table, once all work that follows the writes is done.
+    /// The findings of a recount of the table, once all work that follows writes is done.
     pub async fn findings(&self) -> Vec<String> {
         self.wait_until_idle().await;
         let findings = recount::check(&self.store(), self.now()).await.expect("the table answers");
         findings.iter().map(ToString::to_string).collect()
     }
 
-    /// Repairs what a recount finds, as `check --repair` does.
+    /// Repairs the findings of a recount, as `check --repair` does.
     pub async fn repair(&self) {
         self.wait_until_idle().await;
         let store = self.store();
@@ -521,7 +520,7 @@ pub fn code(mail: &SentMail) -> String {
     mail.text.lines().find(is_code).unwrap_or_else(|| panic!("no code in {}", mail.text)).to_owned()
 }
 
-/// The token of a link that unsubscribes user 7.
+/// A token that unsubscribes user 7.
 #[must_use]
 pub fn mail_token() -> String {
     let link = Link { recipient: UserId(7).into(), purpose: Purpose::Stop { thread: None } };
