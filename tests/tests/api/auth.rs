@@ -8,7 +8,7 @@ use tests::{Actor, SECRET, World, by_guest, sign};
 /// Guests may write and like.
 const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 
-/// No secret, and the key URL of a provider that cannot be reached.
+/// No secret, and a provider's key URL that can't be reached.
 const NO_KEYS: [(&str, &str); 3] =
     [("SVC_JWT_SECRET", ""), ("SVC_JWKS_URL", "http://127.0.0.1:9/keys"), ("SVC_JWT_AUDIENCE", "comments")];
 
@@ -142,7 +142,7 @@ async fn a_token_whose_key_cannot_be_fetched_is_503_on_routes_that_need_a_visito
     ada.post("markdown/preview", json!({ "body": "x" })).await.ok(200);
 }
 
-/// The id of the user that a token with these claims names.
+/// The id of the user named by a token with these claims.
 async fn id_of(world: &World, claims: Value) -> u64 {
     let reply = world.claiming(&claims).get("ui").await.ok(200);
     reply.data()["auth"]["user"]["id"].as_u64().unwrap()
@@ -164,7 +164,7 @@ async fn another_subject_with_the_same_id_is_401_on_every_route() {
     let ada = world.claiming(&json!({ "sub": "ada", "name": "Ada" }));
     let id = ada.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
     ada.comment("posts/1", "x").await;
-    // The hash of another subject, because no two subjects with the same id are known.
+    // Stores the hash of another subject, because no two subjects with the same id are known.
     world.seed_subject(id, Some("AAAAAAAAAAAAAAAAAAAAAA")).await;
     for path in ["ui", "posts/1/comments", "users?q=a"] {
         ada.get(path).await.refused(401, "unauthenticated");
@@ -184,7 +184,7 @@ async fn a_user_row_without_a_subject_belongs_to_the_first_caller() {
     world.seed_subject(id, None).await;
     ada.get("ui").await.ok(200);
     assert_eq!(world.subject(id).await, kept);
-    // A plain id has one subject only, so that no hash is stored.
+    // Only one subject maps to a plain id, so no hash is stored.
     world.user(7, "Bob").get("ui").await.ok(200);
     assert_eq!(world.subject(7).await, None);
 }

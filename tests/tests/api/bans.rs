@@ -174,7 +174,7 @@ async fn a_ban_that_is_not_valid_is_refused() {
     for path in [path, format!("comments/{of_ada}/ban"), "users/7/ban".to_owned()] {
         moderator.put(&path, json!({ "reject_recent": "yes" })).await.invalid("reject_recent");
     }
-    // A guest's comment from before networks were stored.
+    // A guest's comment from before networks were stored with comments.
     let old = world.guest().comment("posts/1", "z").await;
     world.set_of_comment(old, "nw", None).await;
     moderator.put(&format!("comments/{old}/ban"), json!({})).await.invalid("comment");
@@ -204,7 +204,7 @@ async fn a_ban_rejects_what_waits_and_what_was_written_in_the_last_week() {
     let log = logged(&moderator).await;
     let count = |action: &str| log.iter().filter(|(logged, ..)| logged == action).count();
     assert_eq!((count("reject"), count("ban")), (3, 1));
-    // The end of a ban restores nothing, and an identical ban rejects comments again.
+    // Lifting a ban restores nothing, and an identical ban rejects comments again.
     moderator.delete("users/7/ban").await.ok(204);
     let later = writer.comment("posts/2", "later").await;
     moderator.put("users/7/ban", json!({})).await.ok(200);
@@ -242,7 +242,7 @@ async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
         ids.insert(0, ada.comment("posts/1", &n.to_string()).await);
     }
     let store = world.store();
-    // Each part is one step. The message of a part that dies is redelivered, so every part runs twice.
+    // Each part is one step. If a part dies, its message is redelivered, so every part runs twice.
     let mut left = Some(Job::RejectRecent(ban_of_ada(&world, json!({})).await));
     while let Some(job) = left {
         let now = Timestamp(world.now().0 + 30_000);
@@ -265,7 +265,7 @@ async fn a_ban_rejects_a_thousand_comments_and_the_next_one_continues_with_older
     world.pass(DAY);
     let store = world.store();
     for (reason, expected) in ["a", "b", "c"].into_iter().zip([&ids[..2], &ids[..4], &ids]) {
-        // A walk that has rejected all but two of the thousand, none of which is here. It is delivered twice.
+        // A walk that has rejected all but two of its thousand comments, none of them here. It is delivered twice.
         world.pass(Duration::from_secs(1));
         let walk = ban_of_ada(&world, json!({ "reason": reason })).await;
         for _ in 0..2 {

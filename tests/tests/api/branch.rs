@@ -9,7 +9,7 @@ async fn branch(actor: &Actor, comment: u64, query: &str) -> TestResponse {
     actor.get(&format!("comments/{comment}/replies?deep=1&{query}")).await
 }
 
-/// Walks all pages by `next`, then back by `prev`, and checks that both have the same comments.
+/// Walks all pages by `next`, then back by `prev`, and checks that both walks return the same comments.
 async fn walk(actor: &Actor, comment: u64, per_page: usize) -> Vec<u64> {
     let mut pages = vec![branch(actor, comment, &format!("per_page={per_page}")).await.ok(200)];
     assert!(pages[0].prev().is_none());
@@ -100,12 +100,12 @@ async fn comments_that_come_and_go_during_a_walk_drop_and_repeat_no_other() {
     ada.remove(sibling).await.ok(204);
     let second = ada.get(first.next().unwrap()).await.ok(200);
     assert_eq!(second.ids(), [&[later][..], &ids[5..8]].concat());
-    // The comment at the edge of the page is gone with its replies.
+    // The comment at the edge of the page is deleted with its replies.
     ada.remove(later).await.ok(204);
     ada.remove(edge).await.ok(204);
     let second = ada.get(first.next().unwrap()).await.ok(200);
     assert_eq!(second.ids(), ids[5..9]);
-    // A comment above the edge is hidden, and so is all that is below it.
+    // A comment above the edge is hidden along with everything below it.
     world.moderator().judge(ids[0], "reject").await.ok(200);
     let guest = world.guest();
     assert_eq!(guest.get(first.next().unwrap()).await.ok(200).ids(), ids[5..9]);
@@ -129,7 +129,7 @@ async fn hidden_comments_are_left_out_with_everything_below_them() {
     }
     world.wait_until_idle().await;
     assert_eq!(branch(&world.guest(), root, "").await.ok(200).ids(), [kept, deeper]);
-    // The writer sees pending and rejected comments in their places.
+    // The writer sees pending and rejected comments in place.
     assert_eq!(branch(&ada, root, "").await.ok(200).ids(), [hidden, below, kept, deeper, own]);
     for per_page in 1..6 {
         assert_eq!(walk(&ada, root, per_page).await, [hidden, below, kept, deeper, own], "{per_page}");

@@ -19,16 +19,16 @@ use tokio::time::Instant;
 
 use crate::{largest, providers, sign_in};
 
-/// Replies of each parent that has any.
+/// Replies per parent, for parents that have any.
 const REPLIES: usize = 3;
 
-/// The lowest id of the time this many seconds before [`START`].
+/// The lowest possible id this many seconds before [`START`].
 pub(crate) fn id_before_start(seconds: i64) -> u64 {
     CommentId::slots(Timestamp(START - seconds * 1000), 0).unwrap().next().unwrap().0
 }
 
-/// Fills the thread `posts/big` with `count` parents. Those on the pages that tests read have three replies each. Returns the
-/// ids of the parents, oldest first.
+/// Fills the thread `posts/big` with `count` parents. Those on pages that tests read have three replies each. Returns the
+/// parents' ids, oldest first.
 pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let author = world.user(7, "Ada Lovelace");
     let parent = author.comment("posts/model", &prose(0)).await;
@@ -46,12 +46,12 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     comments.into_iter().map(|(id, _)| id).collect()
 }
 
-/// A world whose trips can be counted.
+/// A world whose round trips can be counted.
 pub(crate) fn metered(settings: &[(&str, &str)]) -> World {
     Setup::new(settings).in_rounds().start()
 }
 
-/// Read units, write units, trips.
+/// Maximum read units, write units and round trips.
 pub(crate) type Bound = (f64, f64, u32);
 
 #[derive(Default)]
@@ -64,7 +64,7 @@ impl Table {
         self.0.push((operation.into(), reply, bound));
     }
 
-    /// Adds a row when nothing else is running, because the follow-up work of earlier writes causes retries.
+    /// Adds a row when nothing else is running, because follow-up work from earlier writes causes retries.
     async fn measure(
         &mut self,
         world: &World,
@@ -76,7 +76,7 @@ impl Table {
         self.row(operation, request.await, bound);
     }
 
-    /// Prints the rows, and fails when one costs more than its bound.
+    /// Prints the rows. Fails if any costs more than its bound.
     pub(crate) fn check(self) {
         println!("| operation | read units | write units | trips | bounds |\n|---|---|---|---|---|");
         let mut over = Vec::new();
@@ -94,7 +94,7 @@ impl Table {
     }
 }
 
-/// A user who is in the table, and has liked a comment of the thread.
+/// A user who is in the table and has liked a comment in the thread.
 async fn reader(world: &World, id: u64, liked: u64) -> Actor {
     let reader = world.user(id, "Reader");
     reader.like(liked).await.ok(200);
@@ -113,7 +113,7 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
             let reply = ada.list("posts/big", &format!("sort={sort}")).await;
             assert_eq!(reply.rows().len(), 10);
             assert!(reply.rows().iter().all(|row| row["replies"].as_array().unwrap().len() == REPLIES));
-            // The page, and a batch of all else: the thread, the caller's state in it and the caller.
+            // The page, and a batch with everything else: the thread, the caller and the caller's state in the thread.
             assert_eq!(reply.cost.calls, 2);
             table.row(format!("list, {sort}, of {count}"), reply, (4.5, 0.0, 1));
         }
@@ -188,8 +188,8 @@ async fn single_requests_keep_to_their_bounds() {
     table.measure(&world, "show a comment, signed in", show(&bob, parent), (2.0, 0.0, 2)).await;
     table.measure(&world, "show a reply", show(&guest, deepest), (2.0, 0.0, 2)).await;
     table.measure(&world, "show a reply two deep", show(&guest, below), (2.5, 0.0, 2)).await;
-    // A guest with a key has likes and own comments in two items, which are half a unit each. When a guest writes, the
-    // network's ban is read, which is half a unit too.
+    // A guest with a key has likes and own comments in two items, which cost half a unit each. When a guest writes, reading the
+    // network's ban costs another half unit.
     let keyed = world.guest().with_key("guest");
     table.measure(&world, "replies, 10 of 12, with a key", keyed.replies(parent, ""), (3.0, 0.0, 2)).await;
     table.measure(&world, "show a comment, with a key", show(&keyed, parent), (2.0, 0.0, 2)).await;
@@ -199,7 +199,7 @@ async fn single_requests_keep_to_their_bounds() {
     table.measure(&world, "edit a comment, with a key", keyed.edit(own, &prose(7)), (3.0, 5.0, 3)).await;
     let body = json!({ "body": prose(4) });
     table.measure(&world, "create a parent", bob.post("posts/1/comments", body), (2.0, 10.0, 2)).await;
-    // The ancestors of the parent are read after it: half a unit more for each, and one trip for all of them.
+    // The parent's ancestors are read after it: half a unit more for each, and one trip for all of them.
     for (name, parent, read, trips) in
         [("create a reply", parent, 2.0, 2), ("create a reply two deep", deepest, 2.5, 3)]
     {
@@ -238,7 +238,7 @@ async fn signing_in_keeps_to_its_bounds() {
     let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await;
     table.row("sign in: start again", started, (4.0, 8.0, 6));
     table.row("sign in: finish again", finished, (3.0, 8.0, 6));
-    // Many flows of one mailbox, and few of a long address.
+    // Many flows for one mailbox, and a few for a long address.
     let long = format!("{}@{}.example", "a".repeat(60), ["b"; 3].map(|label| label.repeat(60)).join("."));
     for (email, networks) in
         [(sign_in::ADA, vec![guest.clone(), guest.clone(), guest.clone()]), (long.as_str(), Vec::new())]
@@ -256,7 +256,7 @@ async fn signing_in_keeps_to_its_bounds() {
         table.row(format!("sign in: finish, {} characters", email.len()), finished, (3.0, 8.0, 7));
     }
     let name = |name: &str| ada.actor.put("me/name", json!({ "name": name }));
-    // Half a unit for each moderator in the settings, at most once a minute per instance.
+    // Half a unit for each moderator in the settings, at most once per minute and instance.
     table.measure(&world, "sign in: first name", name("Ada Lovelace"), (3.5, 6.0, 6)).await;
     table.measure(&world, "sign in: another name", name("Ada Byron"), (3.5, 6.0, 6)).await;
     world.wait_until_idle().await;
@@ -282,8 +282,8 @@ async fn signing_in_with_an_account_elsewhere_keeps_to_its_bounds() {
     );
     let (guest, mut table) = (world.guest(), Table::default());
     let page = format!("https://www.example.org/{}", "x".repeat(1_976));
-    // The first request publishes the key, and reads the names of moderators: half a unit for each in the settings, at most once
-    // a minute in an instance.
+    // The first request publishes the key and reads the moderators' names: half a unit for each in the settings, at most once per
+    // minute and instance.
     for (subject, is, most) in
         [("ada", "a moderator", 3.5), (long.as_str(), "a long one", 2.0), (long.as_str(), "the same", 2.0)]
     {
@@ -353,8 +353,8 @@ async fn trust_keeps_to_its_bounds() {
     table.check();
 }
 
-/// The entry of the log costs two of the write units, and the writer's item two more. Beyond twenty units, the limiter's item
-/// costs one more.
+/// The log entry costs two of the write units, and the writer's item two more. Beyond twenty units, the limiter's item costs one
+/// more.
 #[tokio::test]
 async fn decisions_of_moderators_keep_to_their_bounds() {
     let world = metered(&[]);
@@ -421,7 +421,7 @@ async fn lists_of_moderators_keep_to_their_bounds() {
     table.row("moderators search users", moderator.get("moderation/users?q=dan").await, (2.0, 0.0, 2));
     // Each comment is read consistently, and the counts take eight queries.
     table.row("the queue, 10", moderator.get("moderation/comments?state=all").await, (18.5, 0.0, 4));
-    // The next request counts as six reads, so it gets a separate minute.
+    // The next request counts as six reads, so it runs in a separate minute.
     world.pass(Duration::from_mins(1));
     let queue = moderator.get("moderation/comments?state=rejected&per_page=50").await;
     assert_eq!(queue.rows().len(), 50);
@@ -489,7 +489,7 @@ async fn jobs_keep_to_their_bounds() {
     assert!(store.comments_with_ancestors(replies.into_iter().map(CommentId).collect()).await.unwrap().is_empty());
 }
 
-/// Makes the thread `posts/1` forget that it counted these comments, so that `left` others count.
+/// Removes these comments from the count of `posts/1`, which leaves `left`.
 async fn uncount(world: &World, comments: &[u64], left: u64) {
     world.wait_until_idle().await;
     for id in comments {
@@ -504,7 +504,7 @@ async fn without_followers(world: World) -> Store {
     world.store()
 }
 
-/// Does the follow-up work of a request, and fails if it costs more than `bound` in read and write units.
+/// Does a request's follow-up work. Fails if it costs more than `bound` in read and write units.
 async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bound: (f64, f64)) {
     let (done, cost) = meter::measure(work).await;
     done.unwrap();
@@ -512,10 +512,10 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
     assert!(cost.read_units <= bound.0 && cost.write_units <= bound.1, "{name}: {cost:?}");
 }
 
-/// One unit of each write is for counting the surplus.
+/// One unit per write is for counting the surplus.
 #[tokio::test]
 async fn requests_about_the_largest_comments_keep_to_their_bounds() {
-    // DynamoDB Local cuts a response of a keys-only index after a megabyte of whole items.
+    // DynamoDB Local cuts a keys-only index's response after a megabyte of whole items.
     let embedded = || {
         let world = metered(&[]);
         world.leave_the_second_engine();
@@ -551,7 +551,7 @@ async fn requests_about_the_largest_comments_keep_to_their_bounds() {
         );
         let list = world.guest().list("posts/1", "per_page=50").await;
         assert_eq!(list.ids().len(), parents.len());
-        // Once the response is full, parents that are missing are read one by one.
+        // Once the response is full, missing parents are read one by one.
         table.row(
             format!("list of 50, {replies} replies each"),
             list,
@@ -629,7 +629,7 @@ async fn repeated_requests_of_pages_keep_to_their_bounds() {
         ada.reply("posts/3", parent, &prose(n)).await;
     }
     world.wait_until_idle().await;
-    // The parents of the newest twenty are read too, unless they are among them.
+    // Parents of the newest twenty are read too, unless they are among the twenty.
     let feed = world.guest().get("posts/3/feed.atom").await;
     assert_eq!(feed.json.as_str().unwrap().matches("<entry>").count(), 20);
     table.row("feed of replies", feed, (12.5, 0.0, 3));

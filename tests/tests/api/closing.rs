@@ -1,4 +1,4 @@
-//! Closed threads: closing them, refused requests, and requests that continue.
+//! Closed threads: closing them, requests they refuse, and requests they still accept.
 
 use std::time::Duration;
 
@@ -111,7 +111,7 @@ async fn a_thread_closes_by_its_age_unless_a_moderator_opened_it() {
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     assert!(is_closed(&ada, "posts/1").await);
     ada.write("posts/1", None, "late").await.refused(403, "thread_closed");
-    // The first comment may be gone.
+    // The thread stays closed even without its first comment.
     ada.remove(id).await.ok(204);
     assert!(is_closed(&ada, "posts/1").await);
     decide(&moderator, "open", "posts/1").await;

@@ -75,8 +75,8 @@ async fn openapi_has_no_prose_for_a_name() {
 
 #[tokio::test]
 async fn openapi_lists_the_names_of_every_map() {
-    // The fields of any request may be named in a refusal, any thread in counts, and any user in the log. The document itself is not
-    // described.
+    // A refusal may name any request field, counts may name any thread, and the log may name any user. The document doesn't
+    // describe itself.
     const LOOSE: [&str; 4] = [
         "/Error/properties/errors",
         "/openapi.json/get/responses/200/content/application/json/schema",
@@ -129,7 +129,7 @@ async fn openapi_lists_what_comments_and_placeholders_have() {
     assert!(names(&schema["properties"]).contains("is_deleted"));
 }
 
-/// Status, code and message of every refusal, one a line.
+/// Status, code and message of every refusal, one per line.
 fn errors() -> String {
     let mut text = format!("{:8}{:20}{}\n", "status", "code", "message");
     for refusal in Refusal::all() {
@@ -182,7 +182,7 @@ async fn openapi_has_the_errors_with_their_statuses_and_messages() {
             assert!(found, "{status} {example}");
         }
     }
-    // An operation has the right method, so none returns 405.
+    // Documented operations have the right method, so none returns 405.
     codes.remove(&(405, "method_not_allowed"));
     assert_eq!(documented, codes);
 }
@@ -205,7 +205,7 @@ async fn the_functions_answer_every_route() {
         let path = path.replace("{token}", "x").replace("{file}", WRITER);
         let method = Method::from_bytes(route.method.as_bytes()).unwrap();
         let reply = world.guest().send(method, &path, "").await;
-        // A function returns 405 for a route that it does not handle.
+        // A function returns 405 for a route that it doesn't handle.
         assert_ne!(reply.status, 405, "{}", route.name);
     }
 }

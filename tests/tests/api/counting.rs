@@ -1,4 +1,4 @@
-//! Only public comments count in their thread. Events and jobs update their items and the count.
+//! Only public comments count in their thread. Events and jobs update the items of counted comments and the total.
 
 use std::time::Duration;
 
@@ -81,7 +81,7 @@ async fn nothing_below_a_hidden_comment_counts_until_it_is_shown_again() {
     assert_eq!(counted(&world).await, shown);
     moderator.judge(top, "reject").await.ok(200);
     assert_eq!(counted(&world).await, [other]);
-    // Shown, but below a hidden comment.
+    // The reply is public, but below a hidden comment.
     moderator.judge(rejected, "approve").await.ok(200);
     assert_eq!(counted(&world).await, [other]);
     moderator.judge(top, "approve").await.ok(200);
@@ -112,7 +112,7 @@ async fn a_comment_counts_once_however_often_it_is_counted() {
         ada.remove(id).await.ok(204);
     }
     world.wait_until_idle().await;
-    // A record that arrives late.
+    // The record of an event arrives late.
     assert!(store.recount_comment(&thread, CommentId(reply), RecountTrigger::Event).await.unwrap().is_none());
     assert_eq!(counted(&world).await, [0; 0]);
 }
@@ -123,7 +123,7 @@ async fn a_job_that_ran_out_of_time_continues_where_it_stopped() {
     let ada = world.user(7, "Ada");
     let Tree { top, below, .. } = tree(&world, &ada).await;
     let shown = counted(&world).await;
-    // As if these had never been counted.
+    // Restores the state from before these comments were counted.
     for id in &below {
         world.remove("T#posts#1", &format!("K#{id:016}")).await;
     }
@@ -152,7 +152,7 @@ async fn however_many_comments_an_index_does_not_list_the_job_fits_into_a_messag
     }
     world.set("T#posts#1", "K", "n", Some(aws_sdk_dynamodb::types::AttributeValue::N("1".to_owned()))).await;
     let thread = ThreadId::new("posts", "1").unwrap();
-    // As if the index had not listed the replies of this many comments before the walk reached these.
+    // Simulates an index that missed the replies of this many comments before the walk reached these.
     let missed = (1..=MAX_INCOMPLETE as u64).map(|n| CommentId(top + n * 1_000_000)).collect();
     let walks = vec![CountReplies::of(CommentId(top))];
     let job = CountBelow { thread, walks, incomplete: missed, is_first: false, changed_at: world.now() };

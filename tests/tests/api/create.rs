@@ -179,7 +179,7 @@ async fn the_body_is_kept_as_it_was_written() {
     assert_eq!(world.guest().see("posts/1", id).await["body"], body);
 }
 
-/// Bodies that are displayed in another order than they were written.
+/// Bodies that would be displayed in a different order from their text.
 const REORDERED: [&str; 4] = ["gpj\u{202e}exe.", "\u{202a}x", "&#x202E;x", "[x](https://example.org '&#8238;y')"];
 
 #[tokio::test]
@@ -386,7 +386,7 @@ async fn a_denied_phrase_is_rejected_as_spam_and_nothing_is_stored() {
         ada.post("posts/1/comments", json!({ "body": body })).await.refused(422, "spam_rejected");
     }
     assert_eq!(ada.list("posts/1", "").await.total(), 0);
-    // No reader sees a reference that nothing uses.
+    // Readers never see an unused reference.
     ada.comment("posts/1", "[casino]: x\n\nbuy later").await;
 }
 

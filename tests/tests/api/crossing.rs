@@ -1,5 +1,5 @@
-//! Decisions of moderators about a text that has changed since they read it, and a comment whose writer gets a new name while it
-//! is checked. `tests/pairs` has the orders of edits, deletions and decisions.
+//! Decisions by moderators about a text that has changed since they read it, and a comment whose writer is renamed during its
+//! check. `tests/pairs` has the orders of edits, deletions and decisions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tests::{Actor, World};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// The longest wait for the service's request. Otherwise a service that never sends it would hang the test.
+/// Maximum wait for the service's request, so that a service that never sends it doesn't hang the test.
 const PATIENCE: Duration = Duration::from_secs(30);
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
@@ -38,7 +38,7 @@ impl SlowCheck {
         Self { listener, url }
     }
 
-    /// The settings of an instance that uses this check.
+    /// The settings of an instance that uses this spam check.
     pub(crate) fn settings(&self) -> [(&str, &str); 2] {
         [("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)]
     }
@@ -61,7 +61,7 @@ impl SlowCheck {
     }
 }
 
-/// Whether the body is as long as the header says.
+/// Whether the body has the length given in the header.
 fn is_whole(request: &[u8]) -> bool {
     let text = String::from_utf8_lossy(request).to_lowercase();
     let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
@@ -69,7 +69,7 @@ fn is_whole(request: &[u8]) -> bool {
     body.len() >= length.parse().unwrap()
 }
 
-/// A table with one comment of Ada's, `old`, which waits for approval.
+/// A table with one comment by Ada, `old`, which waits for approval.
 struct Scene {
     world: World,
     id: u64,
@@ -96,20 +96,20 @@ impl Scene {
         self.world.moderator().judge(self.id, verdict).await.ok(200);
     }
 
-    /// The comment as it is stored.
+    /// The stored comment.
     async fn stored(&self) -> Comment {
         let found = self.world.store().comment_with_ancestors(CommentId(self.id), Reading::Consistent).await.unwrap();
         found.expect("the comment exists").comment
     }
 
-    /// An edit to `new`, stored at once.
+    /// Stores an edit to `new` immediately.
     async fn edit(&self, review: bool) {
         let edit =
             Edit { body: "new".to_owned(), mentions: Vec::new(), at: self.world.now(), judgment: judgment(review) };
         self.world.store().edit(&self.stored().await, edit).await.unwrap().expect("the comment exists");
     }
 
-    /// A moderator's decision about the comment as it was read earlier.
+    /// A moderator's decision about a comment as read earlier.
     async fn decide(&self, read: Comment, verdict: Verdict) {
         let now = self.world.now();
         let clock = Clock::new(move || now);
@@ -119,7 +119,7 @@ impl Scene {
         assert_eq!(decided, Decided::Done);
     }
 
-    /// Checks that the comment is in these queues, in no others, and that the table is consistent.
+    /// Checks that the comment is in these queues and no others, and that the table is consistent.
     async fn is_queued(&self, queues: &[&str]) {
         for state in ["pending", "reported", "rejected"] {
             let queue = self.world.moderator().queue(state).await;

@@ -1,4 +1,4 @@
-//! Lists page by page by cursor.
+//! Lists, page by page with cursors.
 
 use serde_json::json;
 use tests::{TestResponse, World, reversed, seen};
@@ -40,7 +40,7 @@ async fn a_walk_meets_every_comment_once_both_ways_in_both_sorts() {
             let last = pages.last().unwrap();
             let back = guest.walk_back(last).await;
             assert_eq!(seen(&back), order, "back, {sort} {per_page}");
-            // Forward again, from the first page that the way back reached.
+            // Forward again, from the first page reached on the way back.
             let first = &back[0];
             let mut again = vec![first.clone()];
             if let Some(next) = first.next() {

@@ -6,7 +6,7 @@ use shared::domain::ids::CommentId;
 use shared::store::Reading;
 use tests::{Actor, World, ids};
 
-/// The state in which the comment can be read by its id.
+/// The state of the comment as read by its id.
 async fn state(world: &World, id: u64) -> &'static str {
     let answer = world.moderator().get(&format!("comments/{id}")).await;
     match answer.status {
@@ -18,7 +18,7 @@ async fn state(world: &World, id: u64) -> &'static str {
 
 async fn states<const N: usize>(world: &World, ids: [u64; N]) -> [&'static str; N] {
     let states = join_all(ids.map(|id| state(world, id))).await;
-    // And the same once everything that follows is done.
+    // The states stay the same once all follow-up work is done.
     world.finish_jobs().await;
     assert_eq!(join_all(ids.map(|id| state(world, id))).await, states);
     assert_eq!(world.findings().await, [""; 0]);

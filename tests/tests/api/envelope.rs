@@ -1,4 +1,4 @@
-//! Properties of every response: the envelope of errors, and the headers of compression and caching.
+//! Properties of every response: the error envelope, and the headers for compression and caching.
 
 use http::Method;
 use http::header::{ACCEPT_ENCODING, ACCESS_CONTROL_REQUEST_METHOD, IF_NONE_MATCH, ORIGIN};

@@ -10,7 +10,7 @@ use shared::store::{Reading, Store};
 use tests::{Item, World, ids};
 use tokio::time::Instant;
 
-/// The keys of all items whose partition key begins with this.
+/// The keys of all items whose partition key begins with `partition`.
 async fn stored(world: &World, partition: &str) -> Vec<String> {
     let key = |item: &Item| format!("{} {}", item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
     world.items().await.iter().map(key).filter(|key| key.starts_with(partition)).collect()
@@ -64,7 +64,7 @@ async fn cleaning_up_below_a_reply_leaves_its_parent_and_siblings_alone() {
     assert_eq!(shown["replies"][0]["replies_count"], 1);
 }
 
-/// Works on a job until it is done.
+/// Runs a job until it is done.
 async fn run(store: &Store, job: Job) {
     let now = Clock::system().now();
     assert_eq!(store.run_job(job, now, Instant::now() + Duration::from_mins(1)).await.unwrap(), None);

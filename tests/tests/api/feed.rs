@@ -106,7 +106,7 @@ fn text<'a>(elements: &'a [Element], name: &str) -> &'a str {
     &find(elements, name).text
 }
 
-/// The address of the link with this relation.
+/// The URL of the link with this relation.
 fn link<'a>(elements: &'a [Element], relation: &str) -> Option<&'a str> {
     let attribute = |element: &'a Element, name: &str| {
         element.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -295,7 +295,7 @@ async fn a_feed_of_the_longest_comments_has_them_all() {
             ada.comment("posts/1", &body).await;
         }
         assert_eq!(Feed::of(&world, &ada).await.entries.len(), 20);
-        // Each comment has up to 40 KB.
+        // Each comment is up to 40 KB.
         let cost = world.guest().get("posts/1/feed.atom").await.ok(200).cost;
         assert!(cost.read_units <= 111.0 && cost.trips <= 2, "{cost:?}");
     }

@@ -1,4 +1,4 @@
-//! The files that are compiled in: the widget, the moderators' element and the page around it.
+//! The compiled-in files: the widget, the moderators' element and its page.
 
 use http::Method;
 use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH, ORIGIN};
@@ -10,7 +10,7 @@ const FILES: [(&str, &str); 3] = [
     ("moderate", "text/html; charset=utf-8"),
 ];
 
-/// The name of a part of the widget, with a hash that it never had.
+/// The name of a part of the widget, with a hash that no version had.
 pub(crate) const WRITER: &str = "writer.0000000000000000.js";
 
 fn text(reply: &TestResponse) -> &str {
@@ -55,7 +55,7 @@ async fn a_file_is_sent_compressed_to_those_who_take_gzip() {
     }
 }
 
-/// The address of the part that the widget loads.
+/// The path of the part that the widget loads.
 async fn writer(guest: &Actor) -> String {
     let embed = guest.get("embed.js").await.ok(200);
     let (_, rest) = text(&embed).split_once("import('./").unwrap();

@@ -1,4 +1,4 @@
-//! HEAD: the response to GET without its body, on the routes that everyone may read.
+//! HEAD returns GET's response without the body, on routes that everyone may read.
 
 use http::Method;
 use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
@@ -14,7 +14,7 @@ async fn head(who: &Actor, path: &str) -> TestResponse {
     reply
 }
 
-/// The headers that are the same in each response.
+/// The headers that are the same in every response.
 fn headers(reply: &TestResponse) -> Vec<String> {
     let passing = ["apigw-requestid", "x-ratelimit-remaining"];
     let headers = reply.headers.iter().filter(|(name, _)| !passing.contains(&name.as_str()));
@@ -36,7 +36,7 @@ async fn every_route_that_everyone_may_read_serves_head_as_get_and_no_other_does
             assert_eq!((asked.status, headers(&asked)), (200, headers(&got)), "{path}");
             open += 1;
         } else {
-            // A comment could be posted here if there were such a type.
+            // The path would be valid for posting a comment if such a type existed.
             let refused = if route.name == "svc-pro.sign_in.callback" { 404 } else { 401 };
             let is_typed = route.name == "svc-pro.moderation.users.comments";
             assert_eq!((got.status, asked.status), (refused, if is_typed { 404 } else { 405 }), "{path}");

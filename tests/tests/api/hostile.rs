@@ -1,4 +1,4 @@
-//! Requests that no honest client sends. They are refused in the envelope of errors or ignored, and are never a fault.
+//! Requests that no honest client sends. They are refused in the error envelope or ignored, and never cause a fault.
 
 use http::header::{ACCEPT_ENCODING, HeaderName};
 use http::{HeaderValue, Method};
@@ -110,7 +110,7 @@ async fn no_header_makes_another_method_or_address_of_a_request() {
         ["x-forwarded-for", "x-real-ip", "forwarded", "cf-connecting-ip", "true-client-ip"].iter().enumerate()
     {
         let sly = guest.clone().with(HeaderName::from_static(name), "192.0.2.1");
-        // The same guest likes and unlikes in turn.
+        // The same guest likes and unlikes alternately.
         let liked = sly.like(id).await.ok(200).json;
         assert_eq!(liked["likes_count"], (place + 1) % 2, "{name}");
     }

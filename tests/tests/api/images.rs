@@ -6,12 +6,12 @@ use tests::{Actor, TestResponse, World, dot};
 /// A valid name of an image that does not exist.
 pub(crate) const IMAGE: &str = "aaaaaaaaaaaaaaaaaaaaaaaa.png";
 
-/// Uploads a file, and returns the response.
+/// Uploads a file and returns the response.
 pub(crate) async fn upload(actor: &Actor, file: &[u8]) -> TestResponse {
     actor.upload(&[("file", "a.gif", file)]).await
 }
 
-/// The addresses of an image and its thumbnail, which are both stored.
+/// The URLs of an image and its thumbnail, after checking that both are stored.
 async fn stored(world: &World, uploaded: &TestResponse) -> [String; 2] {
     world.wait_until_idle().await;
     let urls = ["url", "thumbnail_url"].map(|field| uploaded.json[field].as_str().unwrap().to_owned());
@@ -21,7 +21,7 @@ async fn stored(world: &World, uploaded: &TestResponse) -> [String; 2] {
     urls
 }
 
-/// The path by which moderators remove an image.
+/// The path for moderators to remove an image.
 fn removal(url: &str) -> String {
     format!("media/{}", url.rsplit('/').next().unwrap())
 }
@@ -32,7 +32,7 @@ async fn a_moderator_removes_an_image_and_its_thumbnail() {
     let ada = world.user(7, "Ada");
     let urls = stored(&world, &upload(&ada, &dot(1)).await.ok(201)).await;
     let others = stored(&world, &upload(&ada, &dot(2)).await.ok(201)).await;
-    // Also if the image is already gone, and while uploads are off.
+    // Removal also works if the image is already gone, and while uploads are off.
     for world in [&world, &world.again(&[("SVC_MEDIA", "false")])] {
         let reply = world.moderator().delete(&removal(&urls[0])).await.ok(204);
         assert!(reply.body.is_empty());

@@ -1,4 +1,4 @@
-//! Imported comments: older than the service, with likes without voters, and never imported twice.
+//! Imported comments are older than the service, have likes without voters, and are never imported twice.
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use shared::domain::time::Timestamp;
 use tests::{World, reversed};
 use transfer::store::fixtures::{Fixture, put_fixtures};
 
-/// Comment `tie` of `posts/1`, written at this time.
+/// Comment `tie` in `posts/1`, written at this time.
 fn imported(time: &str, tie: u64) -> Comment {
     Comment {
         id: CommentId::slots(Timestamp::parse(time).unwrap(), tie).unwrap().next().unwrap(),
@@ -163,7 +163,7 @@ async fn a_placeholder_of_an_import_keeps_its_source_and_leaves_a_tombstone_when
     assert_eq!(tombstones(&world).await, ["disqus:1"]);
 }
 
-/// Imports write the items of counted comments.
+/// Imports write the items of counted comments, so no work is left for events.
 #[tokio::test]
 async fn no_work_follows_from_a_new_comment_that_was_imported() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Guests with a `Comment-Key`: rules that use the key, and rules that still use network and user agent.
+//! Guests with a `Comment-Key`: rules that use the key, and rules that still use the network and user agent.
 
 use std::time::Duration;
 

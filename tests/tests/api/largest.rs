@@ -17,13 +17,13 @@ pub(crate) fn body() -> String {
 }
 const EMBEDDED: (&str, &str) = ("SVC_REPLIES_PER_PARENT", "20");
 
-/// Twelve parents and twenty replies to each.
+/// Writes twelve parents with twenty replies each.
 async fn seed(world: &World, inline: usize) -> Vec<u64> {
     fill(world, PARENTS, REPLIES, inline).await
 }
 
-/// Fills `posts/1` with this many parents, and this many replies to each, all with the largest body. The first `inline`
-/// replies are inline, the others separate. Returns the ids of the parents, oldest first.
+/// Fills `posts/1` with this many parents and this many replies to each, all with the largest body. The first `inline` replies
+/// are inline, the others separate. Returns the parents' ids, oldest first.
 pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline: usize) -> Vec<u64> {
     let ada = world.user(7, "Ada");
     let store = world.store();
@@ -59,7 +59,7 @@ pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline:
 fn bounded(query: &str, reply: &TestResponse) {
     println!("{query}: {} units, {} trips", reply.cost.read_units, reply.cost.trips);
     assert!(reply.body.len() < 6_000_000);
-    // The response itself takes 370 units, plus the reads still running when it is full, and the missing parents.
+    // The response itself takes 370 units. The rest is for reads still running when it is full, and for missing parents.
     assert!(reply.cost.read_units <= 700.0, "{query}: {:?}", reply.cost);
 }
 
@@ -111,7 +111,7 @@ async fn separate_replies_are_not_read_once_the_page_is_full() {
 #[tokio::test]
 async fn a_page_of_the_largest_items_for_moderators_says_how_many_fit() {
     let world = World::new();
-    // DynamoDB Local cuts a response of a keys-only index after a megabyte of whole items.
+    // DynamoDB Local cuts a keys-only index's response after a megabyte of whole items.
     world.leave_the_second_engine();
     let parents = seed(&world, 3).await;
     let moderator = world.moderator();

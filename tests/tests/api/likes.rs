@@ -109,7 +109,7 @@ async fn guests_of_one_address_like_a_comment_a_bounded_number_of_times() {
     }
     let refused = at("192.0.2.1", 4).like(id).await.refused(429, "rate_limited");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
-    // Unliking makes room. Other comments, addresses and users have their own bounds.
+    // Unliking makes room. Other comments, addresses and users have separate limits.
     at("192.0.2.1", 4).like(other).await.ok(200);
     at("192.0.2.2", 4).like(id).await.ok(200);
     ada.clone().from("192.0.2.1").like(id).await.ok(200);

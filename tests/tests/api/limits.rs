@@ -1,4 +1,4 @@
-//! Rate limits. The clock of a world begins five seconds into a minute.
+//! Rate limits. A world's clock starts five seconds into a minute.
 
 use std::time::Duration;
 
@@ -12,12 +12,12 @@ pub(crate) fn remaining(reply: &TestResponse) -> u32 {
     reply.header("x-ratelimit-remaining").parse().unwrap()
 }
 
-/// The number of writes that a write of this cost counts as. One of its units is for counting the others.
+/// The number of writes that a write of this cost counts as. One of its units pays for counting the others.
 pub(crate) fn writes(reply: &TestResponse) -> u32 {
     (1..=60).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }
 
-/// Likes and unlikes the comment until the limit is reached. Returns the number of requests, and their write units.
+/// Likes and unlikes the comment until the limit is reached. Returns the number of requests and their write units.
 async fn like_to_the_limit(actors: &[Actor], id: u64) -> (u32, f64) {
     let (mut likes, mut units) = (0, 0.0);
     for actor in actors.iter().cycle() {
@@ -235,7 +235,7 @@ async fn a_surplus_that_could_not_be_counted_counts_with_the_next_write() {
     assert_eq!(remaining(&small), 60 - 7 - 1);
 }
 
-/// Writes twenty comments of the largest size in `posts/1`. A feed of them counts as eleven reads.
+/// Writes twenty comments of the maximum size in `posts/1`. Their feed counts as eleven reads.
 async fn largest_feed(world: &World) {
     let ada = world.user(7, "Ada");
     for _ in 0..20 {
@@ -286,7 +286,7 @@ async fn feeds_at_the_same_time_take_what_is_above_their_comments_before_they_re
         let feed = feed.refused(429, "rate_limited");
         assert_eq!(feed.header("x-ratelimit-remaining"), "0");
     }
-    // Requests in sequence count as 24 reads each.
+    // Sequential requests count as 24 reads each.
     other.get("posts/1/feed.atom").await.ok(200);
     other.get("posts/1/feed.atom").await.ok(200);
     other.get("posts/1/feed.atom").await.refused(429, "rate_limited");
@@ -357,7 +357,7 @@ async fn large_pages_give_back_what_they_did_not_cost() {
     let others: Vec<World> = (0..9).map(|_| world.again(&limit)).collect();
     let instances: Vec<Actor> =
         [&world].into_iter().chain(&others).map(|instance| instance.guest().from("192.0.2.1")).collect();
-    // A walk of 200 pages over all instances.
+    // Walks 200 pages, spread over all instances.
     for page in 0..200 {
         let reply = instances[page % 10].list("posts/1", "per_page=50").await;
         assert!(reply.cost.read_units <= 10.0, "{:?}", reply.cost);

@@ -173,7 +173,7 @@ async fn a_decision_about_a_text_that_has_been_edited_since_is_409_and_decides_n
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let id = ada.comment("posts/1", "x").await;
     let seen = moderator.get("moderation/comments").await.ok(200).rows()[0]["updated_at"].clone();
-    // Within the second in which it was written.
+    // This edit is within the same second as the comment.
     ada.edit(id, "y").await.ok(200);
     let judge = async |verdict: &str, seen: &Value| {
         moderator.post(&format!("comments/{id}/{verdict}"), json!({ "updated_at": seen })).await
@@ -185,7 +185,7 @@ async fn a_decision_about_a_text_that_has_been_edited_since_is_409_and_decides_n
     assert!(actions(&world).await.is_empty());
     let seen = moderator.get("moderation/comments").await.ok(200).rows()[0]["updated_at"].clone();
     assert_eq!(judge("approve", &seen).await.ok(200).data()["body"], "y");
-    // The same instant in another zone.
+    // The same time in another time zone is accepted.
     let elsewhere = seen.as_str().unwrap().replace("T03", "T04").replace("+00", "+01");
     assert_eq!(judge("reject", &json!(elsewhere)).await.ok(200).data()["is_approved"], false);
     judge("approve", &Value::Null).await.ok(200);

@@ -1,5 +1,5 @@
-//! Emails: their recipients, contents and times, and unsubscribing. An email is sent when it is due; `finish_jobs`
-//! moves the clock to that time.
+//! Emails: their recipients, contents and times, and unsubscribing. Emails are sent when they are due, and `finish_jobs` moves
+//! the clock to that time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -19,7 +19,7 @@ pub(crate) fn world() -> World {
     World::with(&MAIL)
 }
 
-/// A member whose token has an address.
+/// A member whose token has an email address.
 pub(crate) fn member(world: &World, id: u64, name: &str) -> Actor {
     let email = format!("{}@example.org", name.to_lowercase());
     world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email }))
@@ -42,13 +42,13 @@ pub(crate) async fn choose(actor: &Actor, wants: Value) {
     assert_eq!(state.data()["state"], "on");
 }
 
-/// The emails that have been sent once all possible work is done.
+/// The emails sent once all possible work is done.
 pub(crate) async fn sent(world: &World) -> Vec<SentMail> {
     world.finish_jobs().await;
     world.mails()
 }
 
-/// The emails that have been sent after this time.
+/// The emails sent by the end of this period.
 async fn sent_within(world: &World, time: Duration) -> Vec<SentMail> {
     let end = world.now() + time;
     loop {
@@ -64,7 +64,7 @@ async fn sent_within(world: &World, time: Duration) -> Vec<SentMail> {
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// The same network with another browser.
+/// An actor on the same network with another browser.
 fn with_browser(actor: &Actor, browser: &str) -> Actor {
     actor.clone().with(USER_AGENT, browser)
 }
@@ -73,7 +73,7 @@ pub(crate) fn subjects(mails: &[SentMail]) -> Vec<String> {
     mails.iter().map(|mail| format!("{}: {}", mail.to, mail.subject)).collect()
 }
 
-/// The addresses of our pages in an email, in order.
+/// The URLs of our pages in an email, in order.
 pub(crate) fn links(mail: &SentMail) -> Vec<String> {
     let words = mail.text.split_whitespace();
     words.filter(|word| word.starts_with("https://api.test/svc/api/v1/mail/")).map(str::to_owned).collect()
@@ -104,7 +104,7 @@ async fn a_member_is_notified_of_replies_to_a_comment_that_subscribed() {
         assert!(body.contains("A fine thought") && body.contains("and more"), "{body}");
         assert!(body.contains(&format!("https://www.example.org/posts/1#comment-{reply}")), "{body}");
     }
-    // Lines of emails end in CRLF.
+    // Lines in emails end in CRLF.
     assert!(mails[0].html.contains("A fine thought<br />\r\n<br />\r\nand more"), "{}", mails[0].html);
 }
 
@@ -263,7 +263,7 @@ async fn a_confirmed_address_gets_nothing_that_a_stranger_subscribed_it_to() {
         "the stranger waits for a confirmation"
     );
     assert!(!mails[1].raw.contains("stranger") && links(&mails[0])[0] != links(&mails[1])[0]);
-    // The link for one request confirms no other.
+    // A confirmation link only confirms its own request.
     press(&ada, &links(&mails[0])[0], "action=confirm").await.ok(200);
     assert_eq!(sent_within(&world, DAY).await.len(), 2);
 }
@@ -353,7 +353,7 @@ async fn a_network_causes_confirmations_to_five_addresses_an_hour_whatever_its_b
     assert_eq!(sent(&world).await.len(), 11);
 }
 
-/// Subscribes guests with these addresses, five from each network. Returns their comments.
+/// Subscribes guests with these addresses, five per network. Returns their comments.
 async fn ask_all(world: &World, addresses: impl Iterator<Item = String>) -> Vec<u64> {
     let mut comments = Vec::new();
     let mut guest = world.guest();
@@ -374,7 +374,7 @@ async fn two_hundred_addresses_get_confirmations_in_an_hour_and_the_others_in_th
     let asked: BTreeSet<String> = world.mails().into_iter().map(|mail| mail.to).collect();
     let waiting: Vec<usize> =
         (0..210).filter(|n| !asked.contains(&format!("victim{n}@{}.example.org", n % 10))).collect();
-    // A comment that is gone by then causes no confirmation.
+    // A comment that is rejected by then causes no confirmation email.
     world.moderator().judge(comments[waiting[0]], "reject").await.ok(200);
     assert_eq!(sent_within(&world, HOUR).await.len(), 209);
 }
@@ -471,7 +471,7 @@ async fn a_member_who_unsubscribed_by_a_link_turns_emails_on_again() {
     assert_eq!(sent(&world).await.len(), 2);
 }
 
-/// Two comments whose writers get notifications at the same address: a member, and a guest who has confirmed it.
+/// Two comments whose writers get notifications at the same address: one is by a member, the other by a guest who confirmed it.
 struct TwoRoles {
     world: World,
     ada: Actor,
@@ -490,7 +490,7 @@ impl TwoRoles {
         Self { world, ada, of_member, of_guest }
     }
 
-    /// Replies to both comments, and returns the new emails.
+    /// Replies to both comments and returns the new emails.
     async fn answered(&self) -> Vec<SentMail> {
         let bob = member(&self.world, 8, "Bob");
         bob.reply("posts/2", self.of_member, "to the member").await;
@@ -654,7 +654,7 @@ async fn a_comment_notifies_no_one_again_when_it_is_shown_again() {
     let ada = member(&world, 7, "Ada");
     let asked = subscribe(&ada, "posts/1").await;
     let mut replies = Vec::new();
-    // By then, the recipient's state no longer has the first reply.
+    // By the last reply, the recipient's state no longer has the first one.
     for _ in 0..3 {
         replies.push(member(&world, 8, "Bob").reply("posts/1", asked, "x").await);
         assert_eq!(sent(&world).await.len(), replies.len());
@@ -712,7 +712,7 @@ async fn a_link_that_is_not_ours_is_404_and_an_action_that_it_does_not_offer_422
     press(&world.guest(), &links[0], "action=mute").await.invalid("action");
     press(&world.guest(), &links[1], "action=confirm").await.invalid("action");
     press(&world.guest(), &links[1], "").await.invalid("action");
-    // A person in a browser gets the page and its buttons again.
+    // A browser gets the page with its buttons again.
     let browser = world.guest().with(ACCEPT, "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8");
     let page = press(&browser, &links[0], "").await.ok(422);
     assert!(page.header("content-type").starts_with("text/html"));
@@ -835,7 +835,7 @@ async fn being_forgotten_counts_as_a_write() {
 #[tokio::test]
 async fn an_address_that_the_issuer_has_not_verified_is_confirmed_first() {
     let world = world();
-    // Some issuers send the claim as a text.
+    // Some issuers send the claim as a string.
     let claims = [
         json!(false),
         json!("true"),
@@ -895,7 +895,7 @@ async fn choosing_an_address_without_proof_reveals_nothing_about_the_address() {
     assert!(answers[0][0].contains("asked") && answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
 }
 
-/// A member who claims this address, without proof.
+/// A member who claims this address without proof.
 fn claimant(world: &World, id: u64, email: &str) -> Actor {
     world.claiming(&json!({ "sub": id.to_string(), "name": "Mallory", "email": email, "email_verified": false }))
 }
@@ -1195,7 +1195,7 @@ async fn a_worker_that_is_killed_at_any_step_announces_each_comment_once() {
             world.deliver(&["u7", "u7"], usize::MAX).await;
         }
         let mails = world.mails();
-        // If the worker dies after the server accepted the email, the email is sent again with the same id.
+        // If the worker dies after the server has accepted the email, it is sent again with the same id.
         let names: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "Message-ID")).collect();
         assert!(names.len() == 1 && mails.len() <= 2, "{steps} steps: {:?} {names:?}", subjects(&mails));
         for reply in replies {
@@ -1303,7 +1303,7 @@ async fn an_address_that_bounces_or_complains_gets_no_more_until_its_member_choo
     }
 }
 
-/// Sends SES's notification about an email to this address.
+/// Sends an SES notification about an email to this address.
 async fn hear_of(world: &World, recipient: &str, address: &str, kind: &str) {
     let event = json!({
         "eventType": kind,
@@ -1388,7 +1388,7 @@ async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
     let card = format!("Ada (waiting):\nhttps://api.test/svc/api/v1/moderate#comment-{waits}\n");
     assert!(lines(&mails[0]).contains(&card) && !mails[0].raw.contains("please"), "{}", mails[0].text);
     assert!(!mails[0].raw.contains("List-Unsubscribe"));
-    // Its record comes again after the digest.
+    // The comment's record is redelivered after the digest.
     world.repeat_creation(waits).await;
     assert_eq!(sent(&world).await.len(), 1);
     let before = world.now();
@@ -1417,7 +1417,7 @@ async fn a_digest_of_all_names_new_comments_that_everyone_sees_as_well() {
         assert!(lines(&mails[0]).contains(&text), "{text}{}", mails[0].text);
     }
     assert!(!mails[0].raw.contains("casino") && !mails[0].raw.contains("night"), "{}", mails[0].text);
-    // Its record comes again after the digest.
+    // The comment's record is redelivered after the digest.
     world.repeat_creation(shown).await;
     world.moderator().judge(held, "approve").await.ok(200);
     assert_eq!(sent(&world).await.len(), 1, "each comment is named once");

@@ -1,4 +1,4 @@
-//! The rules of the API. Each test is one rule, which its name states.
+//! The rules of the API. Each test checks the rule that its name states.
 
 mod auth;
 mod bans;

@@ -34,7 +34,7 @@ async fn upload(world: &World, file: &[u8]) -> TestResponse {
     ada(world).upload(&[("file", "a.png", file)]).await
 }
 
-/// An address in the response to an upload.
+/// A URL in the response to an upload.
 fn url<'a>(uploaded: &'a TestResponse, field: &str) -> &'a str {
     uploaded.json[field].as_str().unwrap_or_else(|| panic!("no {field} in {:#}", uploaded.json))
 }
@@ -238,7 +238,7 @@ async fn an_uploaded_image_shows_in_a_comment() {
     assert!(html.contains(&format!("<img src=\"{thumbnail}\"")), "{html}");
 }
 
-/// The event of an object that was put into the bucket.
+/// The event for an object that was put into the bucket.
 fn put(key: &str) -> Value {
     json!({ "Records": [{
         "eventVersion": "2.1", "eventSource": "aws:s3", "awsRegion": "us-east-1", "eventTime": "2026-01-02T03:04:05.006Z",
@@ -292,7 +292,7 @@ async fn a_thumbnail_that_cannot_be_made_is_an_error_and_holds_up_no_other() {
     world.fetch(&format!("{MEDIA_BASE}/thumbnails/bad")).await.ok(404);
 }
 
-/// Runs another action before each request of this method for an object of this folder.
+/// A transport that runs another action before each request with this method for an object in this folder.
 #[derive(Clone)]
 struct Interrupted {
     bucket: Bucket,
@@ -319,7 +319,7 @@ impl HttpConnector for Interrupted {
     }
 }
 
-/// A client of the bucket that runs another action before each request of this method for an object of this folder.
+/// A client for the bucket that runs another action before each request with this method for an object in this folder.
 fn interrupted(
     bucket: &Bucket,
     [method, folder]: [&'static str; 2],
@@ -331,7 +331,7 @@ fn interrupted(
     Client::from_conf(config.build())
 }
 
-/// A bucket with one image and no thumbnail, whose events no function follows. Returns it with the image's key, name and format.
+/// A bucket with one image and no thumbnail. No function follows its events. Returns it with the image's key, name and format.
 async fn bucket_of_one() -> (Bucket, String, Name, Format) {
     let bucket = Bucket::temporary(MEDIA).unwrap();
     let image = clean(&png(&quarters(9, 9).into())).unwrap();

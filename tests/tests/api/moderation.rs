@@ -98,7 +98,7 @@ async fn every_comment_of_the_last_30_days_is_among_all_whatever_its_state() {
     let approved = ada.comment("posts/1", "x").await;
     world.pass(Duration::from_secs(1));
     let pending = held.user(7, "Ada").comment("posts/2", "y").await;
-    // Different instances' ids are ordered only by the clock.
+    // The ids of different instances are ordered only by the clock.
     world.pass(Duration::from_secs(1));
     let rejected = world.guest().comment("posts/3", "z").await;
     judge(&world, "reject", rejected).await;
@@ -357,7 +357,7 @@ async fn a_bans_fields_are_checked() {
     world.user(999, "New").post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
 }
 
-/// The user of a token with these claims, and the id.
+/// The user named by a token with these claims, and the user's id.
 async fn known(world: &World, claims: Value) -> (Actor, u64) {
     let actor = world.claiming(&claims);
     let id = actor.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
@@ -381,13 +381,13 @@ async fn moderators_ban_neither_themselves_nor_users_named_in_the_settings() {
     moderator.put("users/1/ban", json!({ "until": 7 })).await.refused(403, "forbidden");
     ban(&grace, of_grace).await.refused(403, "forbidden");
     assert!(moderator.get("moderation/users?banned=true").await.ok(200).ids().is_empty());
-    // The same applies to a moderator whose token has another issuer, or none.
+    // The same applies to a moderator whose token has a different issuer, or none.
     let third = json!({ "sub": "auth0|third", "roles": ["moderator"] });
     let fourth = json!({ "sub": "auth0|fourth", "iss": "https://other.example", "roles": ["moderator"] });
     for claims in [third, fourth] {
         ban(&known(&world, claims).await.0, of_grace).await.refused(403, "forbidden");
     }
-    // A moderator by a role in the token may be banned by another moderator, and any ban may be lifted.
+    // A moderator whose role comes from the token may be banned by another moderator, and any ban may be lifted.
     ban(&grace, of_other).await.ok(200);
     ban(&grace, 8).await.ok(200);
     bob.post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");

@@ -1,4 +1,4 @@
-//! The moderators' lists: items of the queue, a user's comments, users and those banned.
+//! The moderators' lists: queue items, a user's comments, users, and banned users.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use tests::{Actor, TestResponse, World, reversed, seen};
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 const DOUBTS: (&str, &str) = ("SVC_SPAM_REVIEW", "crypto");
 
-/// The item of a comment in a queue.
+/// A comment's item in a queue.
 async fn item(world: &World, state: &str, id: u64) -> Value {
     let queue = world.moderator().get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200);
     queue.find(id).unwrap_or_else(|| panic!("{id} is not in {:#}", queue.json))
 }
 
-/// A user's comments.
+/// The ids of a user's comments.
 async fn written(world: &World, user: u64) -> Vec<u64> {
     world.moderator().get(&format!("users/{user}/comments?per_page=50")).await.ok(200).ids()
 }
@@ -70,7 +70,7 @@ async fn an_item_says_why_it_is_held() {
     let (approval, both) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "crypto").await);
     assert_eq!(item(&held, "pending", approval).await["held_for"], "approval");
     assert_eq!(item(&held, "pending", both).await["held_for"], "spam");
-    // The pending text is doubtful, and so was the one before.
+    // The pending text is doubtful, and so was the previous one.
     ada.edit(approval, "crypto").await.ok(200);
     ada.edit(both, "x").await.ok(200);
     for id in [approval, both] {
@@ -112,7 +112,7 @@ async fn an_item_has_the_newest_three_reports_newest_first() {
         { "reason": "offensive", "created_at": at(6) },
     ]);
     assert_eq!((&row["reports"], &row["reports_count"]), (&expected, &json!(4)));
-    // Reports stay, whatever is decided about them.
+    // Reports remain, whatever the decision on them.
     world.moderator().judge(id, "reject").await.ok(200);
     assert_eq!(item(&world, "rejected", id).await["reports"], expected);
     assert_eq!(world.findings().await, [""; 0]);
@@ -170,7 +170,7 @@ async fn a_user_who_is_unknown_wrote_nothing_and_one_that_cannot_be_is_404() {
     let cursor = page.json["meta"]["next_cursor"].as_str().unwrap();
     moderator.get(&format!("users/8/comments?cursor={cursor}")).await.invalid("cursor");
     moderator.get("users/7/comments?per_page=0").await.invalid("per_page");
-    // No type has this name.
+    // No comment type has this name.
     let refused = ada.post("users/7/comments", json!({ "body": "x" })).await.refused(404, "not_found");
     assert_eq!(refused.json["message"], "Unknown commentable type.");
     let refused = ada.put("users/7/comments", json!({})).await.refused(405, "method_not_allowed");
@@ -220,7 +220,7 @@ async fn those_banned_now_are_listed_by_the_time_of_the_ban() {
     let moderator = world.moderator();
     world.user(8, "Bob").get("ui").await.ok(200);
     ban(&moderator, 8, json!({ "reason": "spam" })).await;
-    // The ban comes before the first sign-in.
+    // This ban precedes the user's first sign-in.
     ban(&moderator, 99, json!({ "until": "2050-01-02T03:05:05+00:00" })).await;
     let list = banned(&world).await;
     let avatar = "";
@@ -229,7 +229,7 @@ async fn those_banned_now_are_listed_by_the_time_of_the_ban() {
     let new = row(99, "User 99", json!("2050-01-02T03:05:05+00:00"), Value::Null);
     assert_eq!(list.data(), &json!([new, bob]));
     assert_eq!(list.json["meta"]["next_cursor"], Value::Null);
-    // Another ban of the same user replaces the first one.
+    // Another ban of the same user replaces the first.
     ban(&moderator, 8, json!({ "reason": "more spam" })).await;
     assert_eq!(banned(&world).await.ids(), [8, 99]);
     world.pass(Duration::from_mins(1));

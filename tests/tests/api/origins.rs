@@ -1,5 +1,4 @@
-//! Origins whose pages may write for guests. Browsers send an `Origin` with every such request, and need no preflight for
-//! `text/plain`.
+//! Origins whose pages may write for guests. Browsers send an `Origin` with every such request but no preflight for `text/plain`.
 
 use http::Method;
 use http::header::{CONTENT_TYPE, ORIGIN};

@@ -1,4 +1,4 @@
-//! `comments.page`: a thread as html without scripts.
+//! `comments.page`: a thread as html that works without scripts.
 
 use http::header::{ACCEPT_LANGUAGE, COOKIE, IF_NONE_MATCH};
 use serde_json::json;
@@ -20,20 +20,20 @@ fn articles(reply: &TestResponse) -> Vec<u64> {
     begins.map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
 }
 
-/// The start tag and the content of an article, up to the next one.
+/// An article's start tag and content, up to the next article.
 fn article(reply: &TestResponse, id: u64) -> String {
     let begin = format!("<article id=\"comment-{id}\"");
     let (_, rest) = text(reply).split_once(&begin).unwrap_or_else(|| panic!("{id} is not in {}", text(reply)));
     rest.split("<article").next().unwrap().to_owned()
 }
 
-/// The address of the first link that begins with this.
+/// The target of the first link whose tag begins with `begin`.
 fn link(reply: &TestResponse, begin: &str) -> Option<String> {
     let (_, rest) = text(reply).split_once(&format!("<a {begin} href=\""))?;
     Some(rest.split('"').next().unwrap().replace("&amp;", "&"))
 }
 
-/// The ids on this page and on all pages that links of this kind lead to.
+/// The ids on this page and on all pages reached by links of this kind.
 async fn walk(who: &Actor, path: &str, rel: &str) -> Vec<Vec<u64>> {
     let mut reply = who.get(path).await.ok(200);
     let mut pages = vec![articles(&reply)];

@@ -6,7 +6,7 @@ use tests::{Actor, World, by_guest};
 
 const SITE: (&str, &str) = ("SVC_CORS_ORIGINS", "https://blog.example");
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
-/// With this, moderators' comments never wait.
+/// Holds new writers' comments, but never moderators'.
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "new");
 const NOBODY: (Option<&str>, Option<&str>) = (None, None);
 
@@ -18,7 +18,7 @@ fn known(title: &str) -> (Option<String>, Option<String>) {
     (Some(title.to_owned()), Some(format!("https://blog.example/{title}")))
 }
 
-/// Writes a top-level comment that is sent with this page.
+/// Writes a top-level comment, sent with this page.
 async fn write(actor: &Actor, page: &Value) -> u64 {
     let mut body = by_guest("x");
     body["page"] = page.clone();
@@ -30,7 +30,7 @@ fn told(thread: &Value) -> (Option<String>, Option<String>) {
     (text("title"), text("url"))
 }
 
-/// The title and address of the thread, for everyone.
+/// The thread's title and URL as shown to everyone.
 async fn shown(world: &World) -> (Option<String>, Option<String>) {
     let id = world.moderator().comment("posts/1", "to ask about the thread").await;
     let answer = world.guest().get(&format!("comments/{id}")).await.ok(200);
@@ -38,7 +38,7 @@ async fn shown(world: &World) -> (Option<String>, Option<String>) {
     told(&answer.json["thread"])
 }
 
-/// The title and address that moderators see with the comment.
+/// The title and URL that moderators see with the comment.
 async fn card(world: &World, id: u64) -> (Option<String>, Option<String>) {
     let answer = world.moderator().get(&format!("moderation/comments?id={id}")).await.ok(200);
     told(&answer.rows()[0]["thread"])

@@ -1,4 +1,4 @@
-//! Requests of pages other than lists: the configuration within a list, counts, changes.
+//! Requests for things other than lists: the configuration within a list, counts, changes.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ async fn a_list_that_includes_ui_costs_half_a_unit_more_and_is_cached_as_without
     let world = World::new();
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;
-    // After that, the item with the count exists.
+    // Once the world is idle, the item with the count exists.
     world.wait_until_idle().await;
     for actor in [&ada, &world.guest()] {
         let (with, plain) = (actor.list("posts/1", "include=ui").await, actor.list("posts/1", "").await);
@@ -68,14 +68,14 @@ async fn nothing_else_can_be_included() {
     for value in ["", "UI", "ui,ui", "users", "ui%20", "1"] {
         world.guest().get(&format!("posts/1/comments?include={value}")).await.invalid("include");
     }
-    // Only lists of threads include anything.
+    // Only thread lists support `include`.
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
     ada.get(&format!("comments/{id}/replies?include=x")).await.ok(200);
     ada.get("pages/1/comments?include=x").await.refused(404, "not_found");
 }
 
-/// `meta` of the pages of a walk.
+/// The `meta.total` of each page of a walk.
 async fn totals(actor: &Actor, path: &str) -> Vec<Value> {
     actor.walk(path).await.iter().map(|page| page.json["meta"]["total"].clone()).collect()
 }

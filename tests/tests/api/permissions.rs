@@ -1,5 +1,5 @@
-//! Every route called by every kind of caller. The responses are committed in `permissions.out`, which `UPDATE_FILES=1 cargo
-//! test --workspace permissions` writes.
+//! Calls every route as every kind of caller. The responses are committed in `permissions.out`, which
+//! `UPDATE_FILES=1 cargo test --workspace permissions` writes.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -45,7 +45,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
     (path, body)
 }
 
-/// The path of a route of webhooks, for a webhook that exists and a message that was sent to it.
+/// The path of a webhook route, for an existing webhook and a message sent to it.
 pub(crate) async fn of_a_webhook(world: &World, path: &str) -> String {
     let moderator = world.moderator();
     let known = moderator.get("moderation/webhooks").await.ok(200);
@@ -64,10 +64,10 @@ pub(crate) async fn of_a_webhook(world: &World, path: &str) -> String {
     path.replace("{message}", sent.data()["id"].as_str().unwrap())
 }
 
-/// A name, the caller, and the writer of the comment in routes with an id.
+/// A name, the caller, and the writer of the comment in routes with a comment id.
 type Column = (&'static str, Actor, Actor);
 
-/// A line for each route. The comments are placeholders, if `erased`.
+/// One line per route. The comments are placeholders if `erased`.
 async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
     let mut text = String::new();
     for route in ROUTES {

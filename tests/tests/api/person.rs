@@ -1,4 +1,4 @@
-//! Erasing a person: the data that is gone, the data that stays, and a table in order afterwards.
+//! Erasing a person: data that is removed, data that remains, and a consistent table afterwards.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::sign_in;
 
 const EMAIL: &str = "lovelace@example.org";
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
-/// In the receipts of members whose name or picture has changed.
+/// What receipts list for members whose name or picture has changed.
 const FORMER_NAME: &str = "others' mentions, words and emails with a former name";
 
 async fn erase(world: &World, who: Who) -> Receipt {
@@ -48,20 +48,20 @@ fn by_address(email: &str) -> Who {
     Who::address(email, "no comment has it".to_owned(), &Secret::from(SALT.to_owned()))
 }
 
-/// The hash of the address for Gravatar.
+/// The Gravatar hash of the address.
 fn hash() -> String {
     let Avatar::Gravatar(hash) = gravatar(EMAIL) else { panic!() };
     hash
 }
 
-/// Every item that contains one of the texts, whatever the case, in a key or in an attribute.
+/// Every item that contains one of the texts in a key or an attribute, ignoring case.
 async fn items_with(world: &World, texts: &[String]) -> Vec<String> {
     let items = world.items().await;
     let items = items.iter().map(|item| format!("{item:?}"));
     items.filter(|item| texts.iter().any(|text| item.to_lowercase().contains(&text.to_lowercase()))).collect()
 }
 
-/// Keys of items that have the number in an attribute, or as a part of a key.
+/// Keys of items that have the number in an attribute or as part of a key.
 async fn items_of_user(world: &World, id: u64) -> Vec<String> {
     let is_part = |text: &str| text.split('#').any(|part| part == id.to_string() || part == format!("u{id}"));
     let names = |value: &AttributeValue| match value {
@@ -83,7 +83,7 @@ async fn upload(actor: &Actor) -> String {
     uploaded.json["url"].as_str().unwrap().to_owned()
 }
 
-/// A member with everything that a member may leave.
+/// A member with every kind of data that a member may leave.
 struct Scene {
     world: World,
     id: u64,
@@ -281,7 +281,7 @@ async fn words_of_others_below_and_about_an_erased_member_stay() {
     assert_eq!((&banned.rows()[0]["id"], &banned.rows()[0]["reason"]), (&json!(id), &Value::Null));
 }
 
-/// The records, each with its kind.
+/// The exported records, each with its kind.
 pub(crate) async fn exported(world: &World, who: Who) -> Vec<(String, Value)> {
     let mut file = Vec::new();
     let count = export(&world.store(), who, "salt".to_owned(), &mut file).await.unwrap();
@@ -386,7 +386,7 @@ async fn a_guest_with_a_key_is_erased_by_the_address_and_the_hash_of_the_key_is_
     let receipt = erase(&world, guest()).await;
     assert_eq!((receipt.left, receipt.gone["comments"], receipt.gone["placeholders"]), (0, 1, 1), "{receipt:?}");
     assert_eq!(items_with(&world, &[key, "Ada Lovelace".to_owned()]).await, [""; 0]);
-    // The like is stored by network and browser, and nothing identifies the person.
+    // The like is stored by network and browser, so nothing identifies the person.
     assert_eq!(bob.see("posts/1", top).await["likes_count"], 1);
     world.finish_jobs().await;
     assert_eq!(world.findings().await, [""; 0]);
@@ -517,7 +517,7 @@ async fn a_recount_replaces_stored_hashes_of_addresses_where_gravatars_are_off()
     let ada = world.claiming(&json!({ "sub": "7", "name": "Ada Lovelace", "email": EMAIL }));
     ada.comment("posts/1", "of a member").await;
     ada.report(of_guest, "spam").await.ok(201);
-    // As comments were stored before the keyed hash was added.
+    // Comments from before the keyed hash was added have none.
     world.set(&format!("C#{of_guest}"), "C", "ah", None).await;
     world.finish_jobs().await;
     let with_hash = items_with(&world, &[hash()]).await.len();
@@ -537,7 +537,7 @@ async fn a_recount_replaces_stored_hashes_of_addresses_where_gravatars_are_off()
             assert!(recount::repair(&store, finding).await.unwrap(), "{finding}");
         }
     }
-    // The service updates the fragments of the name itself, when it handles the change of the user.
+    // The service itself updates the fragments of the name when it handles the change to the user.
     assert!(found >= 4, "{found}");
     assert_eq!(items_with(&world, &[hash()]).await, [""; 0]);
     assert_eq!(world.findings().await, [""; 0]);
@@ -620,8 +620,8 @@ async fn no_reply_to_an_erased_comment_is_lost_while_others_write() {
     assert!(ids(&left.json["data"]).len() <= parents.len());
 }
 
-/// A comment by Ada with her own reply, one with a reply by Bob, and three imported ones: Bob replied to one, and deleted the
-/// comment above another. Returns the ids of those that an erasure leaves.
+/// Writes a comment by Ada with her own reply, one with a reply by Bob, and three imported ones: Bob replied to one, and deleted
+/// the comment above another. Returns the ids of those that remain after an erasure.
 async fn conversation(world: &World) -> [u64; 4] {
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let top = ada.comment("posts/1", "of Ada").await;
@@ -713,7 +713,7 @@ async fn a_rejected_reply_goes_with_the_erased_comment_above_it_and_takes_what_i
     }
 }
 
-/// Ada with an account, and with an unused code.
+/// Ada with an account and an unused code.
 async fn account(world: &World) -> sign_in::Session {
     let ada = sign_in::member(world, EMAIL, "Ada Lovelace").await;
     ada.actor.comment("posts/1", "with an account").await;
@@ -767,7 +767,7 @@ async fn a_ban_outlives_the_erasure_of_an_account_and_other_accounts_stay() {
     let again = sign_in::sign_in(&world, &world.guest(), EMAIL).await;
     assert_eq!((&again.user["id"], &again.user["name"]), (id, &Value::Null));
     again.actor.put("me/name", json!({ "name": "Ada" })).await.refused(403, "comment_banned");
-    // The name of an erased moderator is free.
+    // The name of an erased moderator is available again.
     tag.actor.put("me/name", json!({ "name": "grace-hopper" })).await.invalid("name");
     erase(&world, by_address("grace@example.org")).await;
     world.pass(Duration::from_mins(1));

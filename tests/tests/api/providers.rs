@@ -1,4 +1,4 @@
-//! Sign-in with an account elsewhere, and each threat that it must resist. The providers are fakes: GitHub's three endpoints,
+//! Sign-in with an account at a provider, and each threat that it must resist. The providers are fakes: GitHub's three endpoints,
 //! and an OpenID Connect issuer with its own key.
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ const PAGE: &str = "https://www.example.org/posts/1?a=b";
 const DISCOVERY: &str = "/.well-known/openid-configuration";
 const TOKEN: &str = "/token";
 
-/// GitHub and an OpenID Connect issuer at one address. Stops when dropped.
+/// A fake GitHub and a fake OpenID Connect issuer at one address. Stops when dropped.
 pub(crate) struct Fake {
     url: &'static str,
     shared: Arc<Mutex<Shared>>,
@@ -39,7 +39,7 @@ pub(crate) struct Fake {
 #[derive(Default)]
 struct Shared {
     url: String,
-    /// Issued codes, with the requests of their readers.
+    /// Issued codes, with the readers' requests for them.
     codes: BTreeMap<String, BTreeMap<String, String>>,
     /// Changes to the discovery document and to the claims. A null removes a value.
     discovery: BTreeMap<String, Value>,
@@ -96,7 +96,7 @@ impl Fake {
                 answer
             }
         }));
-        // Settings of a world borrow the address.
+        // Settings of a world borrow this URL.
         Self { url: url.leak(), shared, task }
     }
 
@@ -120,7 +120,7 @@ impl Fake {
         lock(&self.shared).faults.insert(path.to_owned(), (status, body.to_owned()));
     }
 
-    /// Delays a response until this time has passed, and its consequences have occurred.
+    /// Holds a response until this time has passed and the consequences have occurred.
     async fn take(&self, path: &str, time: Duration) {
         let held: Arc<[Notify; 2]> = Arc::default();
         lock(&self.shared).held.insert(path.to_owned(), Arc::clone(&held));
@@ -138,7 +138,7 @@ impl Fake {
         lock(&self.shared).asked.iter().filter(|asked| *asked == path).count()
     }
 
-    /// The reader's action at the provider: the parameters of the callback.
+    /// The callback's parameters after the reader authorizes at the provider.
     pub(crate) fn authorize(&self, url: &Value) -> String {
         let (address, query) = url.as_str().unwrap().split_once('?').unwrap();
         assert!(address.starts_with(self.url), "{address}");
@@ -203,7 +203,7 @@ impl Shared {
         json!({ "keys": self.known_keys.iter().map(key).collect::<Vec<_>>() })
     }
 
-    /// The tokens for a code. The caller must be the client and have the verifier.
+    /// Exchanges a code for tokens. The caller must be the client and have the verifier.
     fn token(&mut self, request: &Request<Bytes>, path: &str) -> (u16, String) {
         let form = parameters(std::str::from_utf8(request.body()).unwrap());
         let refuse = |why: &str| (400, json!({ "error": why }).to_string());
@@ -271,7 +271,7 @@ pub(crate) async fn start(actor: &Actor, provider: &str, page: &str) -> TestResp
     actor.post("sign_in", body).await
 }
 
-/// The part of the fragment after the flow.
+/// The part of the fragment after the flow, which is a code or an error.
 pub(crate) fn code(back: &TestResponse) -> String {
     let location = back.header("location");
     let (_, fragment) = location.split_once("#comment-sign-in=").unwrap();
@@ -282,7 +282,7 @@ pub(crate) async fn finish(actor: &Actor, flow: &Value, code: &str) -> TestRespo
     actor.post("sign_in/finish", json!({ "flow": flow, "code": code, "verifier": VERIFIER })).await
 }
 
-/// Starts a flow, goes to the provider and comes back. Returns the flow, and the response of the callback.
+/// Starts a flow, visits the provider and comes back. Returns the flow and the callback's response.
 async fn go(fake: &Fake, actor: &Actor, provider: &str) -> (Value, TestResponse) {
     let started = start(actor, provider, PAGE).await.ok(201);
     let query = fake.authorize(&started.data()["url"]);
@@ -494,7 +494,7 @@ async fn a_state_that_is_not_right_leads_nowhere() {
     nowhere(format!("sign_in/callback/github?{query}")).await;
 }
 
-/// Checks that a visitor comes back without an account.
+/// Checks that a visitor returns without an account.
 async fn comes_back_failed(fake: &Fake, actor: &Actor, provider: &str, what: &str) {
     let (flow, back) = go(fake, actor, provider).await;
     assert_eq!(code(&back), "failed", "{what}");
@@ -806,7 +806,7 @@ async fn an_account_elsewhere_moderates_is_banned_exported_and_erased() {
     let again = sign_in(&fake, &guest, "oidc").await;
     let banned = guest.clone().with_token(again["access_token"].as_str().unwrap());
     banned.write("posts/1", None, "x").await.refused(403, "comment_banned");
-    // A flow that has come back but is not finished is erased too.
+    // A flow that returned but isn't finished is erased too.
     let (flow, back) = go(&fake, &guest, "oidc").await;
     world.wait_until_idle().await;
     let id = ada["user"]["id"].as_u64().unwrap();

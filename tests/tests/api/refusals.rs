@@ -1,4 +1,4 @@
-//! The cost of refusals. The clock of a world begins five seconds into a minute.
+//! The cost of refusals. A world's clock starts five seconds into a minute.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tests::{Actor, MAIL, SIGN_IN, TestResponse, WEBHOOKS, World};
 
 use crate::permissions;
 
-/// Files, unsubscribing, and codes, which no limiter counts.
+/// Files, unsubscribing and codes, which are not rate-limited.
 const UNLIMITED: [&str; 8] = [
     "svc-pro.embed",
     "svc-pro.embed.part",
@@ -21,7 +21,7 @@ const UNLIMITED: [&str; 8] = [
     "svc-pro.sign_in.finish",
 ];
 
-/// Calls every route but the `open` ones, for this comment and for threads of this type.
+/// Calls every route except the `open` ones, for this comment and for threads of this type.
 async fn ask_all_but(open: &[&str], actor: &Actor, kind: &str, id: u64) -> Vec<(&'static str, TestResponse)> {
     let mut replies = Vec::new();
     for route in ROUTES.iter().filter(|route| !open.contains(&route.name)) {
@@ -66,8 +66,8 @@ fn free(name: &str, reply: &TestResponse) {
     assert_eq!((cost.read_units, cost.write_units, cost.trips), (0.0, 0.0, 0), "{name}: {} {cost:?}", reply.status);
 }
 
-/// Calls every route but the `open` ones. All must refuse with `status`, and cost nothing except for the first write of a
-/// minute, which is counted in the table.
+/// Calls every route except the `open` ones. All must refuse with `status` and cost nothing, except that the first write of a
+/// minute is counted in the table.
 async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, open: &[&str]) {
     let refused = ask_all_but(open, actor, kind, id).await;
     for (name, reply) in &refused {
@@ -245,7 +245,7 @@ async fn a_reader_who_used_up_the_limit_in_another_instance_is_refused_without_r
     free("replies", &elsewhere.get(&format!("comments/{id}/replies")).await.refused(429, "rate_limited"));
 }
 
-/// Fills `posts/1`, so that its first page takes fifteen units.
+/// Fills `posts/1` so that its first page takes fifteen units.
 async fn long_thread(world: &World) {
     let ada = world.user(7, "Ada");
     let body = "x".repeat(10_000);

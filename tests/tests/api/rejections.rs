@@ -1,4 +1,4 @@
-//! Reasons and notes of rejections: who may set and read them, and when they are removed.
+//! Reasons and notes for rejections: who may set and read them, and when they are removed.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tests::{Actor, World};
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-/// The `review` that the writer gets in a list and with the single comment.
+/// The `review` that the writer gets both in a list and with the single comment.
 async fn review(writer: &Actor, id: u64) -> Value {
     let listed = writer.see("posts/1", id).await;
     let alone = writer.get(&format!("comments/{id}")).await.ok(200);
@@ -118,7 +118,7 @@ async fn one_reason_goes_with_all_that_a_moderator_rejects_at_once() {
         let review = review(&ada, id).await;
         assert_eq!((&review["reason"], &review["note"]), (&json!("illegal"), &json!("the law")));
     }
-    // A reason is ignored in an approval.
+    // Approvals ignore the reason.
     moderator.post("moderation/comments", json!({ "ids": ids, "action": "approve", "reason": "spam" })).await.ok(200);
     assert!(ada.see("posts/1", ids[0]).await.get("review").is_none());
 }

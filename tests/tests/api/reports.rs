@@ -11,7 +11,7 @@ async fn report_with(actor: &Actor, id: u64, body: Value) -> TestResponse {
     actor.post(&format!("comments/{id}/report"), body).await
 }
 
-/// The decisions about the reports of a comment, the newest report first.
+/// The decisions on a comment's reports, newest report first.
 async fn statuses(world: &World, id: u64) -> Vec<String> {
     let reply = world.moderator().get(&format!("comments/{id}/reports")).await.ok(200);
     reply.rows().iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect()
@@ -93,7 +93,7 @@ async fn guests_of_one_network_report_a_comment_five_times_at_most() {
     let refused = at("2001:db8:1:2::2", 6).report(id, "spam").await.refused(429, "rate_limited");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() > 0);
     assert_eq!(reasons(&world, id).await.len(), 5);
-    // A second report is refused as already reported. Other comments, networks and users have their own bounds.
+    // A second report is refused as already reported. Other comments, networks and users have separate limits.
     at("2001:db8:1:2::1", 1).report(id, "spam").await.refused(409, "already_reported");
     at("2001:db8:1:2::1", 6).report(other, "spam").await.ok(201);
     at("2001:db8:1:3::1", 6).report(id, "spam").await.ok(201);

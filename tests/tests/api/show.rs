@@ -1,4 +1,4 @@
-//! `comments.show`: a comment with everything above it.
+//! `comments.show`: a comment with all its ancestors.
 
 use http::header::{ACCEPT_LANGUAGE, IF_NONE_MATCH};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ async fn show(actor: &Actor, id: u64) -> TestResponse {
     actor.get(&format!("comments/{id}")).await
 }
 
-/// The ids of a chain of comments, each a reply to the one before.
+/// The ids of a chain of comments, each a reply to the previous one.
 async fn chain(actor: &Actor, thread: &str, length: usize) -> Vec<u64> {
     let mut chain = vec![actor.comment(thread, "0").await];
     for n in 1..length {
@@ -85,7 +85,7 @@ async fn an_id_without_a_comment_is_404() {
     }
     world.moderator().judge(below, "reject").await.ok(200);
     ada.remove(top).await.ok(204);
-    // The replies are gone at once, before they are cleaned up.
+    // The replies disappear immediately, before they are cleaned up.
     for id in [top, below] {
         show(&ada, id).await.refused(404, "not_found");
         show(&world.moderator(), id).await.refused(404, "not_found");
@@ -113,7 +113,7 @@ async fn below_a_comment_that_is_hidden_from_the_visitor_nothing_is_shown() {
     let top = ada.comment("posts/1", "x").await;
     let reply = bob.reply("posts/1", top, "y").await;
     moderator.judge(top, "reject").await.ok(200);
-    // Not even its writer sees the reply. The writer of the hidden comment and moderators see both.
+    // Even the reply's writer doesn't see it. The writer of the hidden comment and moderators see both.
     show(&bob, reply).await.refused(404, "not_found");
     show(&world.guest(), reply).await.refused(404, "not_found");
     for actor in [&ada, &moderator] {

@@ -1,4 +1,4 @@
-//! Sign-in by a code from an email, and each threat that it must resist.
+//! Sign-in with an emailed code, and each threat that it must resist.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) async fn start(actor: &Actor, email: &str) -> String {
     answer.data()["flow"].as_str().unwrap().to_owned()
 }
 
-/// The emails that went to an address.
+/// The emails sent to an address.
 pub(crate) async fn mails(world: &World, email: &str) -> Vec<SentMail> {
     world.wait_until_idle().await;
     world.mails().into_iter().filter(|mail| mail.to == email).collect()
@@ -63,19 +63,19 @@ pub(crate) async fn sign_in(world: &World, actor: &Actor, email: &str) -> Sessio
     session(actor, &finish(actor, &flow, &code(&mail)).await.ok(200))
 }
 
-/// Signs in, and chooses a name.
+/// Signs in and chooses a name.
 pub(crate) async fn member(world: &World, email: &str, name: &str) -> Session {
     let session = sign_in(world, &world.guest(), email).await;
     session.actor.put("me/name", json!({ "name": name })).await.ok(200);
     session
 }
 
-/// Uses a refresh token from another network.
+/// Uses a refresh token, from another network.
 pub(crate) async fn refresh(world: &World, token: &str) -> TestResponse {
     world.guest().post("sign_in/refresh", json!({ "refresh_token": token })).await
 }
 
-/// Another code than this one.
+/// A code different from this one.
 fn wrong(code: &str) -> String {
     format!("{:08}", (code.parse::<u32>().unwrap() + 1) % 100_000_000)
 }
@@ -257,7 +257,8 @@ async fn a_network_has_ten_codes_and_thirty_wrong_tries_an_hour() {
     finish(&address(0), "nothing", "12345678").await.refused(422, "sign_in_failed");
 }
 
-/// Requests codes for `count` addresses of a domain, each from its own network. Returns the emails sent to the domain so far.
+/// Requests codes for `count` addresses of a domain, each from a separate network. Returns the number of emails sent to the
+/// domain so far.
 async fn flood(world: &World, domain: &str, count: usize) -> usize {
     for n in 0..count {
         start(&world.guest(), &format!("n{n}@{domain}")).await;
@@ -275,7 +276,7 @@ async fn a_quarter_of_the_codes_of_a_domain_and_of_all_is_kept_for_accounts() {
     let world = world();
     let ada = sign_in(&world, &world.guest(), ADA).await;
     world.pass(HOUR);
-    // Codes that the domain's limit refuses count nowhere else.
+    // Codes refused by the domain's limit count nowhere else.
     assert_eq!(flood(&world, "sign-in.example", 140).await, 1 + 112);
     assert_eq!(flood(&world, "two.example", 140).await, 112);
     assert_eq!(flood(&world, "three.example", 3).await, 1, "225 in all");
@@ -362,7 +363,7 @@ async fn an_address_that_bounced_complained_or_was_refused_gets_no_code_for_thir
         start(&world.guest(), &email).await;
         let sent = async || sent_to(&world, &format!("{name}.example")).await;
         assert_eq!(sent().await, arrives, "{name}");
-        // If `+` isn't a tag at this provider, this is another mailbox.
+        // If `+` doesn't start a tag at this provider, this is another mailbox.
         start(&world.guest(), &format!("{name}+x@{name}.example")).await;
         assert_eq!(sent().await, arrives + 1, "{name}");
         world.pass(Duration::from_secs(1));
@@ -377,7 +378,7 @@ async fn after_five_failures_in_an_hour_only_addresses_with_an_account_get_codes
     sign_in(&world, &world.guest(), ADA).await;
     for n in 0..4 {
         start(&world.guest(), &format!("bounce@n{n}.example")).await;
-        // Its second failure doesn't count.
+        // A second failure of the same address doesn't count.
         start(&world.guest(), &format!("bounce@n{n}.example")).await;
         world.wait_until_idle().await;
     }
@@ -770,7 +771,7 @@ async fn a_code_is_sent_again_to_a_mail_server_that_was_down_until_it_is_late() 
     let sent = mails(&world, ADA).await;
     assert_eq!(sent.len(), 1);
     finish(&world.guest(), &flow, &code(&sent[0])).await.ok(200);
-    // A server that is down for a few minutes, and one that stays down.
+    // A server that is down for a few minutes, and a server that stays down.
     for refused in [6, 1_000] {
         let email = format!("n{refused}@sign-in.example");
         world.refuse_mails(refused);
@@ -781,7 +782,7 @@ async fn a_code_is_sent_again_to_a_mail_server_that_was_down_until_it_is_late() 
     }
 }
 
-/// The number of messages that are dead letters, or still waiting.
+/// The number of dead letters and waiting messages.
 fn given_up(world: &World) -> usize {
     let count = |queue: &str| world.queues().bodies(queue).unwrap().len();
     count(DELIVERIES) + count("DeliveriesDeadLetters")
@@ -828,7 +829,7 @@ async fn a_reader_who_signs_in_while_the_service_dies_at_any_step_signs_in_again
         faults.kill_after(steps);
         let lived = comes_and_goes(&world, &ada).await;
         faults.kill_after(u64::MAX);
-        // After a code that waited, and keys that could not be read.
+        // Waits for codes and keys that the failures delayed.
         world.pass(Duration::from_mins(1));
         world.wait_until_idle().await;
         let again = sign_in(&world, &ada, ADA).await;

@@ -1,4 +1,4 @@
-//! Trust in writers where new writers' comments are held (`SVC_REQUIRE_APPROVAL=new`): it is based on moderators' decisions.
+//! Trust in writers when new writers' comments are held (`SVC_REQUIRE_APPROVAL=new`), which is based on moderators' decisions.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ const NEW: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "new");
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
 const DAY: Duration = Duration::from_hours(24);
 
-/// A member, and a guest with a key, who comes from another network each time.
+/// A member, and a guest with a key who comes from a different network each time.
 const WRITERS: [fn(&World) -> Actor; 2] = [|world| world.user(7, "Ada"), |world| world.guest().with_key("grace")];
 
 async fn judge(world: &World, id: u64, verdict: &str) {
     world.moderator().judge(id, verdict).await.ok(200);
 }
 
-/// The item of a comment in any state.
+/// The moderation item of a comment in any state.
 async fn item(world: &World, id: u64) -> Value {
     world.moderator().get(&format!("moderation/comments?id={id}")).await.ok(200).rows()[0].clone()
 }
 
-/// The rules that hold a comment. `None` if it is public.
+/// The rules that hold a comment, or `None` if it is public.
 async fn held_by(world: &World, id: u64) -> Option<Vec<String>> {
     let item = item(world, id).await;
     let rules = item["verdicts"].as_array().unwrap().iter().map(|verdict| verdict["rule"].as_str().unwrap().to_owned());
@@ -144,7 +144,7 @@ async fn comments_shown_before_the_setting_changed_count_once_the_table_was_repa
         judge(&world, shown, "reject").await;
         waits_as(&world, &writer(&world), &["first_comment", "rejections"]).await;
     }
-    // A rejection stays.
+    // A repair keeps rejections.
     world.repair().await;
     waits_as(&world, &world.user(7, "Ada"), &["first_comment", "rejections"]).await;
     assert_eq!(world.findings().await, [""; 0]);

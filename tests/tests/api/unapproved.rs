@@ -1,4 +1,4 @@
-//! Comments that wait for approval. Only their writers see them in the list.
+//! Comments that wait for approval, which only their writers see in the list.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tests::{Actor, World, ids, reversed, seen};
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-/// Ada's comments in `posts/1`, oldest first. Those at odd places wait for approval.
+/// Ada's comments in `posts/1`, oldest first. Those at odd positions wait for approval.
 struct Mixed {
     world: World,
     ada: Actor,

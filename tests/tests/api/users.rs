@@ -14,7 +14,7 @@ use tokio::time::Instant;
 
 use crate::largest;
 
-/// Calls the service as this user, whose name it stores.
+/// Calls the service as this user, so that it stores the name.
 async fn known(world: &World, id: u64, name: &str) {
     world.user(id, name).get("ui").await.ok(200);
 }
@@ -123,7 +123,7 @@ async fn banned_users_are_not_offered_until_the_ban_ends() {
     assert_eq!(names(&ada, "mal").await, ["Mallory"]);
 }
 
-/// The name that the service returns for the actor, and the write units of the request.
+/// The name that the service returns for the actor, and the request's write units.
 async fn called(actor: &Actor) -> (String, f64) {
     let reply = actor.get("ui").await.ok(200);
     (reply.data()["auth"]["user"]["name"].as_str().unwrap().to_owned(), reply.cost.write_units)
@@ -182,7 +182,7 @@ async fn an_iat_of_the_future_counts_as_absent() {
         world.pass(Duration::from_mins(10));
     }
     world.pass(Duration::from_hours(1));
-    // As an earlier version stored it.
+    // Stores milliseconds, as an earlier version did.
     world.seed_issued_at(7, now * 1_000).await;
     assert_eq!(called(&token("Ada F.", now + 600)).await.0, "Ada F.");
     assert_eq!(called(&token("Ada E.", now + 599)).await.0, "Ada F.");
@@ -228,7 +228,7 @@ async fn an_outdated_change_of_name_is_ignored() {
         rows.push(row().await);
     }
     world.wait_until_idle().await;
-    // As if the comment still had the first name.
+    // Restores the first name on the comment.
     world.set_of_comment(id, "n", Some(AttributeValue::S("Ada".to_owned()))).await;
     let shown = async || world.guest().see("posts/1", id).await["user"]["name"].clone();
     let job = |user: &User| {
@@ -296,7 +296,7 @@ async fn a_new_name_and_picture_show_on_old_comments() {
     assert_eq!(world.guest().see("posts/1", first).await["user"], user);
 }
 
-/// Renames Ada by a token with this name, a second after all earlier requests.
+/// Renames Ada with a token for this name, a second after all earlier requests.
 async fn rename(world: &World, name: &str) {
     world.pass(Duration::from_secs(1));
     world.user(7, name).get("ui").await.ok(200);
@@ -341,7 +341,7 @@ async fn the_more_it_costs_to_rename_a_member_the_longer_the_next_name_waits() {
     }
     rename(&world, "Ada Byron").await;
     assert_eq!(names_on_comments(&world).await, ["Ada Byron"]);
-    // 25 comments of 123 units each, at twenty units a second: 154 seconds.
+    // 25 comments of 123 units each, at twenty units per second, take 154 seconds.
     world.pass(Duration::from_secs(61));
     rename(&world, "Ada King").await;
     world.pass(Duration::from_secs(80));
@@ -350,7 +350,7 @@ async fn the_more_it_costs_to_rename_a_member_the_longer_the_next_name_waits() {
     world.pass(Duration::from_secs(20));
     world.wait_until_idle().await;
     assert_eq!(names_on_comments(&world).await, ["Ada Lovelace"]);
-    // After this wait, the next name is written at once.
+    // After this wait, the next name is written immediately.
     world.pass(Duration::from_mins(4));
     rename(&world, "Ada").await;
     assert_eq!(names_on_comments(&world).await, ["Ada"]);

@@ -1,5 +1,5 @@
-//! Tests of the widget and of the moderators' page without a browser: sizes, texts, and things that the widget never
-//! does. `tests/browser` has the rest.
+//! Tests of the widget and the moderators' page without a browser: sizes, texts, and things that the widget never does.
+//! `tests/browser` has the rest.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +33,7 @@ fn widget() -> String {
     modules(&["kit", "reader", "writer"])
 }
 
-/// The bytes of a file of the service on the wire, and its text.
+/// The compressed size of one of the service's files, and its text.
 async fn wire(path: &str) -> (usize, String) {
     let reply = World::new().guest().with(ACCEPT_ENCODING, "gzip").get(path).await.ok(200);
     (reply.body.len(), reply.json.as_str().unwrap().to_owned())
@@ -145,11 +145,11 @@ async fn the_widget_uses_only_labels_that_every_language_has() {
 
 #[tokio::test]
 async fn every_label_is_used_by_the_widget_or_meant_for_other_front_ends() {
-    // Reasons of reports are labels by their names in the service. Moderators use the others for rejections, too.
+    // The names of report reasons are label keys too. Moderators also use the other reasons for rejections.
     let reasons = ["inappropriate"];
-    // The labels of refusals are the codes of their responses.
+    // The label keys of refusals are their error codes.
     let refusals = ["rate_limited", "spam_rejected"];
-    // The labels of switches and of the state of emails are composed.
+    // The label keys of switches and of the email state are composed.
     let mails = ["mail_asked", "mail_bounced", "mail_off", "mail_on"];
     let switches = ["notify_forget", "notify_mentions", "notify_own_records", "notify_replies"];
     // The page without scripts uses these.
@@ -196,7 +196,7 @@ async fn the_moderators_page_uses_every_text_that_it_has_and_no_other() {
     assert!(said.len() > 80, "{said:?}");
     assert_eq!(said.difference(&texts).collect::<Vec<_>>(), Vec::<&&str>::new());
 
-    // Keys that begin or end with a template string of the script are composed.
+    // Keys that begin or end with one of the script's template strings are composed.
     let begin: BTreeSet<&str> = script
         .split('`')
         .skip(1)

@@ -1,4 +1,4 @@
-//! The language of errors, and their names of fields.
+//! The language of errors, and the field names in them.
 
 use http::Method;
 use http::header::{ACCEPT_LANGUAGE, CONTENT_TYPE};
@@ -8,7 +8,7 @@ use tests::{Actor, SIGN_IN, TestResponse, World, form};
 
 use crate::sign_in::sign_in;
 
-/// A service with sign-in, guests and reasons for reports.
+/// A service with sign-in, guests and report reasons.
 fn world() -> World {
     World::with(
         &[
@@ -24,7 +24,7 @@ fn world() -> World {
     )
 }
 
-/// A guest for each language of `labels`, with these labels.
+/// For each language of `labels`, a guest and the labels.
 async fn readers(world: &World) -> Vec<(&'static str, Actor, Value)> {
     let mut readers = Vec::new();
     for tag in Language::all().map(Language::tag) {

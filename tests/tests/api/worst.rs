@@ -1,4 +1,4 @@
-//! The longest threads and queues, the most likes of one visitor, and the oddest names.
+//! The longest threads and queues, the most likes by one visitor, and the oddest names.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ async fn ten_thousand_replies_to_one_comment_cost_as_ten() {
     table.row("next of 10,000 replies", next, (3.0, 0.0, 2));
     let deep = guest.replies(parent, "page=200").await;
     assert_eq!((deep.ids(), deep.total()), (ids[1_990..2_000].to_vec(), REPLIES));
-    // Each skipped comment costs a read of its keys, sixty bytes.
+    // Each skipped comment costs a read of its keys, which take sixty bytes.
     table.row("page 200 of replies", deep, (20.0, 0.0, 3));
     let list = guest.list("posts/1", "").await;
     assert_eq!(list.find(parent).unwrap()["replies_count"], REPLIES);
@@ -97,7 +97,7 @@ async fn twenty_thousand_likes_of_one_visitor_cost_one_item_for_each_parent_show
     table.row("list, of a visitor with 20,000 likes", list, (9.0, 0.0, 2));
     table.row("replies, of the same", eve.replies(parents[999], "").await, (3.5, 0.0, 3));
     let taken_back = eve.like(parents[999]).await;
-    // Trips: the comment, the visitor's thread state, its continuation, the write.
+    // One trip each for the comment, the visitor's thread state, its continuation, and the write.
     table.row("a like taken back", taken_back, (3.0, 8.0, 4));
     table.check();
 }
@@ -126,7 +126,7 @@ async fn a_queue_of_fifty_thousand_costs_as_a_short_one() {
     assert_eq!(next.ids(), (last - 19..last - 9).rev().collect::<Vec<_>>());
     let back = moderator.get(next.prev().unwrap()).await.ok(200);
     assert_eq!(back.ids(), page.ids());
-    // The queue has four shards, and each comment is read consistently, for a unit. The counts of two queues are eight queries.
+    // The queue has four shards, and each comment's consistent read costs a unit. The counts of two queues take eight queries.
     for (name, reply) in [("first of the queue", page), ("next of the queue", next), ("back in the queue", back)] {
         table.row(name, reply, (20.0, 0.0, 4));
     }
@@ -164,7 +164,7 @@ async fn odd_names_are_shown_as_they_are_found_and_mentioned_where_they_can_be()
         assert!(html.contains(&format!("<a href=\"/users/{handle}\"")), "{html}");
     }
     assert_eq!(html.matches("<a ").count(), 2, "{html}");
-    // A long name is cut.
+    // A long name is truncated.
     let long = "x".repeat(300);
     let actor = world.user(200, &long);
     actor.comment("posts/odd", "long").await;
