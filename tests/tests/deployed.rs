@@ -1,5 +1,5 @@
-//! A walk through every route over HTTP, against the service at `SERVICE_URL`, whose tokens `SVC_JWT_SECRET` signs. Without
-//! them, against a service in this process. Its comments stay in their own thread.
+//! Calls every route over HTTP: on the service at `SERVICE_URL`, whose tokens `SVC_JWT_SECRET` signs, or else on a service in
+//! this process. The walk's comments stay in a separate thread.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -22,11 +22,11 @@ use tokio::net::TcpListener;
 const UPLOAD: &[u8] = include_bytes!("../events/upload.png");
 /// The origin of a page with the widget.
 const PAGE: &str = "https://blog.example";
-/// Moderates the service of this process.
+/// The moderator of the service in this process.
 const OWNER: &str = "owner@example.org";
-/// An address to which Amazon SES accepts emails, in its sandbox too.
+/// An address for which Amazon SES accepts emails, even in its sandbox.
 const NOBODY: &str = "success@simulator.amazonses.com";
-/// The longest wait for indexes, and for the function behind the table's stream.
+/// Maximum wait for indexes, and for the function behind the table's stream.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Retries until the response is right.
@@ -46,7 +46,7 @@ async fn soon<A: Future<Output = TestResponse>>(
     }
 }
 
-/// Several users, because each function has to see a user who is new to it.
+/// Several users, because each function must see a user who is new to it.
 struct Cast {
     ada: Actor,
     bob: Actor,
@@ -65,8 +65,7 @@ struct Walk<'a> {
     thread: String,
 }
 
-/// The responses of `counts`, `changes` and the feed for the thread. Nothing counts if no function follows the table's
-/// stream.
+/// The thread in the responses of `counts`, `changes` and the feed. Nothing counts unless a function follows the table's stream.
 #[derive(Debug, PartialEq)]
 struct Counted {
     count: u64,
@@ -75,9 +74,9 @@ struct Counted {
     entries: usize,
 }
 
-/// Comments that the walk leaves for the test of functions that events invoke.
+/// Comments left for the test of functions that events invoke.
 struct Remaining {
-    /// The parent that stays, one of its replies, and a rejected reply to the parent that was deleted.
+    /// The remaining parent, one of its replies, and a rejected reply to the deleted parent.
     kept: u64,
     reply: u64,
     orphan: u64,
@@ -124,7 +123,7 @@ impl<'a> Walk<'a> {
         who.list(&self.thread, query).await
     }
 
-    /// The handle by which a comment mentions a user.
+    /// The handle that mentions a user in a comment.
     fn handle(&self, name: &str) -> String {
         self.service.user_name(name).to_lowercase().replace(' ', "_")
     }
@@ -175,20 +174,20 @@ impl<'a> Walk<'a> {
         self.guest.post("mail/x", json!({})).await.ok(404);
     }
 
-    /// A sign-in, as far as possible without the code.
+    /// Runs a sign-in as far as possible without the code.
     async fn signing_in(&self) {
         let is_on = self.guest.get("ui").await.ok(200).data()["sign_in"] == true;
         let post = async |path: &str, body: Value, status: u16| {
             self.guest.post(path, body).await.ok(if is_on { status } else { 404 });
         };
         post("sign_in", json!({ "email": NOBODY }), 201).await;
-        // The response is a page if the method is on.
+        // The response is a page if the sign-in method is on.
         let callback = self.guest.get("sign_in/callback/github").await.status;
         assert!([400, 404].contains(&callback), "{callback}");
         post("sign_in/finish", json!({ "flow": "nothing", "code": "12345678" }), 422).await;
         post("sign_in/refresh", json!({ "refresh_token": "nothing" }), 422).await;
         post("sign_in/end", json!({ "refresh_token": "nothing" }), 204).await;
-        // The name of a user with the host's token comes from the token.
+        // A user with the host's token gets the name from the token.
         let named = self.cast.joy.put("me/name", json!({ "name": "Eve" })).await;
         named.ok(if is_on { 403 } else { 404 });
     }
@@ -220,7 +219,7 @@ impl<'a> Walk<'a> {
         self.guest.get(&query).await.refused(401, "unauthenticated");
     }
 
-    /// The address of an uploaded image's thumbnail.
+    /// The URL of an uploaded image's thumbnail.
     async fn images(&self) -> String {
         let fay = &self.cast.fay;
         let file: [(&str, &str, &[u8]); 1] = [("file", "a.png", UPLOAD)];
@@ -359,7 +358,7 @@ impl<'a> Walk<'a> {
         assert_eq!(moderator.judge(reported, "approve").await.ok(200).data()["is_approved"], true);
         soon(|| self.list(&self.guest, ""), waits(reported)).await;
 
-        // Ten links wait for a moderator.
+        // A comment with ten links waits for a moderator.
         let links = "https://example.org/ ".repeat(10);
         let held = self.cast.bob.write(&self.thread, Some(parents[1]), &links).await.ok(201);
         assert_eq!(held.data()["is_approved"], false);
@@ -378,7 +377,7 @@ impl<'a> Walk<'a> {
         soon(|| self.list(&self.guest, ""), |list| list.ids().first() == parents.last()).await;
     }
 
-    /// The moderators' other lists, and a decision about several comments.
+    /// The moderators' other lists, and a bulk decision.
     async fn overseeing(&self, parents: &[u64]) {
         let moderator = &self.cast.moderator;
         let eve = self.service.user_id(4);
@@ -425,7 +424,7 @@ impl<'a> Walk<'a> {
         }
         self.cast.moderator.delete(&ban).await.ok(204);
         soon(write, |reply| reply.status != 403).await.invalid("body");
-        // Bans once more, by a comment. Without a trigger that receives jobs, recent comments are not rejected.
+        // Bans again, through a comment. Without a trigger for jobs, recent comments are not rejected.
         let id = self.cast.gus.comment(&format!("{}-bans", self.thread), "x").await;
         let banned = self.cast.moderator.put(&format!("comments/{id}/ban"), json!({ "reject_recent": true })).await;
         assert_eq!(banned.ok(200).data()["user_id"], self.service.user_id(6));
@@ -442,7 +441,7 @@ impl<'a> Walk<'a> {
         soon(|| self.list(&self.guest, ""), is_author).await;
     }
 
-    /// HEAD, where everyone may read.
+    /// HEAD on routes that everyone may read.
     async fn without_bodies(&self, parents: &[u64]) {
         let shown = format!("comments/{}", parents[1]);
         let mut of_thread = ["comments", "changes", "feed.atom"].map(|name| format!("{}/{name}", self.thread)).to_vec();
@@ -459,7 +458,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The preflight of a browser before a page of another origin may do this.
+    /// A browser's preflight, before a page from another origin may make this request.
     async fn preflight(&self, method: &str, path: &str) {
         let page = self.guest.clone().with(ORIGIN, PAGE).with(ACCESS_CONTROL_REQUEST_METHOD, method);
         let page = page.with(ACCESS_CONTROL_REQUEST_HEADERS, "authorization,content-type");
@@ -474,7 +473,7 @@ impl<'a> Walk<'a> {
         self.guest.get("comments/1/replies").await.refused(404, "not_found");
         let nowhere = self.guest.get("nowhere").await;
         let wrong = self.guest.send(Method::POST, "ui", "").await;
-        // `cargo lambda watch` has no `$default` route. Its own 404 has this title.
+        // `cargo lambda watch` has no `$default` route and returns this title with its own 404.
         if nowhere.json["title"] != "Default function disabled" {
             nowhere.refused(404, "not_found");
             self.preflight("POST", "comments/1/like").await;
@@ -484,7 +483,7 @@ impl<'a> Walk<'a> {
         self.guest.clone().with_token("no.good.token").post("media", Value::Null).await.refused(401, "unauthenticated");
     }
 
-    /// The id of a rejected reply to a deleted parent. A job removes the reply.
+    /// The id of a rejected reply to a deleted parent. A job removes the reply later.
     async fn deleting(&self, parents: &[u64], replies: &[u64]) -> u64 {
         let below = self.cast.ada.reply(&self.thread, parents[4], "below").await;
         let rejected = self.cast.ada.reply(&self.thread, parents[4], "rejected").await;
@@ -501,7 +500,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A service in this process, at a free port, and the names of the routes that were called.
+/// A service in this process on a free port, and the names of the routes called so far.
 async fn serve() -> (World, Remote, Arc<Mutex<BTreeSet<&'static str>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -526,7 +525,7 @@ async fn serve() -> (World, Remote, Arc<Mutex<BTreeSet<&'static str>>>) {
     (world, Remote::new(&format!("{origin}/svc/api/v1"), SECRET), asked)
 }
 
-/// The owner signs in twice by a code, chooses a name, and signs out everywhere.
+/// The owner signs in twice with a code, chooses a name, and signs out everywhere.
 async fn own_account(world: &World, service: &Remote) {
     let guest = service.guest();
     let mut session = Value::Null;
@@ -568,9 +567,9 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let (world, service, _) = serve().await;
     let walk = Walk::new(&service);
     let left = walk.all().await;
-    // The same user gets another name.
+    // The same user is renamed.
     service.user(1, "Ada Lovelace").get("ui").await.ok(200);
-    // Replies stop counting, and count again.
+    // Replies stop counting and then count again.
     for decision in ["reject", "approve"] {
         walk.cast.moderator.post(&format!("comments/{}/{decision}", left.kept), json!({})).await.ok(200);
         world.wait_until_idle().await;
@@ -584,12 +583,12 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     walk.cast.moderator.get(&format!("comments/{}/replies", left.orphan)).await.refused(404, "not_found");
     let kept = walk.list(&walk.guest, "").await.find(left.kept).unwrap();
     assert!(ids(&kept["replies"]).len() == 3 && kept["replies_count"] == 4, "{kept:#}");
-    // Four parents, four replies to the first one, and one that was approved.
+    // Four parents, four replies to the first, and one approved comment.
     assert_eq!(walk.counted().await, Counted { count: 9, changed: 9, newest: 9, entries: 9 });
     let replies = walk.guest.replies(left.kept, "").await;
     assert_eq!(replies.find(left.reply).unwrap()["user"]["name"], service.user_name("Ada Lovelace"));
 
-    // One member subscribes by a comment, and another one, whose address is not verified, is asked for a confirmation.
+    // One member subscribes through a comment. Another, whose address is not verified, is asked for confirmation.
     let member = |id: u64, name: &str, verified: bool| {
         let email = format!("{}@example.org", name.to_lowercase());
         world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email, "email_verified": verified }))
@@ -598,7 +597,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     ivy.put("me/notifications", wants(&["mentions"])).await.ok(200);
     let asked = json!({ "body": "x", "subscribe_to_replies": true });
     let parent = hal.post("posts/mails/comments", asked).await.ok(201).id();
-    // More users share a name than are notified, so those who wrote in the thread are looked up.
+    // More users share a name than can be notified, so those who wrote in the thread are looked up.
     for id in 83..89 {
         member(id, "Kim", true).get("ui").await.ok(200);
     }
@@ -606,13 +605,13 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     // The message is early, so it waits.
     world.wait_until_idle().await;
     world.send_delivery("u80");
-    // Refused at first, so that they are sent for again.
+    // Emails are refused at first, so the messages are received again.
     world.refuse_mails(1);
     world.finish_jobs().await;
     let to: BTreeSet<String> = world.mails().into_iter().map(|mail| mail.to).filter(|to| to != NOBODY).collect();
     assert_eq!(to.into_iter().collect::<Vec<_>>(), ["hal@example.org", "ivy@example.org"]);
     own_account(&world, &service).await;
-    // An image may be gone before its thumbnail is made.
+    // An image may be deleted before its thumbnail is made.
     let role = world.roles().iter().find(|role| role.function == "thumbnails").unwrap();
     let (mut event, mut gone) = (S3Event::default(), S3EventRecord::default());
     gone.s3.bucket.name = Some(MEDIA.to_owned());
@@ -627,6 +626,6 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     };
     let unused: BTreeSet<String> = world.roles().iter().flat_map(of_role).collect();
     let unused: Vec<String> = unused.into_iter().collect();
-    // With this permission, S3 reports that an object is missing. The local bucket always does.
+    // With this permission, S3 reports missing objects as missing. The local bucket always does.
     assert_eq!(unused, ["media s3:ListBucket ", "thumbnails s3:ListBucket "]);
 }

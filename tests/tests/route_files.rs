@@ -1,4 +1,4 @@
-//! Files that are generated from the table of routes: the events of the template, and the router of `cargo lambda watch`.
+//! Files generated from the table of routes: the template's events, and the router of `cargo lambda watch`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,14 +11,14 @@ use server::template::Template;
 use shared::routes::{ROUTES, Route};
 use tests::{assert_written, committed};
 
-/// The line above the events of a function. They end before a comment or an empty line.
+/// The line above a function's events, which end before a comment or an empty line.
 const MARK: &str =
     "        # Written from shared/domain/src/routes.rs by UPDATE_FILES=1 cargo test --workspace --test route_files.\n";
 
-/// First segments whose routes share one event. Lambda's resource policy has a statement for each event, and at most 20 KB.
+/// First segments whose routes share one event, because Lambda's resource policy has a statement per event and at most 20 KB.
 const FOLDERS: [&str; 1] = ["moderation"];
 
-/// The routes by path, in the order of the table.
+/// The routes by path, in table order.
 fn by_path(path: impl Fn(&'static Route) -> String) -> Vec<(String, Vec<&'static Route>)> {
     let mut paths: Vec<(String, Vec<&Route>)> = Vec::new();
     for route in ROUTES {
@@ -35,7 +35,7 @@ fn path(route: &Route) -> String {
     route.path.to_owned()
 }
 
-/// The path of the event for the route.
+/// The path of the route's event.
 fn event_path(route: &Route) -> String {
     match route.path.split_once('/') {
         Some((folder, _)) if FOLDERS.contains(&folder) => format!("{folder}/{{proxy+}}"),
@@ -43,7 +43,7 @@ fn event_path(route: &Route) -> String {
     }
 }
 
-/// Whether one event has all methods: for paths that serve HEAD, and for folders.
+/// Whether one event has all methods, as for paths that serve HEAD and for folders.
 fn is_any(path: &str, routes: &[&Route]) -> bool {
     let is_any = path.ends_with("/{proxy+}") || routes.iter().any(|route| route.answers_head);
     assert!(!is_any || routes.iter().all(|route| route.function == routes[0].function), "{routes:?}");
@@ -57,13 +57,13 @@ fn replaced(text: &str, begin: &str, end: &str, by: &str) -> String {
     format!("{before}{begin}{by}{after}")
 }
 
-/// `svc-pro.sign_in.start` is `SignInStart`, and `moderation/{proxy+}` is `Moderation`.
+/// The name of a new event: `SignInStart` for `svc-pro.sign_in.start`, and `Moderation` for `moderation/{proxy+}`.
 fn event_name(path: &str, route: &Route) -> String {
     let name = path.strip_suffix("/{proxy+}").unwrap_or(route.name.trim_start_matches("svc-pro."));
     name.split(['.', '_']).map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
-/// The events of each function, written after those of the template.
+/// The events of each function, with the names they already have in the template.
 fn events(template: &str) -> BTreeMap<&'static str, String> {
     let mut events = BTreeMap::new();
     for (path, routes) in by_path(event_path) {
@@ -77,7 +77,7 @@ fn events(template: &str) -> BTreeMap<&'static str, String> {
                 "          Type: HttpApi\n          Properties:\n            ApiId: !Ref Api\n            Method: {method}\n            \
                  Path: !Sub \"/${{ApiPrefix}}/{path}\"\n"
             );
-            // An event keeps its name, because a new name is a new permission, and a stack update briefly has both.
+            // Events keep their names, because a new name means a new permission, and a stack update briefly has both.
             let old = template.split_once(&event).and_then(|(before, _)| before.lines().last());
             let name = old.map_or_else(|| format!("        {}:", event_name(&path, route)), str::to_owned);
             let text: &mut String = events.entry(route.function).or_default();
@@ -130,7 +130,7 @@ fn the_watch_router_has_the_routes() {
     assert_written("Cargo.toml", &replaced(&committed("Cargo.toml"), begin, "\n[profile", &router));
 }
 
-/// Cargo does not build the tests of a target with `test = false`, and does not mention them.
+/// Cargo silently skips the tests of a target with `test = false`.
 #[test]
 fn a_library_whose_tests_are_not_built_has_none() {
     let mut checked = 0;

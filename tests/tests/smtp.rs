@@ -1,5 +1,5 @@
-//! Emails by a real SMTP server, `smtp/server.py`. `.ci/run smtp` runs these tests; they need Python with `aiosmtpd`, and a
-//! certificate of `localhost` in `SMTP_CERTIFICATE`, with its key in `SMTP_KEY`.
+//! Emails through a real SMTP server, `smtp/server.py`. `.ci/run smtp` runs these tests. They need Python with `aiosmtpd`, and a
+//! certificate for `localhost` in `SMTP_CERTIFICATE` with its key in `SMTP_KEY`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -15,7 +15,7 @@ use shared::domain::secret::Secret;
 use tempfile::TempDir;
 use tests::{MAIL, World};
 
-/// A server that ends with the test.
+/// A server process that ends with the test.
 struct Server(Child);
 
 impl Drop for Server {

@@ -1,5 +1,5 @@
-//! Every pair of operations, in every order of their calls to the table. `operations` lists them, `orders` chooses the
-//! orders, and `oracle` judges the outcome of each.
+//! Runs every pair of operations in every order of their calls to the table. `operations` lists them, `orders` chooses the
+//! orders, and `oracle` judges each outcome.
 
 mod operations;
 mod oracle;
@@ -18,8 +18,8 @@ use self::operations::{Operation, SCENES, Scene, Set};
 use self::oracle::Oracle;
 use self::orders::{Orders, Trace, meet};
 
-/// A participant that neither ends nor makes a call for this long by the fixed clock is paused, so that other calls may
-/// end. Transactions are retried sooner.
+/// A participant that neither ends nor makes a call for this long on the stopped clock is paused, so that other calls can end.
+/// Transactions are retried sooner.
 const PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(100);
 
@@ -30,14 +30,14 @@ struct Pair<'a> {
     name: String,
     operations: [&'static Operation; 2],
     set: &'a Set,
-    /// The state in which the operations begin, and the tasks for handlers among them.
+    /// The state before the operations, and the tasks for handlers among them.
     mark: Mark,
     given: [Vec<Task>; 2],
 }
 
 impl Pair<'_> {
-    /// Carries out these participants' operations, with their calls in the order that `choose` gives, and returns the
-    /// responses. `None` if `choose` returns none.
+    /// Carries out these participants' operations, with their calls in the order given by `choose`, and returns the responses.
+    /// `None` if `choose` returns none.
     async fn run(&self, who: &[usize], mut choose: impl FnMut(Next) -> Option<usize>) -> Option<[Value; 2]> {
         self.set.stage.undo(self.mark).await;
         let mut participants = [0, 1].map(|number| {
@@ -73,7 +73,7 @@ impl Pair<'_> {
                 pausing = [0, 1].map(|who| participants[who].is_some() && next[who].is_none());
                 continue;
             };
-            // Calls that began before a pause end in it.
+            // Calls that began before a pause end during it.
             let made = self.set.stage.made();
             let is_under_way = |who: usize| {
                 participants[who].is_some() && made.iter().any(|(by, call)| *by == who && call.meets(&Call::pause()))
@@ -91,7 +91,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Carries out these participants' operations in the order of these letters, and then one after the other.
+    /// Carries out these participants' operations in the order of these letters, and the rest one after the other.
     async fn follow(&self, who: &[usize], order: &str) -> [Value; 2] {
         let mut left = order.bytes().map(|letter| usize::from(letter == b'B'));
         let choose = |next: Next| {
@@ -101,13 +101,13 @@ impl Pair<'_> {
         self.run(who, choose).await.expect("it ends")
     }
 
-    /// The calls of a participant without the other.
+    /// A participant's calls when it runs without the other.
     async fn alone(&self, who: usize, known: &mut BTreeMap<String, Trace>) -> Trace {
         let handled = self.operations.map(Operation::handles);
         let key = format!("{} {handled:?}", self.operations[who].name);
         if !known.contains_key(&key) {
             let answer = self.follow(&[who], "").await[who].take();
-            // A request that is refused anyway would test nothing, unless a handler's change is the reason.
+            // A request that is always refused would test nothing, unless a handler's change is the reason.
             let is_refused = answer["status"].as_u64().is_some_and(|status| status >= 300);
             assert!(!is_refused || key.starts_with("wrong") || handled != [None, None], "{key}: {answer:#}");
             known.insert(key.clone(), self.set.stage.made());
@@ -115,8 +115,8 @@ impl Pair<'_> {
         known[&key].clone()
     }
 
-    /// A key for pairs of which one needs a test. It leaves out the kinds of operations that share only the counts of a
-    /// thread or the data of a user.
+    /// A key for pairs of which only one needs a test. It leaves out the kinds of operations that share only a thread's counts or
+    /// a user's data.
     fn likeness(&self, calls: &[Trace; 2]) -> String {
         let common = in_common([&calls[0], &calls[1]]);
         let is_counted = !common.split("(\"").skip(1).any(|key| !key.starts_with(['T', 'U']));
@@ -126,11 +126,11 @@ impl Pair<'_> {
         if is_counted { common } else { format!("{kinds:?} {common}") }
     }
 
-    /// Tries all orders until one fails, or only this one and prints its calls. Returns the number of orders, and the failed
+    /// Tries all orders until one fails, or only `only`, whose calls it prints. Returns the number of orders, and the failed
     /// order with the reason.
     async fn try_orders(&self, only: Option<&str>) -> (usize, Option<(String, String)>) {
         let (mut oracle, mut orders) = (Oracle::new(self), Orders::default());
-        // The first order is that of one operation after the other.
+        // In the first order, one operation follows the other.
         let mut answers = self.run(&[0, 1], |next| orders.choose(next)).await;
         let mut trace = self.set.stage.made();
         if let Err(error) = oracle.expect(answers.clone().expect("it ends")).await {
@@ -159,7 +159,7 @@ impl Pair<'_> {
 
 /// Whether to try a pair.
 fn is_wanted(name: &str, [one, other]: [&Operation; 2]) -> bool {
-    // Commands hold a lease, so that no two of them run at once.
+    // Commands hold a lease, so no two of them run at once.
     let are_commands = [one, other].iter().all(|operation| operation.request.starts_with("tool "));
     !are_commands
         && match (setting("PAIR_ORDER"), setting("PAIRS").as_deref()) {
@@ -169,7 +169,7 @@ fn is_wanted(name: &str, [one, other]: [&Operation; 2]) -> bool {
         }
 }
 
-/// Tries the pairs of a scene that meet, or this part of them.
+/// Tries the pairs of a scene whose calls meet, or one part of these pairs.
 async fn try_scene(scene: &'static Scene, part: usize, parts: usize) {
     let (began, set, only) = (Instant::now(), scene.set_up().await, setting("PAIR_ORDER"));
     let (start, is_all) = (set.stage.mark().await, setting("PAIRS").as_deref() == Some("all"));

@@ -12,14 +12,14 @@ use transfer::check::Check;
 
 type Text = &'static str;
 
-/// A request, or the work after one.
+/// A request, or the work that follows one.
 pub(crate) struct Operation {
     pub(crate) name: Text,
-    /// The rules that the operation relies on or changes. `cargo test` runs the pairs that have a rule in common.
+    /// The rules that the operation relies on or changes. `cargo test` runs the pairs that share a rule.
     pub(crate) rules: Text,
     pub(crate) who: Text,
     /// Method and path. Or `events`, `jobs` or `delivery` and the name of another operation, whose records or messages the
-    /// handler is given. Or `tool` and a command.
+    /// handler receives. Or `tool` and a command.
     pub(crate) request: Text,
     pub(crate) body: Text,
 }
@@ -27,17 +27,17 @@ pub(crate) struct Operation {
 pub(crate) struct Scene {
     pub(crate) name: Text,
     settings: &'static [&'static [(Text, Text)]],
-    /// The requests that set up the scene: the label and number of created items, the caller, the request and its body.
+    /// The requests that set up the scene: the label and number of created items, the caller, the request and the body.
     set_up: &'static [(Text, Text, Text, Text)],
     pub(crate) operations: &'static [Operation],
 }
 
-/// The result of a command.
+/// A command's error as JSON, or null.
 fn fault<T, E: ToString>(done: Result<T, E>) -> Value {
     json!(done.err().map(|fault| fault.to_string()))
 }
 
-/// A scene that is set up, and the values of labels in braces.
+/// A scene after its setup, with the values of labels in braces.
 pub(crate) struct Set {
     pub(crate) stage: Stage,
     labels: BTreeMap<String, String>,
@@ -63,7 +63,7 @@ pub(crate) const SCENES: &[Scene] = &[
     Scene { name: "replies", settings: &[&OPEN], set_up: &[
         ("", "", "tool import", ""),
         ("", "mia", "GET ui", ""),
-        // A comment with one reply more than fits inline. The last reply is doubtful.
+        // A comment with one more reply than fits inline. The last reply is doubtful.
         ("P", "ada", "POST posts/1/comments", r#"{"body":"parent"}"#),
         ("P1", "bob", "POST posts/1/comments", r#"{"body":"first","parent_id":{P}}"#),
         ("P2", "carol", "POST posts/1/comments", r#"{"body":"second","parent_id":{P}}"#),
@@ -79,7 +79,7 @@ pub(crate) const SCENES: &[Scene] = &[
         ("J", "dave", "POST posts/1/comments", r#"{"body":"to go"}"#),
         ("S", "mallory", "POST posts/1/comments", r#"{"body":"last","parent_id":{J}}"#),
         ("X", "carol", "POST posts/1/comments", r#"{"body":"rude","parent_id":{S}}"#),
-        // And a rejected reply beside that one.
+        // The same placeholder has another reply, which is rejected.
         ("Y", "carol", "POST posts/1/comments", r#"{"body":"rude","parent_id":{J}}"#),
         ("", "dave", "DELETE comments/{J}", ""),
         ("", "mod", "POST comments/{X}/reject", ""),
@@ -114,7 +114,7 @@ pub(crate) const SCENES: &[Scene] = &[
         op("approve W", "W", "mod", "POST comments/{W}/approve", ""),
         op("reject W", "W", "mia", "POST comments/{W}/reject", ""),
         op("reply to P", "P", "ada", "POST posts/1/comments", r#"{"body":"new","parent_id":{P}}"#),
-        // Each of the following meets the deletion that leaves a placeholder.
+        // Each of these meets the deletion that leaves a placeholder.
         op("delete P", "P edit like report pin approve dismiss reject", "ada", "DELETE comments/{P}", ""),
         op("edit P", "edit", "ada", "PATCH comments/{P}", r#"{"body":"better"}"#),
         op("like P", "like", "carol", "POST comments/{P}/like", ""),
@@ -273,7 +273,7 @@ impl Scene {
     pub(crate) async fn set_up(&self) -> Set {
         let labels = BTreeMap::from([("stop".to_owned(), mail_token())]);
         let mut set = Set { stage: Stage::new(&self.settings.concat()), labels };
-        // Publishes the key of sessions.
+        // Publishes the key for sessions.
         set.stage.instance(FREE).visitor(90).post("sign_in/refresh", json!({ "refresh_token": "none" })).await;
         for (label, who, request, body) in self.set_up {
             let (label, times) = label.split_once('*').unwrap_or((label, "1"));
@@ -326,15 +326,15 @@ impl Set {
         self.labels.iter().fold(text.to_owned(), fill)
     }
 
-    /// Carries out an operation at a new instance. A handler is given these tasks.
+    /// Carries out an operation on a new instance. Handlers receive these tasks.
     pub(crate) async fn perform(&self, number: usize, operation: &Operation, given: &[Task]) -> Value {
         let instance = self.stage.instance(number);
-        // Commands wait this long for requests that began before.
+        // Commands wait this long for requests that began earlier.
         let (store, clock, patience) = (&instance.app.store, instance.app.clock.clone(), Duration::from_secs(5));
         match operation.request.split(' ').collect::<Vec<_>>()[..] {
             ["events" | "jobs" | "delivery", ..] => {
                 for task in given {
-                    // It is redelivered if it fails.
+                    // A failed task is redelivered.
                     let _fault = self.stage.handle(&instance.app, task).await;
                 }
                 Value::Null
@@ -364,7 +364,7 @@ impl Set {
         }
     }
 
-    /// Carries out the requests before the handlers among these operations of a scene, and returns the handlers' tasks.
+    /// Carries out the requests whose work the handlers among these operations do, and returns the handlers' tasks.
     pub(crate) async fn prepare(&self, scene: &Scene, operations: [&Operation; 2]) -> [Vec<Task>; 2] {
         let mut given = [Vec::new(), Vec::new()];
         for place in 0..2 {

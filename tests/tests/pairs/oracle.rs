@@ -1,4 +1,4 @@
-//! Judges whether the outcome of two operations is right, as far as people can see it.
+//! Judges whether the visible outcome of two operations is right.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -11,15 +11,15 @@ use transfer::store::recount;
 
 use crate::Pair;
 
-/// Right outcomes that no serial order has: the parts of the two requests, the places that may differ, and the reason. Without
-/// places, each place must be as in one of the right outcomes.
+/// Right outcomes that no serial order has: parts of the two requests, the places that may differ, and the reason. Without
+/// places, each place must match one of the right outcomes.
 const ALLOWED: &[([&str; 2], &[&str], &str)] = &[
     (["/report", "moderation/comments"], &["/reports 1 ", "state=reported"], "a later report waits for a decision"),
     (["moderation/comments", "moderation/comments"], &[], "each comment of a selection is decided for itself"),
     (["ban", "tool erase"], &[], "each recent comment of somebody banned is rejected for itself"),
     (["DELETE users/13/ban", "jobs ban"], &[], "what was rejected before a ban is lifted stays rejected"),
 ];
-/// The reads at the end. Each comment of the lists is read too.
+/// The reads at the end. Each listed comment is read too.
 const OF_GUESTS: &str = "posts/1/comments?per_page=50 posts/2/comments?per_page=50 \
     counts?threads=posts/1,posts/2 posts/1/changes";
 const OF_MODERATORS: &str = "moderation/comments?state=pending&per_page=50 moderation/comments?state=reported&per_page=50 \
@@ -30,7 +30,7 @@ const OF_MODERATORS: &str = "moderation/comments?state=pending&per_page=50 moder
 #[derive(Clone)]
 struct Outcome {
     answers: [Value; 2],
-    /// The comments that the responses show.
+    /// The comments shown in the responses.
     shown: [Value; 2],
     /// The content of the table once all follow-up work is done. Random numbers and clocks are the same in every order.
     left: Rc<Changes>,
@@ -39,11 +39,11 @@ struct Outcome {
 
 pub(crate) struct Oracle<'a> {
     pair: &'a Pair<'a>,
-    /// The outcomes of serial orders come first. The others look the same to people.
+    /// The outcomes of serial orders come first. The others look the same to callers.
     right: Vec<Outcome>,
-    /// The content of the table, by the tasks that were handled.
+    /// The table's content, by the tasks that were handled.
     drained: BTreeMap<String, Rc<Changes>>,
-    /// The views of people, by the content of the table.
+    /// The callers' views, by the table's content.
     seen: BTreeMap<String, Rc<Value>>,
 }
 
@@ -52,7 +52,7 @@ impl<'a> Oracle<'a> {
         Self { pair, right: Vec::new(), drained: BTreeMap::new(), seen: BTreeMap::new() }
     }
 
-    /// Handles everything that follows. The error is a fault, or a finding of `check`.
+    /// Handles everything that follows. The error is a fault or a finding of `check`.
     async fn outcome(&mut self, answers: [Value; 2]) -> Result<Outcome, String> {
         let (stage, mark) = (&self.pair.set.stage, self.pair.mark);
         let tasks = stage.take().await;
@@ -78,12 +78,13 @@ impl<'a> Oracle<'a> {
     }
 
     /// Records the outcomes of the serial orders. A handler of the stream or of messages to people follows an earlier change, so
-    /// only the order in which it comes first is right. A job may come at any time. The error is a serial order that fails.
+    /// only the order in which the handler comes first is right. A job may run at any time. The error describes a serial order
+    /// that fails.
     pub(crate) async fn expect(&mut self, first: [Value; 2]) -> Result<(), String> {
         let comes_first = self.pair.operations.map(|one| matches!(one.handles(), Some(("events" | "delivery", _))));
         for order in [[0, 1], [1, 0]] {
             let answers = if order[0] == 0 { first.clone() } else { self.pair.follow(&order, "").await };
-            // A handler carries out an earlier decision, so it may not undo anything before it.
+            // A handler carries out an earlier decision, so it must not undo anything before it.
             let kept = &order[usize::from(self.pair.operations[order[1]].handles().is_none())..];
             let kept: Vec<Value> = kept.iter().map(|who| answers[*who].clone()).collect();
             let outcome = self.outcome(answers).await?;
@@ -117,7 +118,7 @@ impl<'a> Oracle<'a> {
         for right in &right {
             shown.push(self.seen(right).await);
         }
-        // Views of moderators that every right outcome has must exist too.
+        // Moderators' views that every right outcome has must exist too.
         let finds = |seen: &Value, path: &String| seen["mod"].get(path).is_some();
         let is_lost = |path: &String| !finds(&found, path) && shown.iter().all(|seen| finds(seen, path));
         let is_whole = !shown[0]["mod"].as_object().is_some_and(|views| views.keys().any(is_lost));
@@ -142,7 +143,7 @@ impl<'a> Oracle<'a> {
         Err(differences)
     }
 
-    /// Whether this place may differ from the serial outcomes. Without a place, whether each place may be as in either outcome.
+    /// Whether this place may differ from the serial outcomes. Without a place, whether each place may match either outcome.
     fn may_show(&self, place: Option<&str>) -> bool {
         let requests = self.pair.operations.map(|operation| operation.request);
         let are_between = |[one, two]: [&str; 2]| requests[0].contains(one) && requests[1].contains(two);
@@ -152,8 +153,8 @@ impl<'a> Oracle<'a> {
         ALLOWED.iter().any(|(parts, places, _)| holds(*parts) && is_there(places))
     }
 
-    /// Whether a response is that of a right outcome. A comment in it may be as in a right outcome, before both operations, or
-    /// after both. Its number of likes was read before the like.
+    /// Whether a response matches that of a right outcome. A comment in it may be as in a right outcome, before both operations,
+    /// or after both. A like's response counts the likes from before it.
     async fn is_answer(&mut self, outcome: &Outcome, right: &Outcome, who: usize) -> bool {
         let (answer, likely) = (&outcome.answers[who], &right.answers[who]);
         if ["/status", "/body/code", "/body/data/id"].iter().any(|part| answer.pointer(part) != likely.pointer(part)) {
@@ -175,7 +176,7 @@ impl<'a> Oracle<'a> {
         is_made_of(answer, &Vec::from_iter(&moments))
     }
 
-    /// The views of a guest, both callers and a moderator.
+    /// The views of a guest, both callers, and a moderator.
     async fn seen(&mut self, outcome: &Outcome) -> Rc<Value> {
         if let Some(seen) = self.seen.get(&outcome.table) {
             return Rc::clone(seen);
@@ -194,7 +195,7 @@ impl<'a> Oracle<'a> {
                 let mut answer = reader.get(&path).await;
                 assert_ne!(answer.status, 422, "{path}");
                 if let Some(rows) = answer.json["data"].as_array_mut().filter(|_| path.contains("log")) {
-                    // Simultaneous decisions may be in any order, which determines their ids.
+                    // Simultaneous decisions may be logged in any order, which determines their ids.
                     for row in rows.iter_mut() {
                         row["id"] = Value::Null;
                     }

@@ -1,28 +1,28 @@
-//! Chooses the orders: all of them that differ in calls to common items, each once. That is dynamic partial order reduction
-//! with sleep sets (Flanagan and Godefroid, 2005), for two participants.
+//! Chooses the orders: all that differ in calls to common items, each once. This is dynamic partial order reduction with sleep
+//! sets (Flanagan and Godefroid, 2005) for two participants.
 
 use tests::Call;
 
-/// For a participant with more than this many calls: the number of switches between the two, and of orders with them. After
+/// For participants with more calls than the first number: the maximum switches between the two, and orders with them. Beyond
 /// these, the other participant runs as a whole between two calls.
 const LONG: [(usize, usize, usize); 2] = [(30, 2, 200), (12, 4, 500)];
 
 /// The calls that were made, each with its participant.
 pub(crate) type Trace = Vec<(usize, Call)>;
 
-/// Whether any order of these calls and those of the other matters.
+/// Whether the order of any of these calls and any of the other's matters.
 pub(crate) fn meet(one: &Trace, other: &Trace) -> bool {
     one.iter().any(|(_, call)| other.iter().any(|(_, other)| call.meets(other)))
 }
 
-/// The places at which another order could have a call of the other participant instead, each with that participant.
+/// The positions where another order could have the other participant's call instead, each with that participant.
 fn races(trace: &[(usize, Call)]) -> Vec<(usize, usize)> {
     let mut races = Vec::new();
-    // For each participant, the latest call of the other that it already depends on.
+    // For each participant, the other's latest call on which it already depends.
     let mut known = [None; 2];
     for (place, (who, call)) in trace.iter().enumerate() {
         let meets = |(other, earlier): &(usize, Call)| other != who && earlier.meets(call);
-        // All calls that have begun end before a pause does, so the pause can only begin later.
+        // Calls that have begun end before a pause does, so the pause can only begin later.
         let is_pause = *call == Call::pause();
         let earlier =
             if is_pause { trace[..place].iter().position(meets) } else { trace[..place].iter().rposition(meets) };
@@ -37,7 +37,7 @@ fn races(trace: &[(usize, Call)]) -> Vec<(usize, usize)> {
 struct Choice {
     next: [Option<Call>; 2],
     taken: usize,
-    /// The participants whose next call need not be tried here, because it was tried before an independent call.
+    /// Participants whose next call need not be tried here, because it was tried before an independent call.
     asleep: [bool; 2],
     tried: [bool; 2],
     wanted: [bool; 2],
@@ -74,7 +74,7 @@ impl Orders {
         Some(taken)
     }
 
-    /// Records an order. Returns false if there is no other to try.
+    /// Records an order. Returns false if no other order is left to try.
     pub(crate) fn learn(&mut self, trace: &Trace) -> bool {
         (self.tried, self.depth) = (self.tried + 1, 0);
         let trace = &trace[..self.path.len()];

@@ -1,6 +1,5 @@
-//! Acknowledged writes hold under faults: replies outlive the deletions around them, bans reject what they should,
-//! codes sign in once, and erasures and imports lose no concurrent write of others. `FAULTS_SECONDS` lengthens the
-//! runs.
+//! Acknowledged writes survive faults: replies outlive the deletions around them, bans reject the right comments, codes sign in
+//! once, and erasures and imports lose no concurrent writes by others. `FAULTS_SECONDS` lengthens the runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -17,7 +16,7 @@ use crate::{moved, trust};
 
 const WRITERS: u64 = 8;
 
-/// The number of actions of each writer.
+/// The number of actions per writer.
 fn rounds() -> usize {
     let seconds: Option<usize> = tests::setting("FAULTS_SECONDS").and_then(|seconds| seconds.parse().ok());
     seconds.map_or(8, |seconds| 8 * seconds)
@@ -40,21 +39,21 @@ async fn written(actor: &Actor, parent: Option<u64>, body: &str) -> TestResponse
     until_taken(actor, Method::POST, "posts/1/comments", comment, &[201, 422]).await
 }
 
-/// The responses that the writers of a thread got.
+/// The responses that a thread's writers got.
 #[derive(Default)]
 struct Known {
     /// Acknowledged comments and their parents.
     created: BTreeMap<u64, Option<u64>>,
-    /// Comments with a request to delete them, whatever the response.
+    /// Comments whose deletion was requested, whatever the response.
     deleting: BTreeSet<u64>,
     /// Comments whose deletion was acknowledged.
     deleted: BTreeSet<u64>,
-    /// Comments with a request to reject them, whatever the response. They may be deleted with a comment above them.
+    /// Comments whose rejection was requested, whatever the response. They may be deleted with a comment above them.
     rejecting: BTreeSet<u64>,
 }
 
 impl Known {
-    /// Whether the comment and those above it are neither deleted nor rejected, or only deleted above it.
+    /// Whether the comment must still exist: it isn't deleted, and neither it nor a comment above it is rejected.
     fn must_be_there(&self, id: u64) -> bool {
         let path: Vec<u64> = std::iter::successors(Some(id), |id| self.created.get(id).copied().flatten()).collect();
         !self.deleting.contains(&id) && path.iter().all(|id| !self.rejecting.contains(id))
@@ -65,7 +64,7 @@ impl Known {
     }
 }
 
-/// Replies to anyone, deletes its comments with the replies below, and lets a moderator reject and approve now and then.
+/// Replies to anyone, deletes own comments with the replies below, and occasionally has a moderator reject and approve.
 async fn write_and_delete(world: &World, number: u64, known: &Mutex<Known>) {
     let (writer, moderator) = (world.user(100 + number, &format!("Writer {number}")), world.moderator());
     let mut own = Vec::new();
@@ -161,14 +160,14 @@ async fn a_ban_rejects_what_was_written_before_it_and_nothing_that_was_decided_o
             expected.insert(writer.comment("posts/1", "later").await);
         }
     }
-    // The second walks, and first walks whose message is redelivered.
+    // Runs second walks, and first walks whose message is redelivered.
     faults.start();
     world.finish_jobs().await;
     faults.stop();
     world.finish_jobs().await;
     assert!(faults.made() > 10, "{}", faults.made());
     let shown: BTreeSet<u64> = world.guest().list("posts/1", "per_page=50").await.ids().into_iter().collect();
-    // Jobs that failed waited for longer than a token is valid.
+    // Failed jobs waited for longer than a token is valid.
     let pending: BTreeSet<u64> = world.moderator().queue("pending").await.into_iter().collect();
     for (_, ids, ..) in &banned {
         let left: Vec<&u64> = ids.iter().filter(|id| shown.contains(id) || pending.contains(id)).collect();
@@ -218,7 +217,7 @@ async fn a_sign_in_is_started_once_although_a_response_of_the_table_got_lost() {
     let faults = Faults::new(34);
     let world = Setup::new(&SIGN_IN).faults(&faults).start();
     let (guest, start) = (world.guest(), json!({ "email": "ada@sign-in.example" }));
-    // The partition of the address.
+    // Loses a response from the partition of the address.
     faults.lose_answer("O#");
     let flow = guest.post("sign_in", start.clone()).await.ok(201).data()["flow"].clone();
     world.finish_jobs().await;
@@ -296,14 +295,14 @@ async fn an_import_that_fails_again_and_again_is_finished_beside_those_who_write
     let mut own = BTreeSet::new();
     faults.start();
     let store = world.store_behind(&faults);
-    // Until its import began, the table takes the file only while it is empty.
+    // Until its import has begun, the table accepts the file only while empty.
     while world.store().one_item(&keys::native_import(), Reading::Consistent).await.unwrap().is_none() {
         let _ = tests::import(&store, &file, 3, Clock::system()).await;
     }
     let importing = async { while tests::import(&store, &file, 3, Clock::system()).await.is_err() {} };
     let writing = async {
         for n in 0..10 {
-            // Otherwise a refused request that was carried out would be followed by a second comment.
+            // Without the key, a refused request that was carried out would be followed by a second comment.
             let once = writer.clone().keyed(&format!("comment {n}"));
             own.insert(written(&once, None, &n.to_string()).await.id());
         }

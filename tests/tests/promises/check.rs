@@ -12,19 +12,19 @@ use tests::{Actor, World};
 use transfer::check::Check;
 use transfer::store::recount;
 
-/// A world in which everything was done once.
+/// A world with one of each kind of data.
 struct Busy {
     world: World,
     ada: Actor,
-    /// Has more replies than are inline. One of them is liked, one is hidden.
+    /// A comment with more replies than are inline. One of them is liked, another is hidden.
     parent: u64,
     replies: Vec<u64>,
     hidden_reply: u64,
     pending: u64,
     pinned: u64,
-    /// Imported likes, without voters.
+    /// A comment with imported likes, which have no voters.
     imported: u64,
-    /// A placeholder, with a reply.
+    /// A placeholder with a reply.
     erased: u64,
 }
 
@@ -80,7 +80,7 @@ async fn busy() -> Busy {
     }
     moderator.delete("users/3/ban").await.ok(204);
     bob.remove(gone).await.ok(204);
-    // Banned users edit nothing.
+    // Banned users can't edit.
     moderator.delete("users/1/ban").await.ok(204);
     ada.edit(parent, "doubtful edit").await.ok(200);
     let imported = world.import(&self::imported(1)).await;
@@ -103,7 +103,7 @@ async fn a_busy_table_is_in_order() {
     assert_eq!(world.findings().await, [""; 0]);
 }
 
-/// Damage to one attribute, and the text with which the recount reports it.
+/// Damage to one attribute, and the recount's text for it.
 struct Damage {
     reported: &'static str,
     pk: String,
@@ -227,7 +227,7 @@ async fn every_kind_of_damage_is_found_and_mended() {
         ("is missing in the queue pending", &*format!("Q#pending#{}", pending % 4), &*format!("{pending:016}")),
         ("is not as user 1 is", "H#ada_lovelace", "U#1"),
         ("disqus:1 does not name it", "S#disqus:1", "S"),
-        // The function events removes its replies.
+        // The function `events` removes the comment's replies.
         ("recounted 3", &*comment, "C"),
     ] {
         world.remove(pk, sk).await;

@@ -1,5 +1,5 @@
-//! Nothing is lost or doubled under faults between the service and its table, every count is right in the end, and
-//! every error is in the envelope. `FAULTS_SECONDS` lengthens the run.
+//! Nothing is lost or duplicated under faults between the service and its table, every count is right in the end, and every error
+//! is in the envelope. `FAULTS_SECONDS` lengthens the run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -11,18 +11,18 @@ use shared::routes::ROUTES;
 use tests::{Actor, Faults, Item, MAIL, Receiver, SIGN_IN, Setup, TestResponse, WEBHOOKS, World};
 
 const WRITERS: u64 = 16;
-/// A run continues until it has written this many comments and met this many faults, however slow the machine is.
+/// A run continues until it has written this many comments and met `ENOUGH_FAULTS` faults, however slow the machine is.
 const ENOUGH: usize = 20;
 const ENOUGH_FAULTS: u64 = 50;
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Maximum trips of a response: a write is tried ten times, each with two reads and at most ten attempts. Trips are counted
-/// instead of time, which depends on the machine.
+/// Maximum trips per response: a write is tried ten times, each with two reads and at most ten attempts. The test counts trips
+/// because time depends on the machine.
 const MOST_TRIPS: u32 = 130;
 
-/// The responses that the writers got.
+/// The responses that writers got.
 #[derive(Default)]
 struct Answers {
-    /// Ids by bodies, which no two comments share.
+    /// Ids by body, which no two comments share.
     created: BTreeMap<String, u64>,
     deleted: Vec<u64>,
     statuses: BTreeMap<u16, u64>,
@@ -42,14 +42,14 @@ struct ConcurrentWriter {
 }
 
 impl ConcurrentWriter {
-    /// Counts the response, and fails if it is an error that no client should see.
+    /// Counts the response. Fails if it is an error that no client should see.
     async fn ask(&self, method: Method, path: &str, body: Value) -> TestResponse {
         let answer = self.actor.send_json(method, path, body).await;
         let mut answers = self.answers.lock().unwrap();
         answers.most_trips = answers.most_trips.max(answer.cost.trips);
         *answers.statuses.entry(answer.status).or_default() += 1;
         if answer.status >= 400 {
-            // A transient fault of the table is 503, and never 500.
+            // A transient table fault returns 503, never 500.
             let expected = matches!(answer.status, 404 | 409 | 422 | 503);
             assert!(expected, "{} {path}: {:#}", answer.status, answer.json);
             assert!(answer.json["code"].is_string() && answer.json["errors"].is_object(), "{path}: {:#}", answer.json);
@@ -92,7 +92,7 @@ impl ConcurrentWriter {
         }
     }
 
-    /// A reply to `any`, or a top-level comment in every fourth turn.
+    /// Writes a reply to `any`, or a top-level comment every fourth turn.
     async fn write(&self, turn: usize, any: u64, own: &mut Vec<u64>) {
         let body = format!("{} {turn}{}", self.number, if turn.is_multiple_of(5) { " doubtful" } else { "" });
         let parent = (!turn.is_multiple_of(4)).then_some(any);
@@ -118,7 +118,7 @@ impl ConcurrentWriter {
         if answer.status < 500 {
             answers.deleted.push(id);
         } else {
-            // The comment may be deleted or not.
+            // The comment may or may not be deleted.
             answers.created.retain(|_, created| *created != id);
         }
     }
@@ -216,7 +216,7 @@ async fn a_decision_is_logged_once_although_a_response_of_the_table_got_lost() {
     let moderator = world.moderator();
     let id = world.user(7, "Ada").comment("posts/1", "first").await;
     for (verdict, made) in [("reject", 1), ("approve", 2)] {
-        // The partition of the log.
+        // Loses a response from the partition of the log.
         faults.lose_answer("A\"");
         moderator.judge(id, verdict).await.ok(200);
         assert_eq!(faults.made(), made);
@@ -268,7 +268,7 @@ async fn without_the_limiters_rows_reads_are_served_and_writes_are_refused() {
 
 #[tokio::test]
 async fn without_the_table_every_route_says_so_in_the_envelope() {
-    // The page of documentation isn't JSON, files need no table, and links of emails and providers are checked first.
+    // The documentation page isn't JSON, files need no table, and links from emails and providers are checked first.
     const OTHERS: [&str; 7] = [
         "docs",
         "embed.js",
@@ -301,8 +301,8 @@ async fn without_the_table_every_route_says_so_in_the_envelope() {
     futures_util::future::join_all(asked).await;
 }
 
-/// Fails unless the log has one entry for each decision that took effect: a comment that began approved, and was never
-/// reported, is rejected when it was rejected once more than approved.
+/// Fails unless the log has one entry for each decision that took effect. A comment that began approved and was never reported is
+/// rejected if it was rejected once more than approved.
 async fn check_log(world: &World) {
     let items = world.items().await;
     let text = |item: &Item, name: &str| item.get(name).and_then(|value| value.as_s().ok().cloned());
@@ -346,14 +346,14 @@ async fn under_faults_every_subscriber_is_notified_of_each_reply_once() {
             let answer = bob.write("posts/1", Some(*parent), &round.to_string()).await;
             answers.extend((answer.status == 201).then(|| answer.id()));
         }
-        // Messages come twice and early.
+        // Messages arrive twice and early.
         for id in 1..=5 {
             world.send_delivery(&format!("u{id}"));
         }
         world.finish_jobs().await;
     }
     faults.stop();
-    // And late.
+    // Messages arrive late, too.
     for id in 1..=5 {
         world.send_delivery(&format!("u{id}"));
     }
@@ -391,7 +391,7 @@ async fn under_faults_a_webhook_is_notified_of_each_comment_once() {
     assert!(written.len() > 10 && faults.made() > 30, "{} comments and {} faults", written.len(), faults.made());
 }
 
-/// The ids of all stored comments, by their bodies.
+/// The ids of all stored comments, by body.
 async fn bodies(world: &World) -> BTreeMap<String, Vec<u64>> {
     let mut bodies: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for item in world.items().await.iter().filter(|item| item["sk"].as_s().is_ok_and(|sk| sk == "C")) {

@@ -1,11 +1,11 @@
-//! Tests control how long indexes and eventually consistent reads show an old state of some items. The order of replies and
-//! the responses by id do not depend on it.
+//! Tests control how long indexes and eventually consistent reads return an old state of some items. The order of replies and the
+//! responses by id don't depend on it.
 
 use std::time::Duration;
 
 use tests::{Actor, Faults, World, ids, seen};
 
-/// The service on a table whose copies miss the changes of some items.
+/// The service on a table whose copies miss changes to some items.
 struct Lagging {
     faults: Faults,
     world: World,
@@ -18,17 +18,17 @@ impl Lagging {
         Self { faults, world }
     }
 
-    /// Makes copies miss further changes of these comments, but of no others.
+    /// Makes copies miss further changes to these comments, but to no others.
     async fn hold(&self, comments: &[u64]) {
         self.faults.hold(comments.iter().map(|id| format!("\"C#{id}\"")).collect()).await;
     }
 
-    /// Makes copies miss further changes of every comment.
+    /// Makes copies miss further changes to every comment.
     async fn hold_all(&self) {
         self.faults.hold(vec!["\"C#".to_owned()]).await;
     }
 
-    /// The inline replies, as stored.
+    /// The ids of the inline replies, as stored.
     async fn inline(&self, parent: u64) -> Vec<u64> {
         let item = self.world.item(&format!("C#{parent}"), "C").await.unwrap();
         let inline = item.get("ld").map_or(&[][..], |ids| ids.as_ns().unwrap());
@@ -47,7 +47,7 @@ async fn walk(actor: &Actor, parent: u64) -> Vec<u64> {
     seen(&actor.walk(&format!("comments/{parent}/replies?per_page=1&cursor=")).await)
 }
 
-/// The replies that the list of the thread shows below its first comment.
+/// The replies that the thread's list shows below its first comment.
 async fn embedded(actor: &Actor) -> Vec<u64> {
     ids(&actor.list("posts/1", "").await.rows()[0]["replies"])
 }
@@ -209,7 +209,7 @@ async fn a_feed_has_comments_that_copies_miss_or_take_for_hidden_and_what_is_bel
     for parent in [shown, missed] {
         ada.reply("posts/1", parent, "reply").await;
     }
-    // Twenty entries leave the parents out, so that they are read as ancestors of replies.
+    // Twenty entries exclude the parents, which are then read as ancestors of replies.
     for entries in [4, 20] {
         table.world.wait_until_idle().await;
         let feed = ada.get("posts/1/feed.atom").await.ok(200);

@@ -1,5 +1,4 @@
-//! Whatever happens, the table stays consistent: under faults, behind lagging indexes, in random histories, after damage, and
-//! when it is moved.
+//! The table stays consistent under faults, behind lagging indexes, in random histories, after damage, and when it is moved.
 
 mod acknowledged;
 mod check;
@@ -11,7 +10,7 @@ mod trust;
 
 use tests::{Faults, Setup, World};
 
-/// Guests may write and like, and a body that contains `doubtful` waits for approval.
+/// Guests may write and like, and a comment whose body contains `doubtful` waits for approval.
 const OPEN: [(&str, &str); 3] =
     [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true"), ("SVC_SPAM_REVIEW", "doubtful")];
 

@@ -1,6 +1,6 @@
-//! Random sequences of all possible actions of people, compared with a simple model of the contract. After every few steps
-//! each person's lists, counts and flags match the model. The same is true after an export and an import. `MODEL_CASES`
-//! sets the number of sequences.
+//! Random sequences of all possible user actions, compared with a simple model of the contract. After every few steps, each
+//! person's lists, counts and flags must match the model, as they must after an export and an import. `MODEL_CASES` sets the
+//! number of sequences.
 #![allow(
     clippy::needless_for_each,
     clippy::needless_range_loop,
@@ -27,12 +27,12 @@ use crate::moved;
 const THREADS: [&str; 2] = ["posts/1", "posts/2"];
 const PEOPLE: usize = 6;
 const MODERATOR: usize = 2;
-/// Times of imported comments, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the
-/// first millisecond of the others, and 2049.
+/// Creation times of imported comments, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the first
+/// millisecond of ids that count milliseconds, and 2049.
 const TIMES: [i64; 5] = [0, 1_000_000_000_000, 1_770_049_338_000, 1_770_049_338_368, 2_493_169_445_000];
 /// The maximum age of comments that a ban rejects.
 const WEEK: Duration = Duration::from_hours(7 * 24);
-/// The number of steps after which everything is compared.
+/// The number of steps between comparisons.
 const STRIDE: usize = 6;
 
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ enum ModelStep {
     Dismiss {
         what: Index,
     },
-    /// Adds a comment of another time, or a placeholder with a reply, as imports do.
+    /// Adds a comment from another time, or a placeholder with a reply, as imports do.
     Import {
         what: Imported,
         to: Option<Index>,
@@ -90,12 +90,12 @@ enum ModelStep {
     Erase {
         what: Index,
     },
-    /// Bans the writer of a comment, or the network of the guest, and rejects the writer's recent comments.
+    /// Bans the writer of a comment, or the guest's network, and rejects the writer's recent comments.
     Ban {
         what: Index,
         rejects: bool,
     },
-    /// Lifts the ban of a person.
+    /// Lifts a person's ban.
     Unban {
         who: usize,
     },
@@ -108,7 +108,7 @@ struct Imported {
     writer: Option<usize>,
     /// The thread of a top-level comment.
     thread: usize,
-    /// An index of [`TIMES`].
+    /// An index into [`TIMES`].
     time: usize,
     likes: u64,
     is_placeholder: bool,
@@ -170,7 +170,7 @@ struct Person {
 }
 
 impl Person {
-    /// Whether the person may edit and delete their own comments. A sequence ends before a guest's fifteen minutes do.
+    /// Whether the person may edit and delete their own comments. A sequence ends within a guest's fifteen minutes.
     fn owns_comments(&self) -> bool {
         !self.is_guest || self.has_key
     }
@@ -188,7 +188,7 @@ struct Comment {
     id: u64,
     thread: usize,
     parent: Option<u64>,
-    /// `None` for placeholders, and for unknown people.
+    /// `None` for placeholders and unknown people.
     writer: Option<usize>,
     body: String,
     is_placeholder: bool,
@@ -196,7 +196,7 @@ struct Comment {
     imported_likes: u64,
     state: ModelState,
     in_review: bool,
-    /// The spam check found it doubtful while it waited.
+    /// The spam check found the text doubtful while it waited.
     suspicious: bool,
     liked: BTreeSet<usize>,
     reported: BTreeSet<usize>,
@@ -204,19 +204,19 @@ struct Comment {
     waiting: bool,
 }
 
-/// The comments that exist by the contract. Deleted ones are not in it.
+/// The comments that exist by the contract, without deleted ones.
 #[derive(Default)]
 struct Model {
     comments: BTreeMap<u64, Comment>,
     pins: BTreeMap<usize, u64>,
-    /// All ids, of deleted comments too.
+    /// All ids, including those of deleted comments.
     known: Vec<u64>,
     /// Imported comments that were deleted.
     tombstones: BTreeSet<u64>,
     bodies: usize,
-    /// The moderator's action, and its comment.
+    /// The moderator's action and its comment.
     log: Vec<(&'static str, Option<u64>)>,
-    /// Banned people. For a guest, the network and the comment by which it is banned.
+    /// Banned people. A guest's entry has the network and the comment by which it is banned.
     banned: BTreeMap<usize, Option<(String, u64)>>,
 }
 
@@ -243,7 +243,7 @@ impl Model {
         })
     }
 
-    /// Whether this person lists the replies to the comment.
+    /// Whether this person sees the replies to the comment in lists.
     fn lists(&self, people: &[Person], who: usize, id: u64) -> bool {
         self.comments.get(&id).is_some_and(|comment| {
             let in_lists = || shown(comment, who) && self.ancestors(comment).iter().all(|above| shown(above, who));
@@ -251,8 +251,8 @@ impl Model {
         })
     }
 
-    /// Turns the comment into a placeholder if it has live replies. Otherwise removes it, with the placeholders above it that
-    /// have no other live reply.
+    /// Turns the comment into a placeholder if it has live replies. Otherwise removes it along with the placeholders above it
+    /// that have no other live reply.
     fn delete(&mut self, id: u64) {
         self.unpin(id);
         if self.has_live_reply(id) {
@@ -309,7 +309,7 @@ impl Model {
         all.into_iter().map(|comment| comment.id).collect()
     }
 
-    /// The fields of an item of the queue that other responses do not have.
+    /// The fields of a queue item that other responses don't have.
     fn item(&self, id: u64) -> Value {
         let comment = &self.comments[&id];
         json!({
@@ -326,7 +326,7 @@ impl Model {
     /// The fields of a comment in a response to this person.
     fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
         let comment = &self.comments[&id];
-        // Reads do not show the ban of a network.
+        // Reads don't show a network's ban.
         let is_banned = !people[who].is_guest && self.banned.contains_key(&who);
         let owner = people[who].owns_comments() && comment.writer == Some(who) && !is_banned;
         let writer = comment.writer.map(|writer| &people[writer]);
@@ -378,7 +378,7 @@ impl Comment {
     }
 }
 
-/// Entries of the log, with those of rejections in the order of ids where they follow each other. A walk makes several at once.
+/// The log's entries, with consecutive rejections sorted by id, because a walk makes several at once.
 fn settled(mut log: Vec<(String, Option<u64>)>) -> Vec<(String, Option<u64>)> {
     log.chunk_by_mut(|one, next| one.0 == "reject" && next.0 == "reject").for_each(<[_]>::sort);
     log
@@ -400,7 +400,7 @@ struct Test {
 
 type Verdict = Result<(), TestCaseError>;
 
-/// The response, if it has this status.
+/// Returns the response if it has this status.
 fn expect(answer: TestResponse, status: u16, doing: &str) -> Result<TestResponse, TestCaseError> {
     prop_assert_eq!(answer.status, status, "{}: {:#}", doing, answer.json);
     Ok(answer)
@@ -428,7 +428,7 @@ impl Test {
         Self { world, people, model: Model::default(), per_page, embedded, require_approval }
     }
 
-    /// Runs all steps, and some of them again in a table that this one was moved to.
+    /// Runs all steps, and some of them again in another table with the exported data.
     async fn run(mut self, run: &Run) -> Verdict {
         self.steps(&run.steps).await?;
         self.moved(run).await?.steps(&run.steps[..run.steps.len().min(STRIDE)]).await
@@ -457,8 +457,7 @@ impl Test {
         Ok(())
     }
 
-    /// Moves the same people with the same comments to another table. The log stays behind, and moved comments count as
-    /// imported.
+    /// Moves the people and their comments to another table. The log stays behind, and moved comments count as imported.
     async fn moved(self, run: &Run) -> Result<Self, TestCaseError> {
         let file = moved::export(&self.world).await;
         let mut other = Self::new(run);
@@ -631,7 +630,7 @@ impl Test {
         Ok(())
     }
 
-    /// The status of a route for owners, `done` if it is carried out.
+    /// The expected status of a route for owners: `done` if the request is carried out.
     fn own_status(&self, who: usize, id: u64, done: u16) -> u16 {
         if !self.people[who].owns_comments() {
             401
@@ -740,7 +739,7 @@ impl Test {
         };
         let answer = expect(answer, 200, "banning")?;
         let network = answer.data()["network"].as_str().map(|network| (network.to_owned(), id));
-        // Repeating a ban changes nothing, except that the ban of a network gets a new end.
+        // Repeating a ban changes nothing, except that a network's ban gets a new end.
         if rejects || network.is_some() || !self.model.banned.contains_key(&who) {
             self.model.log.push(("ban", network.as_ref().map(|_| id)));
         }
@@ -759,7 +758,7 @@ impl Test {
             let waits = comment.state == ModelState::Pending || comment.in_review;
             written <= now && (waits || now.since(written) <= WEEK)
         };
-        // No import has the network of a guest.
+        // Imports have no guest networks.
         let of_writer = |comment: &&Comment| comment.writer == Some(who) && !(is_guest && comment.is_imported);
         let comments = self.model.comments.values().filter(of_writer).filter(is_recent);
         let comments = comments.filter(|comment| comment.state != ModelState::Rejected);
@@ -807,7 +806,7 @@ impl Test {
         Ok(())
     }
 
-    /// Compares everything, as each person sees it.
+    /// Compares everything as each person sees it.
     async fn compare(&self) -> Verdict {
         for who in 0..PEOPLE {
             for thread in 0..THREADS.len() {
@@ -856,7 +855,7 @@ impl Test {
         self.log().await
     }
 
-    /// Compares the additional fields of items of the queue.
+    /// Compares the additional fields of queue items.
     fn items(&self, answer: &TestResponse) -> Verdict {
         for row in answer.rows() {
             let id = row["id"].as_u64().unwrap_or_default();
@@ -882,7 +881,7 @@ impl Test {
         Ok(())
     }
 
-    /// Compares the list page by page, by number.
+    /// Compares the list page by page, by page number.
     async fn pages(&self, who: usize, path: &str, expected: &[u64], embeds: bool) -> Verdict {
         let pages = expected.len().div_ceil(self.per_page).max(1);
         for page in 1..=pages + 1 {
@@ -913,7 +912,7 @@ impl Test {
         replies.as_array().into_iter().flatten().try_for_each(|reply| self.resource(who, reply, false))
     }
 
-    /// Walks by cursor, to the end and back.
+    /// Walks by cursor to the end and back.
     async fn walk(&self, who: usize, path: &str, expected: &[u64]) -> Verdict {
         let name = &self.people[who].name;
         let mut next = Some(format!("{path}&cursor="));

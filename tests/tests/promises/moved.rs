@@ -17,7 +17,7 @@ pub(crate) async fn export(world: &World) -> Vec<u8> {
     tests::export(&world.store()).await.unwrap()
 }
 
-/// Imports it like `cargo local import native`. `embedded` replies of a parent are inline.
+/// Imports a file like `cargo local import native`, with `embedded` replies inline per parent.
 pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Report {
     let report = tests::import(&world.store(), file, embedded, Clock::system()).await.unwrap();
     world.wait_until_idle().await;
@@ -32,7 +32,7 @@ fn world() -> World {
     Setup::new(&OPEN).start()
 }
 
-/// The people, whom every world creates in this order, because a guest is identified by the address.
+/// The people, created in this order in every world because a guest is identified by the address.
 struct People {
     ada: Actor,
     bob: Actor,
@@ -134,7 +134,7 @@ async fn moderate(world: &World, people: &People) {
     bob.get("ui").await.ok(200);
 }
 
-/// The attributes of the records, as `kind.attribute`.
+/// The records' attributes, as `kind.attribute`.
 fn attributes(file: &[u8]) -> BTreeSet<String> {
     let records = text(file).lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let named = records.flat_map(|record| {
@@ -194,8 +194,8 @@ async fn read(people: &People) -> Vec<(String, Value)> {
     seen
 }
 
-/// An export omits the reasons that texts are held, moderators' decisions about writers, reasons of rejections, and the
-/// networks of guests.
+/// Removes values that exports omit: reasons for holding texts, moderators' decisions about writers, reasons for rejections, and
+/// guests' networks.
 fn without_judgements(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
@@ -227,7 +227,7 @@ async fn a_table_with_everything_is_moved_with_everything() {
         assert!(document.contains(&format!("`{name}`")) || document.contains(&format!(".{name}`")), "{attribute}");
     }
 
-    // No time is taken from the clock of the import.
+    // No time comes from the importer's clock.
     let later = world.now().0 - other.now().0 - 1_111;
     other.pass(Duration::from_millis(u64::try_from(later).unwrap()));
     let report = import(&other, &file, 3).await;

@@ -1,4 +1,4 @@
-//! Moderators' decisions about a writer are stored in the writer's item, however many are made concurrently and whatever fails
+//! Moderators' decisions about a writer are all stored in the writer's item, however many are concurrent and whatever fails
 //! meanwhile.
 
 use std::collections::BTreeSet;
@@ -32,7 +32,7 @@ impl JudgedWriter {
         Self { actor, written }
     }
 
-    /// Deletes every fourth comment, while others decide about it.
+    /// Deletes every fourth comment while others decide about it.
     async fn delete_some(&self) {
         for id in self.written.iter().step_by(4) {
             while self.actor.remove(*id).await.status == 503 {}
@@ -40,7 +40,7 @@ impl JudgedWriter {
     }
 }
 
-/// Erases a member, while others decide about the member's comments.
+/// Erases a member while others decide about the member's comments.
 pub(crate) async fn erase(world: &World, id: UserId) {
     let now = world.now();
     let left = loop {
@@ -52,7 +52,7 @@ pub(crate) async fn erase(world: &World, id: UserId) {
     assert_eq!(left, 0);
 }
 
-/// Decides about comments in turn, and reverses each decision.
+/// Decides about comments in turn and reverses each decision.
 async fn moderate(world: &World, number: u64, comments: &[u64]) {
     let claims = serde_json::json!({ "sub": (100 + number).to_string(), "name": "Mod", "roles": ["moderator"] });
     let moderator = world.claiming(&claims);

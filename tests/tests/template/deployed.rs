@@ -1,4 +1,4 @@
-//! Tests of the deployed template that linters do not have.
+//! Tests of the deployed template that linters don't have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -53,7 +53,7 @@ fn entries_of(value: &Value) -> BTreeSet<String> {
     entries(value).keys().cloned().collect()
 }
 
-/// `${Name}` and `${Name.Attribute}`, but not `${!literal}`.
+/// The names in `${Name}` and `${Name.Attribute}`, but not in `${!literal}`.
 fn substituted(text: &str) -> impl Iterator<Item = String> {
     let names = text.split("${").skip(1).filter_map(|rest| rest.split('}').next());
     names.filter(|name| !name.starts_with('!')).map(|name| name.split('.').next().unwrap().to_owned())
@@ -140,7 +140,7 @@ fn explicit_names_do_not_collide_with_another_stack_or_region() {
         "RoleName",
         "TableName",
     ];
-    // The names of these are unique in an account, across regions.
+    // Resources of these types have names that are unique in an account, across regions.
     const GLOBAL: [&str; 4] = ["AWS::CloudFront::", "AWS::CloudWatch::Dashboard", "AWS::IAM::", "AWS::S3::"];
     let template = template();
     for (name, resource) in entries(&template["Resources"]) {
@@ -171,7 +171,7 @@ fn no_distribution_caches_errors() {
     }
 }
 
-/// Whether CloudFront's pattern, in which `*` is any text, covers a path.
+/// Whether a CloudFront pattern covers a path. `*` matches any text.
 fn covers(pattern: &str, path: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == path,
@@ -181,7 +181,7 @@ fn covers(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// The cache behavior of the edge for a path of the API; `None` for the default one.
+/// The edge's cache behavior for an API path, or `None` for the default one.
 fn cache_behaviour<'a>(template: &'a Value, path: &str) -> Option<&'a Value> {
     let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
     let pattern =
@@ -190,7 +190,7 @@ fn cache_behaviour<'a>(template: &'a Value, path: &str) -> Option<&'a Value> {
     behaviours.find(|behaviour| covers(&pattern(behaviour), &format!("/api/{path}")))
 }
 
-/// The cache policy of a behavior.
+/// A behavior's cache policy.
 fn cache_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
     let policy = behaviour["CachePolicyId"]["Ref"].as_str().unwrap();
     &template["Resources"][policy]["Properties"]["CachePolicyConfig"]
@@ -201,8 +201,7 @@ fn request_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
     &template["Resources"][policy]["Properties"]["OriginRequestPolicyConfig"]
 }
 
-/// The names of the routes whose responses are the same for everyone. The function `public` serves the others of this
-/// kind.
+/// The routes whose responses are the same for everyone, except those that the function `public` serves.
 const FOR_EVERYONE: [&str; 3] = ["svc-pro.counts", "svc-pro.changes", "svc-pro.feed"];
 const FILES: [&str; 4] =
     ["svc-pro.embed", "svc-pro.embed.part", "svc-pro.moderation.script", "svc-pro.moderation.page"];
@@ -222,11 +221,11 @@ fn responses_for_everyone_have_separate_cache_behaviors() {
         let key = &policy["ParametersInCacheKeyAndForwardedToOrigin"];
         let headers = key["HeadersConfig"]["Headers"].to_string();
         assert!(!headers.contains("Authorization") && !headers.contains("Accept-Language"), "{}", route.name);
-        // A minimum TTL would cache responses that no cache may store.
+        // A minimum TTL would cache responses that must not be cached.
         let bounds = json!([0, if is_public { 86_400 } else { 3_600 }]);
         assert_eq!(json!([policy["MinTTL"], policy["MaxTTL"]]), bounds, "{}", route.name);
         assert_eq!((&key["EnableAcceptEncodingGzip"], &behaviour["Compress"]), (&json!(true), &json!(true)));
-        // Otherwise CloudFront would respond to wrong methods with its own page.
+        // Without these methods, CloudFront would respond to wrong ones with its own page.
         let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
         let all = &edge["DefaultCacheBehavior"]["AllowedMethods"];
         let methods = if is_public { &json!(["GET", "HEAD", "OPTIONS"]) } else { all };
@@ -243,7 +242,7 @@ fn the_edge_distinguishes_counts_by_their_threads_and_files_by_nothing() {
     };
     let counts = key("counts");
     assert!(counts["QueryStringsConfig"]["QueryStrings"].as_array().unwrap().contains(&json!("threads")));
-    // API Gateway responds to preflights depending on this header.
+    // API Gateway's response to a preflight depends on this header.
     assert_eq!(counts["HeadersConfig"]["Headers"], json!(["Origin"]));
     for file in ["embed.js", "embed/*", "moderation.js", "moderate"] {
         let key = key(file);
@@ -270,7 +269,7 @@ fn the_edge_distinguishes_public_responses_by_the_parameters_that_change_them_an
         assert_eq!(headers["AccessControlAllowOrigins"]["Items"], json!({ "Ref": "CorsOrigins" }));
         assert_eq!(headers["OriginOverride"], true);
     }
-    // With such a path, a moderator describes a record of that name.
+    // A moderator uses such a path to describe a record with that name.
     assert!(cache_behaviour(&template, "posts/comments.html").is_none());
 }
 
@@ -282,7 +281,7 @@ fn only_parameters_that_distinguish_responses_at_the_edge_reach_the_service() {
     for behaviour in behaviours {
         let key = &cache_policy(&template, behaviour)["ParametersInCacheKeyAndForwardedToOrigin"];
         let forwarded = request_policy(&template, behaviour);
-        // The parameters of the cache key are forwarded as well.
+        // Parameters in the cache key are forwarded as well.
         let all = json!({ "QueryStringBehavior": "all" });
         let expected = if key["QueryStringsConfig"] == all { all } else { json!({ "QueryStringBehavior": "none" }) };
         assert_eq!(forwarded["QueryStringsConfig"], expected, "{}", behaviour["PathPattern"]);
@@ -309,7 +308,7 @@ fn the_edge_alone_calls_the_function_public_by_its_url_and_proves_whose_address_
     let actions: BTreeSet<&str> = from_edge.filter_map(|permission| permission["Action"].as_str()).collect();
     assert_eq!(actions, BTreeSet::from(["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"]));
 
-    // All requests to the URL come from CloudFront.
+    // All requests to the function's URL come from CloudFront.
     assert_eq!(public["OriginCustomHeaders"], origin("api")["OriginCustomHeaders"]);
     for (name, policy) in of_type(&template, "AWS::CloudFront::OriginRequestPolicy") {
         let forwarded = &policy["Properties"]["OriginRequestPolicyConfig"]["HeadersConfig"]["Headers"];
@@ -339,7 +338,7 @@ fn the_edge_passes_on_the_key_of_a_guest_and_distinguishes_no_responses_by_it() 
     for behaviour in behaviours {
         let forwarded = &request_policy(&template, behaviour)["HeadersConfig"]["Headers"];
         assert!(forwarded.as_array().unwrap().contains(&json!("Comment-Key")));
-        // Responses to a key are never cached, and reads with a key have `mine=1`.
+        // Responses to requests with a key are never cached, and reads with a key have `mine=1`.
         assert!(!cache_policy(&template, behaviour).to_string().contains("Comment-Key"));
     }
 }
@@ -377,11 +376,11 @@ fn a_function_with_an_explicit_role_may_log_trace_and_send_failed_events() {
     }
 }
 
-/// The functions that verify no tokens, with the secrets that they need.
+/// The functions that verify no tokens, and the secrets they need.
 const WITHOUT_TOKENS: [(&str, Needs); 4] =
     [("delivery", Needs::Salt), ("events", Needs::Salt), ("jobs", Needs::Nothing), ("public", Needs::Salt)];
 
-/// The variables of a function, those of all functions included.
+/// A function's variables, including those of all functions.
 fn environment(template: &Value, function: &Value) -> Map<String, Value> {
     let of_all = &template["Globals"]["Function"]["Environment"]["Variables"];
     let own = function["Properties"]["Environment"]["Variables"].as_object();
@@ -473,7 +472,7 @@ fn functions_may_decrypt_what_they_read_with_the_keys_of_the_parameter() {
     }
 }
 
-/// The queues of the template that invoke functions, each with its function.
+/// The queues that invoke functions, each with its function.
 fn polled(template: &Value) -> Vec<(&str, &Value, &Value)> {
     let functions = of_type(template, "AWS::Serverless::Function");
     let events = functions.flat_map(|(name, function)| {
@@ -485,7 +484,8 @@ fn polled(template: &Value) -> Vec<(&str, &Value, &Value)> {
 
 #[test]
 fn a_function_that_a_queue_invokes_is_bounded_by_the_queue() {
-    // The poller of a function with a reservation receives messages that it cannot deliver, until they are dead letters.
+    // If the function had reserved concurrency, the poller would receive messages that it can't deliver, until they are dead
+    // letters.
     let template = template();
     assert_eq!(polled(&template).len(), 2);
     for (name, function, event) in polled(&template) {
@@ -537,7 +537,7 @@ fn bounces_are_encrypted_and_kept_when_they_cannot_be_delivered() {
     assert_eq!(accepted["Condition"]["ArnEquals"]["aws:SourceArn"]["Ref"], "MailTopic");
 }
 
-/// Each metric that an alarm reads, with its dimensions.
+/// Each metric that an alarm uses, with its dimensions.
 fn alarmed(template: &Value) -> BTreeSet<(String, String)> {
     let mut metrics = BTreeSet::new();
     let mut add = |metric: &Value, name: &Value| {
@@ -605,6 +605,6 @@ fn the_dashboard_shows_latency_crashes_throttles_and_what_was_given_up() {
     for metric in ["\"Latency\"", "\"Errors\"", "\"Throttles\"", "ThrottledRequests"] {
         assert!(text.contains(metric), "{metric}");
     }
-    // Without a dimension for the index, these metrics omit throttled requests to indexes.
+    // Without an index dimension, these metrics omit throttled requests to indexes.
     assert!(!text.contains("ReadThrottleEvents") && !text.contains("WriteThrottleEvents"));
 }

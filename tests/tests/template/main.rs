@@ -1,4 +1,4 @@
-//! The deployed template: rules that linters don't have, and the values of its parameters.
+//! The deployed template: rules that linters don't have, and its parameters' values.
 
 mod deployed;
 mod parameters;

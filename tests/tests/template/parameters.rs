@@ -1,4 +1,4 @@
-//! Tests of the parameters: `CloudFormation` refuses values with which the functions would not start.
+//! Tests of the parameters: `CloudFormation` refuses values that would prevent the functions from starting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,12 @@ use shared::routes::ROUTES;
 
 use crate::deployed::{entries, referred, template};
 
-/// Parameters that may have any text.
+/// Parameters that accept any text.
 const FREE: [&str; 7] =
     ["GithubClientId", "GoogleClientId", "OidcClientId", "JwtAudience", "JwtIssuer", "SpamDeny", "SpamReview"];
 
 const SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt-AbCdEf";
-/// Without its suffix, Secrets Manager finds the secret, but no permission matches.
+/// An ARN without its suffix. Secrets Manager finds the secret, but no permission matches.
 const PARTIAL_SECRET: &str = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:comments/jwt";
 const ADDRESSES: [&str; 3] = ["https://example.org", "http://127.0.0.1:3000/", "https://a.example.org:8443/b/c_(d)~e"];
 const NO_ADDRESSES: [&str; 12] = [
@@ -42,11 +42,11 @@ const NO_HTTPS: [&str; 6] = [
     "https://id.example.org?a=b",
 ];
 
-/// The local part has 64 characters.
+/// The maximum local part, 64 characters.
 const LONGEST: &str = "a.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
 const TOO_LONG: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
 
-/// Values that a parameter accepts, besides an empty one, and values that neither the parameter nor the setting accepts.
+/// Values that a parameter accepts, besides an empty one, and values that both the parameter and the setting refuse.
 const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("AkismetUrl", &ADDRESSES, &NO_ADDRESSES),
     ("ApiPrefix", &["svc/api/v1", "api", "a.b/~c_d-e"], &["a//b", "../x", "a/./b", "a b", "ä"]),
@@ -162,7 +162,7 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     ("WriteLimit", &["1", "60", "1000000"], &["0", "1000001", "-5"]),
 ];
 
-/// The same for parameters that no function reads, or that are the ARN of a value.
+/// Like [`SETTINGS`], for parameters that no function reads or that are the ARN of a value.
 const OTHERS: &[(&str, &[&str], &[&str])] = &[
     (
         "AkismetKeyArn",
@@ -203,7 +203,7 @@ enum Accepted {
 }
 
 impl Accepted {
-    /// `None` for any text, or if the type or the bounds of a number define it.
+    /// `None` for any text, or if the type or a number's bounds define the values.
     fn read(name: &str, parameter: &Value) -> Option<Self> {
         if let Some(values) = parameter["AllowedValues"].as_array() {
             return Some(Self::Values(
@@ -212,7 +212,7 @@ impl Accepted {
         }
         let pattern = parameter["AllowedPattern"].as_str()?;
         assert!(parameter["ConstraintDescription"].is_string(), "{name} does not say what its pattern is");
-        // The whole value matches.
+        // The pattern must match the whole value.
         Some(Self::Pattern(
             Regex::new(&format!(r"\A(?:{pattern})\z")).unwrap_or_else(|error| panic!("{name}: {error}")),
         ))
@@ -246,7 +246,7 @@ fn settings() -> BTreeMap<String, String> {
     named.filter(|(parameter, _)| parameters.contains_key(parameter)).collect()
 }
 
-/// The configuration with this setting, and with others that some settings need.
+/// The configuration with this setting, and with other settings that it needs.
 fn configured(setting: &str, value: &str) -> Result<Config, ConfigError> {
     Config::from_vars(|asked| match asked {
         asked if asked == setting => Some(value.to_owned()),
@@ -303,7 +303,7 @@ fn the_functions_start_with_whatever_a_parameter_accepts() {
             Accepted::Values(values) => values.iter().map(String::as_str).collect(),
             Accepted::Pattern(_) => samples.clone(),
         };
-        // An empty value means the service's default. The rules of the template require values where they are needed.
+        // An empty value means the service's default. The template's rules require values where they are needed.
         let given = |value: &&str| !value.is_empty() && accepted[name].accepts(value);
         let mut tried = of_parameter.into_iter().filter(given).peekable();
         assert!(tried.peek().is_some(), "{name} has no sample in SETTINGS that it accepts");
