@@ -11,7 +11,7 @@ const BASE = 'https://www.gravatar.com/avatar/'
 /** @typedef {import('playwright-core').Page} Page */
 
 /**
- * Changes all pictures in responses of the API, and records the requests to Gravatar, which has no pictures here.
+ * Replaces all avatars in API responses and records the requests to Gravatar, which has no pictures here.
  * @param {string} avatar @param {string[]} asked
  */
 const withAvatar = (avatar, asked) => async (/** @type {Page} */ page) => {
@@ -109,7 +109,7 @@ test('a guest’s disc has the initials of the name as it is typed, and keeps th
   assert.equal(await disc.textContent(), 'ZK')
   await page.getByLabel('Your name').fill('')
   assert.equal(await disc.textContent(), '')
-  // A name that one composer has sent is used in all of them.
+  // A name sent by one composer is used in all composers.
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   const reply = article(page, id).locator('form')
   await reply.getByPlaceholder('Write a reply…').fill('A reply.')

@@ -6,12 +6,12 @@ import { dialogCloses, newRecord, world } from './world.js'
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, logOf } = moderatorsPage(w)
 
-/** Milliseconds between checks of the log by the page. */
+/** Milliseconds between the page's checks of the log. */
 const WATCH = 15_000
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** A network that no other test has. */
+/** A network that no other test uses. */
 let networks = 10
 const network = () => `127.0.1.${++networks}`
 

@@ -2,14 +2,14 @@
 
 import { LocalServer } from './world.js'
 
-/** The seconds of a directive. @param {string} control @param {string} name */
+/** The seconds in a directive. @param {string} control @param {string} name */
 const seconds = (control, name) => Number(control.match(new RegExp(`(?<![\\w-])${name}=(\\d+)`))?.[1] ?? 0)
 
-/** The seconds for which a shared cache serves a response without a request. @param {string} control */
+/** The seconds for which a shared cache serves a response without revalidating it. @param {string} control */
 const freshness = (control) => seconds(control, control.includes('s-maxage') ? 's-maxage' : 'max-age')
 
 export class Cache extends LocalServer {
-  /** Seconds by which the clock of the cache is ahead. */
+  /** Seconds by which the cache's clock is ahead. */
   later = 0
   /** @type {Map<string, { at: number, control: string, headers: Record<string, string>, body: Buffer }>} */
   #kept = new Map()
@@ -22,7 +22,7 @@ export class Cache extends LocalServer {
 
   /** @override @type {LocalServer['respond']} */
   async respond({ url = '', method, headers }, response) {
-    // A response to a token is not shared.
+    // Responses to requests with a token are not shared.
     const key = method === 'GET' && !headers.authorization ? url : ''
     const kept = this.#kept.get(key)
     const age = kept ? this.#now() - kept.at : Infinity
@@ -45,7 +45,7 @@ export class Cache extends LocalServer {
     return Date.now() / 1000 + this.later
   }
 
-  /** Requests it from the service, and stores what may be stored. @param {string} url @param {string} key */
+  /** Fetches a response from the service and stores it if allowed. @param {string} url @param {string} key */
   async #ask(url, key) {
     const answer = await fetch(this.origin + url, { headers: { 'accept-encoding': 'identity' } })
     const body = Buffer.from(await answer.arrayBuffer())

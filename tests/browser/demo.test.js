@@ -14,7 +14,7 @@ const w = world()
 async function visit(t, service, options) {
   const context = await w.browser.newContext({ viewport: { width: 900, height: 900 }, ...options })
   t.after(() => context.close())
-  // Nothing leaves this machine.
+  // No request leaves this machine.
   await context.route(/^https:/, (route) => route.abort())
   const page = await context.newPage()
   /** @type {string[]} */

@@ -77,7 +77,7 @@ async function showing(page, expected) {
 }
 
 /**
- * Clicks the last visible element with this name, because the one opened last is lowest.
+ * Clicks the last visible element with this name, because the most recently opened one is the lowest.
  * @param {Page} page @param {string} name
  */
 async function click(page, name) {
@@ -100,7 +100,7 @@ async function chord(page, key) {
   await page.keyboard.up('Control')
 }
 
-/** The findings of axe in our element. @param {Page} page @param {string} element */
+/** axe's findings in one of our elements. @param {Page} page @param {string} element */
 async function violations(page, element) {
   await page.evaluate(AXE)
   return page.evaluate(async (element) => {
@@ -204,7 +204,7 @@ test('in Firefox text with a picture of it is pasted as text, and a picture alon
       const clipboardData = new DataTransfer()
       for (const [type, text] of Object.entries(texts)) clipboardData.setData(type, text)
       clipboardData.items.add(new File([picture], 'image.png', { type: 'image/png' }))
-      // In Firefox, an event made by a script has a separate clipboard.
+      // In Firefox, events created by scripts have a separate clipboard.
       const event = Object.defineProperty(new Event('paste', { bubbles: true, cancelable: true }), 'clipboardData', { value: clipboardData })
       return !document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.dispatchEvent(event)
     }, texts)

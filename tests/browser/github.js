@@ -1,4 +1,4 @@
-/** A fake GitHub: the page that asks for consent, and the endpoints behind it. */
+/** A fake GitHub: the consent page and the endpoints behind it. */
 
 import { createHash, randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
@@ -7,11 +7,11 @@ import { LocalServer } from './world.js'
 const CLIENT = { client_id: 'a client', client_secret: 'only for tests' }
 
 export class GitHub extends LocalServer {
-  /** The user who is signed in there. */
+  /** The user who is signed in at GitHub. */
   user = { id: 7, login: 'octo-ada', avatar_url: 'https://avatars.github.example/7' }
-  /** Whether its endpoints fail once the reader is on the way back. */
+  /** Whether the endpoints fail once the reader has been sent back. */
   isDown = false
-  /** The requests for sign-in, by the codes that were issued for them. @type {Map<string, URLSearchParams>} */
+  /** Sign-in requests, by the codes issued for them. @type {Map<string, URLSearchParams>} */
   #asked = new Map()
   /** @type {Map<string, GitHub['user']>} */
   #tokens = new Map()
@@ -34,7 +34,7 @@ export class GitHub extends LocalServer {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer || {}))
   }
 
-  /** The page for a user who is signed in there. @param {URLSearchParams} asked */
+  /** The consent page for a signed-in user. @param {URLSearchParams} asked */
   #consent(asked) {
     const code = randomUUID()
     this.#asked.set(code, asked)

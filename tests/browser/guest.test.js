@@ -19,7 +19,7 @@ async function write(page, body) {
   return Number((await comment.getAttribute('id'))?.slice(8))
 }
 
-/** Keys of requests to the API, by method. @param {Page} page */
+/** Records a page's requests to the API with their keys. @param {Page} page */
 function keys(page) {
   /** @type {{ method: string, url: string, key: string | undefined }[]} */
   const seen = []

@@ -122,7 +122,7 @@ test('the content of the element is hidden at once when the record changes, also
   const { page, thread } = await w.open(t, { html })
   const isShown = () => thread.evaluate((element) => !!element.querySelector('p')?.assignedSlot)
   await page.waitForFunction(() => document.querySelector('comment-thread p')?.assignedSlot)
-  // The same record isn't a change.
+  // Setting the same record again changes nothing.
   await thread.evaluate((element, record) => element.setAttribute('record', record), one)
   assert.ok(await isShown())
   assert.equal(await thread.evaluate((element, record) => {

@@ -13,14 +13,14 @@ async function violations(page) {
   return found.violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ node) => node.html).join(' ')}`)
 }
 
-/** A comment with a chain of replies, each to the one before. @param {string} record @param {number} count */
+/** A comment with a chain of replies, each to the previous one. @param {string} record @param {number} count */
 async function branch(record, count) {
   const comments = [await w.service.comment(record, 'Level 0.', { who: token(50, 'Person 0') })]
   for (let i = 1; i < count; i++) comments.push(await w.service.comment(record, `Level ${i}.`, { who: token(50 + i, `Person ${i}`), parent: comments[i - 1].id }))
   return comments
 }
 
-/** Changes the response of the list. @param {(json: any) => void} change */
+/** Changes the list's response. @param {(json: any) => void} change */
 const changed = (change) => (/** @type {import('playwright-core').Page} */ page) =>
   page.route(/\/comments\?/, async (route) => {
     const response = await route.fetch()

@@ -22,7 +22,7 @@ async function violations(page, place) {
 
 const member = (/** @type {number} */ id) => token(id, 'Ada', { email: `ada${id}@example.org` })
 
-/** The first email to this address. Events of the table cause it, so it may take a moment. @param {string} address */
+/** Waits for the first email to this address. The table's events cause it, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()
@@ -31,7 +31,7 @@ async function mailTo(address) {
   }
 }
 
-/** The address of a page of ours in an email. @param {string} mail @param {RegExp} purpose */
+/** The URL of one of our pages in an email. @param {string} mail @param {RegExp} purpose */
 const linkIn = (mail, purpose) => `${w.service.api}/mail/${mail.match(new RegExp(`api.example.org/svc/api/v1/mail/(${purpose.source}[^\\s&"]+)`))?.[1]}`
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
@@ -115,7 +115,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const fields = { body: 'Hello.', guest_name: 'Zoë', guest_email: address, subscribe_to_replies: true }
     await w.service.call('POST', `posts/${newRecord()}/comments`, null, fields)
     const mail = await mailTo(address)
-    // The policy of the pages allows no script, not even axe.
+    // The pages' policy allows no scripts, not even axe.
     const context = await w.browser.newContext({ colorScheme, bypassCSP: true, viewport: { width: 320, height: 640 } })
     t.after(() => context.close())
     const page = await context.newPage()

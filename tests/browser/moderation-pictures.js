@@ -1,6 +1,6 @@
 /**
- * Takes pictures of the moderators' page in every state, to look at. They go into `target/pictures`, and with README=1 the two
- * of the documents into `docs/pictures`. Run by `npm run pictures`.
+ * Takes pictures of the moderators' page in every state, for review, and puts them into `target/pictures`. With README=1, it also
+ * puts the two in the documents into `docs/pictures`. Run by `npm run pictures`.
  */
 
 import { mkdirSync } from 'node:fs'

@@ -439,7 +439,7 @@ test('a comment that was edited meanwhile comes back with its new text, undecide
   await w.service.comment(record, 'Another', { who: ada.token })
   const { page } = await open(t, { who: grace.token, clock: true })
   await card(page, 'Harmless').waitFor()
-  // Times are whole seconds, so the edit must be in a later one.
+  // Times are in whole seconds, so the edit must be in a later second.
   await until(async () => Math.floor(Date.now() / 1000), (second) => second > Date.parse(created_at) / 1000)
   await w.service.call('PATCH', `comments/${id}`, ada.token, { body: 'Not so harmless' })
   await card(page, 'Harmless').click()
@@ -663,7 +663,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await tab(page, name)
         await page.getByText(text).waitFor()
         const { violations, incomplete } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
-        // Incomplete findings of axe about roles count too.
+        // Incomplete axe findings about roles count too.
         const found = [...violations, ...incomplete.filter((/** @type {any} */ { id }) => id.startsWith('aria'))]
         assert.deepEqual(found.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], `${name} at ${width}`)
       }
@@ -885,7 +885,7 @@ test('a moderator adds a webhook, tests it, reads its deliveries, sends one agai
   while (!received.length) await page.waitForTimeout(20)
   await row.getByRole('button', { name: 'Deliveries' }).click()
   await dialog.getByText('webhook.test').waitFor()
-  // The response is stored after it was sent.
+  // The receiver's response is stored only after the request.
   const { data: [webhook] } = await w.service.call('GET', 'moderation/webhooks', w.service.moderator)
   const deliveries = () => w.service.call('GET', `moderation/webhooks/${webhook.id}/deliveries`, w.service.moderator)
   while ((await deliveries()).data[0].status !== 'delivered') await page.waitForTimeout(20)

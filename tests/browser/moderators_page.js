@@ -1,4 +1,4 @@
-/** Shared by the tests of the moderators' page: its people, opening it, and its requests. */
+/** Shared by the tests of the moderators' page: its users, opening it, and its requests. */
 
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
@@ -32,7 +32,7 @@ export async function press(page, ...keys) {
   for (const key of keys) await page.keyboard.press(key)
 }
 
-/** Lets the time for undoing pass, and waits for the response of the service. @param {Page} page @param {number} [time] */
+/** Waits until undoing is no longer possible, and then for the service's response. @param {Page} page @param {number} [time] */
 export async function deliver(page, time = 5_100) {
   const answer = page.waitForResponse((response) => response.request().method() === 'POST')
   await page.clock.runFor(time)
@@ -57,12 +57,12 @@ export async function until(ask, is, patience = 20_000) {
   }
 }
 
-/** In both color schemes, wide and narrow. */
+/** Both color schemes, wide and narrow. */
 export const LOOKS = /** @type {const} */ (['light', 'dark']).flatMap((colorScheme) =>
   [1000, 320].map((width) => ({ colorScheme, viewport: { width, height: 800 }, reducedMotion: /** @type {const} */ ('reduce'), bypassCSP: true })),
 )
 
-/** axe finds nothing, and nothing sticks out. @param {Page} page @param {string} what is shown */
+/** Requires that axe finds nothing and that nothing overflows. @param {Page} page @param {string} what is shown */
 export async function isAccessible(page, what) {
   if (!(await page.evaluate(() => 'axe' in globalThis))) await page.addScriptTag({ path: axe })
   const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
@@ -91,7 +91,7 @@ export function moderatorsPage(w) {
    * @param {{
    *   who?: string | null, clock?: boolean, context?: import('playwright-core').BrowserContextOptions,
    *   prepare?: (page: import('playwright-core').Page) => Promise<any>,
-   * }} options `clock`: time passes only when the test says so
+   * }} options `clock`: time stops unless the test advances it
    */
   async function open(t, { who = null, clock = false, context: more, prepare }) {
     const context = await w.browser.newContext({ viewport: { width: 1000, height: 800 }, locale: 'en-GB', ...more })

@@ -56,7 +56,7 @@ test('when replies fail a message says so, and the button stays', async (t) => {
   await page.getByRole('button', { name: '2 more replies' }).click()
   const status = page.getByRole('status')
   await status.getByText('No connection').waitFor()
-  // The status is also visible, not only for screen readers.
+  // The status is visible, not only available to screen readers.
   assert.equal(await status.evaluate((element) => getComputedStyle(element).clipPath), 'none')
   await context.setOffline(false)
   await page.getByRole('button', { name: '2 more replies' }).click()

@@ -1,4 +1,4 @@
-/** Signing in at a certified OpenID provider, `oidc-provider`, through its own pages, and refusals there. */
+/** Sign-in at a certified OpenID provider, `oidc-provider`, through the provider's own pages, and refusals there. */
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -13,7 +13,7 @@ const { Provider } = await import(/** @type {string} */ ('oidc-provider'))
 const CLIENT = { client_id: 'comments', client_secret: 'only for tests: % + and a space' }
 
 class OpenId extends LocalServer {
-  /** Whether the provider fails once the reader is on the way back. */
+  /** Whether the provider fails once the reader has been sent back. */
   isDown = false
   /** @type {any} */
   #handler
@@ -25,7 +25,7 @@ class OpenId extends LocalServer {
     this.#handler(request, response)
   }
 
-  /** Users have a name that contains their login. */
+  /** A provider whose users have names that contain their login. */
   #provider() {
     const redirect_uris = [w, another].map(({ service }) => `${service.api}/sign_in/callback/oidc`)
     const claims = (/** @type {string} */ sub) => ({ sub, name: `${sub} of the company` })

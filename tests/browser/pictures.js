@@ -1,6 +1,7 @@
 /**
- * Takes pictures of the widget in every state, to look at: wide and light, narrow and dark, and the first ones in all four looks.
- * They go into `target/pictures`, and with README=1 the two of the documents into `docs/pictures`. Run by `npm run pictures`.
+ * Takes pictures of the widget in every state, for review: wide and light, narrow and dark, and the first ones in all four looks.
+ * They go into `target/pictures`. With README=1, the two in the documents also go into `docs/pictures`. Run by
+ * `npm run pictures`.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -92,7 +93,7 @@ function state(name, options, act) {
   }
 }
 
-/** Changes the response of the list. @param {(json: any) => void} change */
+/** Changes the list's response. @param {(json: any) => void} change */
 const changed = (change) => async (/** @type {import('playwright-core').Page} */ page) => {
   await prepare(page)
   await page.route(/\/comments\?/, async (route) => {

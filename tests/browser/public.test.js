@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Cache } from './cache.js'
 import { fromDisk, HASTE, newRecord, Service, token, world } from './world.js'
 
-/** The policy of the pages blocks scripts, so axe is evaluated instead. */
+/** The pages' policy blocks scripts, so axe is evaluated instead. */
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 const w = world()
 /** A service whose pages poll for new comments. */
@@ -21,7 +21,7 @@ async function browse(t, options) {
   return context.newPage()
 }
 
-/** A comment with replies, one of which is gone, a pin, code and a picture. @param {string} record */
+/** Writes a pinned comment with code, replies, one of them a placeholder, and other comments. @param {string} record */
 async function conversation(record) {
   const { service } = w
   const first = await service.comment(record, `# Title\n\nSee https://example.org/a_long_address/${'x'.repeat(90)}.\n\n\`\`\`\n${'code '.repeat(40)}\n\`\`\``)
@@ -121,7 +121,7 @@ test('with function and table stopped, a cache that honours the headers still sh
     cache.later = later
     for (const address of addresses) await shows(address, 'Here before the outage.')
   }
-  // Responses that no cache may store for longer are gone, and after a day so is the thread.
+  // Responses that caches may not store for longer are gone, and after a day the thread is too.
   assert.equal((await fetch(`${api}/posts/1/comments`)).status, 502)
   cache.later = 88_000
   assert.equal((await fetch(addresses[0])).status, 502)
@@ -148,7 +148,7 @@ test('a guest who has done nothing reads the public list by one request, and a m
 test('a reload shows comments written since, though a cache may serve an older list while it revalidates', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Before.')
-  // No request is routed here, because that disables the cache of the browser.
+  // Routing requests would disable the browser's cache.
   const context = await w.browser.newContext()
   t.after(() => context.close())
   const page = await context.newPage()

@@ -18,10 +18,10 @@ const TYPES = { '.css': 'text/css', '.html': 'text/html', '.js': 'text/javascrip
 const run = promisify(execFile)
 const w = world({ SVC_PROFILE: 'blog', SVC_REQUIRE_APPROVAL: 'false' })
 
-/** The address of the service in recipes that nothing builds. */
+/** The service's address in recipes that need no build. */
 const EXAMPLE = 'https://comments.example.org/svc/api/v1'
 
-/** The files of a folder. */
+/** Serves the files of a folder. */
 class Files extends LocalServer {
   /** @param {string} folder @param {string} api */
   constructor(folder, api) {
@@ -38,7 +38,7 @@ class Files extends LocalServer {
   }
 }
 
-/** The command that builds each recipe, the folder of its pages, and whether these show the thread without scripts. */
+/** For each recipe: the build command, the folder with the pages, and whether they show the thread without scripts. */
 const NPM = /** @type {const} */ ({ command: ['npm', 'run', '--silent', 'build'], built: 'dist' })
 const BUILDS = {
   html: { command: null, built: '.', isStatic: false },

@@ -1,4 +1,4 @@
-/** Takes pictures of signing in by a code, to look at, into `target/pictures`. Run by `npm run pictures`. */
+/** Takes pictures of signing in with a code, for review, and puts them into `target/pictures`. Run by `npm run pictures`. */
 
 import { mkdirSync } from 'node:fs'
 import { test } from 'node:test'

@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** The settings of a service whose readers sign in by codes, on pages of a site. @param {import('./world.js').Site} site */
+/** The settings of a service whose readers sign in with codes, on a site's pages. @param {import('./world.js').Site} site */
 export const signInFor = (site) => ({
   SVC_SIGN_IN: 'true',
   SVC_MAIL_FROM: 'comments@example.org',
@@ -15,10 +15,10 @@ export const signInFor = (site) => ({
   SVC_SITE_NAME: 'A blog',
 })
 
-/** The site under another name, which browsers treat as another site. @param {import('./world.js').Site} site */
+/** The site under another host name, which browsers treat as another site. @param {import('./world.js').Site} site */
 export const elsewhere = ({ url }) => `${url}`.replace('127.0.0.1', 'localhost')
 
-/** Sign-ins are limited by network, so each test has a separate network. */
+/** Sign-ins are limited per network, so each test has a separate network. */
 let networks = 10
 
 /** @param {ReturnType<typeof import('./world.js').world>} w */
@@ -26,7 +26,7 @@ export function people(w) {
   /** @type {Set<string | undefined>} */
   const used = new Set([undefined])
 
-  /** The next code for an address. @param {string} email @returns {Promise<string>} */
+  /** Waits for the next code sent to an address. @param {string} email @returns {Promise<string>} */
   async function codeFor(email) {
     for (const end = Date.now() + 60_000; Date.now() < end; await new Promise((resolve) => setTimeout(resolve, 20))) {
       const page = await (await fetch(new URL('/_mail', w.service.api))).text()

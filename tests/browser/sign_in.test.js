@@ -25,7 +25,7 @@ const focused = async (element) => {
   await element.evaluate((element) => new Promise((resolve) => (element.matches(':focus') ? resolve(null) : element.addEventListener('focus', resolve))))
 }
 
-/** Requests of a page to the service, without preflights. @param {Page} page */
+/** Records a page's requests to the service, except preflights. @param {Page} page */
 function requests(page) {
   /** @type {string[]} */
   const sent = []
@@ -35,7 +35,7 @@ function requests(page) {
   return sent
 }
 
-/** Blocks storage by third parties for a page, which is a setting of some browsers. @param {Page} page */
+/** Blocks third-party storage for a page, which is a setting of some browsers. @param {Page} page */
 async function blockThirdParties(page) {
   const devtools = await page.context().newCDPSession(page)
   await devtools.send('Network.enable')

@@ -11,7 +11,7 @@ const { codeFor } = people(w)
 const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
-/** Proves an address by its code, and chooses a name. @param {Page} page @param {Page | import('playwright-core').Locator} place of the form @param {string} email @param {string} name */
+/** Enters the code for an address and chooses a name. @param {Page} page @param {Page | import('playwright-core').Locator} place of the form @param {string} email @param {string} name */
 async function prove(page, place, email, name) {
   await place.getByLabel('Code from the email').fill(await codeFor(email))
   await page.keyboard.press('Enter')

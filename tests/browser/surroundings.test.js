@@ -124,10 +124,10 @@ for (const where of ['body', '*']) {
   })
 }
 
-/** The lines of the body of a comment, from top to bottom. @param {Page} page @param {number} id */
+/** The lines of a comment's body, from top to bottom. @param {Page} page @param {number} id */
 const lines = (page, id) => article(page, id).locator('> .content > .body').evaluate((body) => /** @type {HTMLElement} */ (body).innerText.split('\n').filter(Boolean))
 
-/** The boxes of all blocks of the body of a comment. @param {Page} page @param {number} id */
+/** The boxes of all blocks in a comment's body. @param {Page} page @param {number} id */
 const blocks = (page, id) =>
   article(page, id).locator('> .content > .body').locator('*').evaluateAll((all) => all.map((block) => {
     const { x, y, width, height } = block.getBoundingClientRect()
@@ -271,7 +271,7 @@ test('two threads on a page have different names, and a single one has a short n
   assert.equal(await alone.locator('comment-thread section').getAttribute('aria-label'), 'Comments')
 })
 
-/** Changes all texts as translations by browsers do: each is replaced by other words in separate elements. @param {Page} page */
+/** Changes all texts as browsers' translations do: replaces each with other words in separate elements. @param {Page} page */
 const translate = (page) =>
   page.evaluate(() => {
     const root = document.querySelector('comment-thread')?.shadowRoot

@@ -13,7 +13,7 @@ const w = world({
   SVC_PAGE_URL: 'https://www.example.org/{type}/{id}',
   SVC_MAIL_WAIT: '0',
 })
-/** A service whose comments wait. */
+/** A service that holds all comments for approval. */
 const held = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_DENY_LINKS: '0' })
 const { open: openQueue } = moderatorsPage(held)
 const read = async (/** @type {string} */ name) => JSON.parse(await readFile(new URL(`../${name}.json`, import.meta.url), 'utf8'))
@@ -123,7 +123,7 @@ test('a body that makes the browser fail shows as text', async (t) => {
 /** @param {string} html */
 const unescape = (html) => html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
 
-/** The first email to this address. Events of the table cause it, so it may take a moment. @param {string} address */
+/** Waits for the first email to this address. The table's events cause it, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()

@@ -39,7 +39,7 @@ async function stop(page) {
     const isLast = await page.locator('article', { hasText: HONEST }).count()
     await type(...(isLast ? ['b'] : ['*', 'b']))
     await dialog.waitFor()
-    // The choice about their comments is remembered after the first ban.
+    // The choice about the writer's comments is remembered after the first ban.
     if (isFirst) await type('ArrowDown')
     await type('Enter')
     // Each writer takes a request, while the service rejects earlier writers' comments, and the next comment may be on the fortieth page.

@@ -10,10 +10,10 @@ import { chromium } from 'playwright-core'
 
 const LOCAL = new URL(`../../${process.env.CARGO_TARGET_DIR ?? 'target'}/debug/comments-server`, import.meta.url).pathname
 const SECRET = 'only-for-tests-in-a-browser-0123456789'
-/** A picture of one pixel, in place of everything that pages load from elsewhere. */
+/** A one-pixel picture that replaces everything pages load from other servers. */
 export const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')
 
-/** Connections of guests, a limited number for each network. */
+/** Guests' connections, limited per network. */
 const guests = new Agent({ keepAlive: true, maxSockets: 4 })
 
 /** A process of `cargo local` with a separate table. */
@@ -66,7 +66,7 @@ export class Service {
   }
 
   /**
-   * The response to a comment by a guest of a network. Each address of the loopback is a network.
+   * Posts a comment as a guest on a network and returns the response. Each loopback address is a separate network.
    * @param {string} localAddress @param {string} record @param {string} body @returns {Promise<any>}
    */
   async commentFrom(localAddress, record, body) {
@@ -91,7 +91,7 @@ export const newRecord = () => randomUUID()
 /** A script that shortens waits of more than five seconds to a hundredth. */
 export const HASTE = 'const timeout = setTimeout; window.setTimeout = (act, wait) => timeout(act, wait > 5000 ? wait / 100 : wait)'
 
-/** A server on a separate port, which responds with `respond`. */
+/** A server on a separate port that responds with `respond`. */
 export class LocalServer {
   #server = createServer((request, response) => this.respond(request, response))
 
@@ -125,7 +125,7 @@ export class Site extends LocalServer {
     response.end(page?.html)
   }
 
-  /** The address of a new page. @param {string} html @param {Record<string, string>} [headers] @param {string} [path] */
+  /** Adds a page and returns its URL. @param {string} html @param {Record<string, string>} [headers] @param {string} [path] */
   add(html, headers = {}, path = `/${randomUUID()}`) {
     this.#pages.set(path, { html, headers })
     return `${this.url}${path}`
@@ -196,7 +196,7 @@ export function world(settings, flags) {
   })
 
   /**
-   * A page with the given content.
+   * Adds a page with this content and returns its URL.
    * @param {{ html: string, head?: string, lang?: string, dir?: string, headers?: Record<string, string>, path?: string }} page
    */
   const add = ({ html, head = '', lang = 'en', dir = 'ltr', headers, path }) =>
@@ -222,7 +222,7 @@ export function world(settings, flags) {
     const { record, who, attributes = '', hash = '', host, init, ready = true, prepare } = options
     const context = await browser.newContext({ viewport: { width: 900, height: 900 }, ...options.context })
     t?.after(() => context.close())
-    // Nothing leaves this machine.
+    // No request leaves this machine.
     await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
     context.setDefaultTimeout(10_000)
     await fromDisk(context, service.api)
@@ -254,7 +254,7 @@ export function world(settings, flags) {
 }
 
 /**
- * Holds requests back until the function that it returns is called.
+ * Holds back requests until the returned function is called.
  * @param {import('playwright-core').Page} page @param {RegExp} pattern
  */
 export async function hold(page, pattern) {
@@ -285,7 +285,7 @@ export async function deleteComment(page, id) {
   await article(page, id).locator('> .content').getByRole('button', { name: 'Delete' }).click()
 }
 
-/** Waits until the composer is this visitor's. @param {import('playwright-core').Page} page @param {string} name */
+/** Waits until the composer shows this visitor. @param {import('playwright-core').Page} page @param {string} name */
 export async function isVisitor(page, name) {
   await page.getByPlaceholder('Write a comment…').focus()
   await page.getByText(`Posting as ${name}`).waitFor()
@@ -302,7 +302,7 @@ export async function becoming(page, change) {
 }
 
 /**
- * Waits until every dialog has closed, and its end has taken effect. A closing dialog is hidden before that, so its role is gone too early.
+ * Waits until every dialog is closed and removed. A closing dialog is hidden earlier, so its role disappears too early.
  * @param {import('playwright-core').Page} page
  */
 export const dialogCloses = (page) => page.locator('dialog').waitFor({ state: 'detached' })
