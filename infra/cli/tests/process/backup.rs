@@ -64,7 +64,7 @@ async fn a_backup_during_writes_has_what_was_acknowledged_before_and_restores_in
         assert!(ids.contains(&before), "{ids:?}");
         let path = image["url"].as_str().unwrap().split_once(".org").unwrap().1;
         second.at(&format!("http://{address}")).send_at(http::Method::GET, path, "").await.ok(200);
-        // The secrets are the same.
+        // The copy has the same secrets.
         guest(&second, &address).with_token(&token(&data)).get("moderation/comments").await.ok(200);
         assert!(second.stop().success());
         fs::remove_dir_all(&copy).unwrap();
@@ -155,7 +155,7 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     refused(&restore(&evil_file, &path("copy")), "evil.tar");
     assert!(!path("evil").exists() && !path("copy").exists());
 
-    // A new directory of a service whose port was taken.
+    // A new directory locked by a service whose port was taken.
     fs::create_dir(path("locked")).unwrap();
     let lock = fs::File::create(path("locked/lock")).unwrap();
     lock.lock().unwrap();

@@ -15,7 +15,7 @@ use tests::{MAIL, SECRET, START, Service, TestResponse, sign, wants};
 
 use crate::{local, on_data, serve, stderr};
 
-/// The longest wait on a slow machine.
+/// Maximum wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn emails_become_files_in_the_data_directory() {
     assert!(demo.json.as_str().unwrap().contains("<a href=\"/_mail\">"), "{}", demo.json);
 }
 
-/// Other users of this machine can't read anything personal or secret.
+/// Requires that other users of this machine can't read anything personal or secret.
 #[cfg(unix)]
 fn assert_private(data_dir: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
@@ -232,7 +232,7 @@ const COMMANDS: [&[&str]; 18] = [
     &["person", "erase", "--user", "7", "--data-dir", "data"],
 ];
 
-/// Files that commands read.
+/// A directory with the files that commands read.
 fn files() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["backup.tar", "dump.jsonl"] {
@@ -241,7 +241,7 @@ fn files() -> TempDir {
     folder
 }
 
-/// A command fails with one line, and creates nothing in its directory.
+/// Requires that a command fails with one line and creates nothing in its directory.
 fn refused(words: &[&str], settings: &[(&str, &str)], folder: &Path, code: i32, says: &str) {
     let files = || fs::read_dir(folder).unwrap().count();
     let before = files();
@@ -277,7 +277,7 @@ fn without_a_table_or_beside_another_process_a_command_exits_with_3_and_touches_
         refused(words, &[], folder.path(), 3, says);
     }
     let _service = serve(&folder.path().join("data"));
-    // These run beside a service, or need an empty directory. A report is created before the directory is locked.
+    // These run alongside a service or need an empty directory. A report is created before the directory is locked.
     let others = ["backup", "restore", "token", "moderate"];
     for words in of_data.filter(|words| !others.contains(&words[0]) && !words.contains(&"--report")) {
         refused(words, &[], folder.path(), 3, "error: another process uses data; ");
@@ -436,7 +436,7 @@ async fn a_table_whose_log_is_damaged_is_left_as_it_is() {
     let mut service = serve(&data);
     service.member().comment("posts/1", "x").await;
     service.kill();
-    // Without the header of the log, SQLite takes it for an empty one, and everything is in it.
+    // If the log has no header, SQLite ignores it as empty, although it contains all the data.
     let (table, log) = (data.join("table.db"), data.join("table.db-wal"));
     let mut damaged = fs::read(&log).unwrap();
     damaged[..16].fill(0);
@@ -455,12 +455,12 @@ async fn a_table_whose_log_is_damaged_is_left_as_it_is() {
     }
 }
 
-/// Runs a command as a user who can read the files, but not write them.
+/// Runs a command as a user who can read the files but not write them.
 #[cfg(unix)]
 fn as_reader(words: &[&str], data: &Path) -> std::process::Output {
     use std::os::unix::process::CommandExt;
     let mut command = on_data(words, data);
-    // Nothing is read-only to root.
+    // Root can write read-only files.
     if fs::File::options().append(true).open(data.join("table.db")).is_ok() {
         command.uid(65534).gid(65534);
     }
@@ -482,7 +482,7 @@ async fn a_snapshot_that_cannot_be_written_is_exported_and_checked_and_stays_as_
     for _ in 0..3 {
         service.member().comment("posts/1", "in the log alone").await;
     }
-    // Killed, so that part of the data is in SQLite's log.
+    // The kill leaves part of the data in SQLite's log.
     service.kill();
     let names = ["table.db", "table.db-wal", "jwt-secret", "sign-in-seed", "visitor-salt"];
     let files = || names.map(|name| fs::read(data.join(name)).unwrap());
@@ -590,7 +590,7 @@ async fn the_table_and_the_bucket_alone_are_at_the_addresses_of_the_printed_envi
 
 #[test]
 fn a_taken_port_of_the_table_is_one_clear_line() {
-    // If this fails, another process has the port, and the test continues.
+    // If this fails, another process has the port, and the test still works.
     let _table = TcpListener::bind("127.0.0.1:8000");
     let started = Service::try_start(&mut local(&["--services-only", "--ephemeral"]), "# listening");
     let error = started.err().expect("port 8000 is taken until the test ends");

@@ -1,4 +1,4 @@
-//! The page at `/` of `cargo local`, and the thread that its first GET fills.
+//! The page at `/` of `cargo local`, and the thread that the page's first GET fills.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `cargo local export`, and `cargo local import native` of the exports.
+//! `cargo local export`, and `cargo local import native` with the exported files.
 
 use std::fs;
 use std::io::Read;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::{on_data, serve, stderr};
 
-/// The directory of a test, for data directories and exports.
+/// A test's directory, for data directories and exports.
 struct Sandbox {
     directory: TempDir,
 }
@@ -25,7 +25,7 @@ impl Sandbox {
         self.directory.path().join(name)
     }
 
-    /// Exports the table of the data directory `data` to `file`.
+    /// Exports the table in the data directory `data` to `file`.
     fn export(&self, data: &str, file: &str) -> Output {
         on_data(&["export", "--out", self.path(file).to_str().unwrap()], &self.path(data)).output().unwrap()
     }

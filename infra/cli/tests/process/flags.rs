@@ -1,4 +1,4 @@
-//! Options that would lose data or do something else than they say: they are refused before anything is touched.
+//! Options that would lose data or do something other than they say are refused before anything is touched.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -32,7 +32,7 @@ fn done(command: &mut Command) -> Output {
     output
 }
 
-/// A folder with a dump, and a data directory into which it was imported.
+/// A directory with a dump, and a data directory with the imported dump.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -184,7 +184,7 @@ fn a_report_that_cannot_be_written_is_part_of_the_error() {
     assert!(fs::read_to_string(place.path("report.json")).unwrap().contains("\"deleted\": 1"));
 }
 
-/// Like `/dev/stdout`, but in a folder where nothing can be replaced.
+/// Tests a path like `/dev/stdout`, but in a directory where no file can be replaced.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_device_that_leads_to_a_file_is_refused_and_a_pipe_is_written() {

@@ -1,5 +1,5 @@
-//! The process is killed in the middle of its work, or can't finish it. After the next start, everything acknowledged is
-//! stored, all follow-up work is done, and the table is in order.
+//! The process is killed in the middle of its work, or can't finish it. After the next start, everything acknowledged is stored,
+//! all follow-up work is done, and the table is consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,9 +21,9 @@ use crate::{count, on_data, serve};
 const KILLS: u64 = 5;
 const ROUNDS: u64 = 3;
 const WRITERS: u64 = 3;
-/// Comments that are written in a round before the kill.
+/// Comments written per round before the kill.
 const COMMENTS: u64 = 18;
-/// The longest wait on a slow machine.
+/// Maximum wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The acknowledged writes.
@@ -35,7 +35,7 @@ struct Answers {
     deleted: BTreeSet<u64>,
 }
 
-/// A service without limits on writing.
+/// A service without write limits.
 fn serve_writers(data_dir: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data_dir);
     command.env("SVC_WRITE_LIMIT", "1000000").env("SVC_READ_LIMIT", "1000000");
@@ -52,7 +52,7 @@ fn has_orphans(data_dir: &Path) -> bool {
     String::from_utf8_lossy(&check.stdout).contains("above it is gone")
 }
 
-/// Writes until the service is gone.
+/// Writes until the service is down.
 async fn write(actor: Actor, number: u64, answers: Arc<Mutex<Answers>>) -> Option<()> {
     let mut parents: Vec<u64> = Vec::new();
     for turn in 0_u64.. {
@@ -116,7 +116,7 @@ pub(crate) fn serve_all(data_dir: &Path) -> Service {
     Service::start(&mut command, "moderator")
 }
 
-/// A member with an email address, whose name changed to this one `seconds` ago.
+/// A member with an email address who took this name `seconds` ago.
 fn member(service: &Service, id: u64, name: &str, seconds: i64) -> Actor {
     service.guest().with_token(&token(id, name, seconds))
 }
@@ -179,7 +179,7 @@ async fn emails_webhooks_names_and_counts_follow_from_everything_acknowledged_be
     let comments = answers.iter().map(|(answer, _)| answer).chain(&written);
     let undelivered = comments.filter(|comment| !received.contains(comment));
     let missing: Vec<_> = unsent.map(|(answer, _)| answer).chain(undelivered).collect();
-    // A message that a killed process was sending waits until no process can still be sending it.
+    // A message that a killed process was sending is held until no process can still be sending it.
     let waiting = files(data_dir.path().join("queue/DeliveriesQueue"), "json").len();
     assert!(missing.len() <= waiting, "of {missing:?}, only {waiting} wait");
 
@@ -203,7 +203,7 @@ async fn changes_that_could_not_be_followed_up_are_reported_and_retried_at_the_n
     member(&service, 7, "Ada", 60).comment("posts/1", "x").await;
     assert!(service.stop().success());
 
-    // No message can be put into this queue.
+    // Without its directory, this queue accepts no messages.
     let jobs = data_dir.path().join("queue/JobsQueue");
     let service = serve_all(data_dir.path());
     fs::remove_dir(&jobs).unwrap();
@@ -251,7 +251,7 @@ async fn a_job_that_was_given_up_is_reported_and_retried_at_the_next_start() {
     assert!(!file.exists() && !has_orphans(data_dir.path()));
 }
 
-/// Puts a hidden job into a queue, received this many times.
+/// Puts a job that was received `receives` times into a queue, hidden.
 fn put_clean_up(data_dir: &Path, queue: &str, comment: u64, receives: u32) -> PathBuf {
     let job = json!({ "job": "clean_up", "comment": comment, "replies": 1, "deleted_at": 0 });
     let message = json!({
@@ -301,7 +301,7 @@ async fn a_job_that_each_of_five_killed_processes_was_doing_is_done_by_the_next(
 
     remove_comment(data_dir.path(), parent).await;
     assert!(has_orphans(data_dir.path()));
-    // Received, and never deleted.
+    // The job was received but never deleted.
     let file = put_clean_up(data_dir.path(), "JobsQueue", parent, 5);
     assert!(serve(data_dir.path()).stop().success());
     assert!(!file.exists() && !has_orphans(data_dir.path()));

@@ -1,5 +1,5 @@
-//! `cargo local` as a process. These tests aren't in the package `tests`, because Cargo builds this binary, and sets its
-//! path, only for tests in the same package.
+//! `cargo local` as a process. These tests aren't in the package `tests`, because Cargo builds this binary and sets its path only
+//! for tests in the same package.
 
 #[cfg(unix)]
 mod backup;
@@ -25,7 +25,7 @@ fn local(words: &[&str]) -> Command {
     command(env!("CARGO_BIN_EXE_comments-server"), words)
 }
 
-/// A number from the environment, or else `usual`.
+/// A number from the environment, or else the default `usual`.
 #[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "no setting of the service")]
 fn count(name: &str, usual: u64) -> u64 {
@@ -53,7 +53,7 @@ fn on_data(words: &[&str], data_dir: &Path) -> Command {
     command
 }
 
-/// Starts the service on this data directory, at a free port.
+/// Starts the service on this data directory and a free port.
 fn serve(data_dir: &Path) -> Service {
     Service::start(&mut on_data(&["--port", "0"], data_dir), "moderator")
 }

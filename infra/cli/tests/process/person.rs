@@ -66,7 +66,7 @@ fn contains(directory: &Path, text: &str) -> bool {
         if path.is_dir() {
             return contains(&path, text);
         }
-        // A killed service leaves the socket for backups.
+        // A killed service leaves its backup socket behind.
         path.is_file()
             && fs::read(path).unwrap().windows(text.len()).any(|window| window.eq_ignore_ascii_case(text.as_bytes()))
     })
@@ -149,7 +149,7 @@ async fn an_export_from_before_brings_nothing_back() {
     }
     assert_eq!(receipt(&erase(&["--user", "1"], &data))["gone"], json!({}));
 
-    // In another table, everyone else's data is imported, but not the person's.
+    // Another table accepts everyone else's data, but not the person's.
     let elsewhere = directory.path().join("elsewhere");
     fs::create_dir(&elsewhere).unwrap();
     fs::copy(data.join("visitor-salt"), elsewhere.join("visitor-salt")).unwrap();
@@ -164,7 +164,7 @@ async fn an_export_from_before_brings_nothing_back() {
     assert_eq!(receipt(&erase(&["--user", "1"], &elsewhere))["gone"], json!({}));
 }
 
-/// A service with emails and webhooks, and without limits.
+/// A service with emails and webhooks, but without limits.
 fn serve_all(data: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data);
     command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0").env("SVC_JWT_SECRET", SECRET);
@@ -172,7 +172,7 @@ fn serve_all(data: &Path) -> Service {
     Service::start(&mut command, "moderator")
 }
 
-/// A member's data in the token.
+/// A member's personal data in the token.
 const MEMBER: [&str; 3] = ["Septima Severus", "https://pictures.example/septima.png", "severus@private.example"];
 
 fn septima(service: &Service) -> Actor {
@@ -183,8 +183,8 @@ fn septima(service: &Service) -> Actor {
     service.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
 }
 
-/// Writes replies to `parent`, reports it and has comments rejected, until the service is gone. Returns the number of
-/// comments written.
+/// Writes replies to `parent`, reports it and has comments rejected, until the service is down. Returns the number of comments
+/// written.
 async fn write_until_gone(member: Actor, moderator: Actor, parent: u64, written: Arc<AtomicUsize>) -> Option<()> {
     loop {
         let comment =
@@ -407,7 +407,7 @@ fn a_deployed_table_is_used_with_the_settings_of_the_service() {
     assert_eq!((&erased["gone"], &erased["left"]), (&json!({ "comments": 1, "placeholders": 1 }), &json!(0)));
     let message = stderr(&output);
     assert!(message.contains("If the stack has an edge (EdgeCache=true)"), "{message}");
-    // The command is a single line, which finds the edge by the table.
+    // The command is a single line that finds the edge from the table's name.
     let command = message.lines().find(|line| line.contains("aws cloudfront create-invalidation")).unwrap();
     assert!(command.contains(&format!("--physical-resource-id {table} ")), "{command}");
     assert!(run(&["check"], "").status.success());
@@ -454,7 +454,7 @@ fn a_dash_is_standard_output_for_every_command() {
     assert_eq!(erased["gone"]["comments"], 1);
 }
 
-/// A limit on the size of files is like a full disk.
+/// A file size limit acts like a full disk.
 #[cfg(unix)]
 #[test]
 fn a_receipt_is_printed_although_the_database_cannot_be_compacted() {

@@ -1,5 +1,5 @@
 //! The machine loses power. A trace of system calls shows which bytes and names were synced at each moment. The service restarts
-//! on only those, or on those and part of the others: nothing acknowledged is lost, and the table is in order.
+//! with only those, or with those and some of the others. Nothing acknowledged may be lost, and the table must be consistent.
 //!
 //! The tests need `strace`, so only `.ci/run tests` runs them.
 
@@ -27,14 +27,14 @@ const TRACED: &str = "trace=openat,pwrite64,write,writev,sendto,sendmsg,ftruncat
 async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_table_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let (data, trace) = (folder.path().join("data"), folder.path().join("trace"));
-    // Before the cut, no message is delivered.
+    // The receiver refuses all messages before the cut.
     let receiver = Receiver::start().await;
     receiver.answer(503);
     let strace = ["-D", "-f", "-qq", "-y", "-x", "-s", "20000000", "-e", TRACED, "-e", "signal=none", "-o"];
     let (service, address) =
         start(&mut under("strace", &[&strace[..], &[trace.to_str().unwrap()]].concat(), &production(&data)));
     write(&service, &address, &receiver.url).await;
-    // The service's output ends with the tracer.
+    // The service's output closes when the tracer ends.
     service.stop_reading();
     receiver.answer(204);
 
@@ -46,7 +46,7 @@ async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_ta
     for cut in 0..cuts {
         let end = (first + 1 + (last - first - 1) * cut / cuts.max(2).saturating_sub(1).max(1)).min(last);
         let after = folder.path().join("after");
-        // In every second cut, part of the unsynced data has reached the disk too.
+        // In every second cut, part of the unsynced data has also reached the disk.
         let told = disk.after(end, (cut % 2 == 1).then_some(cut as u64), &after);
         acknowledged = acknowledged.max(told.len());
         let received = receiver.received().len();
@@ -72,7 +72,7 @@ async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_ta
     assert!(acknowledged >= 32, "{acknowledged}");
 }
 
-/// The service with emails and webhooks, whose mail server is down.
+/// The service with emails and webhooks. Its mail server is down.
 fn production(data: &Path) -> Command {
     let mut serve = serve_command(data, &[]);
     serve.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0").env("SVC_SMTP_URL", "smtp://127.0.0.1:9");
@@ -80,7 +80,7 @@ fn production(data: &Path) -> Command {
     serve
 }
 
-/// Starts the service until no work is left. On a busy machine, that can take several starts.
+/// Restarts the service until no work is left, which can take several starts on a busy machine.
 fn finish(data: &Path) {
     for _ in 0..10 {
         assert!(serve_all(data).stop().success());
@@ -91,7 +91,7 @@ fn finish(data: &Path) {
     panic!("the work is never finished");
 }
 
-/// Comments that notify a subscriber and a webhook, and images.
+/// Writes comments that notify a subscriber and a webhook, and uploads images.
 async fn write(service: &Service, address: &str, receiver: &str) {
     let grace = guest(service, address).with_token(&moderator_token());
     let hook = json!({ "url": format!("{receiver}/hook"), "events": ["comment.created"] });
@@ -120,7 +120,7 @@ fn moderator_token() -> String {
     sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET)
 }
 
-/// Messages that were sent after a cut, and messages that are still waiting.
+/// Messages sent after a cut, and messages still waiting.
 struct Sent {
     mails: Vec<String>,
     /// Comments whose webhook arrived.
@@ -139,7 +139,7 @@ impl Sent {
         Self { mails, webhooks, waiting: waiting.collect() }
     }
 
-    /// The kind of message about an exported comment that was neither sent nor is waiting, if any.
+    /// The kind of message that was neither sent nor is waiting for an exported comment, if any.
     fn lacks(&self, comment: &str, body: &str) -> Option<&'static str> {
         let comment: Value = serde_json::from_str(comment).unwrap();
         let id = comment["comment"]["id"].as_u64().unwrap();
@@ -156,20 +156,20 @@ impl Sent {
 }
 
 enum Event {
-    /// A new file, or folder if true.
+    /// A new file, or a new folder if true.
     Made(PathBuf, bool),
     Truncated(PathBuf, usize),
-    /// The bytes at this offset, or at the end.
+    /// Bytes written at this offset, or at the end.
     Wrote(PathBuf, Option<usize>, Vec<u8>),
     Renamed(PathBuf, PathBuf),
     Linked(PathBuf, PathBuf),
     Removed(PathBuf),
-    /// A sync that began after this number of events, and covers them.
+    /// A sync that began after this number of events and covers them.
     Synced(PathBuf, usize),
     Acknowledged(String),
 }
 
-/// The events of the files below a folder, in order.
+/// The events of files below a folder, in order.
 struct Disk {
     root: PathBuf,
     events: Vec<Event>,
@@ -194,7 +194,7 @@ impl Disk {
         disk
     }
 
-    /// One call, which began after this many events.
+    /// Reads one call, which began after this many events.
     fn call(&mut self, call: &str, began: usize) {
         let Some((call, result)) = call.rsplit_once(" = ") else { return };
         if result.starts_with('-') {
@@ -215,7 +215,7 @@ impl Disk {
                 self.events.extend(told.map(Event::Acknowledged));
             }
             "openat" if arguments.contains("O_CREAT") => {
-                // The result has the full path, whatever the call was relative to.
+                // The result has the full path even if the call used a relative one.
                 let path = result.split_once('<').and_then(|(_, rest)| Some(rest.split_once('>')?.0));
                 let Some(path) = path.and_then(|path| self.ours(PathBuf::from(path))) else { return };
                 self.events.push(Event::Made(path.clone(), false));
@@ -246,13 +246,13 @@ impl Disk {
         self.events.push(event(first, last));
     }
 
-    /// The path, if the file's content matters. `SQLite` rebuilds its shared memory.
+    /// The path, if the file's content matters. `SQLite` rebuilds its `-shm` file.
     fn ours(&self, path: PathBuf) -> Option<PathBuf> {
         (path.starts_with(&self.root) && !path.to_string_lossy().ends_with("-shm")).then_some(path)
     }
 
-    /// Writes the state of the disk after a power failure at this event, including some of the unsynced bytes if there is a
-    /// seed. Returns the acknowledged writes.
+    /// Writes the state of the disk after a power failure at this event, with some of the unsynced bytes if there is a seed.
+    /// Returns the acknowledged writes.
     fn after(&self, end: usize, seed: Option<u64>, to: &Path) -> BTreeSet<String> {
         let (mut files, mut names, mut kept, mut told) =
             (Vec::<File>::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
@@ -318,7 +318,7 @@ impl Disk {
 struct File<'a> {
     is_folder: bool,
     changes: Vec<(usize, Change<'a>)>,
-    /// Changes before this event are on disk.
+    /// Changes before this event are synced.
     synced: usize,
 }
 

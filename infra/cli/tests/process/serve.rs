@@ -19,7 +19,7 @@ use crate::{local, on_data, stderr};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(crate) const SITE: &str = "https://comments.example.org";
-/// The longest wait on a slow machine.
+/// Maximum wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) fn serve_command(data_dir: &Path, words: &[&str]) -> Command {
@@ -185,7 +185,7 @@ fn a_taken_port_exits_with_1_and_unusable_data_with_3() {
         entries.collect::<std::collections::BTreeSet<_>>()
     };
     let (mut broken, before) = (fs::read(&table).unwrap(), names());
-    // A page of the tree is overwritten.
+    // Overwrites a page of the tree.
     broken[4096..8192].fill(0xAB);
     for content in [b"no database".as_slice(), &broken] {
         fs::write(&table, content).unwrap();
@@ -351,7 +351,7 @@ fn the_hundred_and_first_connection_of_an_address_waits() {
 #[test]
 fn the_thousand_and_first_connection_waits_and_the_limit_of_files_is_raised() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    // The connections take files in this process too.
+    // This process needs a file descriptor per connection too.
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
     let folder = tempfile::tempdir().unwrap();
