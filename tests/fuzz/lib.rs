@@ -3,7 +3,7 @@
 use shared::config::Config;
 use tokio::runtime::{Builder, Runtime};
 
-/// All features that call no other service.
+/// Turns on all features that don't call other services.
 pub fn config() -> Config {
     let set = |name: &str| {
         let value = match name {

@@ -19,7 +19,7 @@ def free_port():
 
 
 def wait_for(server, is_ready, log):
-    """Waits until the process is ready. Fails with its log."""
+    """Waits until the process is ready. If it ends or takes too long, fails with its log."""
     end = time.monotonic() + PATIENCE
     while not is_ready():
         assert server.poll() is None and time.monotonic() < end, log.read_text()
@@ -27,7 +27,7 @@ def wait_for(server, is_ready, log):
 
 
 def run_import(program, source, file, data, *options):
-    """Imports the file, and returns the report."""
+    """Imports the file and returns the report."""
     report = data.with_suffix(".json")
     command = [program, "import", source, file, "--data-dir", data, "--report", report, *options]
     subprocess.run(command, env=environment(), check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
@@ -35,7 +35,7 @@ def run_import(program, source, file, data, *options):
 
 
 def threads(program, data, records):
-    """The comments of each record as its API lists them for guests, with all replies below."""
+    """Each record's comments as the API lists them for guests, with all replies below."""
     command = [program, "--data-dir", data, "--port", "0"]
     server = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:

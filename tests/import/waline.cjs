@@ -1,5 +1,5 @@
-// Starts the package @waline/vercel in the folder that is the first argument, on the port that is the second. It works like
-// the package's own vanilla.js, but only on the loopback interface. Waline takes its port from the arguments.
+// Starts the package @waline/vercel in the folder given by the first argument, on the port given by the second, which Waline
+// reads itself. It works like the package's own vanilla.js, but only on the loopback interface.
 
 const { join } = require("node:path");
 

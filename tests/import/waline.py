@@ -21,7 +21,7 @@ from moved import PATIENCE
 
 PAGE = "/2024/hello world/"
 RECORD = "2024:hello~20world"
-# Waline stores times without a zone. Its image uses this zone unless its environment sets another.
+# Waline stores times without a zone. Its image uses this zone unless the environment sets another.
 ZONE = "Asia/Shanghai"
 START = Path(__file__).with_name("waline.cjs")
 # From Waline's documentation, without the columns of social accounts.
@@ -37,12 +37,12 @@ TABLES = """
         createdAt DATETIME DEFAULT (datetime('now', 'localtime')), updatedAt DATETIME DEFAULT (datetime('now', 'localtime')));
 """
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-# The widget puts its emoji into a comment as images.
+# The widget inserts its emoji into a comment as images.
 EMOJI = '<img class="wl-emoji" src="https://emoji.example/yes.png" alt="yes">'
 
 
 class Waline:
-    """A visitor of a running Waline. With a token, a user."""
+    """A visitor of a running Waline, or a user if there is a token."""
 
     def __init__(self, base, token=None):
         self.base = base
@@ -60,12 +60,12 @@ class Waline:
         return answer["data"]
 
     def sign_up(self, name, email):
-        """Signs up a user. The first one is the administrator."""
+        """Signs up a user. The first becomes the administrator."""
         self.call("POST", "user", {"display_name": name, "email": email, "password": email, "url": ""})
         return Waline(self.base, self.call("POST", "token", {"email": email, "password": email})["token"])
 
     def comment(self, nick, text, parent=None, **more):
-        """Writes a comment. `parent` is the return value for the comment replied to."""
+        """Writes a comment. `parent` is the value returned for the comment it replies to."""
         body = {"nick": nick, "mail": "", "link": "", "ua": AGENT, "url": PAGE, "comment": text, **more}
         if parent:
             body |= {"pid": parent["objectId"], "rid": parent["rid"] or parent["objectId"], "at": parent["nick"]}
@@ -75,7 +75,7 @@ class Waline:
         self.call("PUT", f"comment/{written['objectId']}", fields)
 
     def shown(self):
-        """The comments of the page as guests see them, oldest first, replies within."""
+        """The page's comments as guests see them, oldest first, with nested replies."""
         query = urllib.parse.urlencode({"path": PAGE, "page": 1, "pageSize": 100, "sortBy": "insertedAt_asc"})
         page = self.call("GET", f"comment?{query}")
         return page["data"]
@@ -89,7 +89,7 @@ def start_waline(package, folder):
         "SQLITE_PATH": str(folder),
         "JWT_TOKEN": "secret",
         "TZ": ZONE,
-        # No comment is held for its speed, one is spam because of its words, and no other service is called.
+        # No comment is held for its speed, one is spam for its words, and no other service is called.
         "IPQPS": "0",
         "FORBIDDEN_WORDS": "pills",
         "AKISMET_KEY": "false",
@@ -111,7 +111,7 @@ def start_waline(package, folder):
 
 
 def write(guest):
-    """Writes the comments. The last three are not shown, and so are not compared."""
+    """Writes the comments. The last three are not shown and therefore not compared."""
     admin = guest.sign_up("Admin", "admin@blog.example")
     text = "Hello **world**, <script>alert(1)</script>\nsecond line, https://blog.example/a_b_c?x=1&y=2."
     top = guest.comment("Ada", text, mail="ada@blog.example", link="https://ada.example")
@@ -154,8 +154,8 @@ def of_ours(comment):
 
 
 def tree_of_waline(comments):
-    """The thread, oldest first, after pinned comments. Waline lists all replies below their top-level comment, with `pid` for the
-    comment that each replies to."""
+    """The thread, oldest first after pinned comments. Waline lists all replies below their top-level comment, and `pid` is the
+    comment to which each replies."""
 
     def below(parent, replies):
         answers = sorted((each for each in replies if each["pid"] == parent["objectId"]), key=lambda each: each["objectId"])

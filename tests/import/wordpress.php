@@ -1,8 +1,8 @@
 <?php
-// A WordPress site made with its own functions: `install`, `write` (prints the comments of each post that guests see, as JSON),
-// `export` (prints the download of Tools > Export).
+// A WordPress site made with WordPress's own functions: `install`, `write` (prints the comments that guests see on each post, as
+// JSON), `export` (prints the download from Tools > Export).
 //
-// Usage: wordpress.php FOLDER SOCKET install|write|export, with the folder of WordPress and the socket of the database.
+// Usage: wordpress.php FOLDER SOCKET install|write|export, with WordPress's folder and the database's socket.
 
 [, $folder, $socket, $step] = $argv;
 
@@ -23,7 +23,7 @@ require ABSPATH . 'wp-settings.php';
 require ABSPATH . 'wp-admin/includes/admin.php';
 add_filter('pre_wp_mail', '__return_true');
 
-// A comment as the form below a post sends it.
+// Posts a comment as the form below a post does.
 function comment(int $post, string $name, string $content, array $more = []): int
 {
     $data = $more + [
@@ -53,7 +53,7 @@ function install(): void
     require ABSPATH . 'wp-admin/includes/upgrade.php';
     wp_install('Blog', 'admin', 'admin@blog.example', true, '', 'password');
     update_option('timezone_string', 'Europe/Berlin');
-    // Nothing waits for a moderator.
+    // No comment waits for a moderator.
     update_option('comment_previously_approved', 0);
     update_option('comment_max_links', 0);
 }
@@ -87,7 +87,7 @@ function write(): array
     return ['compared' => [1, $post, $other], 'held' => $held];
 }
 
-// The comments of a post below a parent, as a theme shows them.
+// A post's comments below a parent, as a theme shows them.
 function shown(int $post, int $parent = 0): array
 {
     $comments = get_comments(['post_id' => $post, 'parent' => $parent, 'status' => 'approve', 'type' => 'comment', 'orderby' => 'comment_date_gmt', 'order' => 'ASC']);

@@ -17,7 +17,7 @@ from moved import PATIENCE
 
 SITE = Path(__file__).with_suffix(".php")
 CREATE = 'mysqli_connect("localhost", "root", "", "", 0, $argv[1])->query("CREATE DATABASE wordpress CHARACTER SET utf8mb4");'
-# WordPress shows typographic quotes and dashes. The file has the text as typed.
+# WordPress shows typographic quotes and dashes, but the file has the text as typed.
 TYPED = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "-", "…": "..."})
 
 
@@ -72,7 +72,7 @@ def main(wordpress, program):
             server.terminate()
             server.wait(PATIENCE)
 
-        # The zone is for times without a known instant. The file has none.
+        # The zone applies to times without a known instant, of which the file has none.
         first = moved.run_import(program, "wordpress", file, data, "--zone", "Pacific/Auckland")
         # The file does not contain spam.
         assert (first["new"], first["skipped"]) == (11, {"pingback": 1}), first

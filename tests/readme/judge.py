@@ -1,5 +1,5 @@
-"""Runs `infra/judge.py` beside `cargo local` as docs/moderation.md says, and expects it to decide about pending and public comments,
-to leave others to a person, and to refuse messages that the service has not signed.
+"""Runs `infra/judge.py` alongside `cargo local` as docs/moderation.md describes, and expects it to decide about pending and public
+comments, leave others to a person, and refuse messages that the service has not signed.
 
 Usage: judge.py PROGRAM"""
 
@@ -42,7 +42,7 @@ def free_port():
 
 
 def refused(port):
-    """The status for a message without a signature."""
+    """The status returned for a message without a signature."""
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/", b"{}", timeout=PATIENCE)
     except urllib.error.HTTPError as error:
@@ -69,7 +69,7 @@ def main(program):
         until(lambda: refused(port), 401)
 
         def states():
-            """The states of all comments: whether they are public, and whether they wait."""
+            """For each comment, whether it is public and the reason it is held."""
             items = call(api, moderator, "GET", "moderation/comments?state=all")["data"]
             return {item["body"]: (item["is_approved"], item["held_for"]) for item in items}
 

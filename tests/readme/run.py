@@ -16,7 +16,7 @@ END = "the end of a block"
 
 
 def blocks():
-    """Pairs of pasted text and its output."""
+    """Pairs of pasted text and expected output."""
     section = TOUR.read_text().split("\n## Five minutes with curl\n")[1].split("\n## ")[0]
     pairs = []
     for language, text in BLOCK.findall(section):
@@ -38,7 +38,7 @@ def is_printed(documented, printed):
 
 
 def paste(texts, program, folder, api):
-    """The output of each text in one shell, in which `cargo local` runs the program."""
+    """Runs all texts in one shell, where `cargo local` runs the program. Returns the output of each."""
     script = f"""cargo() {{ shift; '{program}' "$@" --data-dir '{folder}'; }}\n"""
     for text in texts:
         script += re.sub(r"^API=\S+$", f"API={api}", text, flags=re.MULTILINE) + f"echo; echo '{END}'\n"

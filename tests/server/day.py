@@ -1,5 +1,5 @@
-"""A day of use of one machine, compressed: an upgrade, two sites' readers, kills, a backup, a restore elsewhere, emails, and a
-move to a table of AWS and back."""
+"""A compressed day on one machine: an upgrade, two sites' readers, kills, a backup, a restore elsewhere, emails, and a move to an
+AWS table and back."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ from machine import API, PATIENCE, ROOT, SECRET, Caddy, Container, ask, environm
 
 SITES = ("https://blog.example", "https://shop.example")
 KILLS = 3
-# Writes that each process acknowledges before it is killed.
+# Writes that each process acknowledges before the kill.
 WRITES = 40
 
 
@@ -27,7 +27,7 @@ def until(is_so):
 
 
 class Readers:
-    """Members of both sites who write until the service is gone. `told` has the ids in the responses."""
+    """Members of both sites who write until the service is down. `told` has the ids from the responses."""
 
     def __init__(self, site):
         self.api, self.told, self.stopped = f"{site}/{API}", set(), False
@@ -73,7 +73,7 @@ class Gone(Exception):
 
 
 def exported(container):
-    """Bytes of the export, and the ids of its comments."""
+    """The export's bytes and the ids of its comments."""
     export = container.run("export", stdout=subprocess.PIPE).stdout
     records = [json.loads(line) for line in export.splitlines()]
     return export, {int(record["comment"]["id"]) for record in records if "comment" in record}
@@ -110,7 +110,7 @@ def notifies(api, mails):
 
 
 def moves_to_aws_and_back(program, export, salt, folder):
-    """By a file, into the table of an emulated AWS and into an empty data directory: no byte of the export differs."""
+    """Moves an export into an emulated AWS table and then into an empty data directory. No byte of the export may differ."""
     folder.mkdir()
     file, from_aws, back = folder / "export.jsonl", folder / "aws.jsonl", folder / "back"
     file.write_bytes(export)
@@ -142,7 +142,7 @@ def moves_to_aws_and_back(program, export, salt, folder):
     run("check", env=here)
     run("export", "--out", file, env=here)
     assert file.read_bytes() == export
-    # The first start stores the salt, so the second one doesn't need it.
+    # The first start stores the salt, so the second doesn't need it.
     for _ in range(2):
         here["SVC_PUBLIC_URL"] = "https://comments.example.org"
         server = started([program, "serve", "--listen", "127.0.0.1:0"], env=here, stdout=subprocess.PIPE, text=True)

@@ -1,5 +1,5 @@
 """A production machine: the image's program, started as the image defines but without a daemon, Caddy in front of it, and
-its callers."""
+callers."""
 
 import atexit
 import base64
@@ -55,7 +55,7 @@ class Container:
         assert ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
 
     def command(self, words, settings=None):
-        """The arguments of a process that runs `words` with the image's entry point."""
+        """Popen's arguments for a process that runs `words` with the image's entry point."""
         variables = dict(variable.split("=", 1) for variable in self.process["env"]) | (settings or {})
         return {"args": [self.process["args"][0], *words], "env": variables, "preexec_fn": self._enter}
 
@@ -63,7 +63,7 @@ class Container:
         return subprocess.run(**self.command(words, settings), check=True, timeout=PATIENCE, **options)
 
     def give(self):
-        """Gives the data to the user of the image."""
+        """Makes the image's user the owner of the data."""
         for path in [self.data, *self.data.rglob("*")]:
             os.chown(path, self.process["user"]["uid"], self.process["user"]["gid"])
 
@@ -72,7 +72,7 @@ class Container:
 
 
 class Serving:
-    """The service in a container, from its first line to its end."""
+    """The service in a container, from its first line of output to its end."""
 
     def __init__(self, container, port, settings):
         self.log = container.folder / "log"
@@ -92,7 +92,7 @@ class Serving:
 
 
 class Caddy:
-    """Caddy with the Caddyfile of the package, in which only the addresses differ. It issues the certificates."""
+    """Caddy with the package's Caddyfile, in which only the addresses are changed. It issues its own certificates."""
 
     def __init__(self, folder, upstream_port):
         self.port, self.tls_port = free_port(), free_port()
@@ -121,7 +121,7 @@ class Caddy:
 
 
 def token(user, name, *, moderator=False, email=None):
-    """A token as a host page signs it."""
+    """A token, signed as a host page would."""
     now = int(time.time())
     claims = {"sub": str(user), "name": name, "iat": now - 1, "exp": now + 3600}
     claims |= {"roles": ["moderator"]} if moderator else {}

@@ -22,12 +22,12 @@ from machine import API, PACKAGE, PATIENCE, SECRET, Caddy, Container, ask, envir
 
 UNIT = PACKAGE / "comments.service"
 USER = 65532
-# Out of 10. The unit scores 1.2 in systemd 252, most of it for the network.
+# Maximum exposure, out of 10. The unit scores 1.2 in systemd 252, mostly for the network.
 EXPOSURE = 1.5
 
 
 def unit_is_valid(program, folder):
-    """systemd runs no units here, so it only reads this one."""
+    """systemd can't run units here, so it only verifies this one."""
     copy = folder / UNIT.name
     copy.write_text(UNIT.read_text().replace("/usr/local/bin/comments-server", str(program)))
     read = subprocess.run(["systemd-analyze", "verify", copy], check=True, capture_output=True, text=True)
@@ -39,7 +39,7 @@ def unit_is_valid(program, folder):
 
 
 def system_calls(names):
-    """The system calls that systemd names, with @groups expanded."""
+    """The system calls in systemd's list, with @groups expanded."""
     calls = set()
     for name in names:
         if not name.startswith("@"):
@@ -55,7 +55,7 @@ def values(name):
 
 
 def obeys_the_unit(program, folder):
-    """The program does nothing that the unit forbids: as its user, without capabilities, from its start to its end."""
+    """From start to end, as its user and without capabilities, the program does nothing that the unit forbids."""
     allowed, denied = values("SystemCallFilter")
     allowed = system_calls(allowed.split()) - system_calls(denied.lstrip("~").split())
     families = set(values("RestrictAddressFamilies")[0].split())
@@ -93,7 +93,7 @@ def obeys_the_unit(program, folder):
     assert process.wait(PATIENCE) == 0 and supervisor.recv(64) == b"STOPPING=1", log.read_text()
 
     text = trace.read_text()
-    # The calls of setpriv and its loader come first.
+    # The system calls of setpriv and its loader come first.
     text = text[text.index("= 0", text.index(f'execve("{program}"')) :]
     used = set(re.findall(r"^\d+ +(\w+)\(", text, re.MULTILINE))
     assert len(used) > 40 and used <= allowed, sorted(used - allowed)
@@ -108,7 +108,7 @@ def nothing_of_development(caddy, log):
     for path in ("", "_mail", "_mail/1", "demo"):
         status, _, body = ask(f"{caddy.site}/{path}")
         assert status == 404 and b"not_found" in body, path
-    # Hosts and origins are not checked as on loopback, because pages are on other hosts.
+    # Hosts and origins aren't checked as they are on loopback, because pages are on other hosts.
     status, headers, _ = ask(f"{caddy.site}/{API}/posts/1/comments", Origin="https://elsewhere.example", Host=f"127.0.0.1:{caddy.port}")
     assert status == 200 and headers["access-control-allow-origin"] == "*"
     assert "eyJ" not in log.read_text()
@@ -146,7 +146,7 @@ def every_route(container, folder, walk):
 def main(program, layout, walk):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        # For the unprivileged user.
+        # The unprivileged user needs access.
         folder.chmod(0o711)
         program = Path(shutil.copy(program, folder))
         for step, needs in ((unit_is_valid, (program,)), (obeys_the_unit, (program,))):

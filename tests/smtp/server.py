@@ -1,4 +1,4 @@
-"""An SMTP server for tests. It writes each email into a folder, and requires the login user, p@ss.
+"""An SMTP server for tests. It writes each email to a folder and requires the login `user` with the password `p@ss`.
 
 usage: server.py PORT FOLDER plain
        server.py PORT FOLDER starttls|tls CERTIFICATE KEY

@@ -36,7 +36,7 @@ mkdir -p "target/lambda/$2" && printf %s "$2" >"target/lambda/$2/bootstrap"
     "cargo-lambda": "#!/bin/sh\n",
 }
 
-# The stack with the bucket that sam makes once in a region.
+# The stack with the bucket that sam creates once per region.
 SAM_STACK = "aws-sam-cli-managed-default"
 STACKS = f"""<DescribeStacksResponse><DescribeStacksResult><Stacks><member>
 <StackName>{SAM_STACK}</StackName><StackStatus>CREATE_COMPLETE</StackStatus><CreationTime>2026-01-01T00:00:00Z</CreationTime>
@@ -56,7 +56,7 @@ TABLE = "comments-Table-1A2B3C4D5E6F"
 
 
 class Aws(BaseHTTPRequestHandler):
-    """S3; a CloudFormation with sam's own stack and one that failed, if there is one; a DynamoDB with the table that it left."""
+    """A fake S3, CloudFormation with sam's own stack and the failed one, if any, and DynamoDB with the table that one left behind."""
 
     protocol_version = "HTTP/1.1"
 
@@ -89,7 +89,7 @@ class Aws(BaseHTTPRequestHandler):
             self.answer(400, REFUSAL.format("there is no CloudFormation"))
 
     def table(self, operation, asked):
-        """Deletes no protected table, and refuses an update during another one."""
+        """Refuses to delete a protected table, and to update a table during another update."""
         table = self.server.table
         if operation == "ListTables":
             self.answer(200, json.dumps({"TableNames": [table["TableName"]] if table else []}))
@@ -129,7 +129,7 @@ def documented_command(first, documents):
 
 
 def checkout(directory):
-    """Copies the files that sam reads and the programs that it calls into a directory in which it may build."""
+    """Copies the files that sam reads and the programs that it calls into a directory where it may build."""
     for name in [".ci/package", "LICENSE", "functions", "infra/samconfig.toml", "template.yaml"]:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
@@ -141,7 +141,7 @@ def checkout(directory):
 
 
 def run(command, directory, server):
-    """The command's output. The command reaches only the server, whatever the environment of the caller."""
+    """Runs a command and returns its output. Whatever the caller's environment, the command reaches only the server."""
     environment = {
         "PATH": f"{directory / 'bin'}:{Path(sys.executable).parent}:{os.defpath}",
         "HOME": str(directory),
@@ -166,7 +166,7 @@ def aws():
 
 
 def commands_after(path, heading):
-    """The indented lines of a document that follow this heading, up to the next paragraph."""
+    """A document's first indented lines below this heading, up to the next paragraph."""
     behind = (ROOT / path).read_text().split(f"\n## {heading}\n")
     assert len(behind) == 2, heading
     lines = re.search(r"(?:^    .*\n)+", behind[1], re.M)[0]
@@ -174,7 +174,7 @@ def commands_after(path, heading):
 
 
 def start_over(directory):
-    """After a first deployment that failed, the next one finds neither the stack nor the table."""
+    """After the documented commands for a failed first deployment, the next one finds neither the stack nor the table."""
     server = aws()
     server.failed = "comments"
     server.table = {"TableName": TABLE, "TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}
@@ -210,7 +210,7 @@ def deploy(command, stack, parameters, directory, template):
     given = {create[name]: create[name.replace("Key", "Value")] for name in create if name.endswith(".ParameterKey")}
     assert create["Action"] == "CreateChangeSet" and given == parameters, create
 
-    # The template names the objects, and is otherwise unchanged.
+    # The uploaded template names the objects and is otherwise unchanged.
     uploaded = yaml_parse(server.objects[urlsplit(create["TemplateURL"]).path].decode())
     functions = {name: resource for name, resource in template["Resources"].items() if resource["Type"] == FUNCTION}
     for name, function in functions.items():

@@ -1,5 +1,5 @@
-"""Reads the samples of deployments in the documents like sam and AWS: every parameter in a sample reaches the template whole and passes
-its pattern, and the regions that docs/deploy-aws.md lists are all of those without a type of resource.
+"""Reads the documents' deployment samples like sam and AWS: every parameter in a sample must reach the template whole and match its
+pattern. docs/deploy-aws.md must list all regions that lack a needed resource type.
 
 Usage: documents.py, with the Python of sam's environment."""
 
@@ -19,14 +19,14 @@ TEMPLATE = yaml_parse((ROOT / "template.yaml").read_text())
 PARAMETERS = TEMPLATE["Parameters"]
 
 DOCUMENTS = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").glob("*.md")))]
-# Placeholders in samples, and valid values for them.
+# Placeholders in samples, with valid values for them.
 PLACEHOLDERS = {
     "BUCKET": "exports-of-example-org",
     "CertificateArn=…": "CertificateArn=arn:aws:acm:us-east-1:123456789012:certificate/12345678-1234",
 }
-# Partitions without support.
+# Unsupported partitions.
 ELSEWHERE = re.compile(r"(cn|us-gov|us-iso|us-isob|us-isof|eu-isoe|eusc)-")
-# Parameters that need a type of resource that some regions lack.
+# Parameters that need a resource type missing in some regions.
 NEEDED = {"MonthlyBudget": "AWS::Budgets::Budget", "EdgeCache": "AWS::Lambda::Url", "MailFrom": "AWS::SES::ConfigurationSet"}
 
 
@@ -39,7 +39,7 @@ def samples(text):
 
 
 def problems_of(code):
-    """The problems with the parameters in a shell command."""
+    """Problems with the parameters in a shell command."""
     for placeholder, value in PLACEHOLDERS.items():
         code = code.replace(placeholder, value)
     words = shlex.split(code, comments=True)
@@ -63,7 +63,7 @@ def samples_are_whole():
     tried = 0
     texts = {path: (ROOT / path).read_text() for path in DOCUMENTS}
     for name, parameter in PARAMETERS.items():
-        # A description has one sample at most, in quotes for the shell.
+        # A description has at most one sample, in quotes for the shell.
         texts[f"template.yaml, {name}"] = "\n".join(f"`{sample}`" for sample in re.findall(r"'[^' ]+=.+'", parameter["Description"]))
     for path, text in texts.items():
         for code in samples(text):

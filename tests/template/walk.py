@@ -1,5 +1,5 @@
-"""Checks the template that sam makes of template.yaml, in every combination of its conditions: no reference leads to a resource
-that is not created, nothing depends on itself, and the limits of AWS hold.
+"""Checks the template that sam generates from template.yaml, in every combination of its conditions: no reference leads to a
+resource that is not created, nothing depends on itself, and AWS limits hold.
 
 Usage: walk.py, with the Python of sam's environment."""
 
@@ -17,7 +17,7 @@ from samtranslator.yaml_helper import yaml_parse
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Pseudo parameters of a stack, with the longest names that are likely.
+# A stack's pseudo parameters, with the longest names that are likely.
 PSEUDO = {
     "AWS::AccountId": "123456789012",
     "AWS::Partition": "aws",
@@ -25,19 +25,19 @@ PSEUDO = {
     "AWS::StackName": "comments-of-example-org",
     "AWS::URLSuffix": "amazonaws.com",
 }
-# Characters of the name, address or ARN of a resource.
+# Maximum characters in a resource's name, address or ARN.
 LONGEST_NAME = 120
 FUNCTION_NAME = 64
 
-# CloudWatch allows ten metrics in an alarm, and gives an account ten alarm metrics for free.
+# CloudWatch allows ten metrics per alarm, and the free tier has ten alarm metrics per account.
 METRICS_OF_AN_ALARM = METRICS_OF_ALL_ALARMS = 10
-# Lambda allows 20 KB. SAM adds a statement for each event.
+# Lambda allows 20 KB. SAM adds a statement per event.
 RESOURCE_POLICY = 18 * 1024
-# Lambda allows 4 KB. The rest is for the owner's lists of phrases.
+# Lambda allows 4 KB. The rest is for the owner's phrase lists.
 ENVIRONMENT = 2_560
 MANAGED_POLICY, ROLE_POLICIES, POLICIES_OF_A_ROLE = 6_144, 10_240, 10
 CACHE_BEHAVIOURS = 25
-# Percent of the budget.
+# Percentages of the budget.
 BUDGET = [("ACTUAL", 80), ("ACTUAL", 100), ("FORECASTED", 100)]
 RESOURCES, PARAMETERS, OUTPUTS, TEMPLATE = 500, 200, 200, 1_000_000
 
@@ -69,7 +69,7 @@ SAMPLES = {
     "SignIn": "email,github",
     "SmtpUrlArn": SECRET,
 }
-# Parameters that rules require together with another one.
+# Parameters that rules require together with another.
 BESIDE = {
     "DomainName": ["CertificateArn"],
     "EdgeCache": ["PublicUrl"],
@@ -79,10 +79,9 @@ BESIDE = {
     "RestoreBucket": ["RestorePrefix"],
     "SignIn": ["CorsOrigins", "MailFrom", "PublicUrl"],
 }
-# Parameters that are given together here, because they differ only in their names. Separately, the walk would take four times
-# as long.
+# Parameters that are set together here, because they differ only in name. Separately, the walk would take four times as long.
 LIKE = {"GoogleClientSecretArn": "GithubClientSecretArn", "OidcClientSecretArn": "GithubClientSecretArn"}
-# Values that each rule refuses: these parameters with their samples or the value after `=`, and the others with their defaults.
+# Values that each rule refuses: these parameters with their samples or the value after `=`, and the others at their defaults.
 REFUSED = {
     "Budget": [["MonthlyBudget"], ["BudgetMail"]],
     "Codes": [["SignIn", "CorsOrigins", "PublicUrl"]],
@@ -117,7 +116,7 @@ def translate(template):
 
 
 def holds(expression, values, conditions):
-    """Evaluates a condition or an assertion, with these values of parameters."""
+    """Evaluates a condition or an assertion with these parameter values."""
     if isinstance(expression, dict):
         [(function, argument)] = expression.items()
         if function == "Condition":
@@ -144,7 +143,7 @@ def refused_by(rules, values):
 
 
 def combinations(template):
-    """Every set of conditions that holds for some values of the parameters."""
+    """Every set of conditions that holds for some parameter values."""
     conditions = template["Conditions"]
     named = sorted(set(re.findall(r'"Ref": "(\w+)"', json.dumps(conditions))))
     named = [name for name in named if name not in LIKE]
@@ -188,7 +187,7 @@ def references(value, guards=()):
 
 
 def depends(resource):
-    """The references of a resource, those of `DependsOn` included."""
+    """A resource's references, including those in `DependsOn`."""
     listed = resource.get("DependsOn", [])
     guards = ((resource["Condition"], True),) if "Condition" in resource else ()
     for name in [listed] if isinstance(listed, str) else listed:
@@ -337,7 +336,7 @@ def ceilings(template, _):
 
 
 def dashboards(template, _):
-    """Problems of dashboards with the longest names. The stack's name has hyphens."""
+    """Problems in dashboards with the longest names. The stack's name has hyphens."""
     for name, dashboard in of_type(template, "AWS::CloudWatch::Dashboard"):
         body = dashboard["Properties"]["DashboardBody"]["Fn::Sub"]
         text, given = body if isinstance(body, list) else (body, {})
@@ -370,7 +369,7 @@ CHECKS = [dangling, circular, alarms, resource_policies, environments, policies,
 
 
 def read_by_alarms(template, combination):
-    """The number of metrics that the alarms read. Those beyond an account's free ones cost money."""
+    """The number of metrics that the alarms read. Those beyond the free ones cost money."""
     count = 0
     for _, alarm in of_type(template, "AWS::CloudWatch::Alarm"):
         if agrees(combination, ((alarm["Condition"], True),) if "Condition" in alarm else ()):

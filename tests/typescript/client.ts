@@ -1,5 +1,5 @@
-// A client of three routes, whose types come from openapi.yaml. It is compiled and not run: its assumptions about the
-// contract don't compile if the contract differs.
+// A client for three routes, with types from openapi.yaml. It is only compiled: it fails to compile if the contract differs from
+// its assumptions.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
@@ -51,7 +51,7 @@ export async function like(comment: Comment): Promise<string> {
   return `${likes_count} likes${liked ? ", yours too" : ""}`;
 }
 
-/** Only names that the contract has. */
+/** Uses only names that the contract has. */
 export function shows(ui: components["schemas"]["UiEnvelope"], comment: Comment): string[] {
   const { labels, features, auth } = ui.data;
   const first: Comment | undefined = comment.replies[0];

@@ -1,4 +1,4 @@
-// The promises of the package. It is compiled and not run.
+// The package's promises about types. This file is compiled but not run.
 
 import { load, type CommentThreadElement } from '@svc-pro/comments'
 import { ApiError, createClient, type Schemas } from '@svc-pro/comments/client'

@@ -1,5 +1,4 @@
-//! Settings, one in each line. The service starts, or it refuses with the name of the variable and without the value of a
-//! secret.
+//! Settings, one per line. The service either starts or refuses with the variable's name and without any secret's value.
 #![no_main]
 
 use std::collections::HashMap;

@@ -11,7 +11,7 @@ fuzz_target!(|body: &str| {
     let known = mentions.meant(&mentions.tries());
     assert!(known.len() <= 20);
     let html = render(body, "users", &known);
-    // If html would be longer, the body is plain text: at most five bytes a character, and a few around them.
+    // Where html would be longer, the body is plain text: at most five bytes per character, plus a few around them.
     assert!(html.len() <= MAX_HTML.max(6 * body.len() + 64), "{} bytes of {}", html.len(), body.len());
     for tag in html.split('<').skip(1) {
         let name: String = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();

@@ -1,4 +1,4 @@
-//! An upload: a line with the content type, then the body. The extracted file is part of the body, and no larger than
+//! An upload: a line with the content type, then the body. The extracted file must be part of the body and no larger than
 //! allowed.
 #![no_main]
 

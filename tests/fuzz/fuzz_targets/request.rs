@@ -1,5 +1,5 @@
-//! Any HTTP request, from the gateway's event to the table and back: a line with method and address, lines with headers, then
-//! the body. No response is a 5xx, and every refusal is in the envelope of errors.
+//! Any HTTP request, from the gateway's event to the table and back: a line with method and address, lines with headers, then the
+//! body. No response is a 5xx, and every refusal is in the error envelope.
 #![no_main]
 
 use std::cell::RefCell;
@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 
 /// 2026-01-02T03:04:05Z
 const NOW: Timestamp = Timestamp(1_767_323_045_000);
-/// Requests before a new table, so that the table does not grow without end.
+/// Requests per table, so that the table doesn't grow without bound.
 const REQUESTS: u32 = 5_000;
 
 struct Service {
@@ -76,7 +76,7 @@ fuzz_target!(|data: &[u8]| {
         let answer = service.runtime.block_on(service.stack.gateway.call(request, Ipv4Addr::new(10, 0, 0, 7).into()));
         let (status, body) = (answer.status().as_u16(), answer.body());
         assert!(status < 500, "{status}: {body:?}");
-        // Compressed responses, and those of API Gateway itself, look different.
+        // Compressed responses and API Gateway's own look different.
         if (400..500).contains(&status) && !answer.headers().contains_key("content-encoding") {
             let json: Value = serde_json::from_slice(body).expect("JSON");
             let envelope = json["message"].is_string() && json["code"].is_string() && json["errors"].is_object();
