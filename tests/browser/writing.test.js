@@ -574,6 +574,23 @@ test('an image that is removed while its comment is sent is not in it', async (t
   assert.equal(await page.locator('article img:not(.avatar)').count(), 0)
 })
 
+test('a comment whose image is refused while it is sent is not posted', async (t) => {
+  for (const [written, ...names] of [['Look:', 'first.png'], ['Look:', 'first.png', 'second.png'], ['', 'first.png']]) {
+    const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+    const text = page.getByPlaceholder('Write a comment…')
+    await page.route(/\/media$/, (route) => route.fulfill({ status: 503, headers: { 'access-control-allow-origin': '*' } }), { times: 1 })
+    const release = await hold(page, /\/media$/)
+    await text.fill(written)
+    for (const name of names) await chooseImage(page, name)
+    await page.getByRole('button', { name: 'Post comment' }).click()
+    release()
+    await page.getByRole('alert').getByText('Something went wrong').waitFor()
+    await page.getByRole('button', { name: 'Post comment' }).waitFor()
+    assert.deepEqual(await page.getByRole('alert').filter({ hasText: /./ }).allTextContents(), ['Something went wrong'])
+    assert.deepEqual([await text.inputValue(), await page.locator('.chip').count(), await page.locator('article').count()], [written, names.length - 1, 0])
+  }
+})
+
 test('an image that is added while a comment or an edit is sent stays for the next one', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Mine.')

@@ -112,16 +112,19 @@ export function images({ thread, text, fallible }) {
       const description = h('input', { 'aria-label': label, placeholder: label, maxlength: 300 })
       progress.replaceWith(description)
       return () => `![${description.value.replace(/[\\[\]]/g, '\\$&')}](${url})`
+    }, (error) => {
+      // It stays with the text until there is a connection again.
+      sent = undefined
+      if (gone.signal.aborted) return
+      if (error.code !== 'offline') chip.remove()
+      throw error.status === 413 ? tooLarge() : error
     })
+    /** @type {Promise<any> | undefined} */
     let sent = start()
     chip.place = text.selectionEnd
-    chip.arrive = () => (sent = sent.catch(() => chip.parentNode && start()))
+    chip.arrive = () => (sent ??= start())
     element.append(chip)
-    await sent.catch((error) => {
-      // It stays with the text until there is a connection again.
-      if (error.code !== 'offline') chip.remove()
-      if (!gone.signal.aborted) throw error.status === 413 ? tooLarge() : error
-    })
+    await sent
   }
 
   /** The text with the images, once all have arrived. */
