@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newRecord, token, world } from './world.js'
+import { hold, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
@@ -100,6 +100,21 @@ test('text that an input method commits is searched for, and the key that commit
   assert.equal(await field(page).inputValue(), '你好@王')
   await page.keyboard.press('Enter')
   assert.equal(await field(page).inputValue(), '你好@王芳 ')
+})
+
+test('only Enter and Tab alone pick a person, and Ctrl+Enter sends what is written', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.', { who: w.service.bob })
+  for (const [key, expected] of [['Enter', 'Hi @bob '], ['Tab', 'Hi @bob '], ['Shift+Enter', 'Hi @bo\n'], ['Shift+Tab', 'Hi @bo'], ['Control+Enter', 'Hi @bo']]) {
+    const page = await writing(t, w.service.ada, record)
+    const release = await hold(page, /\/comments$/)
+    await field(page).fill('Hi @bo')
+    await options(page).getByText('Bob').waitFor()
+    await page.keyboard.press(key)
+    assert.equal(await field(page).inputValue(), expected, key)
+    assert.equal(await options(page).filter({ visible: true }).count(), 0, key)
+    release()
+  }
 })
 
 test('people are offered at the caret in paragraphs of either direction', async (t) => {

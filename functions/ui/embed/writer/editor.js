@@ -104,13 +104,13 @@ export async function enhance(composer) {
   function keydown(event) {
     const { key } = event
     const isCommand = event.ctrlKey || event.metaKey
-    const shortcut = ui.features.markdown_toolbar && shortcutOf(key)
+    const shortcut = isCommand && ui.features.markdown_toolbar && shortcutOf(key)
     if (isOfIme(event)) return
-    if (people.choose(key)) event.preventDefault()
-    else if (isCommand && shortcut) {
+    if (isCommand) people.hide()
+    if (shortcut) {
       event.preventDefault()
       mark(editor, shortcut)
-    } else if (key === 'Enter' && !isCommand && !event.shiftKey && !event.altKey && continueList(text)) event.preventDefault()
+    } else if (!isCommand && !event.shiftKey && !event.altKey && (people.choose(key) || (key === 'Enter' && continueList(text)))) event.preventDefault()
   }
 
   function paste(event) {
@@ -161,7 +161,7 @@ export async function enhance(composer) {
   bar.prepend(writer.element, counter, button(say('cancel'), { class: 'cancel', click: giveUp }))
   grow()
   count()
-  people.suggest()
+  people.suggest({})
   if (mayBeSent(thread, purpose.draft)) submit()
   return submit
 }

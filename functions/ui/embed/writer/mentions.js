@@ -24,7 +24,7 @@ export function mentions({ thread, purpose, text, insert }) {
   text.setAttribute('aria-autocomplete', 'list')
   text.setAttribute('aria-controls', id)
   text.addEventListener('blur', hide)
-  text.addEventListener('compositionend', () => suggest())
+  text.addEventListener('compositionend', suggest)
 
   function hide() {
     search.abort()
@@ -32,7 +32,8 @@ export function mentions({ thread, purpose, text, insert }) {
     text.removeAttribute('aria-activedescendant')
   }
 
-  async function suggest({ isComposing = false } = {}) {
+  /** @param {any} event */
+  async function suggest({ isComposing }) {
     const end = text.selectionStart
     const query = typedAt(text.value, end)
     hide()
@@ -43,7 +44,6 @@ export function mentions({ thread, purpose, text, insert }) {
     show(people, query, end)
     if (!ui.auth.authenticated) return
     await pause(150)
-    if (signal.aborted) return
     const { data } = await api.get('users', { q: query.replaceAll('_', ' ').trim() }, signal).catch(() => ({ data: [] }))
     if (signal.aborted) return
     const others = data.filter((user) => handleOf(user.name) && !people.some(({ id }) => id === user.id))
@@ -97,5 +97,5 @@ export function mentions({ thread, purpose, text, insert }) {
     return true
   }
 
-  return { elements: [mirror, element], suggest, choose }
+  return { elements: [mirror, element], suggest, choose, hide }
 }

@@ -27,7 +27,7 @@ export function continueList(text) {
   const begin = value.lastIndexOf('\n', caret - 1) + 1
   const [whole, indent, mark, number, sign, spaces, box] = ITEM.exec(value.slice(begin, caret)) ?? []
   if (!whole || caret !== selectionEnd) return false
-  const isEmpty = caret === begin + whole.length && /^($|\n)/.test(value.slice(caret))
+  const isEmpty = caret === begin + whole.length && !/./.test(value.charAt(caret))
   const next = number ? +number + 1 + sign : mark
   if (isEmpty) type(text, '', begin, caret)
   else type(text, `\n${indent}${next}${spaces}${box ? '[ ] ' : ''}`, caret, caret)
