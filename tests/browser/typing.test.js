@@ -151,6 +151,23 @@ test('a tool that is pressed while a comment is sent changes nothing', async (t)
   assert.equal(await value(), '')
 })
 
+test('a tool that is pressed while the preview is shown closes it and inserts', async (t) => {
+  const { page, text, value } = await write(t)
+  for (const [insert, expected] of /** @type {const} */ ([
+    [() => page.getByRole('button', { name: 'Bold' }).click(), '**Hello**'],
+    [async () => (await page.getByRole('button', { name: 'Emoji' }).click(), page.getByRole('button', { name: '👍' }).click()), 'Hello👍'],
+  ])) {
+    await text.fill('Hello')
+    if (expected.startsWith('*')) await text.selectText()
+    await page.getByRole('button', { name: 'Preview' }).click()
+    await page.locator('.preview').waitFor()
+    await insert()
+    await text.waitFor()
+    assert.equal(await value(), expected)
+    assert.equal(await page.getByRole('button', { name: 'Preview' }).getAttribute('aria-pressed'), 'false')
+  }
+})
+
 test('Cancel and Escape fold the composer and keep the draft, which is shown when it is entered, also after a reload', async (t) => {
   const { page, text, value } = await write(t)
   const send = page.getByRole('button', { name: 'Post comment' })

@@ -62,6 +62,7 @@ export async function enhance(composer) {
   }
 
   function insert(string, start = text.selectionStart, end = text.selectionEnd) {
+    preview.close()
     type(text, string, start, end)
   }
 
