@@ -103,7 +103,7 @@ impl Store {
     /// The ban that started the walk, or the one that has replaced it without a gap, and its id.
     async fn ban_behind(&self, job: &RejectRecent) -> Result<Option<(u64, Ban)>, Fault> {
         let ban = self.ban_of(&job.author).await?;
-        Ok(ban.filter(|(id, ban)| *id == job.ban || ban.first.is_some_and(|first| (first..*id).contains(&job.ban))))
+        Ok(ban.filter(|(id, ban)| continues(job.ban, *id, ban)))
     }
 
     /// Whether the writer was banned after the latest decision about the comment, so that a walk may reject it.
@@ -147,6 +147,12 @@ impl Store {
             plan => plan,
         })
     }
+}
+
+/// Whether a ban with this id is the one that started the walk, or has replaced it without a gap. The clock of another function
+/// may give it a lower id than the one that it replaced.
+fn continues(started: u64, id: u64, ban: &Ban) -> bool {
+    id == started || ban.first.is_some_and(|first| (first..id).contains(&started))
 }
 
 /// Whether the ban rejects the comment: it has no decision since, and was written before the ban, or by a request that
@@ -206,6 +212,20 @@ mod tests {
         ] {
             let comment = Comment { state, in_review, ..comment(written) };
             assert_eq!(is_recent(&comment, &job(now), &for_good), expected, "{comment:?}");
+        }
+    }
+
+    #[test]
+    fn a_walk_continues_under_its_ban_and_those_that_replaced_it() {
+        for (first, id, expected) in [
+            (None, 5, true),
+            (Some(3), 7, true),
+            (Some(5), 7, true),
+            (Some(9), 5, true),
+            (None, 7, false),
+            (Some(6), 7, false),
+        ] {
+            assert_eq!(continues(5, id, &Ban { until: None, reason: None, first }), expected, "{first:?} {id}");
         }
     }
 

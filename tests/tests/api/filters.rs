@@ -94,7 +94,16 @@ async fn a_filter_that_is_empty_or_malformed_is_refused_on_its_field() {
     let world = World::new();
     let moderator = world.moderator();
     for (field, texts) in [
-        ("q", vec![String::new(), "%20%E3%80%80".to_owned(), "%E2%80%8B".to_owned(), "x".repeat(201)]),
+        (
+            "q",
+            vec![
+                String::new(),
+                "%20%E3%80%80".to_owned(),
+                "%E2%80%8B".to_owned(),
+                "%CC%87".to_owned(),
+                "x".repeat(201),
+            ],
+        ),
         ("from", vec![String::new(), "%20".to_owned(), "id:".to_owned(), "id:x".to_owned(), "id:-1".to_owned()]),
         ("thread", ["", "posts", "posts/", "/1", "pages/1", "posts/1/2", "posts/%20"].map(str::to_owned).to_vec()),
         ("since", ["", "yesterday", "2050-01-02", "2050-13-01T00:00:00Z", "1"].map(str::to_owned).to_vec()),
