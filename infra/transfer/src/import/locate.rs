@@ -14,6 +14,7 @@ use shared::store::Store;
 
 use super::record::{RecordState, own_source};
 use super::staging::{Fate, Place, Reason, Staging};
+use super::time::timestamp;
 use crate::store::import::{Occupant, occupants};
 use crate::store::sources::{SourceRow, rows_of};
 
@@ -204,12 +205,15 @@ impl Staging {
     }
 
     fn place(&mut self, index: usize, placement: Placement) {
+        let record = &self.comments[index].record;
+        let version = (self.state(index).stored(), record.edited_at.map(timestamp));
         let place = &mut self.places[index];
         let (id, fate) = match placement {
             Placement::Free(id) => (Some(id), Fate::New),
             Placement::AlreadyThere(id, occupant) => {
                 // The comment stays in its thread, whatever the source says now, and replies to it follow.
                 place.thread = Some(self.threads.number(&occupant.thread));
+                place.is_changed = self.comments[index].record.id.is_some() && version != occupant.version;
                 (place.is_there, place.ancestors) = (true, occupant.ancestors);
                 (Some(id), Fate::AlreadyThere)
             }

@@ -15,7 +15,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Number;
 use shared::config::is_type;
-use shared::domain::comment::HeldFor;
+use shared::domain::comment::{HeldFor, State};
 use shared::domain::ids::{CommentId, Provenance, SourceId, UserId};
 use shared::domain::report::{ReportStatus, bare_reason, nobody};
 
@@ -333,6 +333,17 @@ pub enum RecordState {
     Pingback,
     /// Not a reader's comment, such as a note on an order.
     Other,
+}
+
+impl RecordState {
+    /// The state in the table.
+    pub(super) fn stored(self) -> State {
+        match self {
+            Self::Pending => State::Pending,
+            Self::Rejected => State::Rejected,
+            _ => State::Approved,
+        }
+    }
 }
 
 fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {

@@ -84,6 +84,8 @@ pub(super) struct Place {
     pub(super) ancestors: Vec<CommentId>,
     /// Whether it's already in the table, where its ancestors may differ from the source's.
     pub(super) is_there: bool,
+    /// Whether the table has another version of an exported comment.
+    pub(super) is_changed: bool,
     /// Whether everyone may see it and all its ancestors.
     pub(super) is_shown: bool,
     /// Position among the approved replies of its parent, from 1.
@@ -254,7 +256,10 @@ impl Staging {
                     report.moved.extend(decision.moved.map(|moved| entry(moved.name())));
                     report.cut.extend((comment.is_cut && decision.placeholder.is_none()).then(id));
                 }
-                Fate::AlreadyThere => report.already_there += 1,
+                Fate::AlreadyThere => {
+                    report.already_there += 1;
+                    report.changed.extend(place.is_changed.then(id));
+                }
                 Fate::Skipped(reason) => *report.skipped.entry(reason.name().to_owned()).or_default() += 1,
                 Fate::Refused(reason) => report.refused.push(entry(reason.name())),
             }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::slice;
 use std::time::Duration;
 
-use shared::domain::comment::{Comment, State};
+use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, UserId, fingerprint};
 use shared::domain::thread::Pin;
 use shared::domain::time::{Clock, Timestamp};
@@ -21,7 +21,6 @@ use shared::store::meter::measure;
 use self::exported::{write_around, write_entries};
 use self::throttle::Throttle;
 use super::author::Users;
-use super::record::RecordState;
 use super::staging::{Placed, Staging, TableError, Target};
 use super::time::timestamp;
 use crate::store::import::{
@@ -306,11 +305,7 @@ impl Importer<'_> {
             likes: record.likes + placed.voters,
             imported_likes: record.likes,
             edited_at: record.edited_at.map(timestamp),
-            state: match placed.state {
-                RecordState::Pending => State::Pending,
-                RecordState::Rejected => State::Rejected,
-                _ => State::Approved,
-            },
+            state: placed.state.stored(),
             ..comment
         }))
     }

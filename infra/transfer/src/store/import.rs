@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
-use shared::domain::comment::Comment;
+use shared::domain::comment::{Comment, State};
 use shared::domain::ids::{CommentId, Provenance, SourceId, ThreadId, UserId, Visitor};
 use shared::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
 use shared::domain::thread::{Pin, Thread};
@@ -48,6 +48,8 @@ pub struct Occupant {
     /// The writer; `None` for placeholders.
     pub visitor: Visitor,
     pub is_placeholder: bool,
+    /// The state, and the time of the last edit.
+    pub version: (State, Option<Timestamp>),
 }
 
 /// Ways to write the comments of a thread.
@@ -210,8 +212,9 @@ pub async fn occupants(store: &Store, ids: &[CommentId]) -> Result<HashMap<Comme
     let occupants = items.into_values().map(|item| {
         let comment: Comment = read(item)?;
         let visitor = comment.visitor();
+        let version = (comment.state, comment.edited_at);
         let Comment { id, source, thread, ancestors, is_placeholder, .. } = comment;
-        Ok((id, Occupant { source, thread, ancestors, visitor, is_placeholder }))
+        Ok((id, Occupant { source, thread, ancestors, visitor, is_placeholder, version }))
     });
     occupants.collect()
 }

@@ -337,6 +337,21 @@ async fn of_two_comments_with_one_id_and_different_texts_the_second_is_refused()
 }
 
 #[tokio::test]
+async fn comments_that_another_export_has_in_another_version_stay_and_are_reported() {
+    let store = store();
+    import(&store, &export(&[comment(1), comment(2), comment(3)], &[])).await;
+    let later = [
+        with(comment(1), &json!({ "body": "edited", "edited_at": "2026-01-02T03:04:05.678Z" })),
+        with(comment(2), &json!({ "state": "rejected" })),
+        comment(3),
+    ];
+    let report = import(&store, &export(&later, &[])).await;
+    assert_eq!((report.already_there, report.changed), (3, vec![id(1).to_string(), id(2).to_string()]));
+    assert_eq!(find(&store, 1).await.body, "body of 1");
+    assert!(import(&store, &export(&[comment(1)], &[])).await.changed.is_empty());
+}
+
+#[tokio::test]
 async fn likes_of_an_export_whose_import_ended_early_are_not_added_to_another_one() {
     let without_likes: Vec<Value> = dump().into_iter().filter(|record| record.get("like").is_none()).collect();
     for batches in 0..4 {
