@@ -27,7 +27,7 @@ use crate::account::ACCESS_KEY;
 use crate::publisher::{Publisher, Subscription};
 
 #[derive(Debug, thiserror::Error)]
-#[error("bucket: {0}")]
+#[error("{0}")]
 pub struct BucketError(String);
 
 impl From<io::Error> for BucketError {
@@ -73,7 +73,8 @@ impl Bucket {
     fn new(directory: &Path, name: &str, temporary: Option<TempDir>) -> Result<Self, BucketError> {
         // s3s-fs stores a bucket as a directory.
         let objects = directory.join(name);
-        crate::files::make_folder(&objects)?;
+        let failed = |error| BucketError(format!("{}: {error}", objects.display()));
+        crate::files::make_folder(&objects).map_err(failed)?;
         remove_orphans(directory, name)?;
         let system = FileSystem::new(directory).map_err(|error| BucketError(format!("{error:?}")))?;
         let puts = Arc::default();

@@ -198,10 +198,13 @@ impl DataDir {
         Ok(Some(copy))
     }
 
-    /// The path of the table's file, which may be missing.
+    /// The path of the table's file, which may be missing. Follows a symbolic link, because `SQLite` keeps its log beside the
+    /// file that the link leads to.
     #[must_use]
     pub fn table(&self) -> PathBuf {
-        self.file(TABLE)
+        let path = self.file(TABLE);
+        let target = path.is_symlink().then(|| fs::canonicalize(&path).ok()).flatten();
+        target.unwrap_or(path)
     }
 
     /// Whether a service or an import has used the directory.

@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -154,6 +154,16 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     evil.finish().unwrap();
     refused(&restore(&evil_file, &path("copy")), "evil.tar");
     assert!(!path("evil").exists() && !path("copy").exists());
+
+    #[cfg(unix)]
+    {
+        // A limit on the size of files is like a full disk.
+        let limit = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
+        let mut full = Command::new("bash");
+        full.args(["-c", limit, env!("CARGO_BIN_EXE_comments-server"), "restore"]).arg(&out);
+        refused(&full.arg("--data-dir").arg(path("copy")).output().unwrap(), "check its free space");
+        assert!(!path("copy").exists());
+    }
 
     // A new directory locked by a service whose port was taken.
     fs::create_dir(path("locked")).unwrap();

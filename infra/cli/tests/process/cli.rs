@@ -429,6 +429,33 @@ async fn an_empty_table_beside_secrets_is_damaged_and_left_as_it_is() {
     assert_eq!(service.guest().list("posts/1", "").await.rows().len(), 1);
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_table_may_be_a_symbolic_link() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, elsewhere) = (directory.path().join("data"), directory.path().join("elsewhere.db"));
+    let service = serve(&data);
+    service.member().comment("posts/1", "x").await;
+    assert!(service.stop().success());
+    fs::rename(data.join("table.db"), &elsewhere).unwrap();
+    std::os::unix::fs::symlink("../elsewhere.db", data.join("table.db")).unwrap();
+    let check = on_data(&["check"], &data).output().unwrap();
+    assert!(check.status.success(), "{}", stderr(&check));
+    let mut service = serve(&data);
+    service.member().comment("posts/1", "y").await;
+    service.kill();
+    assert_eq!(serve(&data).guest().list("posts/1", "").await.rows().len(), 2);
+}
+
+#[test]
+fn a_start_names_the_file_that_should_be_a_folder() {
+    let directory = tempfile::tempdir().unwrap();
+    let objects = directory.path().join("objects");
+    fs::write(&objects, "").unwrap();
+    let output = on_data(&["--port", "0"], directory.path()).output().unwrap();
+    assert!(stderr(&output).starts_with(&format!("error: {}", objects.display())), "{}", stderr(&output));
+}
+
 #[tokio::test]
 async fn a_table_whose_log_is_damaged_is_left_as_it_is() {
     let directory = tempfile::tempdir().unwrap();

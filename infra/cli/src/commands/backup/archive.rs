@@ -134,9 +134,10 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
             continue;
         }
         let modified = SystemTime::UNIX_EPOCH + Duration::from_secs(entry.header().mtime().map_err(|_| malformed())?);
-        let mut file = DataDir::create_file(&folder.join(&name))?;
+        let unwritten = |error| format!("writing {name} into the data directory: {error}; check its free space");
+        let mut file = DataDir::create_file(&folder.join(&name)).map_err(unwritten)?;
         let mut entry = Summed::new(entry);
-        copy(&mut entry, &mut file)?;
+        copy(&mut entry, &mut file, unwritten)?;
         file.set_modified(modified)?;
         sums.insert(name, entry.sum());
     }
@@ -162,12 +163,16 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
 }
 
 /// Copies a file. Only errors while reading mean that the archive is damaged, not a full disk.
-fn copy(from: &mut impl Read, to: &mut impl Write) -> Result<(), Failure> {
+fn copy(from: &mut impl Read, to: &mut impl Write, unwritten: impl FnOnce(io::Error) -> String) -> Result<(), Failure> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match from.read(&mut buffer).map_err(damaged)? {
             0 => return Ok(()),
-            length => to.write_all(&buffer[..length])?,
+            length => {
+                if let Err(error) = to.write_all(&buffer[..length]) {
+                    return Err(unwritten(error).into());
+                }
+            }
         }
     }
 }
