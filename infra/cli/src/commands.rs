@@ -169,7 +169,6 @@ fn data_dir() -> PathBuf {
     data_dir_or(".local")
 }
 
-/// The default data directory of a service in production.
 fn production_data_dir() -> PathBuf {
     data_dir_or("/var/lib/comments")
 }

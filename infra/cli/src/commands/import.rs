@@ -241,7 +241,7 @@ impl Options {
         Lease { store, clock: Clock::system(), holder: holder(self.table.as_deref()), patience: PATIENCE }
     }
 
-    /// The limits for writing. Nothing else uses the table of a data directory.
+    /// A data directory needs no recheck, because nothing else uses its table.
     fn write_limits(&self) -> WriteLimits {
         let deployed = self.table.is_some();
         let recheck = if deployed { RECHECK } else { Duration::ZERO };

@@ -38,7 +38,6 @@ impl Lines {
         (lines, json.with(Targets::new().with_default(Level::WARN).with_target(TARGET, Level::INFO)))
     }
 
-    /// The waiting lines.
     #[cfg(test)]
     pub(super) fn taken(&self) -> String {
         String::from_utf8(self.held().as_mut().map(std::mem::take).unwrap_or_default()).unwrap()

@@ -110,7 +110,6 @@ impl<'a> Destination<'a> {
     }
 }
 
-/// A report as JSON, for programs.
 pub(super) fn json(report: &impl Serialize) -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }

@@ -98,7 +98,7 @@ impl WhoOptions {
         Ok(())
     }
 
-    /// The person that the options name. One of them is required.
+    /// One of the options is required.
     fn who(&self, salt: &Secret) -> Result<Who, Failure> {
         let by_address = |email: &String| Who::address(email, hex(&Md5::digest(email.as_bytes())), salt);
         match (self.user.first(), self.email.first()) {

@@ -24,7 +24,6 @@ pub(super) struct Table {
     pub(super) store: Store,
     /// The key of visitors' hashes. `None` for a deployed table if `SVC_VISITOR_SALT` isn't set.
     salt: Option<Secret>,
-    /// A directory for temporary files.
     pub(super) temp_dir: PathBuf,
     /// `None` for a deployed table.
     pub(super) kept: Option<Kept>,

@@ -25,7 +25,6 @@ impl Sandbox {
         self.directory.path().join(name)
     }
 
-    /// Exports the table in the data directory `data` to `file`.
     fn export(&self, data: &str, file: &str) -> Output {
         on_data(&["export", "--out", self.path(file).to_str().unwrap()], &self.path(data)).output().unwrap()
     }
@@ -136,7 +135,6 @@ async fn hashed_ids_of_users_are_imported_under_their_salt_alone() {
     assert_eq!(sandbox.read("b.jsonl"), sandbox.read("a.jsonl"));
 }
 
-/// The names in a directory.
 fn names(directory: &Path) -> Vec<String> {
     let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.collect()

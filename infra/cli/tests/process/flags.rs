@@ -56,7 +56,6 @@ impl Place {
         command
     }
 
-    /// The files of the data directory, with their contents.
     fn files(&self) -> BTreeMap<PathBuf, Vec<u8>> {
         let entries = fs::read_dir(self.path("data")).unwrap().map(|entry| entry.unwrap().path());
         entries.filter(|path| path.is_file()).map(|path| (path.clone(), fs::read(path).unwrap())).collect()

@@ -32,7 +32,6 @@ fn count(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |count| count.parse().unwrap())
 }
 
-/// Runs `command` under another program.
 #[cfg(unix)]
 fn under(program: &str, words: &[&str], command: &Command) -> Command {
     let mut outer = Command::new(program);
@@ -53,7 +52,6 @@ fn on_data(words: &[&str], data_dir: &Path) -> Command {
     command
 }
 
-/// Starts the service on this data directory and a free port.
 fn serve(data_dir: &Path) -> Service {
     Service::start(&mut on_data(&["--port", "0"], data_dir), "moderator")
 }

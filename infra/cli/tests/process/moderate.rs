@@ -87,7 +87,6 @@ fn stack(entries: &[(&str, &str, &str)]) -> String {
     )
 }
 
-/// The command for the stack `comments`, with this fake AWS.
 fn on_stack(aws: &Aws) -> Command {
     let mut command = local(&["moderate", "--stack", "comments"]);
     command

@@ -59,7 +59,6 @@ fn assert_in_order(data: &Path) {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
-/// Whether any file in the directory contains the text.
 fn contains(directory: &Path, text: &str) -> bool {
     fs::read_dir(directory).unwrap().any(|entry| {
         let path = entry.unwrap().path();

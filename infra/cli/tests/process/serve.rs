@@ -52,7 +52,6 @@ pub(crate) fn token(data_dir: &Path) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Sends bytes, and returns the connection.
 fn send(address: &str, bytes: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();

@@ -48,7 +48,6 @@ impl<T: Read> Read for Summed<T> {
     }
 }
 
-/// Archives a data directory, with this snapshot of its table.
 pub(super) fn pack(data_dir: &DataDir, snapshot: &Path, out: impl Write) -> Result<(), Failure> {
     let made_at = Timestamp::now();
     let mut archive = Builder::new(out);

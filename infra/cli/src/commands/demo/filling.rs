@@ -26,7 +26,6 @@ use crate::commands::{Failure, holder};
 pub(in crate::commands) struct Filling {
     store: Store,
     config: Config,
-    /// The URL of the page.
     url: String,
     /// Whether the thread has ever had comments. The lock lets one request at a time fill it.
     has_begun: Mutex<bool>,
