@@ -38,7 +38,6 @@ impl Access {
         CALLER.scope(self, work).await
     }
 
-    /// The grants that no call has used so far.
     pub fn unused(&self) -> Vec<Grant> {
         let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         self.granted.difference(&used).cloned().collect()

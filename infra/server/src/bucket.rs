@@ -102,7 +102,6 @@ impl Bucket {
         lock(&self.shared.puts).published()
     }
 
-    /// Publishes puts since this time again.
     pub fn publish_again(&self, since: SystemTime) -> Result<(), BucketError> {
         let mut directories = vec![self.shared.directory.clone()];
         while let Some(directory) = directories.pop() {

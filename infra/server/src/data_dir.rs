@@ -135,7 +135,6 @@ impl DataDir {
         }
     }
 
-    /// Records the format's version in the directory.
     pub fn record_version(&self) -> Result<(), DataDirError> {
         let path = self.file(VERSION_FILE);
         let recorded = if path.exists() { Ok(false) } else { files::create(&path, format!("{VERSION}\n").as_bytes()) };
@@ -154,7 +153,6 @@ impl DataDir {
         Ok(names.collect::<io::Result<Vec<_>>>()?.iter().all(|name| name == LOCK))
     }
 
-    /// Takes the lock if its file exists.
     pub fn lock_if_present(&self) -> Result<Option<Lock>, DataDirError> {
         self.file(LOCK).exists().then(|| self.lock()).transpose()
     }
@@ -274,7 +272,6 @@ impl DataDir {
         self.path.join(name)
     }
 
-    /// Whether the secret already exists.
     #[must_use]
     pub fn has_secret(&self, name: &str) -> bool {
         fs::metadata(self.file(name)).is_ok_and(|file| file.len() > 0)

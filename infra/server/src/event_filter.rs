@@ -8,7 +8,7 @@ use serde_json::Value;
 pub struct EventFilter(Vec<Value>);
 
 impl EventFilter {
-    /// A filter with these patterns. Every record passes if there are none.
+    /// Every record passes if there are no patterns.
     pub fn new(patterns: Vec<Value>) -> Self {
         Self(patterns)
     }

@@ -72,7 +72,6 @@ struct Shared {
     _directory: Option<TempDir>,
 }
 
-/// Messages in a dead-letter queue.
 #[derive(Debug, PartialEq, Eq)]
 pub struct DeadLetters {
     pub queue: String,

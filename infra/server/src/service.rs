@@ -47,7 +47,6 @@ pub fn client(engine: &Engine) -> Client {
     store::client::build(engine.client_builder())
 }
 
-/// The queues of the template.
 pub fn queue_settings() -> Result<Vec<QueueSettings>, TemplateError> {
     Template::deployed(&[])?.queues()
 }
@@ -187,7 +186,6 @@ fn handlers(bucket: &Bucket) -> [(&'static str, Arc<dyn Handler>); 8] {
     ]
 }
 
-/// The bucket's objects, on the port of the API.
 fn media_mount(bucket: &Bucket) -> Mount {
     let prefix = format!("/{MEDIA}");
     let website = Website::new(prefix.clone(), bucket);
@@ -198,12 +196,11 @@ fn media_mount(bucket: &Bucket) -> Mount {
     Mount { prefix, handler: Arc::new(handler) }
 }
 
-/// The sent emails. They are only for this machine, because their links act for the recipients.
+/// Only for this machine, because the links in emails act for their recipients.
 fn mail_mount(outbox: Outbox) -> Mount {
     Mount::for_this_machine(&format!("/{MAILBOX}"), move |_| ready(outbox.page()))
 }
 
-/// The health check for monitoring.
 fn health_mount() -> Mount {
     let handler = |request: Request<Bytes>| -> BoxFuture<Response<Bytes>> {
         let mut response = Response::new(Bytes::from_static(b"ok"));

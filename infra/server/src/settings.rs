@@ -203,7 +203,6 @@ pub fn for_functions(
     ]
 }
 
-/// Whether the environment variable is set.
 #[must_use]
 pub fn is_set(name: &str) -> bool {
     environment(name).is_some()

@@ -22,7 +22,6 @@ const DEFAULT_BATCH: usize = 10;
 /// SQS's default visibility timeout, in seconds.
 const DEFAULT_VISIBILITY: u64 = 30;
 
-/// The template of this repository.
 pub const DEPLOYED: &str = include_str!("../../../template.yaml");
 
 #[derive(Debug, thiserror::Error)]
@@ -54,7 +53,7 @@ pub fn document(yaml: &str) -> Result<Value, TemplateError> {
 }
 
 impl Template {
-    /// Parses a template. `parameters` override its defaults.
+    /// `parameters` override the template's defaults.
     pub fn parse(yaml: &str, parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
         Self::resolve(&document(yaml)?, parameters)
     }
@@ -127,7 +126,6 @@ impl Template {
         functions.collect()
     }
 
-    /// The queues.
     pub fn queues(&self) -> Result<Vec<QueueSettings>, TemplateError> {
         self.of_type("AWS::SQS::Queue").map(|(name, queue)| queue_settings(name, &queue["Properties"])).collect()
     }
@@ -172,7 +170,6 @@ fn on_failure(configuration: &Value) -> Option<&str> {
     logical_id(&configuration["DestinationConfig"]["OnFailure"]["Destination"])
 }
 
-/// The resource that an ARN names.
 fn logical_id(arn: &Value) -> Option<&str> {
     arn["Fn::GetAtt"].as_str()?.strip_suffix(".Arn")
 }

@@ -18,7 +18,6 @@ use crate::queue::{Handling, Message, QueueError, Queues};
 /// A function that is invoked with messages of a queue, and reports those that failed.
 pub type QueueFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<Value, lambda_http::Error>> + Send + Sync>;
 
-/// A function that is invoked with events.
 pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::Error>> + Send + Sync>;
 
 /// Lambda's default batch size for streams.
@@ -28,7 +27,6 @@ const BATCH_SIZE: usize = 100;
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// A source of records.
 pub trait Source: Send + 'static {
     /// The number of the last record before the first one to deliver.
     fn start(&self) -> i64;
@@ -129,7 +127,6 @@ impl Trigger {
         drop(self.handled.clone().wait_for(|handled| *handled >= number).await);
     }
 
-    /// Whether any record was given up.
     #[must_use]
     pub fn has_given_up(&self) -> bool {
         self.has_given_up.load(Ordering::Relaxed)

@@ -16,7 +16,6 @@ use crate::files;
 pub(super) struct Barrier {
     /// `None` for a table in memory.
     log: Option<Arc<File>>,
-    /// Counts writes.
     written: AtomicU64,
     /// The number of writes on disk. Locked during a sync. The next sync covers all writers that are waiting for the lock.
     synced: Mutex<u64>,

@@ -67,7 +67,6 @@ pub struct Follower {
     /// The names of the key attributes.
     key: Vec<String>,
     filter: EventFilter,
-    /// Changes up to this number are handled.
     position: Arc<AtomicI64>,
 }
 

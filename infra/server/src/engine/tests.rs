@@ -110,7 +110,6 @@ fn key(pk: &str) -> HashMap<String, AttributeValue> {
     [("pk", text(pk)), ("sk", text("thing"))].map(|(name, value)| (name.to_owned(), value)).into()
 }
 
-/// Adds 1 to the number of item `a`.
 fn increment(client: &Client) -> UpdateItemFluentBuilder {
     let update = client.update_item().table_name(TABLE).set_key(Some(key("a")));
     update.update_expression("ADD n :one").expression_attribute_values(":one", number(1))

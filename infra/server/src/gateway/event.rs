@@ -149,7 +149,6 @@ struct Answer {
     is_base64_encoded: bool,
 }
 
-/// The response to the client.
 pub(super) fn into_http(answer: &str) -> Result<Response<Bytes>, lambda_http::Error> {
     let answer: Answer = serde_json::from_str(answer)?;
     let body = match answer.body {

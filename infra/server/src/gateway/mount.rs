@@ -10,7 +10,6 @@ use shared::domain::origin;
 
 use super::BoxFuture;
 
-/// A path on the API's port that isn't part of the API, such as the bucket's.
 pub struct Mount {
     /// Begins with a slash and ends without one. `/` matches only that path.
     pub prefix: String,

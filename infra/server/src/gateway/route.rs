@@ -7,7 +7,6 @@ use percent_encoding::percent_decode_str;
 pub struct Route {
     /// The event's `routeKey`: `GET /posts/{id}`, or `$default`.
     pub key: String,
-    /// The name of the function.
     pub function: String,
     pattern: Pattern,
 }

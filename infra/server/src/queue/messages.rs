@@ -28,7 +28,6 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// The time when the next message becomes visible.
     pub(super) fn next_visible(&self) -> Option<Timestamp> {
         self.messages().values().map(|message| message.visible_at).min()
     }

@@ -118,7 +118,6 @@ pub(super) fn operation(headers: &http::HeaderMap) -> Result<String> {
     Ok(text("x-amz-target").strip_prefix("AmazonSQS.").unwrap_or_default().to_owned())
 }
 
-/// The last segment of the `QueueUrl`.
 pub(super) fn queue_name(request: &Value) -> &str {
     request["QueueUrl"].as_str().unwrap_or_default().rsplit('/').next().unwrap_or_default()
 }
