@@ -19,7 +19,6 @@ use crate::{form, privacy};
 
 const COMMENT_KEY: HeaderName = HeaderName::from_static("comment-key");
 
-/// The transport to the service.
 #[derive(Clone)]
 enum Transport {
     Gateway(Gateway),
@@ -196,7 +195,6 @@ impl Actor {
         self.write(thread, None, body).await.ok(201).id()
     }
 
-    /// Posts a reply and returns its id.
     pub async fn reply(&self, thread: &str, parent: u64, body: &str) -> u64 {
         self.write(thread, Some(parent), body).await.ok(201).id()
     }
@@ -214,7 +212,6 @@ impl Actor {
         self.patch(&format!("comments/{comment}"), json!({ "body": body })).await
     }
 
-    /// Deletes a comment.
     pub async fn remove(&self, comment: impl Display) -> TestResponse {
         self.delete(&format!("comments/{comment}")).await
     }
@@ -240,7 +237,6 @@ impl Actor {
         self.post(&format!("comments/{comment}/{verdict}"), Value::Null).await
     }
 
-    /// A moderator's rejection with a reason and a note.
     pub async fn reject(&self, comment: impl Display, reason: &str, note: &str) -> TestResponse {
         self.post(&format!("comments/{comment}/reject"), json!({ "reason": reason, "note": note })).await
     }
@@ -260,7 +256,6 @@ impl Actor {
         actor.send(Method::POST, "media", form(boundary, parts)).await
     }
 
-    /// Lists the thread's comments with this query.
     pub async fn list(&self, thread: &str, query: &str) -> TestResponse {
         self.get(&format!("{thread}/comments?{query}")).await.ok(200)
     }

@@ -33,7 +33,6 @@ pub async fn erase(
     Eraser { store, bucket, salt: &salt, clock, lease, patience, machine: None }.erase(who).await
 }
 
-/// Exports the table.
 pub async fn export(store: &Store) -> Result<Vec<u8>, ExportError> {
     let salt = salt_fingerprint(&Secret::from("a salt".to_owned()));
     let mut file = Vec::new();

@@ -260,7 +260,6 @@ fn set(place: &Mutex<Option<&'static str>>, partition: &'static str) {
     *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(partition);
 }
 
-/// The engine with injected faults.
 #[derive(Clone)]
 pub(crate) struct Faulty {
     engine: Engine,

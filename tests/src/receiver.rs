@@ -23,7 +23,6 @@ pub fn webhook_message(endpoint: u64, comment: u64, message: &str) -> String {
     due.to_string()
 }
 
-/// A request that arrived.
 #[derive(Clone, Debug)]
 pub struct Received {
     pub path: String,
@@ -37,7 +36,6 @@ impl Received {
         serde_json::from_str(&self.body).expect("a body of JSON")
     }
 
-    /// The type of the message.
     #[must_use]
     pub fn event(&self) -> String {
         self.json()["type"].as_str().expect("a type").to_owned()
@@ -93,7 +91,6 @@ impl Receiver {
         lock(&self.shared).received.clone()
     }
 
-    /// The types of the messages that arrived.
     #[must_use]
     pub fn events(&self) -> Vec<String> {
         self.received().iter().map(Received::event).collect()
@@ -114,7 +111,6 @@ impl Receiver {
         lock(&self.shared).gate.send_replace(true);
     }
 
-    /// The port.
     #[must_use]
     pub fn port(&self) -> &str {
         self.url.rsplit(':').next().unwrap_or_default()

@@ -60,7 +60,6 @@ impl Remote {
         self.signed_in(number, name, &["moderator"])
     }
 
-    /// The id of the `number`th user.
     #[must_use]
     pub fn user_id(&self, number: u64) -> u64 {
         self.run * 10 + number

@@ -123,7 +123,6 @@ impl TestResponse {
     }
 }
 
-/// The ids of a list of comments.
 #[track_caller]
 #[must_use]
 pub fn ids(list: &Value) -> Vec<u64> {

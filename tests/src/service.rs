@@ -71,13 +71,11 @@ impl Service {
             .unwrap_or_else(|| panic!("no {label} in {:#?}", self.printed))
     }
 
-    /// The log so far.
     pub fn log(&self) -> String {
         let log = fs::read(self.log.path()).expect("the log is there");
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// A guest who calls the API.
     #[must_use]
     pub fn guest(&self) -> Actor {
         self.at(self.said("API"))
@@ -99,7 +97,6 @@ impl Service {
         self.process.try_wait().expect("the process is ours").is_none()
     }
 
-    /// Kills the process in the middle of its work.
     pub fn kill(&mut self) {
         drop(self.process.kill());
         drop(self.process.wait());
@@ -127,7 +124,6 @@ impl Service {
         assert!(sent.expect("kill runs").success());
     }
 
-    /// Waits until the process ends.
     pub fn wait(&mut self) -> ExitStatus {
         self.process.wait().expect("the process is ours")
     }

@@ -38,7 +38,6 @@ pub const PROVIDERS: [(&str, &str); 13] = [
     ("SVC_OIDC_CLIENT_SECRET", "hush:oidc"),
     ("SVC_OIDC_NAME", "Company"),
 ];
-/// The base URL of images.
 pub const MEDIA_BASE: &str = "https://media.example.org";
 
 /// A setting of the tests themselves, from the environment.

@@ -378,7 +378,6 @@ impl Stage {
         (self.journal().await.records.len(), self.now())
     }
 
-    /// The changes since a state.
     pub async fn changes_since(&self, mark: Mark) -> Changes {
         let mut changes = Changes::new();
         for record in &self.journal().await.records[mark.0..] {

@@ -19,7 +19,6 @@ impl World {
         get.key("pk", text(pk)).key("sk", text(sk)).send().await.expect("the table answers").item
     }
 
-    /// All items of the table.
     pub async fn items(&self) -> Vec<Item> {
         let (client, mut items, mut start) = (self.client(), Vec::new(), None);
         loop {
@@ -79,7 +78,6 @@ impl World {
         self.set(&format!("U#{id}"), "U", "ia", Some(N(seconds.to_string()))).await;
     }
 
-    /// Pins a comment.
     pub async fn seed_pin(&self, thread: &str, comment: u64) {
         let pin = [("c".to_owned(), N(comment.to_string())), ("at".to_owned(), N(self.now().0.to_string()))];
         self.set(&format!("T#{}", thread.replace('/', "#")), "T", "pin", Some(M(pin.into()))).await;

@@ -57,7 +57,6 @@ pub struct World {
     strangers: AtomicU64,
 }
 
-/// The service's connection to its table.
 #[derive(Clone)]
 enum Connection {
     Direct(Engines),
@@ -276,7 +275,6 @@ impl World {
         self.time.passed.fetch_sub(millis(time), Ordering::Relaxed);
     }
 
-    /// Sends a job to the function `jobs`.
     pub async fn send_job(&self, job: &Job) {
         let jobs = service::app_queues(&self.queues).jobs.expect("a queue of jobs");
         jobs.send(job, Duration::ZERO).await.expect("the queue takes a message");
@@ -337,7 +335,6 @@ impl World {
         self.send_to_delivery(&delivery_message(recipient));
     }
 
-    /// Sends a message to the function `delivery`.
     pub fn send_to_delivery(&self, body: &str) {
         let message = json!({ "QueueUrl": Queues::url(DELIVERIES), "MessageBody": body });
         self.queues.answer("SendMessage", message.to_string().as_bytes());
