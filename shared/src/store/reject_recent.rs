@@ -152,7 +152,7 @@ impl Store {
 /// Whether a ban with this id is the one that started the walk, or has replaced it without a gap. The clock of another function
 /// may give it a lower id than the one that it replaced.
 fn continues(started: u64, id: u64, ban: &Ban) -> bool {
-    id == started || ban.first.is_some_and(|first| (first..id).contains(&started))
+    id == started || ban.first.is_some_and(|first| (first.min(id)..=first.max(id)).contains(&started))
 }
 
 /// Whether the ban rejects the comment: it has no decision since, and was written before the ban, or by a request that
@@ -222,6 +222,8 @@ mod tests {
             (Some(3), 7, true),
             (Some(5), 7, true),
             (Some(9), 5, true),
+            (Some(5), 3, true),
+            (Some(7), 3, true),
             (None, 7, false),
             (Some(6), 7, false),
         ] {
