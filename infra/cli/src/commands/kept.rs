@@ -20,6 +20,7 @@ use super::Failure;
 pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, Failure> {
     let Some(data_dir) = data_dir else { return Ok(Engine::memory()?) };
     let open = if data_dir.is_used() { Engine::open_used } else { Engine::open };
+    Engine::check_file(&data_dir.table())?;
     let engine = open(&data_dir.table())?;
     data_dir.record_version()?;
     Ok(engine)

@@ -10,7 +10,6 @@ use std::time::Duration;
 use clap::Args;
 use delivery::Tally;
 use server::data_dir::{DataDir, Lock};
-use server::engine::Engine;
 use server::gateway::{Exchange, Front, Proxies, SmallBodies};
 use server::queue::Queues;
 use server::service;
@@ -137,7 +136,6 @@ struct Service {
 
 impl Service {
     async fn start(data_dir: &DataDir, lock: &Lock) -> Result<Self, Stopped> {
-        Engine::check_file(&data_dir.table()).map_err(unusable)?;
         let engine = open_table(Some(data_dir)).map_err(unusable)?;
         let config = settings::load_production(Some(data_dir)).map_err(unusable)?;
         let bucket = open_bucket(Some(data_dir), &config.media_bucket).map_err(unusable)?;

@@ -457,6 +457,35 @@ fn a_start_names_the_file_that_should_be_a_folder() {
 }
 
 #[tokio::test]
+async fn a_table_that_is_damaged_in_the_middle_is_refused_by_every_command() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path().join("data");
+    let service = serve(&data);
+    service.member().comment("posts/1", "x").await;
+    assert!(service.stop().success());
+    let table = data.join("table.db");
+    let mut damaged = fs::read(&table).unwrap();
+    let middle = damaged.len() / 2;
+    damaged[middle..].fill(0xff);
+    fs::write(&table, &damaged).unwrap();
+    let out = directory.path().join("out");
+    let commands: [&[&str]; 6] = [
+        &["check"],
+        &["check", "--repair"],
+        &["export"],
+        &["backup", "--out", out.to_str().unwrap()],
+        &["person", "export", "--user", "7"],
+        &["--port", "0"],
+    ];
+    for words in commands {
+        let output = on_data(words, &data).output().unwrap();
+        let expected = format!("error: {}: is damaged", table.display());
+        assert!(stderr(&output).starts_with(&expected), "{words:?}: {}", stderr(&output));
+        assert_eq!(fs::read(&table).unwrap(), damaged, "{words:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_table_whose_log_is_damaged_is_left_as_it_is() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
