@@ -102,7 +102,6 @@ pub fn runs_on(rest: &str) -> bool {
 /// The role of a character in an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Ends an address.
     End,
     Opening,
     Closing,

@@ -5,13 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::time::{Timestamp, stored};
 
-/// A worker's claim on an item while it sends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
     /// A new random id for each claim.
     #[serde(rename = "o")]
     owner: String,
-    /// When the claim expires.
     #[serde(rename = "u", serialize_with = "stored::time")]
     pub until: Timestamp,
     /// Whether an earlier worker died while it sent the same email.
@@ -37,11 +35,9 @@ impl Claim {
     }
 }
 
-/// A worker's next step with an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WorkerStep<T> {
     Nothing,
-    /// The worker waits until this time.
     Wait(Timestamp),
     Send(T),
 }

@@ -99,7 +99,7 @@ pub struct Comment {
     /// Whether any report waits for a moderator.
     #[serde(rename = "ro", default, skip_serializing_if = "is_default")]
     pub reported: bool,
-    /// The newest reports, newest first.
+    /// Newest first.
     #[serde(rename = "rl", default, skip_serializing_if = "Vec::is_empty")]
     pub newest_reports: Vec<ReportExcerpt>,
     /// The decisions of moderators about its reports, oldest first.
@@ -150,12 +150,10 @@ pub struct Subscription {
 pub enum State {
     #[default]
     Approved,
-    /// Waits for a moderator.
     Pending,
     Rejected,
 }
 
-/// The reason why a comment waits for a moderator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldFor {

@@ -39,7 +39,7 @@ const THEMES: [&str; 3] = ["auto", "light", "dark"];
 #[error("{variable}{}: expected {accepted}", held.as_ref().map_or_else(String::new, |held| format!("={held:?}")))]
 pub struct ConfigError {
     variable: &'static str,
-    /// The value; `None` for secrets.
+    /// `None` for secrets.
     held: Option<String>,
     accepted: String,
 }
@@ -219,7 +219,6 @@ pub fn is_type(alias: &str) -> bool {
 }
 
 impl Config {
-    /// Reads the process's environment.
     pub fn from_env(needs: Needs) -> Result<Self, ConfigError> {
         Self::from_vars_with(needs, environment)
     }

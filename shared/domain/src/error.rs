@@ -116,7 +116,6 @@ impl From<Refusal> for Error {
 pub struct FieldErrors(Vec<(&'static str, String)>);
 
 impl FieldErrors {
-    /// The refusal for one field.
     #[must_use]
     pub fn one(field: &'static str, message: impl Into<String>) -> Refusal {
         let mut errors = Self::default();

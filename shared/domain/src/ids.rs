@@ -102,7 +102,6 @@ impl SourceId {
         }
     }
 
-    /// The name of the format.
     #[must_use]
     pub fn format(&self) -> &str {
         self.0.split([':', '@']).next().unwrap_or_default()
@@ -150,7 +149,7 @@ impl Provenance {
     }
 }
 
-/// A user of the host application.
+/// A user of the host application, or an account of our own sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct UserId(pub u64);
@@ -267,7 +266,7 @@ impl From<UserId> for Visitor {
 }
 
 impl Visitor {
-    /// The user's id; `None` for guests.
+    /// `None` for guests.
     #[must_use]
     pub fn user(&self) -> Option<UserId> {
         self.0.strip_prefix('u')?.parse().ok()
@@ -349,7 +348,6 @@ pub fn hex(bytes: &[u8]) -> String {
 
 type Fill = dyn Fn(&mut [u8]) + Send + Sync;
 
-/// A source of random bytes.
 #[derive(Clone)]
 pub struct Random(Arc<Fill>);
 

@@ -92,7 +92,6 @@ pub struct Rename {
 }
 
 impl Rename {
-    /// The rename of all comments of this user.
     #[must_use]
     pub fn to(user: &User) -> Self {
         Self { user: user.id, renamed_at: user.renamed_at, before: None, again: false }
@@ -110,10 +109,8 @@ pub struct RejectRecent {
     /// The walk, from newest to oldest, has reached this comment; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
-    /// The number of comments that the walk has seen.
     #[serde(default)]
     pub seen: usize,
-    /// The number of those comments that the ban has rejected.
     #[serde(default)]
     pub rejected: usize,
     /// Whether this is the second walk, over comments written around the time of the ban.

@@ -67,7 +67,6 @@ pub fn is_mark(c: char) -> bool {
     !c.is_ascii() && Group::Mark.contains(category(c))
 }
 
-/// Whether it is a decimal digit.
 #[must_use]
 pub fn is_digit(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_digit() } else { category(c) == GeneralCategory::DecimalNumber }
@@ -83,7 +82,6 @@ pub fn is_symbol(c: char) -> bool {
     Group::Symbol.contains(category(c))
 }
 
-/// Whether it is a part of a word: a letter, a mark or a number.
 #[must_use]
 pub fn is_of_word(c: char) -> bool {
     let of_word = |category| [Group::Letter, Group::Mark, Group::Number].iter().any(|group| group.contains(category));

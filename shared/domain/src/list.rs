@@ -62,7 +62,6 @@ impl Order {
     }
 }
 
-/// The page of a list to read, and its size.
 #[derive(Clone, Copy, Debug)]
 pub struct Paging {
     pub per_page: usize,

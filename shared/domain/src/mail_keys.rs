@@ -70,7 +70,6 @@ impl fmt::Display for Recipient {
     }
 }
 
-/// The purpose of a link in an email.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Link {
     pub recipient: Recipient,

@@ -16,7 +16,7 @@ const MAX_HANDLE: usize = 50;
 /// Maximum candidate handles at one place of a text.
 const MAX_TRIES: usize = 4;
 
-/// The character that begins a mention.
+/// The characters that begin a mention.
 const SIGNS: [char; 2] = ['@', '＠'];
 
 /// The name in NFC and lower case, with `_` for each run of characters other than letters, marks and digits, cut at
@@ -54,7 +54,6 @@ pub struct Mention {
     pub tries: Vec<Try>,
 }
 
-/// Whether a text has a character that may begin a mention.
 #[must_use]
 pub fn has_sign(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(*sign))

@@ -225,7 +225,6 @@ struct ModeratorName {
 }
 
 impl ModeratorNames {
-    /// Whether this moderator is stored under this name.
     #[must_use]
     pub fn has(&self, id: UserId, name: &str) -> bool {
         self.names.iter().any(|known| known.id == id && known.name == name)

@@ -15,7 +15,6 @@ pub struct Origins(Vec<String>);
 /// The suffix of an origin that represents any port.
 const ANY_PORT: &str = ":*";
 
-/// Loopback origins, on any port.
 pub const LOOPBACK: [&str; 3] = ["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"];
 
 impl Origins {
@@ -66,7 +65,6 @@ impl Origins {
         if self.is_any() { Some("*") } else { self.contains(origin).then_some(origin) }
     }
 
-    /// Whether every origin is allowed.
     #[must_use]
     pub fn is_any(&self) -> bool {
         self.0.iter().any(|listed| listed == "*")
@@ -134,7 +132,7 @@ fn ipv6(host: &str) -> Option<Ipv6Addr> {
     host.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
-/// Whether a host is a loopback host. IPv6 addresses are in brackets.
+/// IPv6 addresses are in brackets.
 #[must_use]
 pub fn is_loopback(host: &str) -> bool {
     let ip = ipv6(host).map(IpAddr::V6).or_else(|| host.parse().ok());

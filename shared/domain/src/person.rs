@@ -81,13 +81,11 @@ pub struct KnownBy {
     /// Hashes of the subject of a token.
     #[serde(rename = "sj", default)]
     pub subjects: BTreeSet<String>,
-    /// Recipients of emails.
     #[serde(rename = "re", default)]
     pub recipients: BTreeSet<Recipient>,
     /// Addresses, as stored.
     #[serde(rename = "se", default)]
     pub sealed: BTreeSet<String>,
-    /// Inboxes of codes.
     #[serde(rename = "ib", default)]
     pub inboxes: BTreeSet<String>,
     /// Whether the profile has a picture that does not come from an address.

@@ -46,7 +46,6 @@ pub enum RateClass {
 }
 
 impl RateClass {
-    /// Whether it is a read.
     #[must_use]
     pub fn is_read(self) -> bool {
         matches!(self, Self::Read | Self::LargeRead { .. } | Self::Changes)
@@ -110,7 +109,6 @@ pub struct RateLimitStatus {
     pub counted: u32,
     pub limit: u32,
     pub remaining: u32,
-    /// Whether this request is still within the limit.
     pub allowed: bool,
     /// Seconds until the minute ends, at least 1.
     pub resets_in: u64,

@@ -68,7 +68,6 @@ pub fn nobody(report: u64) -> Visitor {
     Visitor(format!("{NOBODY}{report}"))
 }
 
-/// A reason without details.
 #[must_use]
 pub fn bare_reason(reason: &str) -> &str {
     reason.split(':').next().unwrap_or_default()

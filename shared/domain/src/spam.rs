@@ -14,7 +14,6 @@ pub enum Action {
     Deny,
 }
 
-/// The finding of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     pub action: Action,

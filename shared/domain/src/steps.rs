@@ -6,7 +6,6 @@ thread_local! {
     static TAKEN: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Counts steps that are taken.
 pub(crate) fn take(steps: usize) {
     TAKEN.with(|taken| taken.set(taken.get() + steps as u64));
 }

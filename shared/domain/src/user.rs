@@ -87,7 +87,6 @@ fn unless_ahead(issued_at: Option<i64>, now: Timestamp) -> Option<i64> {
     issued_at.filter(|at| at.saturating_sub(now.seconds()) <= MAX_AHEAD)
 }
 
-/// A signed-in user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct User {
     #[serde(rename = "u")]

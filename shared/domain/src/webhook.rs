@@ -21,7 +21,6 @@ use crate::ids::{CommentId, Random, ThreadId, sha256_hex};
 use crate::secret::Secret;
 use crate::time::{Timestamp, stored};
 
-/// Maximum endpoints.
 pub const MAX_ENDPOINTS: usize = 10;
 /// Pauses between a failed attempt and the next one.
 const RETRIES: [Duration; 7] = [
@@ -355,7 +354,6 @@ pub struct Delivery {
     /// Attempts since it was last sent again by hand.
     #[serde(rename = "rn", default, skip_serializing_if = "is_default")]
     round: usize,
-    /// When the next attempt is due.
     #[serde(rename = "du", serialize_with = "stored::time")]
     due: Timestamp,
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
@@ -365,7 +363,6 @@ pub struct Delivery {
     expires: Timestamp,
 }
 
-/// A worker's next step with a delivery.
 pub type DeliveryStep = claim::WorkerStep<()>;
 
 impl Delivery {
@@ -384,7 +381,7 @@ impl Delivery {
         }
     }
 
-    /// When the next attempt is due; `None` if no attempt is left.
+    /// `None` if no attempt is left.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         (self.status == Status::Pending).then_some(self.due)
@@ -443,7 +440,6 @@ impl Delivery {
     }
 }
 
-/// A new secret.
 #[must_use]
 pub fn new_secret(random: &Random) -> Secret {
     Secret::from(format!("whsec_{}", STANDARD.encode(random.bytes::<SECRET>())))

@@ -17,7 +17,6 @@ fn verdicts(phrases: &[&str], forms: &[Shown]) -> Vec<Verdict> {
     rules.judge(forms).into_iter().map(|found| found.verdict).collect()
 }
 
-/// The match of a phrase in a body.
 fn matched(phrase: &str, body: &str) -> Option<String> {
     verdicts(&[phrase], &[markdown::shown(body)]).into_iter().next().and_then(|verdict| verdict.matched)
 }

@@ -20,7 +20,6 @@ const MIN_SECRET: usize = 32;
 /// Minimum bytes of the salt, which keys hashes of addresses. With a shorter salt, the addresses could be guessed.
 const MIN_SALT: usize = 16;
 
-/// Checks the value of a secret.
 pub type SecretCheck = fn(&Secret) -> Result<(), ConfigError>;
 
 #[derive(Clone, Debug)]

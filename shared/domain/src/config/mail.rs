@@ -153,7 +153,7 @@ impl Vars<'_> {
         }
     }
 
-    /// The address of the SMTP server. An address named by its ARN is checked after it is fetched.
+    /// An address named by its ARN is checked after it is fetched.
     pub(super) fn smtp_url(&self) -> Result<Option<Secret>, ConfigError> {
         let url = self.text("SVC_SMTP_URL").map(Secret::from);
         if let Some(url) = url.as_ref().filter(|url| !secret::is_name(url.expose())) {

@@ -21,7 +21,6 @@ pub const PROFILES: [(&str, Defaults); 2] = [
     ),
 ];
 
-/// The defaults of the profile with this name, if it exists.
 pub(super) fn defaults(name: &str) -> Option<Defaults> {
     PROFILES.iter().find(|(profile, _)| *profile == name).map(|(_, defaults)| *defaults)
 }

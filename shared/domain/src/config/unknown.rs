@@ -1,6 +1,5 @@
 //! Environment variables that are named like settings but that nothing reads, such as a misspelled setting.
 
-/// The prefix of every setting's name.
 const PREFIX: &str = "SVC_";
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]

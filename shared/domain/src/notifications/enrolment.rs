@@ -133,7 +133,6 @@ struct Confirmation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
     Allowed,
-    /// Not before this time.
     From(Timestamp),
     /// The owner wants no emails, or no such address exists.
     Never,
@@ -162,10 +161,8 @@ pub struct Enrolment {
     /// Confirmations sent to the address in the past week, for guests and for members.
     #[serde(rename = "cn", default, skip_serializing_if = "Vec::is_empty")]
     confirmations: Vec<Confirmation>,
-    /// When the emails were last stopped.
     #[serde(rename = "so", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
     stopped_at: Timestamp,
-    /// When the member last chose.
     #[serde(rename = "ch", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
     chosen_at: Timestamp,
     /// Hash of a confirmed address that was deleted by an unsubscribe, [`crate::mail_keys::MailKeys::address`]. The address
@@ -394,13 +391,11 @@ impl Enrolment {
         }
     }
 
-    /// Stores a member's choices.
     pub fn choose(&mut self, wants: Wants, now: Timestamp) {
         self.reopen(now);
         (self.replies, self.mentions, self.own_records) = (wants.replies, wants.mentions, wants.own_records);
     }
 
-    /// Whether the emails were stopped less than a minute ago.
     pub(super) fn was_just_stopped(&self, now: Timestamp) -> bool {
         self.status == Status::Off && now.since(self.stopped_at) < MINUTE
     }

@@ -62,10 +62,8 @@ pub enum Reason {
     OwnRecord,
 }
 
-/// A worker's next step with a recipient's item.
 pub type MailStep = claim::WorkerStep<Mail>;
 
-/// The email that a worker sends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Mail {
     /// Asks the owner of the address to confirm this asker.
@@ -74,7 +72,6 @@ pub enum Mail {
     Notify(BTreeSet<u64>, u64),
 }
 
-/// The kind of an email.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Confirmation,
@@ -377,7 +374,6 @@ impl NotificationState {
         }
     }
 
-    /// Whether this worker still holds the claim.
     #[must_use]
     pub fn is_claimed_by(&self, worker: &str) -> bool {
         self.schedule.claim.as_ref().is_some_and(|claim| claim.is_of(worker))

@@ -61,7 +61,6 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Whether the notice waits or is in flight.
     pub(super) fn has(&self, notice: u64) -> bool {
         self.waiting.contains(&notice) || self.in_flight.contains(&notice)
     }
@@ -110,7 +109,6 @@ impl Schedule {
         self.due = Some((now + wait).max(next));
     }
 
-    /// Puts the waiting comments in flight.
     pub(super) fn take(&mut self) {
         self.in_flight = std::mem::take(&mut self.waiting);
         self.more_in_flight = std::mem::take(&mut self.more);

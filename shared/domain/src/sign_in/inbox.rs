@@ -93,7 +93,6 @@ impl Flow {
 }
 
 impl Inbox {
-    /// Whether the bounds allow one more code.
     fn may_ask(&self, asker: &Asker, now: Timestamp) -> bool {
         let within = |codes: &[RequestedAt], time: Duration| codes.iter().filter(|code| now < code.0 + time).count();
         let networks = if asker.is_known { &self.known } else { &self.unknown };

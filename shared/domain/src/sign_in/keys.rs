@@ -77,7 +77,6 @@ impl From<FlowId> for String {
     }
 }
 
-/// A new nonce for a flow.
 #[must_use]
 pub fn nonce(random: [u8; 17]) -> String {
     let mut text = URL_SAFE_NO_PAD.encode(random);
@@ -85,7 +84,6 @@ pub fn nonce(random: [u8; 17]) -> String {
     text
 }
 
-/// The keys of flows.
 pub struct FlowKeys {
     seal: Seal,
     redirects: Seal,
@@ -261,7 +259,6 @@ fn cut(ip: IpAddr, bits: u32) -> IpAddr {
     }
 }
 
-/// The id of a public key.
 #[must_use]
 pub fn key_id(public: &str) -> String {
     let mut id = sha256_hex(public);

@@ -29,7 +29,6 @@ use crate::secret::Secret;
 /// The `iss` of our own tokens. No other token may have it. The ids of provider accounts are hashed under this issuer, a colon,
 /// and the provider's issuer. No other token may have that `iss` either.
 pub const ISSUER: &str = "svc-pro:sign-in";
-/// The lifetime of a code.
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
 /// The lifetime of an access token.
 pub const TOKEN_LIFETIME: Duration = Duration::from_mins(10);

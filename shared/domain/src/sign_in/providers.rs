@@ -26,7 +26,6 @@ pub enum Provider {
     Oidc,
 }
 
-/// The protocol of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// OAuth 2 with an API that identifies the user.
@@ -73,7 +72,6 @@ impl Method {
 }
 
 impl Provider {
-    /// The constants of this provider.
     #[must_use]
     pub fn facts(self) -> &'static Facts {
         match self {

@@ -108,7 +108,6 @@ impl Sessions {
         self.epoch == epoch && self.live.iter().any(|session| session.nonce == token.nonce && !session.is_over(now))
     }
 
-    /// Ends the session of a token.
     pub fn end(&mut self, token: &RefreshToken) {
         self.live.retain(|session| session.nonce != token.nonce);
     }
