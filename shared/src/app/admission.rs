@@ -135,7 +135,6 @@ impl App {
         Ok((viewer, read?))
     }
 
-    /// Admits only moderators.
     pub async fn admit_moderator(
         &self,
         call: &Call,

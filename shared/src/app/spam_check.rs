@@ -99,7 +99,6 @@ impl App {
     }
 }
 
-/// The first finding that refuses the text.
 fn denied(found: &[Finding]) -> Option<&Finding> {
     found.iter().find(|finding| finding.action == Action::Deny)
 }

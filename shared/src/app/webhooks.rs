@@ -8,7 +8,6 @@ use crate::domain::seal::Seal;
 use crate::error::Fault;
 
 impl App {
-    /// The key that seals the secrets of webhooks.
     #[must_use]
     pub fn webhook_seal(&self) -> Seal {
         Seal::of_webhooks(&self.config.visitor_salt)

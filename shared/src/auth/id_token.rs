@@ -39,7 +39,6 @@ impl IssuerKeys {
         Self(Jwks::new(url, client))
     }
 
-    /// The address of the keys.
     #[must_use]
     pub fn url(&self) -> &http::Uri {
         self.0.url()

@@ -24,7 +24,6 @@ const PAUSE: Duration = Duration::from_mins(1);
 /// The pause while no key is known, because every token is refused then.
 const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(5);
 
-/// A source of public keys.
 pub trait KeySource: Send + Sync {
     fn public_keys(&self) -> BoxFuture<'_, Result<PublicKeys, Fault>>;
 }

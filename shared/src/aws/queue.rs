@@ -13,7 +13,6 @@ use crate::error::Fault;
 pub const TIMEOUT: Duration = Duration::from_secs(2);
 /// Pauses before the second and the third attempt.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(400)];
-/// Maximum delay of a message.
 pub const MAX_DELAY: Duration = Duration::from_mins(15);
 /// Maximum time that a received message is hidden. SQS allows twelve hours from receipt.
 pub const MAX_HIDDEN: Duration = Duration::from_hours(10);
@@ -21,7 +20,6 @@ pub const MAX_HIDDEN: Duration = Duration::from_hours(10);
 const SEND: Operation = Operation::Json(Version::V1_0, "AmazonSQS.SendMessage");
 const HIDE: Operation = Operation::Json(Version::V1_0, "AmazonSQS.ChangeMessageVisibility");
 
-/// A queue, identified by its URL.
 #[derive(Clone)]
 pub struct Queue {
     url: String,

@@ -25,7 +25,6 @@ pub enum Error {
     NotText(String),
 }
 
-/// The reason why a function doesn't start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error(transparent)]

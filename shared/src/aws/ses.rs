@@ -10,7 +10,6 @@ use crate::aws::call::{Call, CallError, Caller, Operation};
 
 /// Timeout of one attempt.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
-/// The path of the operation `SendEmail`.
 pub const SEND_EMAIL: &str = "/v2/email/outbound-emails";
 /// The email tag that names the recipient. Bounces and complaints include it.
 pub const RECIPIENT: &str = "recipient";

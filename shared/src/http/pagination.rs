@@ -225,7 +225,6 @@ impl ListAddress {
         self
     }
 
-    /// This address with one parameter changed.
     #[must_use]
     pub fn with(&self, name: &str, value: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -234,7 +233,6 @@ impl ListAddress {
         format!("{}?{}", self.path, query.finish())
     }
 
-    /// This address with one parameter left out.
     #[must_use]
     pub fn without(&self, name: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());

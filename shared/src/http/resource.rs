@@ -240,7 +240,6 @@ impl CommentPresenter<'_> {
         CommentResource { depth: Some(depth), ..self.present(comment) }
     }
 
-    /// A comment with its embedded replies.
     #[must_use]
     pub fn present_with_replies(&self, parent: &Comment, replies: &[Comment]) -> CommentResource {
         let mut resource = self.present(parent);
