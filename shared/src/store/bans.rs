@@ -51,7 +51,6 @@ pub(super) struct NetworkItem {
     expires: Option<Timestamp>,
 }
 
-/// A banned user or network.
 #[derive(Clone, Debug)]
 pub enum Banned {
     User(Box<User>),
@@ -75,7 +74,7 @@ pub fn network_row(of: &NetworkBan) -> Result<Item, Fault> {
     write(&keys::banned(of.id), &row)
 }
 
-/// The item of a network's ban.
+/// Reads the item of a network's ban.
 pub fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
     let NetworkItem { id, ban, comment, thread, .. } = read(item)?;
     Ok(NetworkBan { network: name.to_owned(), id, ban, comment, thread })

@@ -25,13 +25,11 @@ impl<'a> Bound<'a> {
     /// The owner of counts across everyone.
     pub const ALL: &'static str = "all";
 
-    /// At most this many per hour.
     #[must_use]
     pub const fn hourly(scope: &'static str, whose: &'a str, most: u32) -> Self {
         Self { scope, whose, hours: 1, most }
     }
 
-    /// At most this many per day.
     #[must_use]
     pub const fn daily(scope: &'static str, whose: &'a str, most: u32) -> Self {
         Self { scope, whose, hours: DAY, most }
@@ -88,7 +86,6 @@ impl Store {
         Ok(count_of(&item))
     }
 
-    /// A caller's count of this hour.
     pub async fn counted_in_hour(&self, scope: &str, caller: &str, now: Timestamp) -> Result<u64, Fault> {
         let item = self.item(&keys::limiter(scope, caller, Hour::of(now).0), Reading::Consistent).await?;
         Ok(count_of(&item.unwrap_or_default()))

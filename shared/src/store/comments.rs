@@ -70,7 +70,6 @@ pub enum Created {
     ParentGone,
 }
 
-/// The changes of an edit.
 #[derive(Debug)]
 pub struct Edit {
     pub body: String,

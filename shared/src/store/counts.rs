@@ -131,7 +131,6 @@ pub fn discount(thread: &ThreadId, id: CommentId) -> Vec<Write> {
     vec![row.label(Label::Counted), Write::update(keys::count(thread)).add(count::COUNT, number(-1))]
 }
 
-/// The count that an item stores.
 pub(super) fn count_of(item: &Item) -> u64 {
     from_stored(stored_number(item, count::COUNT))
 }

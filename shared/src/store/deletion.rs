@@ -26,7 +26,6 @@ use crate::error::Fault;
 /// Maximum unapproved replies read to find a live one. If there are more, one of them is assumed to be live.
 const MAX_READ: usize = 100;
 
-/// A live reply of a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LiveReply {
     None,

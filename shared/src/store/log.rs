@@ -106,7 +106,7 @@ impl Store {
         }
     }
 
-    /// Logs that a moderator has signed in with a code.
+    /// Logs that a moderator has signed in, with a code or a provider account.
     pub async fn log_sign_in(&self, moderator: &User, ids: &IdSource) -> Result<(), Fault> {
         let doing = "logging a sign-in";
         let mut attempts = self.attempts(doing);

@@ -64,7 +64,6 @@ pub struct Store {
     /// The number of a parent's replies that are inline, and embedded in lists.
     embedded: usize,
     addresses: Option<Addresses>,
-    /// Whether the comments of new writers are held.
     asks_for_trust: bool,
     counts: std::sync::Arc<Counts>,
 }
@@ -347,7 +346,6 @@ pub fn number_set(ids: &BTreeSet<u64>) -> Option<AttributeValue> {
     (!ids.is_empty()).then(|| AttributeValue::Ns(ids.iter().map(u64::to_string).collect()))
 }
 
-/// The set of one id.
 pub fn id_set(id: CommentId) -> AttributeValue {
     AttributeValue::Ns(vec![id.to_string()])
 }

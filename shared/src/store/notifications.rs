@@ -50,7 +50,6 @@ impl Store {
         self.update(doing, update).await.map(drop)
     }
 
-    /// The users with these handles.
     pub async fn users_of_handles(&self, handles: &[String]) -> Result<Vec<UserId>, Fault> {
         let users = handles.iter().map(|handle| async move {
             let query = Query {

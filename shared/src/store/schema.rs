@@ -15,7 +15,6 @@ pub struct Kind {
     pub sk: &'static str,
     pub key_names: Option<Names>,
     pub export: Export,
-    /// The readers of the item.
     pub read_by: &'static str,
     pub attributes: &'static [Attribute],
     /// The attributes that are keys of indexes only.
@@ -54,7 +53,6 @@ pub enum Type {
 pub enum Names {
     /// The id of a user.
     User,
-    /// A visitor.
     Visitor,
     /// The key of an index, which may end in a visitor or a user.
     Index,

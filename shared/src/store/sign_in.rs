@@ -256,7 +256,6 @@ impl Store {
         Ok(next.map(|next| (user, next)))
     }
 
-    /// Ends the session of a token.
     pub async fn end_session(&self, token: &RefreshToken) -> Result<(), Fault> {
         let end = |sessions: &mut Sessions| sessions.end(token);
         self.change_versioned("ending a session", &keys::sessions(token.account), end).await.map(drop)
@@ -336,7 +335,6 @@ impl Store {
         Ok(self.change_versioned("freeing a moderator's name", &keys::moderator_names(), forget).await?.1)
     }
 
-    /// Makes `public` the current key.
     pub async fn publish_key(&self, public: &str, now: Timestamp) -> Result<(), Fault> {
         let (doing, key) = ("publishing a key", keys::public_keys());
         let publish = |keys: &mut PublicKeys| keys.publish(public, now);
@@ -360,7 +358,6 @@ fn stopped_codes(address: &str) -> keys::Key {
     keys::limiter("stopped codes", address, 0)
 }
 
-/// The user of a new account.
 fn new_user(proven: &Proven<'_>) -> User {
     User { avatar: proven.avatar.clone(), ..User::unnamed(proven.account.id) }
 }

@@ -57,11 +57,9 @@ pub enum Label {
     Counted,
     /// The entry of a like or report in the visitor's thread state.
     Entry,
-    /// The number of webhook endpoints.
     EndpointCount,
     GuestBound,
     Idempotency,
-    /// The inbox of a flow.
     Inbox,
     /// An entry of the log under a new id.
     Log,
@@ -174,7 +172,6 @@ impl Write {
         self
     }
 
-    /// Whether an update changes any attribute.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }

@@ -42,7 +42,6 @@ pub struct CommentWithReplies {
     pub replies: Vec<Comment>,
 }
 
-/// One page of a thread.
 #[derive(Debug)]
 pub struct ThreadPage {
     pub thread: Thread,
@@ -62,7 +61,6 @@ impl ThreadPage {
     }
 }
 
-/// One page of the replies to a comment.
 #[derive(Debug)]
 pub struct ReplyPage {
     pub thread: Thread,

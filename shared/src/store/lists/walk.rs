@@ -15,12 +15,10 @@ pub struct Window {
 }
 
 impl Window {
-    /// A window at the beginning of the list.
     pub fn first(order: Order, limit: usize) -> Self {
         Self { span: Span::ALL, order, limit }
     }
 
-    /// A window that begins with `start`.
     pub(super) fn starting_at(start: CommentId, order: Order, limit: usize) -> Self {
         let span = if order.is_descending() { Span::until(start) } else { Span::from(start) };
         Self { span, order, limit }
