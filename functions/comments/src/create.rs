@@ -205,7 +205,6 @@ async fn store(app: &App, call: &Call, viewer: &Viewer, target: &TargetThread, m
     }
 }
 
-/// The verdicts on the comment.
 async fn judge(
     app: &App,
     call: &Call,

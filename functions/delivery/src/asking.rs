@@ -16,7 +16,6 @@ const MAX_OF_ALL: usize = 200;
 const MAX_OF_DOMAIN: usize = 100;
 
 impl Worker<'_> {
-    /// The email that asks the owner to confirm this request.
     pub(crate) async fn confirmation(
         &self,
         recipient: &Recipient,

@@ -63,7 +63,6 @@ pub(crate) struct Notification {
     pub(crate) body: Quote,
     /// Text after the body, such as why it was rejected.
     pub(crate) details: Vec<String>,
-    /// Whether it is about a rejection instead of a new comment.
     pub(crate) is_rejection: bool,
     pub(crate) url: String,
 }

@@ -33,11 +33,9 @@ struct Listed {
     entries: Vec<Entry>,
 }
 
-/// The part of an email about one comment.
 struct Entry {
     comment: Comment,
     headline: String,
-    /// The grounds, if the entry is a rejection.
     rejection: Option<Grounds>,
 }
 
@@ -103,7 +101,6 @@ impl Worker<'_> {
         self.mail.moderators.iter().map(|to| compose(&letter(to))).collect()
     }
 
-    /// The address of the moderation page.
     pub(crate) fn moderation_page(&self) -> String {
         format!("{}/{}/moderate", self.mail.public_url, self.app.config.api_prefix)
     }
@@ -284,7 +281,6 @@ fn collect(threads: &mut Threads, thread: Thread, entry: Entry) {
     listed.entries.push(entry);
 }
 
-/// The address of a comment on a page.
 fn anchor(page: &str, comment: &Comment) -> String {
     format!("{}#comment-{}", page.split('#').next().unwrap_or_default(), comment.id)
 }

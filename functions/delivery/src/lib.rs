@@ -48,7 +48,6 @@ const PAUSES: [Duration; 5] = [
     Duration::from_secs(9),
 ];
 
-/// The fate of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disposition {
     Done,
@@ -63,7 +62,6 @@ pub struct Senders {
     pub outbound: Outbound,
 }
 
-/// The result of sending an email.
 enum Sent {
     Accepted,
     Refused,
@@ -134,7 +132,7 @@ struct Worker<'a> {
     app: &'a App,
     mailer: &'a Mailer,
     mail: &'a Mail,
-    /// The owner of this worker's claim.
+    /// The owner in this worker's claims.
     name: String,
 }
 

@@ -33,7 +33,6 @@ pub struct Tally {
     pub failed: AtomicU64,
 }
 
-/// A server that speaks SMTP.
 pub struct Smtp {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     bounds: Bounds,

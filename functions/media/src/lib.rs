@@ -100,7 +100,6 @@ impl Media {
     }
 }
 
-/// The file in the body.
 async fn file(config: &Config, call: &Call) -> Result<Bytes, Refusal> {
     let texts = Errors::of(call.language());
     let body = Bytes::copy_from_slice(&call.body);

@@ -109,7 +109,6 @@ async fn read_again(app: &App, comment: Comment) -> Result<Comment> {
     Ok(now.filter(|now| !now.is_placeholder).unwrap_or(comment))
 }
 
-/// Requires that the comment has not been deleted since it was read.
 async fn still_exists(app: &App, comment: &Comment) -> Result<()> {
     let now = app.store.comment_with_ancestors(comment.id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
     Ok(policy::exists(&now.comment)?)

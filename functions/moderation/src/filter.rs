@@ -14,7 +14,6 @@ pub(crate) const PARAMETERS: [&str; 4] = ["q", "from", "thread", "since"];
 /// Maximum characters of a filter by words.
 const MAX_WORDS: usize = 200;
 
-/// The conditions that comments of a filtered queue meet.
 pub(crate) struct Filter {
     words: Vec<String>,
     writer: Option<Writer>,

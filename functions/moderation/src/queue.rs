@@ -41,7 +41,6 @@ struct Item {
     thread: ModeratedThread,
     /// The hash of the guest's network, if a ban of the writer bans that network.
     network: Option<String>,
-    /// The comment that it replies to.
     parent: Option<CommentResource>,
     held_for: Option<HeldFor>,
     verdicts: Vec<VerdictResource>,

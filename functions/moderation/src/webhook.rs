@@ -226,7 +226,6 @@ impl Fields {
     }
 }
 
-/// The events that a request names.
 fn events(value: &Value) -> Result<BTreeSet<EventKind>, String> {
     let names = || EventKind::OF_COMMENTS.map(EventKind::name).join(", ");
     let named = value.as_array().map(Vec::as_slice).unwrap_or_default();

@@ -44,7 +44,6 @@ impl Section<'_> {
         self.labels().text(key)
     }
 
-    /// The title of the record, if it is known.
     fn title(&self) -> &str {
         self.thread.known_title().unwrap_or(self.say("comments"))
     }
@@ -56,7 +55,6 @@ impl Section<'_> {
         }
     }
 
-    /// The article of each comment.
     pub(crate) fn articles(&self) -> Vec<String> {
         let article = |shown: &CommentWithReplies| self.article(&shown.comment, &shown.replies).into_string();
         self.comments.iter().map(article).collect()

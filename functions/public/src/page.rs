@@ -48,7 +48,6 @@ pub(crate) async fn page(app: &App, call: &Call, kind: &str, record: &str) -> Re
     Ok(answer.shared(SHARING).by_origin(app.config.varies_by_origin()))
 }
 
-/// A page of a thread.
 async fn thread<'a>(app: &'a App, call: &Call, kind: &str, record: &str) -> Result<Section<'a>> {
     let request = ThreadRequest::new(app, call, kind, record).walking();
     let viewer = Viewer::nobody();

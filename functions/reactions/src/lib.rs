@@ -38,7 +38,6 @@ fn bound(app: &App, call: &Call, viewer: &Viewer, action: &str, id: &str, most: 
     })
 }
 
-/// The comment that the path names, and the visitor's state in its thread.
 async fn comment_from_path(app: &App, call: &Call, id: &str) -> Result<(CommentWithAncestors, VisitorThreadState)> {
     Ok(app
         .store

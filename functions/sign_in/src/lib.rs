@@ -71,7 +71,7 @@ impl SignIn {
         self.seed.get_or_try_init(publish).await
     }
 
-    /// The data of a response that begins or continues with a session.
+    /// The data of a response that begins or continues a session.
     async fn session(&self, app: &App, user: &User, account: &Account, token: &RefreshToken) -> Result<Value> {
         let seed = self.seed(app).await?;
         Ok(json!({

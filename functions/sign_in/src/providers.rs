@@ -110,7 +110,6 @@ impl<'a> Client<'a> {
         self.settings.provider.facts().protocol == Protocol::GitHub
     }
 
-    /// The address of GitHub's API.
     fn github_api(&self, path: &str) -> String {
         let (github, api) = GITHUB;
         if self.issuer == github { format!("{api}{path}") } else { format!("{}/api/v3{path}", self.issuer) }
@@ -334,7 +333,6 @@ fn encode(fields: &[(&str, &str)]) -> String {
     form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish()
 }
 
-/// The result, if it arrives in time.
 async fn within<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     tokio::time::timeout(TIMEOUT, work).await.unwrap_or(Err(Failure::Timeout))
 }
@@ -346,7 +344,6 @@ fn object(value: Value) -> Result<Map<String, Value>, Failure> {
     }
 }
 
-/// The header with the access token.
 fn bearer(tokens: &Map<String, Value>) -> Result<String, Failure> {
     let token = tokens.get("access_token").and_then(Value::as_str).ok_or(Nonsense("there is no access token"))?;
     Ok(format!("Bearer {token}"))

@@ -48,7 +48,6 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call) -> Result<An
     Ok(Answer::created(&json!({ "data": { "flow": id.to_string(), "expires_in": CODE_LIFETIME.as_secs() } })))
 }
 
-/// The address, without the white space around it.
 fn email(mut input: Input) -> Result<String, Refusal> {
     let email = input.required_text("email", MAX_EMAIL).trim().to_owned();
     if !email.is_empty() && !is_mailable(&email) {
