@@ -28,7 +28,6 @@ pub(super) struct Sorted {
     likes: BTreeSet<(CommentId, Visitor)>,
     reports: BTreeMap<(CommentId, u64), Report>,
     bounds: BTreeMap<(CommentId, String), GuestCount>,
-    /// Whether any user's id is a hash.
     pub(super) has_hashed_users: bool,
 }
 

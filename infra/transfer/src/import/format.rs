@@ -24,7 +24,6 @@ use super::record::{Comment, Record, Thread};
 use super::report::Missing;
 use super::source::{ReadError, Reader, Source, Syntax};
 
-/// Takes the records of a source.
 pub(super) type Sink<'a> = dyn FnMut(Record) -> Result<(), ReadError> + 'a;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

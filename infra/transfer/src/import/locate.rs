@@ -49,7 +49,6 @@ impl Sources {
     }
 }
 
-/// The result of the search for a comment.
 enum Placement {
     Free(CommentId),
     /// The comment exists, in the occupant's thread. That may be another thread if `--map` has changed.
@@ -320,7 +319,6 @@ impl Staging {
 /// The stored items of some sources, and their comments.
 struct Known {
     rows: HashMap<SourceId, SourceRow>,
-    /// Comments by their ids.
     comments: HashMap<CommentId, Occupant>,
 }
 

@@ -19,7 +19,6 @@ pub(super) use self::dialect::Dialect;
 use self::tree::Node;
 use super::record::MAX_VALUE;
 
-/// The Markdown of a body in HTML.
 pub(super) fn from_html(html: &str) -> String {
     from_nodes(&tree::parse(html))
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, HashSet};
 use super::record::Part;
 use super::report::Missing;
 
-/// The parts of all lists that were read.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     lists: BTreeMap<String, List>,

@@ -157,7 +157,7 @@ pub struct User {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ban {
-    /// The id. Ids sort by time.
+    /// Ids sort by time.
     pub id: u64,
     /// `None` means forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -258,7 +258,6 @@ pub struct Author {
     pub moderator: bool,
 }
 
-/// A like of the comment with this id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Like {
     pub comment: u64,
@@ -266,11 +265,10 @@ pub struct Like {
     pub visitor: String,
 }
 
-/// A report of the comment with this id.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     pub comment: u64,
-    /// The id. Ids sort by time.
+    /// Ids sort by time.
     pub id: u64,
     /// The reason, and the details after a colon when there are any.
     pub reason: String,

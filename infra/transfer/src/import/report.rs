@@ -138,7 +138,6 @@ impl fmt::Display for Report {
     }
 }
 
-/// The ids of each reason.
 fn by_reason(entries: &[Entry]) -> BTreeMap<&str, Vec<&str>> {
     let mut groups: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for Entry { id, reason } in entries {

@@ -26,7 +26,6 @@ const BUFFER: usize = 64 * 1024;
 const UNPACKED: u64 = 64 << 20;
 const RATIO: u64 = 100;
 
-/// How a text is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     Json,
@@ -55,7 +54,6 @@ impl fmt::Display for SourcePosition {
     }
 }
 
-/// Why a file could not be read to its end.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     #[error("{position}{why}")]

@@ -72,7 +72,6 @@ impl Staged {
     }
 }
 
-/// The place of a comment in the table.
 #[derive(Debug, Default)]
 pub(super) struct Place {
     pub(super) fate: Fate,

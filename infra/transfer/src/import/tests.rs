@@ -84,7 +84,6 @@ async fn staging(store: &Store, comments: &[Comment]) -> Staging {
     staging_of(store, "test", &[comments]).await
 }
 
-/// A staging of several files.
 async fn staging_of(store: &Store, prefix: &str, files: &[&[Comment]]) -> Staging {
     let mut staging = Staging::default();
     for key in ["/a", "/b"] {
@@ -423,7 +422,6 @@ proptest! {
     }
 }
 
-/// A comment written at this time.
 fn at(id: &str, seconds: i64) -> Comment {
     Comment { created_at: Timestamp::from_second(seconds).ok(), ..comment(id) }
 }

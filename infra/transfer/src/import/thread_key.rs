@@ -111,7 +111,6 @@ fn host(address: &str) -> Option<&str> {
     Some(authority.rsplit('@').next().unwrap_or_default())
 }
 
-/// Whether the address includes a host.
 pub(super) fn has_host(address: &str) -> bool {
     after_scheme(address).is_some()
 }
@@ -237,7 +236,6 @@ impl Map {
         parsed.collect::<Result<_, _>>().map(Self)
     }
 
-    /// The types in the lines.
     pub fn types(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|line| line.kind.as_str())
     }

@@ -72,7 +72,6 @@ pub struct WriteLimits {
     pub recheck: Duration,
 }
 
-/// The progress of an import.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
     /// Putting the remains of another import in this thread in order.

@@ -49,7 +49,6 @@ struct Found<'a> {
     person: &'a Person,
     /// Records by kind, and by an id or a name that is unique within the kind.
     records: BTreeMap<(RecordKind, u64, String), Record>,
-    /// The times when comments were pinned.
     pins: BTreeMap<CommentId, time::Timestamp>,
 }
 

@@ -52,7 +52,6 @@ pub struct Occupant {
     pub version: (State, Option<Timestamp>),
 }
 
-/// Ways to write the comments of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteMode {
     /// [`import_batch`] writes the thread, and then [`finish_import`] adds its counts.
@@ -206,7 +205,6 @@ pub async fn end_import_lease(store: &Store, holder: &str) -> Result<(), Fault> 
     store.transact(vec![end]).await.map(drop)
 }
 
-/// The comments with these ids.
 pub async fn occupants(store: &Store, ids: &[CommentId]) -> Result<HashMap<CommentId, Occupant>, Fault> {
     let items = store.batch_get(ids.iter().map(|id| keys::comment(*id)).collect(), Reading::Consistent).await?;
     let occupants = items.into_values().map(|item| {
@@ -226,7 +224,6 @@ pub async fn profiles(store: &Store, ids: BTreeSet<UserId>) -> Result<HashMap<Us
     profiles.collect()
 }
 
-/// The unfinished imports of these threads.
 pub async fn unfinished_imports(store: &Store, threads: &[ThreadId]) -> Result<HashMap<ThreadId, Unfinished>, Fault> {
     let keys = threads.iter().map(keys::import_journal).collect();
     let found = store.batch_get(keys, Reading::Consistent).await?;

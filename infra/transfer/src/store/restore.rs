@@ -194,7 +194,6 @@ fn enter(update: Write, entries: &[Entry]) -> Write {
     add(add(update, visitor_state::LIKED, set(false)), visitor_state::REPORTED, set(true))
 }
 
-/// The result of restoring a user.
 struct Restoration {
     after: User,
     writes: Vec<Write>,

@@ -12,7 +12,6 @@ use shared::store::schema::source;
 use shared::store::transaction::Write;
 use shared::store::{Reading, Store, number, read, text, yes};
 
-/// The item of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SourceRow {
     /// An interrupted import may not have written the comment.
@@ -58,13 +57,11 @@ impl SourceRow {
     }
 }
 
-/// The item of an imported comment's source.
 pub(super) fn source_row(comment: &Comment, provenance: &Provenance) -> Option<Item> {
     let source = comment.source.as_ref()?;
     Some(SourceRow::new(comment.id, false, provenance.clone()).item(source))
 }
 
-/// The items of these sources.
 pub async fn rows_of(store: &Store, sources: &[SourceId]) -> Result<HashMap<SourceId, SourceRow>, Fault> {
     let mut items = store.batch_get(sources.iter().map(keys::source).collect(), Reading::Consistent).await?;
     let found = sources.iter().filter_map(|source| Some((source.clone(), items.remove(&keys::source(source))?)));

@@ -73,7 +73,6 @@ fn at(text: &str) -> Option<Timestamp> {
     text.parse().ok()
 }
 
-/// A file of each format.
 pub(in crate::import) fn samples() -> Vec<(Format, Vec<u8>)> {
     let text = |text: &str| text.as_bytes().to_vec();
     vec![

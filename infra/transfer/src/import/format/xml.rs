@@ -253,7 +253,6 @@ impl Xml {
     }
 }
 
-/// The encoding that the XML declaration names.
 fn encoding(declaration: &BytesDecl<'_>) -> Result<&'static Encoding, ReadError> {
     let Some(Ok(name)) = declaration.encoding() else { return Ok(UTF_8) };
     let known = Encoding::for_label(&name).filter(|encoding| encoding.is_ascii_compatible());

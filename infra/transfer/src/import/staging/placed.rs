@@ -51,7 +51,6 @@ impl Staging {
         target.comments.iter().any(|index| self.places[*index].fate == Fate::New)
     }
 
-    /// The number of comments to write.
     pub(in crate::import) fn count_new(&self) -> u64 {
         self.places.iter().filter(|place| place.fate == Fate::New).count() as u64
     }

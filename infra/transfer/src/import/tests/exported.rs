@@ -20,7 +20,6 @@ use crate::store::import::{ThreadTotals, begin_import, import_batch};
 use crate::store::person::find::identify;
 use crate::store::restore::{native_import, restore_entries};
 
-/// The id of the comment with this number.
 fn id(number: u64) -> u64 {
     (1_600_000_000 << 16) + number
 }
@@ -111,7 +110,6 @@ fn thread() -> ThreadId {
     ThreadId::new("posts", "1").unwrap()
 }
 
-/// The staged thread.
 fn target(staging: &Staging) -> &Target {
     staging.threads.all.iter().find(|target| target.thread == thread()).unwrap()
 }

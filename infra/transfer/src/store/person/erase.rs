@@ -51,7 +51,6 @@ enum Finish {
     },
 }
 
-/// One erasure.
 pub struct Erasure<'a> {
     pub store: &'a Store,
     pub person: &'a Person,

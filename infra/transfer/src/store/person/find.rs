@@ -110,7 +110,6 @@ impl Retained {
     }
 }
 
-/// Whether the person wrote the comment.
 #[must_use]
 pub fn wrote(person: &Person, comment: &Comment) -> bool {
     let recipient = comment.subscription.as_ref().and_then(|subscription| subscription.guest.as_ref());
@@ -185,7 +184,6 @@ pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) 
     Ok(search.remains())
 }
 
-/// Collects the data that identifies a person.
 #[derive(Default)]
 struct Identification {
     known: KnownBy,
@@ -329,7 +327,6 @@ pub(super) fn match_of(
     })
 }
 
-/// Whether the user is the moderator who rejected the comment.
 pub(super) fn rejected_by(user: UserId, comment: &Comment) -> bool {
     comment.rejection.as_ref().is_some_and(|rejection| rejection.moderator == Some(user))
 }
@@ -361,7 +358,6 @@ fn has_ended(item: &Item, now: Timestamp) -> bool {
     expires.is_some_and(|expires| expires <= now.seconds())
 }
 
-/// A search for a person in all items.
 pub(super) struct Search<'a> {
     person: &'a Person,
     now: Timestamp,
@@ -540,12 +536,10 @@ fn user_of(kind: &ItemKind, item: &Item) -> Option<UserId> {
     }
 }
 
-/// All texts in an item.
 fn texts(item: &Item) -> Vec<&str> {
     item.values().flat_map(texts_of).collect()
 }
 
-/// All texts in an attribute.
 fn texts_of(value: &AttributeValue) -> Vec<&str> {
     match value {
         AttributeValue::S(text) => vec![text],

@@ -82,7 +82,6 @@ impl Finding {
         Self { text: format!("{subject}: {problem}"), repair }
     }
 
-    /// Whether [`repair`] can correct this.
     #[must_use]
     pub fn has_repair(&self) -> bool {
         !self.repair.is_empty()

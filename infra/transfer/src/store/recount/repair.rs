@@ -39,7 +39,6 @@ pub(super) fn unchanged(id: CommentId, item: &Item) -> Write {
     still_as(Write::check(keys::comment(id), transaction::exists()), item)
 }
 
-/// Checks that the comment doesn't exist.
 pub(super) fn absent(id: CommentId) -> Write {
     Write::check(keys::comment(id), transaction::absent())
 }

@@ -60,7 +60,6 @@ pub(super) struct Snapshot {
     pub(super) importing: Vec<ThreadId>,
     /// Threads with an unfinished import of comments one by one.
     pub(super) growing: Vec<ThreadId>,
-    /// Whether the import of a native file is unfinished.
     pub(super) is_importing_native: bool,
     /// The counted comments of threads, and the counts, by the text of the threads' ids.
     pub(super) counted: BTreeMap<String, BTreeSet<CommentId>>,
