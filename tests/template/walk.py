@@ -17,7 +17,7 @@ from samtranslator.yaml_helper import yaml_parse
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A stack's pseudo parameters, with the longest names that are likely.
+# CloudFormation's pseudo parameters, with the longest likely values.
 PSEUDO = {
     "AWS::AccountId": "123456789012",
     "AWS::Partition": "aws",

@@ -130,7 +130,7 @@ async fn body(app: &App, due: &DueWebhook) -> Result<String, Fault> {
     };
     let (event, timestamp) = (due.event.kind.name(), due.event.at);
     let payload = Payload { event, timestamp, data };
-    serde_json::to_string(&payload).map_err(|error| Fault::new("writing a webhook", error))
+    serde_json::to_string(&payload).map_err(|error| Fault::new("serializing a webhook", error))
 }
 
 fn ids(subject: &Subject) -> Value {
@@ -155,7 +155,7 @@ async fn present(app: &App, comment: &Comment, event: EventKind) -> Result<Value
     };
     let thread = ThreadResource::new(&app.config, &comment.thread, &thread);
     let data = CommentData { comment: presenter.present(comment), thread, verdicts: verdicts(comment, event) };
-    let mut data = serde_json::to_value(data).map_err(|error| Fault::new("writing a webhook", error))?;
+    let mut data = serde_json::to_value(data).map_err(|error| Fault::new("serializing a webhook", error))?;
     if let Some(fields) = data.as_object_mut().filter(|_| comment.is_queued() && event != EventKind::Pending) {
         fields.retain(|name, _| !["body", "html"].contains(&name.as_str()));
     }

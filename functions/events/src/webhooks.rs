@@ -23,8 +23,8 @@ impl Endpoints {
     }
 }
 
-/// Notifies of one record of the stream. `shown` is the comment, if the record made it public. Safe to repeat, because the
-/// messages have the same ids.
+/// Queues the webhook messages for a stream record. `shown` is the comment, if the record made it public. Safe to repeat,
+/// because message ids are derived from the record.
 pub(crate) async fn notify(
     app: &App,
     endpoints: &mut Endpoints,

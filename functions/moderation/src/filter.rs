@@ -83,7 +83,7 @@ impl Filter {
 fn words_of(field: &'static str, text: &str, errors: &mut FieldErrors) -> Vec<String> {
     let words: Vec<_> = fold_forms(text).split_whitespace().map(str::to_owned).collect();
     if words.is_empty() || visible::shows_nothing(text) || text.chars().count() > MAX_WORDS {
-        errors.add(field, format!("The {field} must be words of at most {MAX_WORDS} characters in all."));
+        errors.add(field, format!("The {field} must contain a word and have at most {MAX_WORDS} characters."));
     }
     words
 }

@@ -45,7 +45,7 @@ pub enum EngineError {
     Database(#[from] DynoxideError),
     #[error("{0}")]
     Stream(#[from] rusqlite::Error),
-    #[error("a change in the stream: {0}")]
+    #[error("can't parse a change in the stream: {0}")]
     Change(#[from] serde_json::Error),
     #[error("{0}")]
     Work(#[from] JoinError),

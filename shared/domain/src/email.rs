@@ -33,7 +33,7 @@ pub fn is_email(text: &str) -> bool {
     local_ok && local.len() <= 64 && domain_ok
 }
 
-/// Joiners are used in words of Persian and of Indian languages.
+/// Zero-width joiners and non-joiners, which Persian and Indic scripts use within words.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }

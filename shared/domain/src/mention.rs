@@ -69,7 +69,7 @@ pub fn find(text: &str, before: Option<char>) -> impl Iterator<Item = Mention> {
     })
 }
 
-/// The last character of a text that readers see, apart from marks; `before` if there is none.
+/// The last visible character of a text, ignoring marks, or `before` if the text has none.
 #[must_use]
 pub fn last_seen(text: &str, before: Option<char>) -> Option<char> {
     text.chars().rev().find(|c| !is_mark(*c) && !is_format(*c)).or(before)

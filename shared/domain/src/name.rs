@@ -61,7 +61,7 @@ pub struct Look {
     both: Signs,
     /// Like `both`, but ASCII is folded first: a foreign capital is among capitals with other skeletons.
     mixed: Signs,
-    /// Whether invisible characters may show the name in a different order.
+    /// Whether invisible characters may change the order in which the name is displayed.
     is_turned: bool,
 }
 

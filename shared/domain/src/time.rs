@@ -82,7 +82,7 @@ impl Sub<Duration> for Timestamp {
     }
 }
 
-/// An hour since 1970, the period of limits and counts.
+/// A whole hour, numbered from the Unix epoch. Limits and counts are kept per hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hour(pub i64);
 

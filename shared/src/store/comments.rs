@@ -147,8 +147,8 @@ impl Store {
         Ok(ancestors.map(|ancestors| CommentWithAncestors { comment, ancestors }))
     }
 
-    /// `comments.show`: in two trips, or three for a caller with many likes in the thread. `None` when the
-    /// comment, or one of its ancestors, does not exist.
+    /// Reads the response of `comments.show` in two trips to the table, or three for a caller with many likes in the thread.
+    /// `None` when the comment, or one of its ancestors, does not exist.
     pub async fn comment_in_thread(&self, id: CommentId, owners: &Owners) -> Result<Option<CommentInThread>, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Eventual).await? else { return Ok(None) };
         let known = self.thread_and_visitor_state(&comment.thread, owners);

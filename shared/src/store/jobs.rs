@@ -40,7 +40,6 @@ const AT_ONCE: usize = 25;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rest {
     pub job: Job,
-    /// The delay before it continues.
     pub delay: Duration,
 }
 
@@ -223,7 +222,7 @@ impl Store {
         let (is_done, cost) = meter::measure(self.rename_comments(&mut job, &user, deadline)).await;
         let is_done = is_done?;
         let pause = time_for(cost.write_units);
-        // The pause after every name is long enough for a short walk.
+        // `RENAME_PAUSE` follows every rename anyway, and is long enough for a short walk.
         if pause > RENAME_PAUSE || !(begins && is_done) {
             self.put_off_next_name(&user, now.start_of_second(), pause).await?;
         }

@@ -275,8 +275,8 @@ impl Store {
         }
     }
 
-    /// Counts a read for `reads`: exactly while one instance serves the caller, off by a block or one large read for each further
-    /// instance.
+    /// Counts a read as `reads` reads. The count is exact while one instance serves the caller. Each further instance can put it
+    /// off by a block or one large read.
     pub async fn count_read(&self, counter: Counter<'_>, reads: u32) -> Result<RateLimitStatus, Fault> {
         let take = || {
             self.counts.window(counter, |window| {

@@ -129,7 +129,7 @@ impl Store {
         }
     }
 
-    /// Logs that a moderator removes an image, which is not in the table.
+    /// Logs the removal of an image by a moderator. Images aren't in the table, so only the log entry is written.
     pub async fn log_removal_of_image(&self, by: By<'_>) -> Result<(), Fault> {
         self.transact_logged(Vec::new(), by, Action::RemoveImage, Subject::Image).await.map(drop)
     }

@@ -245,7 +245,7 @@ async fn a_reader_who_used_up_the_limit_in_another_instance_is_refused_without_r
     free("replies", &elsewhere.get(&format!("comments/{id}/replies")).await.refused(429, "rate_limited"));
 }
 
-/// Fills `posts/1` so that its first page takes fifteen units.
+/// Fills `posts/1` so that its first page costs fifteen read units.
 async fn long_thread(world: &World) {
     let ada = world.user(7, "Ada");
     let body = "x".repeat(10_000);

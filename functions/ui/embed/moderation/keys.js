@@ -62,7 +62,6 @@ export class Keys {
   /** @param {KeyboardEvent} event */
   take(event) {
     if (event.defaultPrevented || event.ctrlKey || event.altKey || event.metaKey || isField(event.composedPath()[0])) return
-    // A dialog that was closed stays until the next frame.
     const top = this.app.top ?? null
     if (top && !top.classList.contains('drawer')) return
     const list = this.app.lists.find(({ element }) => element.closest('dialog') === top)

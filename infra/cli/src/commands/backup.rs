@@ -76,7 +76,7 @@ impl Restore {
         if !data_dir.is_unused()? {
             return Err(format!("{} is not empty; use an empty or new directory", target.display()).into());
         }
-        // Held to the end, because a service that is starting has only this file.
+        // Held until the end: the lock file may be all that a starting service has created so far.
         let _lock = data_dir.lock_if_present()?;
         let staging = data_dir.staging();
         let restored = self.fill(&staging).await;

@@ -165,7 +165,7 @@ fn a_source_in_another_encoding_is_to_be_saved_as_utf_8() {
     assert!(stdout.contains("save the source as UTF-8") && !stdout.contains("export it again"), "{stdout}");
 }
 
-/// Otherwise the rest would be visible, with no sign that anything is missing.
+/// With exit code 0, a partial import would look complete.
 #[test]
 fn an_incomplete_source_is_imported_and_exits_with_1() {
     let directory = tempfile::tempdir().unwrap();

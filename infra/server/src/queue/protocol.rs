@@ -61,7 +61,7 @@ impl Queues {
             number => number.as_u64().and_then(|number| usize::try_from(number).ok()).unwrap_or_default(),
         };
         if !(1..=MAX_BATCH).contains(&most) {
-            return Err(QueueError::Parameter(format!("MaxNumberOfMessages is 1 to {MAX_BATCH}.")));
+            return Err(QueueError::Parameter(format!("MaxNumberOfMessages must be between 1 and {MAX_BATCH}.")));
         }
         let messages: Vec<Value> = self.receive(queue_name(request), most)?.iter().map(received).collect();
         Ok(if messages.is_empty() { json!({}) } else { json!({ "Messages": messages }) })

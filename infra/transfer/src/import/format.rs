@@ -122,7 +122,7 @@ fn replaced(record: &Record) -> Option<Missing> {
     (replaced > 0).then(|| Missing { id: id.clone(), read: total - replaced, total: Some(total), is_text: true })
 }
 
-/// The record of a comment. `is_oversized` says that a value is longer than `MAX_VALUE`.
+/// The record of a comment. `is_oversized`: a value is longer than `MAX_VALUE`.
 fn comment_record(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }

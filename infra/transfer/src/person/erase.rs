@@ -106,7 +106,7 @@ impl Eraser<'_> {
         let mut remains = Remains::default();
         for _ in 0..ROUNDS {
             if self.erase_all(&person, &hashes, &mut gone).await? {
-                // A request already under way may still write the user, whose names have been erased.
+                // A request already under way may store the user again.
                 tokio::time::sleep(self.patience).await;
             }
             remains = find::remains(self.store, &person, &name, self.clock.now()).await?;

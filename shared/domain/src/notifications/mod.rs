@@ -388,7 +388,7 @@ impl NotificationState {
     /// Records that there was nothing left to send, because the comments are gone.
     pub fn dropped(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         if kind == Kind::Digest {
-            // Comments don't count as notified, because they may be reported again. Their queue entries do.
+            // A comment can be reported again, so only its queue entry counts as notified.
             self.schedule.in_flight.clear();
         }
         self.settle(now, wait);

@@ -54,8 +54,8 @@ pub struct Schedule {
     /// The asker whose confirmation is being sent.
     #[serde(rename = "cf", default, skip_serializing_if = "Option::is_none")]
     pub(super) confirming: Option<String>,
-    /// Notices that were left out of an email: the text waits for a moderator, or the rejection was undone. A notice that is
-    /// also in flight was accepted or rejected again meanwhile.
+    /// Notices that were left out of an email, because the text is pending or the rejection was undone. If a notice is also in
+    /// flight, its text has since been approved, or the comment rejected again.
     #[serde(rename = "as", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub(super) aside: BTreeSet<u64>,
 }

@@ -239,7 +239,7 @@ impl<'a> Resolver<'a> {
 
     /// Breaks cycles of parents: the oldest comment of each becomes a top-level comment.
     fn break_circles(&mut self) {
-        // The walk that first reached each comment, by its start.
+        // For each comment, the start of the walk that first reached it.
         let mut walks: Vec<Option<usize>> = vec![None; self.comments.len()];
         for start in 0..walks.len() {
             let mut next = Some(start);

@@ -36,7 +36,7 @@ pub struct Match(pub(super) MatchKind);
 pub(super) enum MatchKind {
     /// A placeholder from an interrupted erasure.
     Placeholder(CommentId),
-    /// Deepest first, so that a comment with replies only by the person is deleted too.
+    /// Deepest first, so that a comment whose only replies are the person's is deleted too.
     Comment {
         height: std::cmp::Reverse<usize>,
         id: CommentId,
