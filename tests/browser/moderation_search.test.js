@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LOOKS, card, deliver, focused, isAccessible, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
-import { newRecord, world } from './world.js'
+import { hold, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, isApproved } = moderatorsPage(w)
@@ -132,6 +132,28 @@ test('a moderator replies from a card at once where everyone sees the comment', 
   await box.waitFor({ state: 'detached' })
   const { data } = await w.service.call('GET', `comments/${id}/replies`, grace.token)
   assert.deepEqual(data.map((/** @type {any} */ { body, is_moderator }) => [body, is_moderator]), [['An answer, with ? and a', true]])
+})
+
+test('the box of a reply takes no text while the reply is sent, and takes it again after a failure', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'A question')
+  await w.service.call('POST', `comments/${id}/approve`, grace.token)
+  const { page } = await open(t, { who: grace.token })
+  await tab(page, 'All')
+  await card(page, 'A question').first().click()
+  await press(page, 'Enter')
+  const box = page.getByRole('textbox', { name: 'Reply to Ada Lovelace' })
+  await box.fill('Answer')
+  await page.route(/comments$/, (route) => route.abort())
+  const release = await hold(page, /comments$/)
+  await box.press('Control+Enter')
+  await page.keyboard.type(' and an important addition')
+  assert.equal(await box.inputValue(), 'Answer')
+  release()
+  await page.getByText('No connection to the service.').first().waitFor()
+  assert.equal(await box.isEditable(), true)
 })
 
 test('a reply to a comment that waits approves it too, and both wait for an undo', async (t) => {

@@ -104,7 +104,7 @@ export class Replies {
       box.isOpen = false
       return list.decide('approve', [card], true)
     }
-    box.send.disabled = true
+    box.send.disabled = box.field.readOnly = true
     try {
       await this.deliver(item)
       card.render()
@@ -114,7 +114,7 @@ export class Replies {
       box.problem.textContent = this.app.explain(error)
       box.field.focus()
     } finally {
-      box.send.disabled = false
+      box.send.disabled = box.field.readOnly = false
     }
   }
 
