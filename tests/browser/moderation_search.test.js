@@ -156,6 +156,30 @@ test('the box of a reply takes no text while the reply is sent, and takes it aga
   assert.equal(await box.isEditable(), true)
 })
 
+test('the key that commits an input method’s text neither sends or closes a reply nor leaves the search', async (t) => {
+  await emptyQueue()
+  await w.service.comment(newRecord(), 'A question')
+  await w.service.comment(newRecord(), 'No match')
+  const { page, sent } = await open(t, { who: moderator('Grace').token })
+  await page.locator('article.current').waitFor()
+  // Safari sends the key after the end of the composition.
+  const commit = (/** @type {import('playwright-core').Locator} */ element, /** @type {object} */ keys) => element.dispatchEvent('keydown', { keyCode: 229, ...keys })
+  await field(page).fill('question')
+  await commit(field(page), { key: 'Enter' })
+  await shows(page, ['A question'])
+  assert.ok(await field(page).evaluate((element) => element.matches(':focus')))
+  await card(page, 'A question').click()
+  await press(page, 'Enter')
+  const box = page.getByRole('textbox', { name: 'Reply to Ada Lovelace' })
+  await box.fill('回答')
+  for (const keys of [{ key: 'Enter', ctrlKey: true }, { key: 'Enter', metaKey: true }, { key: 'Escape' }]) {
+    await commit(box, keys)
+    assert.ok(await box.isVisible(), JSON.stringify(keys))
+  }
+  assert.equal(await box.inputValue(), '回答')
+  assert.deepEqual(sent, [])
+})
+
 test('a reply to a comment that waits approves it too, and both wait for an undo', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')

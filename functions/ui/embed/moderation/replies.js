@@ -7,7 +7,7 @@
 
 import { API } from '../kit/address.js'
 import { device } from '../kit/device.js'
-import { h } from '../kit/dom.js'
+import { h, isOfIme } from '../kit/dom.js'
 import { json } from '../kit/json.js'
 import { standing } from './verdicts.js'
 
@@ -71,8 +71,8 @@ export class Replies {
         if (card) this.#send(card)
       },
       keydown: (/** @type {KeyboardEvent} */ event) => {
-        const sends = event.key === 'Enter' && (event.ctrlKey || event.metaKey) && !event.isComposing
-        if (!sends && (event.key !== 'Escape' || event.isComposing)) return
+        const sends = event.key === 'Enter' && (event.ctrlKey || event.metaKey)
+        if ((!sends && event.key !== 'Escape') || isOfIme(event)) return
         event.preventDefault()
         event.stopPropagation()
         if (sends) form.requestSubmit()

@@ -3,7 +3,7 @@
  * @import { App } from './app.js'
  */
 
-import { h } from '../kit/dom.js'
+import { h, isOfIme } from '../kit/dom.js'
 
 /** Milliseconds to wait after the last key press. */
 const REST = 300
@@ -48,7 +48,7 @@ export function searchField(app, search) {
       clearTimeout(timer)
       timer = setTimeout(run, REST)
     },
-    keydown: (/** @type {KeyboardEvent} */ event) => event.key === 'Enter' && !event.isComposing && run(true),
+    keydown: (/** @type {KeyboardEvent} */ event) => event.key === 'Enter' && !isOfIme(event) && run(true),
   })
   field.value = app.searched
   return h('div', { class: 'search', role: 'search' },
