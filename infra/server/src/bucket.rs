@@ -27,7 +27,7 @@ use crate::account::ACCESS_KEY;
 use crate::publisher::{Publisher, Subscription};
 
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
+#[error("bucket: {0}")]
 pub struct BucketError(String);
 
 impl From<io::Error> for BucketError {

@@ -453,7 +453,7 @@ fn a_start_names_the_file_that_should_be_a_folder() {
     let objects = directory.path().join("objects");
     fs::write(&objects, "").unwrap();
     let output = on_data(&["--port", "0"], directory.path()).output().unwrap();
-    assert!(stderr(&output).starts_with(&format!("error: {}", objects.display())), "{}", stderr(&output));
+    assert!(stderr(&output).starts_with(&format!("error: bucket: {}", objects.display())), "{}", stderr(&output));
 }
 
 #[tokio::test]

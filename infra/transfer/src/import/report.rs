@@ -15,7 +15,7 @@ const HELP_WITH_LISTS: &str =
     "the source has only part of these; export it again in full, and run the same command on the new file";
 const HELP_WITH_TEXTS: &str = "these have bytes that aren't UTF-8, which were replaced; save the source as UTF-8 and import it \
                                into an empty table, because comments that are already there keep the replaced text";
-const HELP_WITH_CHANGES: &str = "to have the file's, import it into an empty table";
+const HELP_WITH_CHANGES: &str = "to get the versions in the file, import it into an empty table";
 
 /// `read` is the sum of the four counts after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -35,7 +35,7 @@ pub struct Report {
     pub moved: Vec<Entry>,
     /// Comments that readers see only in part.
     pub cut: Vec<String>,
-    /// Comments that are already there, with another text or state than in an export.
+    /// Comments that are already there, but whose text or state differs in an export.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     /// Data that the source has only in part.
@@ -107,7 +107,7 @@ impl fmt::Display for Report {
         }
         if !self.changed.is_empty() {
             let ids: Vec<&str> = self.changed.iter().map(String::as_str).collect();
-            writeln!(f, "kept {}, which the file has with another text or state: {}", ids.len(), first(&ids))?;
+            writeln!(f, "kept {} whose text or state differs in the file: {}", ids.len(), first(&ids))?;
             writeln!(f, "  {HELP_WITH_CHANGES}")?;
         }
         for (thread, count) in &self.threads {
@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn every_refusal_and_move_is_reported_before_the_counts() {
         let expected = "refused 1 as time: 558\nmoved 1 (parent): 559\ncut 1, too long to be shown whole: 560\n\
-                        kept 1, which the file has with another text or state: 561\n  \
-                        to have the file's, import it into an empty table\nposts/1: 3\n\
+                        kept 1 whose text or state differs in the file: 561\n  \
+                        to get the versions in the file, import it into an empty table\nposts/1: 3\n\
                         7 read: 2 new, 1 already there, 3 skipped (deleted 1, spam 2), 1 refused\n";
         assert_eq!(report().to_string(), expected);
     }

@@ -162,16 +162,12 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
 }
 
 /// Copies a file. Only errors while reading mean that the archive is damaged, not a full disk.
-fn copy(from: &mut impl Read, to: &mut impl Write, unwritten: impl FnOnce(io::Error) -> String) -> Result<(), Failure> {
+fn copy(from: &mut impl Read, to: &mut impl Write, unwritten: impl Fn(io::Error) -> String) -> Result<(), Failure> {
     let mut buffer = vec![0; 64 * 1024];
     loop {
         match from.read(&mut buffer).map_err(damaged)? {
             0 => return Ok(()),
-            length => {
-                if let Err(error) = to.write_all(&buffer[..length]) {
-                    return Err(unwritten(error).into());
-                }
-            }
+            length => to.write_all(&buffer[..length]).map_err(&unwritten)?,
         }
     }
 }
