@@ -56,5 +56,5 @@ export async function finishReturned({ flow, code, verifier }) {
   })
   const { account, suggested_name, ...session } = data
   keepSession(session)
-  return { account, suggested_name, user: session.user }
+  return data
 }

@@ -43,10 +43,9 @@ export function identity({ thread, purpose, element: form }) {
     auth.user?.name && !purpose.isEdit && h('span', {}, before, h('b', { dir: 'auto' }, auth.user.name), after),
     features.subscriptions && !purpose.isEdit && h('label', {}, subscribe, say('subscribe')),
   )
-  const labels = [h('label', {}, say('guest_name'), name), h('label', {}, say('guest_email'), hint, email)]
   /** The service accepts a subscription without an address, but can't send emails for it. @returns {Record<string, string[]>} */
   const missing = () => (subscribe.checked && email.validity.valueMissing ? { guest_email: [email.validationMessage] } : {})
   /** By their names in the API. @type {Record<string, HTMLInputElement>} */
   const inputs = isGuest ? { guest_name: name, guest_email: email } : {}
-  return { element, fields, inputs, missing, fieldsOfGuests: isGuest ? [h('div', { class: 'names' }, ...labels)] : [] }
+  return { element, fields, inputs, missing, fieldsOfGuests: isGuest ? [h('div', { class: 'names' }, h('label', {}, say('guest_name'), name), h('label', {}, say('guest_email'), hint, email))] : [] }
 }

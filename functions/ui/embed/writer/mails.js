@@ -9,7 +9,7 @@ const NOTICES = ['replies', 'mentions', 'own_records']
 export async function chooseMails(thread) {
   const { say, api } = thread
   const path = 'me/notifications'
-  const stateOf = ({ state = 'off', email = '' }) => `${say(`mail_${state}`)} ${email ?? ''}`
+  const stateOf = ({ state = 'off', email }) => `${say(`mail_${state}`)} ${email ?? ''}`
   const { data } = await api.get(path)
   const box = (name) => h('label', {}, h('input', { type: 'checkbox', name, checked: data[name] }), ` ${say(`notify_${name}`)}`)
   const fields = [...NOTICES.map(box), ...(data.email ? [box('forget')] : []), h('p', { class: 'muted' }, stateOf(data))]

@@ -1,19 +1,16 @@
 /**
  * Shows the errors of a form beside its fields.
- * @typedef {Record<string, HTMLInputElement | HTMLTextAreaElement>} Fields
- *   by their names in the API, in their order
+ * @typedef {Record<string, (HTMLInputElement | HTMLTextAreaElement) & { correct?: () => void }>} Fields
+ *   by their names in the API, in their order. `correct` removes the error
  */
 
 import { h } from '../kit/dom.js'
-
-/** Removes the mistake of a field. @type {WeakMap<Element, () => void>} */
-const corrections = new WeakMap()
 
 /** Makes ids unique. */
 let count = 0
 
 /** @param {Fields} fields */
-export const clearMistakes = (fields) => Object.values(fields).forEach((field) => corrections.get(field)?.())
+export const clearMistakes = (fields) => Object.values(fields).forEach((field) => field.correct?.())
 
 /**
  * Shows each error below its field until the field is changed. The first such field gets the focus. Returns whether any error has a field.
@@ -25,11 +22,11 @@ export function showMistakes(fields, errors) {
     const field = fields[name]
     const id = `wrong-${(count += 1)}`
     const note = h('p', { id, class: 'error', role: 'alert' }, errors[name].join(' '))
-    corrections.set(field, () => {
+    field.correct = () => {
       note.remove()
       field.ariaInvalid = null
       field.removeAttribute('aria-describedby')
-    })
+    }
     field.after(note)
     field.ariaInvalid = 'true'
     field.setAttribute('aria-describedby', id)
