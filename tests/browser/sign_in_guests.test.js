@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { people, signInFor } from './sign_in.js'
-import { newRecord, world } from './world.js'
+import { newRecord, PIXEL, world } from './world.js'
 
 const w = world((site) => ({ ...signInFor(site), SVC_ALLOW_GUESTS: 'true' }))
 const { codeFor } = people(w)
@@ -11,10 +11,14 @@ const { codeFor } = people(w)
 const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
-test('one email field shows at a time, and a comment that a guest sends meanwhile waits for the sign-in', async (t) => {
+test('one email field shows at a time, and a comment that a guest sends meanwhile waits for the sign-in, with its image', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
   await composer(page).fill('Which name?')
   await page.getByLabel('Your name').waitFor()
+  const chooser = page.waitForEvent('filechooser')
+  await button(page, 'Upload an image').click()
+  await (await chooser).setFiles({ name: 'dot.png', mimeType: 'image/png', buffer: PIXEL })
+  await page.getByLabel('Describe the image').fill('A cat')
   await button(page, 'Sign in').click()
   const form = page.getByRole('form', { name: 'Sign in' })
   await form.getByLabel('Your e-mail address').waitFor()
@@ -30,6 +34,8 @@ test('one email field shows at a time, and a comment that a guest sends meanwhil
   await page.keyboard.press('Enter')
   await form.getByLabel('Your public name').fill('Witch')
   await page.keyboard.press('Enter')
-  await page.locator('article').filter({ hasText: 'Witch' }).getByText('Which name?').waitFor()
+  const sent = page.locator('article').filter({ hasText: 'Witch' })
+  await sent.getByText('Which name?').waitFor()
+  await sent.getByRole('img', { name: 'A cat' }).waitFor()
 })
 

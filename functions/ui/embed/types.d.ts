@@ -44,8 +44,18 @@ export interface Purpose {
   action: string
   isEdit?: boolean
   /** Sends the text. The default posts a new comment to the thread. */
-  send?: (fields: Record<string, any>, key: string) => Promise<void>
+  send?: (fields: Record<string, any>, sent: Sent) => Promise<void>
   cancel?: () => void
+}
+
+/** What is sent again after a failure. */
+export interface Sent {
+  /** The fields as JSON. */
+  content: string
+  /** The `Idempotency-Key`. */
+  key: string
+  /** The page's title and address, which are sent as they were. */
+  page?: object
 }
 
 /** A form for a text, as the reader shows it. */
@@ -72,6 +82,8 @@ export interface Composer {
 
 /** A composer with the writer's additions. */
 export interface Editor extends Composer {
+  /** The images of the text. A composer that replaces this one takes them over. */
+  chips: HTMLElement
   /** Runs `act`, and shows why if it fails. */
   fallible: (act: () => Promise<any>) => Promise<void>
   /** Replaces the selection, or the text between two places, by a string. */

@@ -1,22 +1,23 @@
 /** Composers inside a comment: for a reply or an edit. */
 
 import { json } from '../kit/json.js'
-import { post } from './post.js'
+import { poster } from './post.js'
 
-/** Opens a composer below a comment, the one that was put aside if it has images, and returns a function that closes it. */
+/** Opens a composer below a comment, and returns a function that closes it, and returns the comment's view. */
 function write(view, purpose) {
-  const { thread, slot } = view
-  const { draft } = purpose
+  const { thread, comment } = view
   const cancel = () => {
+    // The thread may have been rendered again.
+    const { slot, body } = (view = thread.views.get(comment.id) ?? view)
     slot.replaceChildren()
-    view.body.hidden = false
+    body.hidden = false
     view.focus()
+    return view
   }
-  if (!view[draft]?.element.querySelector('.chip')) view[draft] = thread.composer({ ...purpose, cancel })
-  const { element, text } = view[draft]
-  slot.replaceChildren(element)
+  const { element, text } = thread.composer({ ...purpose, cancel })
+  view.slot.replaceChildren(element)
   text.focus()
-  text.setSelectionRange(text.value.length, text.value.length)
+  text.selectionStart = text.value.length
   return cancel
 }
 
@@ -25,16 +26,16 @@ export function reply(view) {
   const { thread, comment } = view
   if (!thread.ui.auth.can_comment) return thread.signIn(undefined, view)
   const { say } = thread
+  const post = poster(thread, (reply) => {
+    const parent = close()
+    parent.comment.replies_count += +reply.is_approved
+    return parent.addReply(reply)
+  })
   const close = write(view, {
     draft: `reply-${comment.id}`,
     placeholder: say('write_reply'),
     action: say('reply'),
-    send: async (fields, key) => {
-      const reply = await post(thread, { ...fields, parent_id: comment.id }, key)
-      view.comment.replies_count += +reply.is_approved
-      close()
-      thread.focusOn(view.addReply(reply))
-    },
+    send: (fields, sent) => post({ ...fields, parent_id: comment.id }, sent),
   })
 }
 
@@ -49,8 +50,7 @@ export function edit(view) {
     action: say('save'),
     send: async ({ body }) => {
       const { data } = await thread.write('PATCH', `comments/${comment.id}`, json({ body }))
-      close()
-      view.show(data)
+      close().show(data)
       thread.toast.show(say('saved'))
     },
   })

@@ -15,6 +15,7 @@ import { mentions } from './mentions.js'
 import { clearMistakes, showMistakes } from './mistakes.js'
 import { postFirst } from './post.js'
 import { previewer } from './preview.js'
+import { remember } from './rebuilt.js'
 import { chooseName, entranceIn, mayBeSent, sendLater } from './sign_in.js'
 import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
@@ -27,8 +28,10 @@ export async function enhance(composer) {
   while (element.matches(':active')) await pause(20)
   let last = { content: '', key: '' }
   const counter = h('span', { class: 'muted left' })
+  /** @type {any} */
+  const chips = text.nextSibling ?? h('div', { class: 'chips' })
   /** @type {Editor} */
-  const editor = { ...composer, fallible, insert }
+  const editor = { ...composer, chips, fallible, insert }
   const people = mentions(editor)
   const preview = previewer(editor)
   const emoji = emojis(editor)
@@ -49,16 +52,16 @@ export async function enhance(composer) {
   function tell(sentence, isKept = false) {
     problem.textContent = sentence
     problem.classList.toggle('kept', isKept)
+    if (!element.isConnected) thread.toast.show(sentence, true)
   }
 
   /** Handles a lost or restored connection. Nothing is sent automatically. */
   function connection({ type }) {
-    if (!element.isConnected && !pictures.element.firstChild) return removeEventListener(type, connection)
-    if (type === 'offline' && text.value) tell(say('kept'), true)
-    else if (type === 'online' && problem.classList.contains('kept')) {
+    if (type === 'online' && problem.matches('.kept')) {
       tell('')
       thread.toast.show(say('back_online'))
-    }
+    } else if (!element.isConnected) removeEventListener(type, connection)
+    else if (type === 'offline' && text.value) tell(say('kept'), true)
   }
 
   function insert(string, start = text.selectionStart, end = text.selectionEnd) {
@@ -88,18 +91,24 @@ export async function enhance(composer) {
 
   async function deliver() {
     const written = text.value
+    const post = purpose.send ?? postFirst(thread)
     const fields = { body: await pictures.insertInto(written), ...writer.fields() }
+    // Meanwhile the page may have signed in somebody else, whose composer is another one.
+    await thread.api.token()
+    while (thread.section.ariaBusy === 'true') await pause(20)
+    if (thread.ui.auth.user?.id !== ui.auth.user?.id) return
     const content = JSON.stringify(fields)
     if (content !== last.content) last = { content, key: newKey() }
     keepGuestKey(thread)
-    await (purpose.send ?? postFirst(thread))(fields, last.key)
+    await post(fields, last)
     last.content = ''
     if (text.value === written) text.value = purpose.isEdit ? fields.body : ''
     pictures.clear()
     preview.close()
+    count()
     // Another tab may have stored another text.
     if (device.get(composer.kept) === written) composer.keep('')
-    if (!text.value && !pictures.element.firstChild && !purpose.cancel) fold()
+    if (!text.value && !chips.firstChild && !purpose.cancel) fold()
   }
 
   function keydown(event) {
@@ -137,13 +146,6 @@ export async function enhance(composer) {
     device.set(folded, text.value && '1')
   }
 
-  /** Firefox cannot size a field by its text. */
-  function grow() {
-    if (CSS.supports('field-sizing', 'content')) return
-    text.rows = 1
-    text.rows = Math.ceil((text.scrollHeight - 16) / parseFloat(getComputedStyle(text).lineHeight))
-  }
-
   /** Shows how many characters are left, once that matters. */
   function count() {
     const left = ui.limits.body - [...text.value].length
@@ -151,16 +153,18 @@ export async function enhance(composer) {
   }
 
   dress(thread)
-  for (const act of [count, people.suggest, grow]) text.addEventListener('input', act)
+  remember(editor)
+  text.addEventListener('input', count)
+  text.addEventListener('input', people.suggest)
   text.addEventListener('keydown', keydown)
   element.addEventListener('keydown', escape)
   text.addEventListener('paste', paste)
   text.addEventListener('drop', (event) => pictures.take(event, event.dataTransfer))
-  for (const type of ['offline', 'online']) addEventListener(type, connection)
-  text.after(preview.element, pictures.element, toolbar(editor, { emoji, pictures, preview }), emoji.element, ...people.elements)
+  addEventListener('offline', connection)
+  addEventListener('online', connection)
+  text.after(preview.element, chips, toolbar(editor, { emoji, pictures, preview }), emoji.element, ...people.elements)
   box.after(...writer.fieldsOfGuests)
   bar.prepend(writer.element, counter, button(say('cancel'), { class: 'cancel', click: giveUp }))
-  grow()
   count()
   people.suggest({})
   if (mayBeSent(thread, purpose.draft)) submit()

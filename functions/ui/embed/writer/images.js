@@ -46,9 +46,8 @@ function hasWords(source, files) {
 }
 
 /** @param {Editor} editor */
-export function images({ thread, text, fallible }) {
+export function images({ thread, text, chips: element, fallible }) {
   const { say, ui } = thread
-  const element = h('div', { class: 'chips' })
   const file = h('input', { type: 'file', accept: 'image/*', multiple: true, change: choose })
   /** @returns {any[]} */
   const chips = () => [...element.children]
@@ -87,7 +86,7 @@ export function images({ thread, text, fallible }) {
 
   /** The size limit of an image, for the message that refuses one. */
   function tooLarge() {
-    const limit = (ui.limits.media_bytes / 2 ** 20).toLocaleString(thread.language, { style: 'unit', unit: 'megabyte', maximumSignificantDigits: 2 })
+    const limit = (ui.limits.media_bytes / 2 ** 20).toLocaleString(thread.language, { style: 'unit', unit: 'megabyte' })
     return new ApiError(413, { message: say('payload_too_large').replace('{limit}', limit) })
   }
 
@@ -98,8 +97,9 @@ export function images({ thread, text, fallible }) {
     const content = h('div', {}, h('span', {}, image.name), progress)
     const remove = () => {
       gone.abort()
+      // A rebuilt composer has another text field.
+      chip.closest('form')?.querySelector('textarea')?.focus()
       chip.remove()
-      text.focus()
     }
     /** `place` is the position of the image in the text. `arrive` waits for the upload, and returns a function for the Markdown. @type {HTMLElement & { place?: number, arrive?: () => Promise<() => string> }} */
     const chip = h('div', { class: 'chip' }, thumbnail(image), content, button(drawing(CROSS), { 'aria-label': `${say('delete')}: ${image.name}`, click: remove }))
@@ -143,5 +143,5 @@ export function images({ thread, text, fallible }) {
     return [...parts, body.slice(from)].map((part) => part.replace(/^\s*\n|\s+$/g, '')).filter(Boolean).join('\n\n')
   }
 
-  return { element, take, insertInto, clear: () => sending.forEach((chip) => chip.remove()), choose: () => file.click() }
+  return { take, insertInto, clear: () => sending.forEach((chip) => chip.remove()), choose: () => file.click() }
 }

@@ -16,11 +16,13 @@ export function mentions({ thread, purpose, text, insert }) {
   const { api, say, ui, views } = thread
   const { draft } = purpose
   const id = `people-${draft}`
-  const element = h('div', { id, class: 'people sheet', popover: 'manual', role: 'listbox', 'aria-label': say('mention') })
+  const element = h('div', { id, class: 'people sheet', popover: 'manual', role: 'listbox', 'aria-label': say('mention'), mousedown: (event) => event.preventDefault() })
   const caret = h('span')
   // It has the styles of the text field, so that the caret's position is the same.
   const mirror = h('div', { class: 'mirror', 'aria-hidden': 'true' })
   let search = new AbortController()
+  /** The place of the selected person, which an answer that comes later keeps. */
+  let chosen = 0
   text.setAttribute('aria-autocomplete', 'list')
   text.setAttribute('aria-controls', id)
   text.addEventListener('blur', hide)
@@ -38,10 +40,11 @@ export function mentions({ thread, purpose, text, insert }) {
     const query = typedAt(text.value, end)
     hide()
     if (!query || isComposing) return
+    chosen = 0
     search = new AbortController()
     const { signal } = search
     const people = writers(query)
-    show(people, query, end)
+    if (people.length) show(people, query, end)
     if (!ui.auth.authenticated) return
     await pause(150)
     const { data } = await api.get('users', { q: query.replaceAll('_', ' ').trim() }, signal).catch(() => ({ data: [] }))
@@ -62,36 +65,32 @@ export function mentions({ thread, purpose, text, insert }) {
 
   /** @param {User[]} people */
   function show(people, query, end) {
-    if (!people.length) return
     const start = end - query.length - 1
     // An underscore at the end would close emphasis that another one has opened.
     const last = text.value.slice(0, start).includes('_') ? '\\_' : '_'
     const pick = (user) => insert(`@${handleOf(user.name).replace(/_$/, last)} `, start, end)
-    const mousedown = (event) => event.preventDefault()
     element.replaceChildren(
-      ...people.slice(0, OFFERED).map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user), mousedown }, avatar(user), h('span', {}, user.name))),
+      ...people.slice(0, OFFERED).map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user) }, avatar(user), h('span', {}, user.name))),
     )
     mirror.replaceChildren(text.value.slice(0, start), caret, text.value.slice(start) || ' ')
     const { x, y } = caret.getBoundingClientRect()
     showAt(element, new DOMRect(x, y - text.scrollTop, 0, parseFloat(getComputedStyle(text).lineHeight)))
-    select(0)
+    select(chosen)
   }
 
   function select(place) {
     const options = [...element.children]
-    const picked = options.at(place % options.length)
-    for (const option of options) option.ariaSelected = `${option === picked}`
-    text.setAttribute('aria-activedescendant', picked?.id ?? '')
+    chosen = (place + options.length) % options.length
+    for (const [place, option] of options.entries()) option.ariaSelected = `${place === chosen}`
+    text.setAttribute('aria-activedescendant', options[chosen].id)
   }
 
   /** Handles a key that chooses among the people offered. Returns whether it did. */
   function choose(key) {
     if (!element.matches(':popover-open')) return false
-    const options = /** @type {HTMLElement[]} */ ([...element.children])
-    const place = options.findIndex(({ ariaSelected }) => ariaSelected === 'true')
-    if (key === 'ArrowDown') select(place + 1)
-    else if (key === 'ArrowUp') select(place - 1)
-    else if (key === 'Enter' || key === 'Tab') options[place].click()
+    if (key === 'ArrowDown') select(chosen + 1)
+    else if (key === 'ArrowUp') select(chosen - 1)
+    else if (key === 'Enter' || key === 'Tab') /** @type {HTMLElement} */ (element.children[chosen]).click()
     else if (key === 'Escape') hide()
     else return false
     return true

@@ -3,30 +3,35 @@ import { device } from '../kit/device.js'
 import { json } from '../kit/json.js'
 import { addToTotal } from './total.js'
 
-/** Posts a comment, and shows the result. @param {any} thread @param {Record<string, any>} body @param {string} key */
-export async function post(thread, body, key) {
-  const { ui, say } = thread
-  const { data } = await thread.write('POST', `${thread.path}/comments`, json(body, key))
-  if (!data.is_approved && !ui.auth.authenticated) device.set(`${API} ${data.id} waiting`, '1')
-  const isAsked = body.subscribe_to_replies && !ui.auth.authenticated
-  thread.toast.show(say(!data.is_approved ? 'pending_approval' : isAsked ? 'check_inbox' : 'posted'))
-  addToTotal(thread, +data.is_approved)
-  thread.emit('comment-posted', { id: data.id })
-  return data
+/** Posts a comment to the thread that the function is made in, wherever the page is by then. `show` shows it there. @param {any} thread @param {(comment: any) => any} show */
+export function poster(thread, show) {
+  const { path, say, ui } = thread
+  return async (fields, { key }) => {
+    const { data } = await thread.write('POST', `${path}/comments`, json(fields, key))
+    if (!data.is_approved && !ui.auth.authenticated) device.set(`${API} ${data.id} waiting`, '1')
+    const isAsked = fields.subscribe_to_replies && !ui.auth.authenticated
+    thread.toast.show(say(!data.is_approved ? 'pending_approval' : isAsked ? 'check_inbox' : 'posted'))
+    thread.emit('comment-posted', { id: data.id })
+    if (thread.path !== path) return
+    addToTotal(thread, +data.is_approved)
+    thread.focusOn(show(data))
+  }
 }
 
-/** The page's title and address, by the key of the comment: a comment that is sent again has to be the same. @type {Record<string, object>} */
-const pages = {}
-
+/** The page's title and address. */
 function page() {
   const own = location.href.split('#')[0]
   const { href = own } = /** @type {Partial<HTMLLinkElement>} */ (document.querySelector('link[rel~=canonical][href]') ?? {})
   return { title: document.title, url: URL.canParse(href) && new URL(href).origin === location.origin ? href : own }
 }
 
-/** Posts a comment to the thread, which comes first until the next load. @param {any} thread */
-export const postFirst = (thread) => async (fields, key) => {
-  const view = thread.prepend(await post(thread, { ...fields, page: (pages[key] ??= page()) }, key))
-  thread.list.prepend(view.element)
-  thread.focusOn(view)
+/** Posts a comment that comes first until the next load. @param {any} thread */
+export function postFirst(thread) {
+  const post = poster(thread, (comment) => {
+    const view = thread.prepend(comment)
+    thread.list.prepend(view.element)
+    return view
+  })
+  // A comment that is sent again has to be the same.
+  return (fields, sent) => post({ ...fields, page: (sent.page ??= page()) }, sent)
 }

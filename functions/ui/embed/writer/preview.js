@@ -18,9 +18,12 @@ export function previewer({ thread, text, fallible }) {
 
   async function show() {
     const body = text.value
-    const isOn = element.hidden
-    if (isOn) showHtml(element, (await thread.api.request('POST', 'markdown/preview', json({ body }))).data.html, body)
-    turn(isOn)
+    if (text.hidden) return turn(false)
+    const { data } = await thread.api.request('POST', 'markdown/preview', json({ body }))
+    // Meanwhile the text may have been changed or sent.
+    if (text.value !== body) return
+    showHtml(element, data.html, body)
+    turn(true)
   }
 
   function turn(isOn) {

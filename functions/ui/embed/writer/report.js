@@ -1,6 +1,5 @@
 /** Reports a comment to the moderators. */
 
-import { newKey } from '../kit/base64url.js'
 import { h } from '../kit/dom.js'
 import { json } from '../kit/json.js'
 import { ask } from './dialog.js'
@@ -14,10 +13,9 @@ export function report(view) {
   const reasons = ui.report_reasons.map((value, place) =>
     h('label', {}, h('input', { type: 'radio', name: 'reason', value, checked: !place }), ` ${say(value)}`),
   )
-  const key = newKey()
   ask(thread, say('report_reason'), [...reasons, details], say('report'), async (chosen) => {
     const body = { reason: chosen.get('reason'), additional_details: details.value || null }
-    await thread.write('POST', `comments/${comment.id}/report`, json(body, key)).catch((error) => {
+    await thread.write('POST', `comments/${comment.id}/report`, json(body)).catch((error) => {
       if (error.code !== 'already_reported') throw error
     })
     comment.reported = true

@@ -62,7 +62,8 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
   }
   const brings = () => {
     const open = view || [...thread.views.values()].find(({ slot }) => slot.firstChild)
-    return { path, draft: waiting?.draft, drafts: draftsOf(thread), reply: open?.comment.id, isBelow: !!view }
+    // Images would be missing.
+    return { path, draft: section.querySelector('.chip') ? '' : waiting?.draft, drafts: draftsOf(thread), reply: open?.comment.id, isBelow: !!view }
   }
   dress(thread)
   place.replaceChildren(form({ api, say, explain, done, giveUp, methods: methodsOf(ui), brings }))
