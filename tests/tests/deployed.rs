@@ -123,7 +123,6 @@ impl<'a> Walk<'a> {
         who.list(&self.thread, query).await
     }
 
-    /// The handle that mentions a user in a comment.
     fn handle(&self, name: &str) -> String {
         self.service.user_name(name).to_lowercase().replace(' ', "_")
     }

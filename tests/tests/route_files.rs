@@ -35,7 +35,6 @@ fn path(route: &Route) -> String {
     route.path.to_owned()
 }
 
-/// The path of the route's event.
 fn event_path(route: &Route) -> String {
     match route.path.split_once('/') {
         Some((folder, _)) if FOLDERS.contains(&folder) => format!("{folder}/{{proxy+}}"),
@@ -50,7 +49,6 @@ fn is_any(path: &str, routes: &[&Route]) -> bool {
     is_any
 }
 
-/// The text with everything between `begin` and `end` replaced.
 fn replaced(text: &str, begin: &str, end: &str, by: &str) -> String {
     let (before, rest) = text.split_once(begin).unwrap_or_else(|| panic!("{begin}"));
     let after = &rest[rest.find(end).unwrap_or(rest.len())..];

@@ -5,7 +5,6 @@ use http::{HeaderName, Method};
 use serde_json::{Value, json};
 use tests::{Actor, SECRET, World, by_guest, sign};
 
-/// Guests may write and like.
 const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 
 /// No secret, and a provider's key URL that can't be reached.
@@ -142,7 +141,6 @@ async fn a_token_whose_key_cannot_be_fetched_is_503_on_routes_that_need_a_visito
     ada.post("markdown/preview", json!({ "body": "x" })).await.ok(200);
 }
 
-/// The id of the user named by a token with these claims.
 async fn id_of(world: &World, claims: Value) -> u64 {
     let reply = world.claiming(&claims).get("ui").await.ok(200);
     reply.data()["auth"]["user"]["id"].as_u64().unwrap()

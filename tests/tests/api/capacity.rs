@@ -498,7 +498,6 @@ async fn uncount(world: &World, comments: &[u64], left: u64) {
     world.set("T#posts#1", "K", "n", Some(AttributeValue::N(left.to_string()))).await;
 }
 
-/// The table without the functions that follow its events.
 async fn without_followers(world: World) -> Store {
     world.wait_until_idle().await;
     world.store()

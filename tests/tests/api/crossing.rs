@@ -20,7 +20,6 @@ use tokio::net::TcpListener;
 const PATIENCE: Duration = Duration::from_secs(30);
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-/// The spam check's verdict about a text.
 fn judgment(is_doubtful: bool) -> Judgment {
     Judgment::new(is_doubtful.then(verdict::Verdict::akismet).into_iter().collect(), None)
 }
@@ -38,7 +37,6 @@ impl SlowCheck {
         Self { listener, url }
     }
 
-    /// The settings of an instance that uses this spam check.
     pub(crate) fn settings(&self) -> [(&str, &str); 2] {
         [("SVC_AKISMET_KEY", "key"), ("SVC_AKISMET_URL", &self.url)]
     }
@@ -96,7 +94,6 @@ impl Scene {
         self.world.moderator().judge(self.id, verdict).await.ok(200);
     }
 
-    /// The stored comment.
     async fn stored(&self) -> Comment {
         let found = self.world.store().comment_with_ancestors(CommentId(self.id), Reading::Consistent).await.unwrap();
         found.expect("the comment exists").comment

@@ -6,7 +6,6 @@ use shared::domain::ids::CommentId;
 use shared::store::Reading;
 use tests::{Actor, World, ids};
 
-/// The state of the comment as read by its id.
 async fn state(world: &World, id: u64) -> &'static str {
     let answer = world.moderator().get(&format!("comments/{id}")).await;
     match answer.status {

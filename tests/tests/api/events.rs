@@ -64,7 +64,6 @@ async fn cleaning_up_below_a_reply_leaves_its_parent_and_siblings_alone() {
     assert_eq!(shown["replies"][0]["replies_count"], 1);
 }
 
-/// Runs a job until it is done.
 async fn run(store: &Store, job: Job) {
     let now = Clock::system().now();
     assert_eq!(store.run_job(job, now, Instant::now() + Duration::from_mins(1)).await.unwrap(), None);

@@ -9,7 +9,6 @@ use tests::{Actor, Item, TABLE, World, by_guest};
 
 use crate::capacity::metered;
 
-/// An element of the feed or of an entry.
 #[derive(Debug)]
 struct Element {
     name: String,
@@ -106,7 +105,6 @@ fn text<'a>(elements: &'a [Element], name: &str) -> &'a str {
     &find(elements, name).text
 }
 
-/// The URL of the link with this relation.
 fn link<'a>(elements: &'a [Element], relation: &str) -> Option<&'a str> {
     let attribute = |element: &'a Element, name: &str| {
         element.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
@@ -136,7 +134,6 @@ async fn a_feed_has_what_atom_requires() {
     assert_eq!((text(entry, "published"), text(entry, "updated")), ("2050-01-02T03:04:05Z", "2050-01-02T03:04:05Z"));
     assert_eq!(text(entry, "content"), "<p>Hi <strong>all</strong></p>\n");
     assert_eq!(find(entry, "content").attributes[0], ("type".to_owned(), "html".to_owned()));
-    // The link leads to the comment.
     assert_eq!(ada.get(link(entry, "alternate").unwrap()).await.ok(200).id(), id);
 }
 

@@ -126,7 +126,6 @@ async fn a_report_sent_again_is_not_a_second_report() {
     assert_eq!(world.moderator().get(&format!("comments/{id}/reports")).await.ok(200).rows().len(), 1);
 }
 
-/// Uploads a file in a body whose parts are separated by `boundary`.
 async fn upload(actor: &Actor, boundary: &str, file: &[u8]) -> TestResponse {
     actor.upload_by(boundary, &[("file", "a.gif", file)]).await
 }

@@ -6,7 +6,6 @@ use tests::{Actor, TestResponse, World, dot};
 /// A valid name of an image that does not exist.
 pub(crate) const IMAGE: &str = "aaaaaaaaaaaaaaaaaaaaaaaa.png";
 
-/// Uploads a file and returns the response.
 pub(crate) async fn upload(actor: &Actor, file: &[u8]) -> TestResponse {
     actor.upload(&[("file", "a.gif", file)]).await
 }
@@ -21,7 +20,6 @@ async fn stored(world: &World, uploaded: &TestResponse) -> [String; 2] {
     urls
 }
 
-/// The path for moderators to remove an image.
 fn removal(url: &str) -> String {
     format!("media/{}", url.rsplit('/').next().unwrap())
 }

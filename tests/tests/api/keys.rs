@@ -11,7 +11,6 @@ const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES
 const HELD: [(&str, &str); 3] = [OPEN[0], OPEN[1], ("SVC_REQUIRE_APPROVAL", "true")];
 const HEADER: HeaderName = HeaderName::from_static("comment-key");
 
-/// Ada and Bob, who share an address and a user agent.
 fn two_behind_one_address(world: &World) -> [Actor; 2] {
     let shared = world.guest();
     [shared.clone().with_key("ada"), shared.with_key("bob")]

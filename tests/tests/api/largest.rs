@@ -17,7 +17,6 @@ pub(crate) fn body() -> String {
 }
 const EMBEDDED: (&str, &str) = ("SVC_REPLIES_PER_PARENT", "20");
 
-/// Writes twelve parents with twenty replies each.
 async fn seed(world: &World, inline: usize) -> Vec<u64> {
     fill(world, PARENTS, REPLIES, inline).await
 }

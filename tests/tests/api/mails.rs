@@ -48,7 +48,6 @@ pub(crate) async fn sent(world: &World) -> Vec<SentMail> {
     world.mails()
 }
 
-/// The emails sent by the end of this period.
 async fn sent_within(world: &World, time: Duration) -> Vec<SentMail> {
     let end = world.now() + time;
     loop {
@@ -64,7 +63,6 @@ async fn sent_within(world: &World, time: Duration) -> Vec<SentMail> {
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// An actor on the same network with another browser.
 fn with_browser(actor: &Actor, browser: &str) -> Actor {
     actor.clone().with(USER_AGENT, browser)
 }

@@ -34,7 +34,6 @@ async fn upload(world: &World, file: &[u8]) -> TestResponse {
     ada(world).upload(&[("file", "a.png", file)]).await
 }
 
-/// A URL in the response to an upload.
 fn url<'a>(uploaded: &'a TestResponse, field: &str) -> &'a str {
     uploaded.json[field].as_str().unwrap_or_else(|| panic!("no {field} in {:#}", uploaded.json))
 }
@@ -319,7 +318,6 @@ impl HttpConnector for Interrupted {
     }
 }
 
-/// A client for the bucket that runs another action before each request with this method for an object in this folder.
 fn interrupted(
     bucket: &Bucket,
     [method, folder]: [&'static str; 2],

@@ -8,13 +8,11 @@ use tests::{Actor, TestResponse, World, reversed, seen};
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 const DOUBTS: (&str, &str) = ("SVC_SPAM_REVIEW", "crypto");
 
-/// A comment's item in a queue.
 async fn item(world: &World, state: &str, id: u64) -> Value {
     let queue = world.moderator().get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200);
     queue.find(id).unwrap_or_else(|| panic!("{id} is not in {:#}", queue.json))
 }
 
-/// The ids of a user's comments.
 async fn written(world: &World, user: u64) -> Vec<u64> {
     world.moderator().get(&format!("users/{user}/comments?per_page=50")).await.ok(200).ids()
 }

@@ -18,7 +18,6 @@ fn known(title: &str) -> (Option<String>, Option<String>) {
     (Some(title.to_owned()), Some(format!("https://blog.example/{title}")))
 }
 
-/// Writes a top-level comment, sent with this page.
 async fn write(actor: &Actor, page: &Value) -> u64 {
     let mut body = by_guest("x");
     body["page"] = page.clone();

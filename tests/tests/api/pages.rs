@@ -75,7 +75,6 @@ async fn nothing_else_can_be_included() {
     ada.get("pages/1/comments?include=x").await.refused(404, "not_found");
 }
 
-/// The `meta.total` of each page of a walk.
 async fn totals(actor: &Actor, path: &str) -> Vec<Value> {
     actor.walk(path).await.iter().map(|page| page.json["meta"]["total"].clone()).collect()
 }

@@ -48,7 +48,6 @@ fn by_address(email: &str) -> Who {
     Who::address(email, "no comment has it".to_owned(), &Secret::from(SALT.to_owned()))
 }
 
-/// The Gravatar hash of the address.
 fn hash() -> String {
     let Avatar::Gravatar(hash) = gravatar(EMAIL) else { panic!() };
     hash

@@ -494,7 +494,6 @@ async fn a_state_that_is_not_right_leads_nowhere() {
     nowhere(format!("sign_in/callback/github?{query}")).await;
 }
 
-/// Checks that a visitor returns without an account.
 async fn comes_back_failed(fake: &Fake, actor: &Actor, provider: &str, what: &str) {
     let (flow, back) = go(fake, actor, provider).await;
     assert_eq!(code(&back), "failed", "{what}");

@@ -33,7 +33,6 @@ async fn ask_all_but(open: &[&str], actor: &Actor, kind: &str, id: u64) -> Vec<(
     replies
 }
 
-/// The routes that are open to everyone.
 const OPEN: [&str; 23] = [
     "svc-pro.sign_in.start",
     "svc-pro.sign_in.callback",

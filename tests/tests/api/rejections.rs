@@ -16,7 +16,6 @@ async fn review(writer: &Actor, id: u64) -> Value {
     listed["review"].clone()
 }
 
-/// The `rejection` that moderators read.
 async fn rejection(moderator: &Actor, id: u64) -> Value {
     moderator.get(&format!("moderation/comments?id={id}")).await.ok(200).rows()[0]["rejection"].clone()
 }

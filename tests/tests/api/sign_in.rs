@@ -29,7 +29,6 @@ pub(crate) async fn start(actor: &Actor, email: &str) -> String {
     answer.data()["flow"].as_str().unwrap().to_owned()
 }
 
-/// The emails sent to an address.
 pub(crate) async fn mails(world: &World, email: &str) -> Vec<SentMail> {
     world.wait_until_idle().await;
     world.mails().into_iter().filter(|mail| mail.to == email).collect()
@@ -39,7 +38,6 @@ pub(crate) async fn finish(actor: &Actor, flow: &str, code: &str) -> TestRespons
     actor.post("sign_in/finish", json!({ "flow": flow, "code": code })).await
 }
 
-/// A session: its user, and the refresh token.
 pub(crate) struct Session {
     pub(crate) actor: Actor,
     pub(crate) refresh: String,
@@ -75,7 +73,6 @@ pub(crate) async fn refresh(world: &World, token: &str) -> TestResponse {
     world.guest().post("sign_in/refresh", json!({ "refresh_token": token })).await
 }
 
-/// A code different from this one.
 fn wrong(code: &str) -> String {
     format!("{:08}", (code.parse::<u32>().unwrap() + 1) % 100_000_000)
 }

@@ -303,7 +303,6 @@ async fn rename(world: &World, name: &str) {
     world.wait_until_idle().await;
 }
 
-/// The names on Ada's comments.
 async fn names_on_comments(world: &World) -> Vec<String> {
     let page = world.guest().list("posts/1", "per_page=50").await;
     let names = page.rows().iter().map(|row| row["user"]["name"].as_str().unwrap().to_owned());

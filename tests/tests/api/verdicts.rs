@@ -15,7 +15,6 @@ fn phrase(words: &str) -> Value {
     json!({ "rule": "phrase", "match": words, "detail": null })
 }
 
-/// The verdicts about a comment in any state.
 async fn verdicts(world: &World, id: u64) -> Value {
     let item = world.moderator().get(&format!("moderation/comments?id={id}")).await.ok(200);
     item.rows()[0]["verdicts"].clone()

@@ -119,7 +119,6 @@ fn the_widget_has_no_way_to_run_markup_and_keeps_no_token_of_the_page() {
     assert_eq!((widget.matches("sessionStorage").count(), widget.matches("sessionStorage[nameOf(").count()), (4, 3));
 }
 
-/// The labels in a language.
 async fn labels(language: &str) -> serde_json::Map<String, Value> {
     let reply = World::new().guest().with(ACCEPT_LANGUAGE, language).get("ui").await.ok(200);
     reply.data()["labels"].as_object().cloned().unwrap()

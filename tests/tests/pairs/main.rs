@@ -157,7 +157,6 @@ impl Pair<'_> {
     }
 }
 
-/// Whether to try a pair.
 fn is_wanted(name: &str, [one, other]: [&Operation; 2]) -> bool {
     // Commands hold a lease, so no two of them run at once.
     let are_commands = [one, other].iter().all(|operation| operation.request.starts_with("tool "));

@@ -300,7 +300,6 @@ impl Scene {
 }
 
 impl Set {
-    /// The caller at an instance.
     pub(crate) fn actor(&self, instance: &Instance, who: &str) -> Actor {
         let (name, how) = who.split_once(' ').unwrap_or((who, ""));
         let people = ["", "mod", "mia", "ada", "bob", "carol", "dave", "mallory"];

@@ -26,7 +26,6 @@ const OF_MODERATORS: &str = "moderation/comments?state=pending&per_page=50 moder
     moderation/comments?state=rejected&per_page=50 moderation/log?per_page=50 moderation/users?banned=true \
     moderation/webhooks";
 
-/// The outcome of two operations.
 #[derive(Clone)]
 struct Outcome {
     answers: [Value; 2],

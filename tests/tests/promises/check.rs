@@ -128,7 +128,6 @@ fn text(text: &str) -> AttributeValue {
     S(text.to_owned())
 }
 
-/// Damage to the attributes of comments.
 fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
     let Busy { parent, replies, hidden_reply, pinned, imported, erased, .. } = busy;
     let of = |reported, id: u64, name, value| damage(reported, (&format!("C#{id}"), "C"), name, value);
@@ -169,7 +168,6 @@ fn damage_to_comments(busy: &Busy) -> Vec<Damage> {
     ]
 }
 
-/// Damage to all other items.
 fn damage_to_others(busy: &Busy) -> Vec<Damage> {
     let Busy { parent, replies, pending, pinned, erased, .. } = busy;
     let (thread, ada) = (("T#posts#1", "T"), ("V#u1#posts#1", "V"));

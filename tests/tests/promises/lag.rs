@@ -23,7 +23,6 @@ impl Lagging {
         self.faults.hold(comments.iter().map(|id| format!("\"C#{id}\"")).collect()).await;
     }
 
-    /// Makes copies miss further changes to every comment.
     async fn hold_all(&self) {
         self.faults.hold(vec!["\"C#".to_owned()]).await;
     }

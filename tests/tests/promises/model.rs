@@ -95,7 +95,6 @@ enum ModelStep {
         what: Index,
         rejects: bool,
     },
-    /// Lifts a person's ban.
     Unban {
         who: usize,
     },
@@ -400,7 +399,6 @@ struct Test {
 
 type Verdict = Result<(), TestCaseError>;
 
-/// Returns the response if it has this status.
 fn expect(answer: TestResponse, status: u16, doing: &str) -> Result<TestResponse, TestCaseError> {
     prop_assert_eq!(answer.status, status, "{}: {:#}", doing, answer.json);
     Ok(answer)

@@ -17,7 +17,6 @@ const MODERATORS: u64 = 16;
 const COMMENTS: usize = 12;
 const TURNS: usize = 12;
 
-/// A writer and their comments.
 struct JudgedWriter {
     actor: Actor,
     written: Vec<u64>,

@@ -190,7 +190,6 @@ fn cache_behaviour<'a>(template: &'a Value, path: &str) -> Option<&'a Value> {
     behaviours.find(|behaviour| covers(&pattern(behaviour), &format!("/api/{path}")))
 }
 
-/// A behavior's cache policy.
 fn cache_policy<'a>(template: &'a Value, behaviour: &Value) -> &'a Value {
     let policy = behaviour["CachePolicyId"]["Ref"].as_str().unwrap();
     &template["Resources"][policy]["Properties"]["CachePolicyConfig"]
@@ -387,7 +386,6 @@ fn environment(template: &Value, function: &Value) -> Map<String, Value> {
     entries(of_all).iter().chain(own.into_iter().flatten()).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-/// The statements of a function's policies.
 fn statements<'a>(template: &'a Value, function: &'a Value) -> Vec<&'a Value> {
     let policies = function["Properties"]["Policies"].as_array().into_iter().flatten();
     let documents = policies.map(|policy| match policy["Ref"].as_str() {

@@ -196,7 +196,6 @@ const OTHERS: &[(&str, &[&str], &[&str])] = &[
     ("SmtpUrlArn", &[SECRET], &["smtps://user:password@mail.example.org", PARTIAL_SECRET]),
 ];
 
-/// The values that a parameter accepts.
 enum Accepted {
     Values(Vec<String>),
     Pattern(Regex),
