@@ -2,7 +2,7 @@
 
 import { LocalServer } from './world.js'
 
-/** The seconds in a directive. @param {string} control @param {string} name */
+/** @param {string} control @param {string} name */
 const seconds = (control, name) => Number(control.match(new RegExp(`(?<![\\w-])${name}=(\\d+)`))?.[1] ?? 0)
 
 /** The seconds for which a shared cache serves a response without revalidating it. @param {string} control */

@@ -145,7 +145,7 @@ test('a session that ends while one writes leaves the text, with the guests’ f
   assert.equal(await field(page).inputValue(), 'Still me.')
   await field(page).focus()
   await page.getByLabel('Your name').waitFor()
-  // The text is there after signing in again, too.
+  // The text is still in the field after signing in again.
   await page.locator('comment-thread').evaluate((element, auth) => Object.assign(element, { auth }), token(7, 'Ada Lovelace', { jti: 'again' }))
   await page.locator('[part~=notice]').waitFor({ state: 'detached' })
   assert.equal(await field(page).inputValue(), 'Still me.')

@@ -100,7 +100,7 @@ async function chord(page, key) {
   await page.keyboard.up('Control')
 }
 
-/** axe's findings in one of our elements. @param {Page} page @param {string} element */
+/** @param {Page} page @param {string} element */
 async function violations(page, element) {
   await page.evaluate(AXE)
   return page.evaluate(async (element) => {

@@ -6,7 +6,7 @@ import { article, becoming, deleteComment, isVisitor, newRecord, token, world } 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
-/** The findings of axe in the widget. @param {import('playwright-core').Page} page */
+/** @param {import('playwright-core').Page} page */
 async function violations(page) {
   await page.addScriptTag({ path: AXE })
   const found = await page.evaluate(() => /** @type {any} */ (window).axe.run('comment-thread', { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }))

@@ -13,7 +13,7 @@ const MAIL = {
 }
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_REQUIRE_EMAIL: 'false', SVC_GUEST_SHOW_GRAVATAR: 'false', ...MAIL })
 
-/** The findings of axe. @param {import('playwright-core').Page} page @param {string} place */
+/** @param {import('playwright-core').Page} page @param {string} place */
 async function violations(page, place) {
   await page.addScriptTag({ path: AXE })
   const found = await page.evaluate((place) => /** @type {any} */ (window).axe.run(place, { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }), place)

@@ -8,7 +8,7 @@ const { emptyQueue, open, isApproved } = moderatorsPage(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** The texts of the cards. @param {Page} page */
+/** @param {Page} page */
 const texts = (page) => page.locator('article .body').allTextContents()
 
 /** Waits until the cards are these. @param {Page} page @param {string[]} expected */

@@ -119,7 +119,7 @@ export function moderatorsPage(w) {
     return { page, context, sent, errors }
   }
 
-  /** All entries of the log by one moderator. @param {{ id: number, token: string }} who @returns {Promise<any[]>} */
+  /** @param {{ id: number, token: string }} who @returns {Promise<any[]>} */
   async function logOf(who) {
     const entries = []
     for (let cursor = ''; cursor != null; ) {

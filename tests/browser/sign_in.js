@@ -74,7 +74,7 @@ export function people(w) {
   return { codeFor, session, keeping, kept, key }
 }
 
-/** Requests a code. @param {Page} page @param {string} email */
+/** @param {Page} page @param {string} email */
 export async function askForCode(page, email) {
   await page.getByRole('button', { name: 'Sign in', exact: true }).first().click()
   await page.getByRole('form', { name: 'Sign in' }).getByLabel('Your e-mail address').fill(email)

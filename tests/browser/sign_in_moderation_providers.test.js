@@ -28,9 +28,8 @@ const focused = (page) =>
     return element instanceof HTMLInputElement ? element.labels?.[0]?.textContent : element?.textContent
   })
 
-/** Opens the page for someone who has an account at GitHub. */
 let accounts = 100
-/** @param {import('node:test').TestContext} t @param {{ id?: number, of?: typeof w, hash?: string } & Record<string, any>} [options] */
+/** Opens the page for someone who has an account at GitHub. @param {import('node:test').TestContext} t @param {{ id?: number, of?: typeof w, hash?: string } & Record<string, any>} [options] */
 async function open(t, { id = (accounts += 1), of = w, hash = '', ...options } = {}) {
   github.user = { id, login: `octo-${id}`, avatar_url: '' }
   const opened = await moderatorsPage(of).open(t, options)

@@ -113,7 +113,6 @@ export class LocalServer {
   }
 }
 
-/** The pages of a site. */
 export class Site extends LocalServer {
   /** @type {Map<string, { html: string, headers: Record<string, string> }>} */
   #pages = new Map()
@@ -267,10 +266,10 @@ export async function hold(page, pattern) {
   return release
 }
 
-/** The comment on the page. @param {import('playwright-core').Page} page @param {number} id */
+/** @param {import('playwright-core').Page} page @param {number} id */
 export const article = (page, id) => page.locator(`#comment-${id}`)
 
-/** Opens the menu of a comment. @param {import('playwright-core').Page} page @param {number} id */
+/** @param {import('playwright-core').Page} page @param {number} id */
 export const openMenu = (page, id) => article(page, id).locator('> .content > header').getByRole('button', { name: 'More' }).click()
 
 /** Chooses from the menu of a comment. @param {import('playwright-core').Page} page @param {number} id @param {string} name */
@@ -279,7 +278,7 @@ export async function choose(page, id, name) {
   await page.getByRole('menuitem', { name, exact: true }).click()
 }
 
-/** Deletes a comment: the menu, then the question. @param {import('playwright-core').Page} page @param {number} id */
+/** @param {import('playwright-core').Page} page @param {number} id */
 export async function deleteComment(page, id) {
   await choose(page, id, 'Delete')
   await article(page, id).locator('> .content').getByRole('button', { name: 'Delete' }).click()
