@@ -247,7 +247,7 @@ impl DataDir {
             fs::rename(entry.path(), self.path.join(entry.file_name()))?;
         }
         files::sync_folder(staging)?;
-        // Until here the directory counts as unfinished.
+        // Until this point, the directory counts as unfinished.
         fs::remove_dir(staging)?;
         files::sync_folder(staging)
     }

@@ -91,7 +91,6 @@ impl Template {
         Ok(routes)
     }
 
-    /// The CORS configuration of the HTTP API, if there is one.
     pub fn cors(&self) -> Result<Option<Cors>, TemplateError> {
         let apis = self.of_type("AWS::Serverless::HttpApi");
         let mut configured = apis.filter_map(|(name, api)| Some((name, api["Properties"].get("CorsConfiguration")?)));

@@ -1,4 +1,4 @@
-//! The files that options name for writing, and the rule which files those may be.
+//! The output files that options name, and the rule for which paths are allowed.
 
 use std::ffi::OsStr;
 use std::fs::File;

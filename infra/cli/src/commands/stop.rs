@@ -16,7 +16,6 @@ pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// Resolves on Ctrl-C.
 #[cfg(windows)]
 pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = tokio::signal::windows::ctrl_c()?;

@@ -121,7 +121,6 @@ fn member(service: &Service, id: u64, name: &str, seconds: i64) -> Actor {
     service.guest().with_token(&token(id, name, seconds))
 }
 
-/// The token of [`member`].
 pub(crate) fn token(id: u64, name: &str, seconds: i64) -> String {
     let now = Timestamp::now().as_second();
     let claims = json!({

@@ -22,7 +22,6 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
-    /// The barrier of an open database.
     pub(super) fn of(database: &Path) -> io::Result<Self> {
         let log = File::open(files::beside(database, "-wal"))?;
         files::sync_folder(database)?;

@@ -112,8 +112,8 @@ fn unlike_export(mut file: impl Read) -> Result<impl Read, Failure> {
     }
 }
 
-/// Unpacks an archive into an empty folder, and returns the time of the backup. Messages have nothing of a file that may be
-/// something else than a backup, because it may be secret.
+/// Unpacks an archive into an empty folder, and returns the time of the backup. Error messages quote nothing from the file,
+/// because it may be something secret rather than a backup.
 pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Failure> {
     let mut archive = Archive::new(unlike_export(archive)?);
     let mut sums = BTreeMap::new();
