@@ -51,7 +51,6 @@ pub struct Missing {
     pub read: u64,
     /// The total number; `None` if the source doesn't state it.
     pub total: Option<u64>,
-    /// Whether this is a text.
     #[serde(skip)]
     pub is_text: bool,
 }

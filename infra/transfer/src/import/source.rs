@@ -29,7 +29,7 @@ const RATIO: u64 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     Json,
-    /// JSON of ours, in which nothing is mended.
+    /// Our own JSON, which is read without repairs.
     Native,
     Xml,
 }

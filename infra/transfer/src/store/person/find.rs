@@ -173,7 +173,7 @@ pub async fn matches(
 pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) -> Result<Remains, Fault> {
     let mut search = Search::new(person, now);
     let journal = keys::erasure(who).pk;
-    // The items that keep imports from bringing the person back stay.
+    // Items that keep imports from restoring the person are left in place.
     let is_searched = |key: &Key| key.pk != journal && !matches!(ItemKind::of(key), ItemKind::Forgotten);
     for_each_item(store, |item| {
         if let Some(key) = Key::of(&item).filter(is_searched) {
