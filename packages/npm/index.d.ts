@@ -10,7 +10,6 @@ export interface CommentThreadElement extends HTMLElement {
   labels?: Record<string, string>
 }
 
-/** Attributes of `<comment-thread>`. */
 export interface CommentThreadAttributes {
   type: string
   record: string | number
@@ -21,7 +20,6 @@ export interface CommentThreadAttributes {
   'sign-in-url'?: string
 }
 
-/** Attributes of `<comment-count>`. */
 export interface CommentCountAttributes {
   type: string
   record: string | number
