@@ -11,7 +11,7 @@ import { h, isOfIme } from '../kit/dom.js'
 import { json } from '../kit/json.js'
 import { standing } from './verdicts.js'
 
-/** @typedef {{ form: HTMLFormElement, field: HTMLTextAreaElement, problem: HTMLElement, send: HTMLButtonElement, key: string, isOpen: boolean }} Box */
+/** @typedef {{ form: HTMLFormElement, field: HTMLTextAreaElement, problem: HTMLElement, send: HTMLButtonElement, isOpen: boolean }} Box */
 
 /** Whether a moderator may reply to a comment: everyone sees it, or will once it is approved. @param {Item} item */
 export const takesReplies = (item) => standing(item) !== 'rejected'
@@ -22,6 +22,8 @@ const draftOf = (id) => `${API} reply ${id}`
 export class Replies {
   /** Boxes with text in them, by the id of the comment. @type {Map<number, Box>} */
   #boxes = new Map()
+  /** Keys of replies that may have arrived, by comment and text. @type {Map<string, string>} */
+  #keys = new Map()
 
   /** @param {App} app */
   constructor(app) {
@@ -80,7 +82,7 @@ export class Replies {
       },
     }, field, problem, h('div', { class: 'buttons' },
       h('button', { type: 'button', class: 'outlined', click: () => this.#fold(here()) }, t('cancel')), send))
-    return { form, field, problem, send, key: crypto.randomUUID(), isOpen: true }
+    return { form, field, problem, send, isOpen: true }
   }
 
   /** Closes the box, but keeps its text. @param {Card | undefined} card */
@@ -122,8 +124,13 @@ export class Replies {
   async deliver({ id, thread }) {
     const box = this.#boxes.get(id)
     if (!box) return
+    const body = box.field.value
+    const name = `${id} ${body}`
+    const key = this.#keys.get(name) ?? crypto.randomUUID()
+    this.#keys.set(name, key)
     const path = [thread.type, thread.id].map(encodeURIComponent).join('/')
-    await this.app.client.request('POST', `${path}/comments`, { ...json({ body: box.field.value, parent_id: id }, box.key), keepalive: true })
+    await this.app.client.request('POST', `${path}/comments`, { ...json({ body, parent_id: id }, key), keepalive: true })
+    this.#keys.delete(name)
     this.#boxes.delete(id)
     device.set(draftOf(id), '')
   }
