@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { card, member, moderator, moderatorsPage, press, tab } from './moderators_page.js'
+import { card, deliver, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true' })
-const { emptyQueue, open } = moderatorsPage(w)
+const { emptyQueue, open, isApproved } = moderatorsPage(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -42,12 +42,130 @@ async function comment(text, approver) {
   return { id, record }
 }
 
+/** Sends the next matching request, but holds its response. @param {Page} page @param {RegExp} pattern @returns {Promise<() => void>} releases it */
+async function holdResponse(page, pattern) {
+  let release = () => {}
+  const released = new Promise((resolve) => (release = () => resolve(null)))
+  await page.route(pattern, async (route) => {
+    const response = await route.fetch()
+    await released
+    await route.fulfill({ response })
+  }, { times: 1 })
+  return release
+}
+
 /** Shows all comments, and opens the box of one. @param {Page} page @param {string} text */
 async function openBox(page, text) {
   await tab(page, 'All')
   await card(page, text).first().click()
   await press(page, 'Enter')
 }
+
+test('a reply with an approval is the text of that moment, and text typed later stays in the box', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id, record } = await comment('Two replies?')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  const sent = replies(page, record)
+  const box = boxIn(page)
+  await openBox(page, 'Two replies?')
+  await send(box, 'First')
+  await card(page, 'Two replies?').click()
+  await press(page, 'Enter')
+  await box.fill('Second')
+  const replied = page.waitForResponse(addressOf(record))
+  await deliver(page)
+  await (await replied).finished()
+  assert.deepEqual(await repliesTo(id, grace), ['First'])
+  assert.equal(await box.inputValue(), 'Second')
+  assert.ok(await box.evaluate((element) => element.matches(':focus')))
+  await tab(page, 'Pending')
+  await openBox(page, 'Two replies?')
+  assert.equal(await box.inputValue(), 'Second')
+  await box.press('Control+Enter')
+  await box.waitFor({ state: 'detached' })
+  assert.deepEqual(sent.map(({ body }) => body), ['First', 'Second'])
+  assert.deepEqual(await repliesTo(id, grace), ['First', 'Second'])
+})
+
+test('a box that is open again when its reply arrives is empty and works', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await comment('Anything else?')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  const box = boxIn(page)
+  await openBox(page, 'Anything else?')
+  await send(box, 'No')
+  await card(page, 'Anything else?').click()
+  await press(page, 'Enter')
+  await deliver(page)
+  await until(() => box.inputValue(), (text) => !text)
+  assert.equal(await box.inputValue(), '')
+  assert.ok(await box.evaluate((element) => element.matches(':focus')), 'the next keys are no shortcuts')
+  await page.keyboard.type('Yes')
+  await box.press('Control+Enter')
+  await box.waitFor({ state: 'detached' })
+  assert.deepEqual(await repliesTo(id, grace), ['No', 'Yes'])
+})
+
+test('an undo and a failure return the reply to its box, together with text typed later', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id, record } = await comment('Undo?')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  const sent = replies(page, record)
+  const box = boxIn(page)
+  const decideAndType = async (/** @type {string} */ reply, /** @type {string} */ later) => {
+    await send(box, reply)
+    await card(page, 'Undo?').click()
+    await press(page, 'Enter')
+    await box.fill(later)
+  }
+  await openBox(page, 'Undo?')
+  await decideAndType('First', 'First, corrected')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  assert.equal(await box.inputValue(), 'First, corrected')
+  await decideAndType('First', 'Second')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  assert.equal(await box.inputValue(), 'First\n\nSecond')
+  await page.clock.runFor(20_000)
+  assert.deepEqual(sent, [])
+  await page.route(addressOf(record), (route) => route.abort())
+  await decideAndType('Third', 'Fourth')
+  await deliver(page)
+  await card(page, 'Undo?').locator('.note', { hasText: 'Couldn\'t send your reply' }).waitFor()
+  assert.equal(await isApproved(id, grace), true)
+  assert.equal(await box.inputValue(), 'Third\n\nFourth')
+  await page.reload()
+  await page.goto(`${w.service.api}/moderate#token=${grace.token}`)
+  await openBox(page, 'Undo?')
+  assert.equal(await box.inputValue(), 'Third\n\nFourth', 'the draft')
+})
+
+test('a reply is sent once when the page is left and shown again while its decision is under way', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id, record } = await comment('Once?')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  const sent = replies(page, record)
+  const box = boxIn(page)
+  await openBox(page, 'Once?')
+  await send(box, 'Once')
+  await page.waitForLoadState('networkidle')
+  const release = await holdResponse(page, /moderation.comments$/)
+  const asked = page.waitForRequest(/moderation.comments$/)
+  await page.clock.runFor(5_100)
+  await asked
+  await until(() => isApproved(id, grace), (approved) => approved)
+  await page.evaluate(() => dispatchEvent(new Event('pagehide')))
+  await until(() => repliesTo(id, grace), (found) => found.length > 0)
+  // The numbers of the tabs are requested at the end of a delivery.
+  const delivered = page.waitForRequest(/state=pending/)
+  release()
+  await delivered
+  assert.deepEqual(await repliesTo(id, grace), ['Once'])
+  assert.equal(sent.length, 1)
+})
 
 test('a reply whose response was lost is repeated with its key, and another text has another key', async (t) => {
   await emptyQueue()

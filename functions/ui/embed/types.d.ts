@@ -139,8 +139,8 @@ export interface Choice {
   item: Item
   action: Action
   list: import('./moderation/queue.js').CardList
-  /** Whether the text in the comment's box is sent once it is approved. */
-  replies?: boolean
+  /** The reply to send once the comment is approved. */
+  reply?: string
 }
 
 /** Choices that were made together, with their time and grounds. */

@@ -87,9 +87,9 @@ export class Decisions {
     const { app } = this
     const undo = { label: app.t('undo'), key: 'u', act: () => this.undo(), for: UNDO }
     if (toggle) return app.notices.tell(app.t(toggle.closed ? 'now_closed' : 'now_open', { thread: titleOf(toggle.thread) }), undo)
-    const [{ item, action, replies }] = choices
+    const [{ item, action, reply }] = choices
     const same = choices.every((choice) => choice.action === action)
-    const text = choices.length > 1 ? `many_${same ? action : 'approve'}` : replies ? 'done_approve_reply' : `done_${action}`
+    const text = choices.length > 1 ? `many_${same ? action : 'approve'}` : reply ? 'done_approve_reply' : `done_${action}`
     const changed = () => this.#show(choices, grounds, choices[0].list)
     const ask = () => this.#outbox.hold(decision, async () => {
       app.notices.hide()
@@ -118,9 +118,9 @@ export class Decisions {
    * @param {string} [note]
    */
   #bringBack(choices, note = '') {
-    for (const { item, replies } of choices) {
+    for (const { item, reply } of choices) {
       this.#handled.delete(item.id)
-      if (replies) this.app.replies.reopen(item.id)
+      if (reply) this.app.replies.reopen(item.id, reply)
     }
     for (const list of this.app.lists) {
       const { state } = list
@@ -195,25 +195,33 @@ export class Decisions {
       const code = codes.get(choice.item.id)
       if (code === 'not_found') this.app.tell(this.app.t('deleted', { name: this.app.nameOf(choice.item) }))
       else if (code === 'comment_changed') this.#bringBackChanged(choice)
-      else if (!code && choice.replies) await this.#reply(choice)
+      else if (!code && choice.reply) await this.#reply(choice)
     }
     return choices.filter(({ item }) => codes.get(item.id) === 'unavailable')
   }
 
   /** Sends the replies to approved comments. @param {Batch} batch @param {{ id: number }[]} failed */
   #replyAll({ choices }, failed) {
-    const due = choices.filter(({ item, replies }) => replies && !failed.some(({ id }) => id === item.id))
-    return Promise.all(due.map(({ item }) => this.app.replies.deliver(item)))
+    const due = choices.filter(({ item, reply }) => reply && !failed.some(({ id }) => id === item.id))
+    return Promise.all(due.map((choice) => this.#sendOnce(choice)))
+  }
+
+  /** Sends the reply of a choice, which `flush` may send while it is being delivered. @param {Choice} choice */
+  #sendOnce(choice) {
+    const { item, reply = '' } = choice
+    choice.reply = ''
+    return this.app.replies.deliver(item, reply)
   }
 
   /** Sends the reply that waited for an approval. If that fails, the comment comes back with its box. @param {Choice} choice */
   async #reply(choice) {
+    const { reply } = choice
     try {
-      await this.app.replies.deliver(choice.item)
+      await this.#sendOnce(choice)
     } catch (error) {
       const text = this.app.t('not_replied', { why: this.app.explain(error) })
       const item = await commentNow(this.app.client, choice.item.id).catch(() => choice.item)
-      this.#bringBack([{ ...choice, item }], text)
+      this.#bringBack([{ ...choice, item, reply }], text)
       this.app.tell(text)
     }
   }
@@ -268,7 +276,7 @@ export class Decisions {
     if (entry.action !== choice.action) {
       this.#bringBack([{ ...choice, item: decidedAs(choice.item, entry) }], this.others.words(entry))
       this.app.tell(this.others.words(entry))
-    } else if (choice.replies) this.#reply(choice)
+    } else if (choice.reply) this.#reply(choice)
     return true
   }
 

@@ -271,9 +271,9 @@ export class CardList extends Cards {
     return cards.length ? cards : this.cards.filter((card) => card === this.current)
   }
 
-  /** @param {Verdict} verdict @param {Card[]} cards @param {boolean} [replies] whether to send the replies in their boxes afterwards */
-  decide(verdict, cards, replies = false) {
-    const choices = cards.map(({ item }) => ({ item, action: actionOf(item, verdict), list: this, replies }))
+  /** @param {Verdict} verdict @param {Card[]} cards @param {string} [reply] to send afterwards */
+  decide(verdict, cards, reply) {
+    const choices = cards.map(({ item }) => ({ item, action: actionOf(item, verdict), list: this, reply }))
     const changing = choices.filter(({ item, action }) => applies(item, action))
     // Someone else has made the same decision, so there is nothing left to send.
     const settled = cards.filter(({ item, note }) => note && !applies(item, actionOf(item, verdict)))

@@ -20,7 +20,7 @@ export const takesReplies = (item) => standing(item) !== 'rejected'
 const draftOf = (id) => `${API} reply ${id}`
 
 export class Replies {
-  /** Boxes with text in them, by the id of the comment. @type {Map<number, Box>} */
+  /** Boxes by the id of the comment. @type {Map<number, Box>} */
   #boxes = new Map()
   /** Keys of replies that may have arrived, by comment and text. @type {Map<string, string>} */
   #keys = new Map()
@@ -49,10 +49,15 @@ export class Replies {
     box.field.focus()
   }
 
-  /** Shows the box again, with its text, when the comment is next shown. @param {number} id */
-  reopen(id) {
+  /** Shows the box again, with a reply that wasn't sent, when the comment is next shown. @param {number} id @param {string} reply */
+  reopen(id, reply) {
     const box = this.#boxes.get(id)
-    if (box) box.isOpen = true
+    if (!box) return
+    const { field } = box
+    box.isOpen = true
+    if (field.value.includes(reply)) return
+    field.value = `${reply}\n\n${field.value}`.trim()
+    device.set(draftOf(id), field.value)
   }
 
   /** @param {Item} item @returns {Box} */
@@ -90,7 +95,6 @@ export class Replies {
     const box = card && this.#boxes.get(card.item.id)
     if (!box) return
     box.isOpen = false
-    if (!box.field.value.trim()) this.#boxes.delete(card.item.id)
     card.render()
     card.list.focus(card)
   }
@@ -101,14 +105,16 @@ export class Replies {
     const box = this.#boxes.get(item.id)
     if (!box || box.send.disabled) return
     box.problem.textContent = ''
-    if (!box.field.value.trim()) return box.field.focus()
+    const { value } = box.field
+    if (!value.trim()) return box.field.focus()
     if (standing(item) === 'waiting') {
       box.isOpen = false
-      return list.decide('approve', [card], true)
+      return list.decide('approve', [card], value)
     }
     box.send.disabled = box.field.readOnly = true
     try {
-      await this.deliver(item)
+      await this.deliver(item, value)
+      box.isOpen = !!box.field.value
       card.render()
       list.focus(card)
       this.app.tell(this.app.t('replied', { name: this.app.nameOf(item) }))
@@ -120,18 +126,17 @@ export class Replies {
     }
   }
 
-  /** Posts the text of the box, then removes the box. @param {Item} item */
-  async deliver({ id, thread }) {
-    const box = this.#boxes.get(id)
-    if (!box) return
-    const body = box.field.value
+  /** Posts a reply, then removes it from the box and the draft unless they have another text. @param {Item} item @param {string} body */
+  async deliver({ id, thread }, body) {
     const name = `${id} ${body}`
     const key = this.#keys.get(name) ?? crypto.randomUUID()
     this.#keys.set(name, key)
     const path = [thread.type, thread.id].map(encodeURIComponent).join('/')
     await this.app.client.request('POST', `${path}/comments`, { ...json({ body, parent_id: id }, key), keepalive: true })
     this.#keys.delete(name)
-    this.#boxes.delete(id)
-    device.set(draftOf(id), '')
+    const field = this.#boxes.get(id)?.field
+    if (field?.value === body) field.value = ''
+    // Another tab may have stored another text.
+    if (device.get(draftOf(id)) === body) device.set(draftOf(id), '')
   }
 }
