@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { card, deliver, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
-import { newRecord, world } from './world.js'
+import { card, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
+import { dialogCloses, hold, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true' })
 const { emptyQueue, open, isApproved } = moderatorsPage(w)
@@ -197,4 +197,64 @@ test('a reply whose response was lost is repeated with its key, and another text
   const [first, again, ...others] = sent.map(({ key }) => key)
   assert.equal(again, first)
   assert.equal(new Set([first, ...others]).size, 4)
+})
+
+test('a reply whose box was closed while it was sent leaves the focus, and comes back if it fails', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id, record } = await comment('Slow?', grace)
+  await comment('Another one', grace)
+  const { page } = await open(t, { who: grace.token })
+  const box = boxIn(page)
+  await openBox(page, 'Slow?')
+  const address = addressOf(record)
+  for (const leave of [['Escape'], ['Escape', 'k']]) {
+    await page.route(address, (route) => route.abort())
+    const release = await hold(page, address)
+    await box.fill('Yes')
+    await box.press('Control+Enter')
+    await press(page, ...leave)
+    await box.waitFor({ state: 'detached' })
+    release()
+    await card(page, 'Slow?').getByRole('alert').getByText('No connection to the service.').waitFor()
+    await page.getByText('Couldn\'t send your reply').first().waitFor()
+    assert.equal(await box.inputValue(), 'Yes')
+    assert.equal(await focused(page), leave.length > 1 ? 'Another one' : 'Slow?')
+    await page.unroute(address)
+  }
+  const release = await hold(page, address)
+  await box.locator('xpath=..').getByRole('button', { name: 'Reply' }).click()
+  await card(page, 'Another one').click()
+  release()
+  await page.getByText('Replied to Ada').first().waitFor()
+  await box.waitFor({ state: 'detached' })
+  assert.equal(await focused(page), 'Another one')
+  assert.deepEqual(await repliesTo(id, grace), ['Yes'])
+})
+
+test('a box that a drawer takes over comes back when the drawer closes, and is gone once its reply was sent', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id, record } = await comment('Who asks?', grace)
+  const { page } = await open(t, { who: grace.token })
+  const box = boxIn(page)
+  await openBox(page, 'Who asks?')
+  await box.fill('A reply')
+  const drawer = page.getByRole('dialog')
+  const openDrawer = async () => {
+    await card(page, 'Who asks?').getByRole('button', { name: 'All by' }).click()
+    await drawer.locator('article', { hasText: 'Who asks?' }).waitFor()
+  }
+  await openDrawer()
+  await drawer.getByRole('button', { name: 'Close', exact: true }).click()
+  await dialogCloses(page)
+  assert.equal(await box.inputValue(), 'A reply')
+  assert.equal(await focused(page), 'Who asks?')
+  const release = await hold(page, addressOf(record))
+  await box.press('Control+Enter')
+  await openDrawer()
+  release()
+  await page.getByText('Replied to Ada').first().waitFor()
+  await box.waitFor({ state: 'detached' })
+  assert.deepEqual(await repliesTo(id, grace), ['A reply'])
 })

@@ -106,7 +106,9 @@ export class Replies {
     if (!box || box.send.disabled) return
     box.problem.textContent = ''
     const { value } = box.field
-    if (!value.trim()) return box.field.focus()
+    // The button can't keep the focus once it's disabled.
+    box.field.focus()
+    if (!value.trim()) return
     if (standing(item) === 'waiting') {
       box.isOpen = false
       return list.decide('approve', [card], value)
@@ -115,15 +117,30 @@ export class Replies {
     try {
       await this.deliver(item, value)
       box.isOpen = !!box.field.value
-      card.render()
-      list.focus(card)
+      this.#refresh(item.id, box)
       this.app.tell(this.app.t('replied', { name: this.app.nameOf(item) }))
     } catch (error) {
-      box.problem.textContent = this.app.explain(error)
-      box.field.focus()
+      const why = this.app.explain(error)
+      box.problem.textContent = why
+      if (box.form.isConnected) return
+      box.isOpen = true
+      this.#refresh(item.id, box)
+      this.app.tell(this.app.t('not_replied', { why }))
     } finally {
       box.send.disabled = box.field.readOnly = false
     }
+  }
+
+  /** Shows the state of a box in its card, or else in the topmost card of the comment. @param {number} id @param {Box} box */
+  #refresh(id, { form }) {
+    const cards = this.app.cards.filter(({ item }) => item.id === id)
+    const card = cards.find(({ element }) => element.contains(form)) ?? cards.at(-1)
+    card?.update(card.item, card.note)
+  }
+
+  /** Shows the open boxes that a drawer has taken over and closed with. */
+  regain() {
+    for (const [id, box] of this.#boxes) if (box.isOpen && !box.form.isConnected) this.#refresh(id, box)
   }
 
   /** Posts a reply, then removes it from the box and the draft unless they have another text. @param {Item} item @param {string} body */

@@ -70,6 +70,7 @@ export class Side {
     this.app.open(drawer(this.app, title, about, list), () => {
       list.close()
       this.list = outer
+      this.app.replies.regain()
     })
   }
 }
