@@ -787,6 +787,18 @@ test('moderators can’t ban themselves, and get a message when a user cannot be
   assert.deepEqual(sent.map(({ path }) => path), [`users/${ada.id}/ban`])
 })
 
+test('the first list takes the focus from no button of the header', async (t) => {
+  await emptyQueue()
+  await w.service.comment(newRecord(), 'First in line')
+  let release = () => {}
+  const { page } = await open(t, { who: moderator('Grace').token, prepare: async (page) => (release = await hold(page, /moderation.comments.*per_page=50/)) })
+  const signOut = page.getByRole('button', { name: 'Sign out' })
+  await signOut.focus()
+  release()
+  await card(page, 'First in line').waitFor()
+  assert.ok(await signOut.evaluate((element) => element.matches(':focus')))
+})
+
 test('decisions that wait when another user signs in are sent for the moderator who made them', async (t) => {
   await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]

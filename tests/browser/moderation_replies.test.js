@@ -258,3 +258,15 @@ test('a box that a drawer takes over comes back when the drawer closes, and is g
   await box.waitFor({ state: 'detached' })
   assert.deepEqual(await repliesTo(id, grace), ['A reply'])
 })
+
+test('a reply that waits for an approval when another user signs in is sent for the moderator who wrote it', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  const { id } = await comment('Who answers?')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await openBox(page, 'Who answers?')
+  await send(boxIn(page), 'Grace does')
+  await page.locator('comment-moderation').evaluate((element, auth) => Object.assign(element, { auth }), linus.token)
+  const [reply] = await until(async () => (await w.service.call('GET', `comments/${id}/replies`, grace.token)).data, (found) => found.length)
+  assert.equal(reply.user.name, grace.name)
+})

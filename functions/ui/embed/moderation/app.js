@@ -178,9 +178,10 @@ export class App {
     return name === 'log' ? new LogPanel(this) : this.#queue(name)
   }
 
-  /** Whether nothing else on the host's page has the focus. */
+  /** Whether neither a button of the header nor anything else on the host's page has the focus. */
   #mayFocus() {
-    return !this.#dialogs.length && (document.activeElement === document.body || !!this.root.activeElement)
+    const here = this.root.activeElement
+    return !this.#dialogs.length && (here ? !here.matches('.top > button') : document.activeElement === document.body)
   }
 
   /** @param {State} state */

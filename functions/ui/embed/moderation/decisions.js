@@ -200,17 +200,17 @@ export class Decisions {
     return choices.filter(({ item }) => codes.get(item.id) === 'unavailable')
   }
 
-  /** Sends the replies to approved comments. @param {Batch} batch @param {{ id: number }[]} failed */
-  #replyAll({ choices }, failed) {
+  /** Sends the replies to approved comments. @param {Batch} batch @param {{ id: number }[]} failed @param {App['client']} client */
+  #replyAll({ choices }, failed, client) {
     const due = choices.filter(({ item, reply }) => reply && !failed.some(({ id }) => id === item.id))
-    return Promise.all(due.map((choice) => this.#sendOnce(choice)))
+    return Promise.all(due.map((choice) => this.#sendOnce(choice, client)))
   }
 
   /** Sends the reply of a choice, which `flush` may send while it is being delivered. @param {Choice} choice */
-  #sendOnce(choice) {
+  #sendOnce(choice, client = this.app.client) {
     const { item, reply = '' } = choice
     choice.reply = ''
-    return this.app.replies.deliver(item, reply)
+    return this.app.replies.deliver(item, reply, client)
   }
 
   /** Sends the reply that waited for an approval. If that fails, the comment comes back with its box. @param {Choice} choice */
@@ -260,11 +260,13 @@ export class Decisions {
 
   /** Sends all waiting decisions immediately, even while the page is being closed. */
   flush() {
+    // The page may sign in somebody else before the responses arrive.
+    const { client } = this.app
     const all = this.#outbox.takeAll()
     const toggled = all.map(({ toggle }) => toggle && setClosed(this.app, toggle.thread, toggle.closed).catch(() => {}))
     const sent = batches(all).map((batch) =>
-      this.app.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
-        .then(({ data }) => this.#replyAll(batch, data.failed)).catch(() => {}))
+      client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
+        .then(({ data }) => this.#replyAll(batch, data.failed, client)).catch(() => {}))
     this.app.notices.hide()
     return Promise.all([...toggled, ...sent])
   }

@@ -144,12 +144,12 @@ export class Replies {
   }
 
   /** Posts a reply, then removes it from the box and the draft unless they have another text. @param {Item} item @param {string} body */
-  async deliver({ id, thread }, body) {
+  async deliver({ id, thread }, body, client = this.app.client) {
     const name = `${id} ${body}`
     const key = this.#keys.get(name) ?? crypto.randomUUID()
     this.#keys.set(name, key)
     const path = [thread.type, thread.id].map(encodeURIComponent).join('/')
-    await this.app.client.request('POST', `${path}/comments`, { ...json({ body, parent_id: id }, key), keepalive: true })
+    await client.request('POST', `${path}/comments`, { ...json({ body, parent_id: id }, key), keepalive: true })
     this.#keys.delete(name)
     const field = this.#boxes.get(id)?.field
     if (field?.value === body) field.value = ''

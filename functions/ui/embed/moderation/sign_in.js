@@ -4,7 +4,7 @@
  * @import { App } from './app.js'
  */
 
-import { anonymous } from '../kit/api.js'
+import { anonymous, Client } from '../kit/api.js'
 import { codeForm, nameForm } from '../kit/codes.js'
 import { h } from '../kit/dom.js'
 import { json } from '../kit/json.js'
@@ -91,7 +91,8 @@ export class SignIn {
   async use(auth) {
     // Pending decisions are sent under the name of the moderator who made them.
     if (!this.#expired) this.app.decisions.flush()
-    this.app.client.auth = auth
+    const { language } = this.app.client
+    this.app.client = Object.assign(new Client(), { language, auth })
     if (!this.#expired) return this.start()
     try {
       const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
