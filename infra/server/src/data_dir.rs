@@ -47,7 +47,9 @@ pub enum DataDirError {
     #[error(
         "{path} was written by a newer version (format {version}; this version reads {VERSION}); use the newer version"
     )]
-    Newer { path: PathBuf, version: String },
+    Newer { path: PathBuf, version: u64 },
+    #[error("{path} is damaged; restore it from a backup, or {remedy}")]
+    Damaged { path: PathBuf, remedy: &'static str },
     #[error(
         "{0} contains part of a backup, because its restore was interrupted; empty it, and restore the backup again"
     )]
@@ -127,11 +129,17 @@ impl DataDir {
             return Err(DataDirError::Unfinished(self.path));
         }
         let path = self.file(VERSION_FILE);
-        match fs::read_to_string(&path) {
-            Ok(version) if version.trim().parse().is_ok_and(|version: u64| version <= VERSION) => Ok(self),
-            Ok(version) => Err(DataDirError::Newer { path: self.path, version: version.trim().to_owned() }),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(self),
-            Err(cause) => Err(DataDirError::File { path, cause }),
+        let version = match fs::read_to_string(&path) {
+            Ok(version) => version.trim().parse(),
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(VERSION),
+            Err(cause) => return Err(DataDirError::File { path, cause }),
+        };
+        match version {
+            Ok(..=VERSION) => Ok(self),
+            Ok(version) => Err(DataDirError::Newer { path: self.path, version }),
+            Err(_) => {
+                Err(DataDirError::Damaged { path, remedy: "delete it if no newer version has used the directory" })
+            }
         }
     }
 

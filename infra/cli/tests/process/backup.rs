@@ -242,6 +242,10 @@ fn a_directory_of_a_newer_version_or_a_killed_restore_exits_with_3_and_stays_as_
     };
     fs::write(data.join("version"), "2\n").unwrap();
     all_refused("newer version");
+    for damaged in ["", "\n", "\0\0"] {
+        fs::write(data.join("version"), damaged).unwrap();
+        all_refused("version is damaged; restore it from a backup");
+    }
     fs::write(data.join("version"), "1\n").unwrap();
     fs::create_dir(data.join(".tmp-restore")).unwrap();
     all_refused("restore");
