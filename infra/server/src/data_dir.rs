@@ -296,10 +296,17 @@ impl DataDir {
     }
 
     fn kept_or(&self, name: &str, make: impl FnOnce() -> Result<String, DataDirError>) -> Result<String, DataDirError> {
+        // The minimums of the settings. A shorter file was cut short.
+        let (least, remedy) = match name {
+            SALT => (16, "delete it and set SVC_VISITOR_SALT to its old content"),
+            SEED => (32, "delete it, which ends all sessions"),
+            _ => (32, "delete it, which invalidates all tokens signed with it"),
+        };
         let path = self.file(name);
         let failed = |cause| DataDirError::File { path: path.clone(), cause };
         match fs::read_to_string(&path) {
-            Ok(secret) if !secret.is_empty() => return Ok(secret),
+            Ok(secret) if secret.trim().len() >= least => return Ok(secret),
+            Ok(secret) if !secret.is_empty() => return Err(DataDirError::Damaged { path, remedy }),
             // Earlier versions left an empty file if they were killed at this moment. It was never used as a secret.
             Ok(_) => fs::remove_file(&path).map_err(failed)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -158,6 +158,34 @@ fn the_first_start_fixes_the_salt_and_the_seed() {
 }
 
 #[test]
+fn a_secret_file_that_was_cut_short_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(serve(folder.path(), &[]).0.stop().success());
+    for (name, variable, remedy) in [
+        ("jwt-secret", "SVC_JWT_SECRET", "delete it, which invalidates"),
+        ("sign-in-seed", "SVC_SIGN_IN_SEED", "delete it, which ends all sessions"),
+        ("visitor-salt", "SVC_VISITOR_SALT", "delete it and set SVC_VISITOR_SALT to its old content"),
+    ] {
+        let path = folder.path().join(name);
+        let whole = fs::read(&path).unwrap();
+        let named = format!("{} is damaged; restore it from a backup, or {remedy}", path.display());
+        for cut in [&whole[..9], b"\n"] {
+            fs::write(&path, cut).unwrap();
+            for words in [["check"].as_slice(), &["token", "--id", "7", "--name", "Ada"]] {
+                refused(on_data(words, folder.path()), 3, &[&named]);
+            }
+            for value in ["", SECRET] {
+                let mut command = serve_command(folder.path(), &[]);
+                command.env(variable, value);
+                refused(command, 3, &[&named]);
+            }
+            assert_eq!(fs::read(&path).unwrap(), cut);
+        }
+        fs::write(&path, whole).unwrap();
+    }
+}
+
+#[test]
 fn a_taken_port_exits_with_1_and_unusable_data_with_3() {
     let folder = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
