@@ -220,15 +220,17 @@ impl DataDir {
     }
 
     /// The files that a backup contains, other than the table.
-    pub fn files(&self) -> io::Result<Vec<String>> {
+    pub fn files(&self) -> Result<Vec<String>, DataDirError> {
         let mut names = [JWT_SECRET, SEED, SALT, VERSION_FILE].map(str::to_owned).to_vec();
         let mut folders = FOLDERS.map(str::to_owned).to_vec();
         while let Some(folder) = folders.pop() {
             let path = self.file(&folder);
-            for entry in if path.exists() { fs::read_dir(path)?.collect::<io::Result<Vec<_>>>()? } else { Vec::new() } {
+            let failed = |cause| DataDirError::File { path: path.clone(), cause };
+            for entry in if path.exists() { fs::read_dir(&path).map_err(failed)?.collect() } else { Vec::new() } {
+                let entry = entry.map_err(failed)?;
                 let file = entry.file_name();
                 let Some(file) = file.to_str().filter(|file| !file.starts_with(files::TEMPORARY)) else { continue };
-                let is_folder = entry.file_type()?.is_dir();
+                let is_folder = entry.file_type().map_err(failed)?.is_dir();
                 if is_folder { &mut folders } else { &mut names }.push(format!("{folder}/{file}"));
             }
         }

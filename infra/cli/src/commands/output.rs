@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{self, Path, PathBuf};
 
 use flate2::Compression;
@@ -66,12 +66,12 @@ impl<'a> Destination<'a> {
         write: impl AsyncFnOnce(&mut dyn Write) -> Result<T, Failure>,
     ) -> Result<T, Failure> {
         let Some(path) = self.path else {
-            let mut out = BufWriter::new(io::stdout());
+            let mut out = BufWriter::new(Named { path: Path::new("standard output"), file: io::stdout() });
             let written = write(&mut out).await?;
             out.flush()?;
             return Ok(written);
         };
-        let output = Output::create(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let output = named(path, Output::create(path))?;
         let mut file = BufWriter::new(Named { path, file: output.file() });
         let written = if path.extension() == Some(OsStr::new("gz")) {
             let mut compressed = GzEncoder::new(&mut file, Compression::default());
@@ -83,7 +83,7 @@ impl<'a> Destination<'a> {
         };
         file.flush()?;
         drop(file);
-        output.finish(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        named(path, output.finish(path))?;
         Ok(written)
     }
 
@@ -142,25 +142,29 @@ fn resolve(path: &Path) -> PathBuf {
     absolute.ancestors().find_map(existing).unwrap_or(absolute)
 }
 
-/// Adds the path that the user gave to errors.
-struct Named<'a> {
-    path: &'a Path,
-    file: &'a File,
+/// A file whose errors contain its path.
+pub(super) struct Named<'a, F> {
+    pub(super) path: &'a Path,
+    pub(super) file: F,
 }
 
-impl Named<'_> {
-    fn name<T>(&self, result: io::Result<T>) -> io::Result<T> {
-        result.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", self.path.display())))
+pub(super) fn named<T>(path: &Path, result: io::Result<T>) -> io::Result<T> {
+    result.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+impl<F: Read> Read for Named<'_, F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        named(self.path, self.file.read(buffer))
     }
 }
 
-impl Write for Named<'_> {
+impl<F: Write> Write for Named<'_, F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.name((&mut &*self.file).write(bytes))
+        named(self.path, self.file.write(bytes))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.name((&mut &*self.file).flush())
+        named(self.path, self.file.flush())
     }
 }
 

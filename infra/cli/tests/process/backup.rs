@@ -15,7 +15,7 @@ use serde_json::Value;
 use tests::{Service, dot};
 
 use crate::serve::{guest, serve, serve_command, start, token};
-use crate::{local, on_data, stderr};
+use crate::{local, on_data, stderr, under, unprivileged};
 
 fn back_up(data_dir: &Path, out: &Path) -> Output {
     on_data(&["backup", "--out", out.to_str().unwrap()], data_dir).output().unwrap()
@@ -172,6 +172,35 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     refused(&restore(&out, &path("locked")), "another process uses");
     drop(lock);
     assert!(is_well(&restore(&out, &path("locked"))));
+}
+
+#[test]
+fn a_backup_that_cannot_read_or_write_a_file_names_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, out) = (folder.path().join("data"), folder.path().join("b.tar"));
+    let files = [data.join("jwt-secret"), data.join("objects/media/a"), data.join("objects/media")];
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(start(&mut unprivileged(&serve_command(&data, &[]))).0.stop().success());
+    fs::create_dir_all(&files[2]).unwrap();
+    fs::write(&files[1], "x").unwrap();
+    let back_up = |out: &Path| unprivileged(&on_data(&["backup", "--out", out.to_str().unwrap()], &data));
+    for file in files {
+        let before = fs::metadata(&file).unwrap().permissions();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
+        refused(&back_up(&out).output().unwrap(), &format!("{}: Permission denied", file.display()));
+        fs::set_permissions(&file, before).unwrap();
+    }
+    // A limit on the size of files is like a full disk.
+    let limited = |blocks: u32, out: &Path| {
+        let limit = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        under("bash", &["-c", &limit], &back_up(out)).output().unwrap()
+    };
+    refused(&limited(60, &out), &format!("copying the table in {}: ", data.display()));
+    let noise = (0..1_u32 << 20).flat_map(|n| n.wrapping_mul(0x9E37_79B9).rotate_left(n % 31).to_le_bytes());
+    fs::write(data.join("objects/media/large"), noise.collect::<Vec<u8>>()).unwrap();
+    for out in [out, folder.path().join("b.tar.gz")] {
+        refused(&limited(2000, &out), &format!("{}: File too large", out.display()));
+    }
 }
 
 #[test]

@@ -45,6 +45,13 @@ fn under(program: &str, words: &[&str], command: &Command) -> Command {
     outer
 }
 
+/// The command as a user to whom permissions apply, which root isn't.
+#[cfg(unix)]
+fn unprivileged(command: &Command) -> Command {
+    let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    if rustix::process::getuid().is_root() { under("setpriv", &user, command) } else { under("env", &[], command) }
+}
+
 /// `words` are a subcommand and its options.
 fn on_data(words: &[&str], data_dir: &Path) -> Command {
     let mut command = local(words);

@@ -16,6 +16,7 @@ use tar::{Archive, Builder, EntryType, Header};
 use transfer::import::record::{FORMAT, Record};
 
 use crate::commands::Failure;
+use crate::commands::output::{Named, named};
 
 const MANIFEST: &str = "manifest.json";
 const TABLE: &str = "table.db";
@@ -71,12 +72,12 @@ fn add(
     let file = match File::open(path) {
         // The file has been removed since it was listed.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        file => file?,
+        file => named(path, file)?,
     };
-    let metadata = file.metadata()?;
+    let metadata = named(path, file.metadata())?;
     let modified = Timestamp::try_from(metadata.modified()?).map_err(io::Error::other)?;
     let mut header = header(metadata.len(), modified);
-    let mut file = Summed::new(file);
+    let mut file = Summed::new(Named { path, file });
     archive.append_data(&mut header, name, &mut file)?;
     sums.insert(name.to_owned(), file.sum());
     Ok(())

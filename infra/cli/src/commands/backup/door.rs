@@ -49,7 +49,11 @@ pub(super) async fn snapshot(engine: &Engine, data_dir: &DataDir) -> Result<Snap
 
 async fn make(engine: &Engine, data_dir: &DataDir) -> Result<TempPath, Failure> {
     let path = data_dir.temporary_file()?;
-    engine.snapshot(&path).await?;
+    let folder = path.parent().unwrap_or(&path).display();
+    engine
+        .snapshot(&path)
+        .await
+        .map_err(|error| format!("copying the table in {folder}: {error}; check its free space"))?;
     Ok(path)
 }
 
