@@ -37,6 +37,8 @@ pub enum DataDirError {
     IsFile(PathBuf),
     #[error("{path}: {cause}")]
     File { path: PathBuf, cause: io::Error },
+    #[error("{path}: {cause}; allow this user to create files in this directory")]
+    ReadOnly { path: PathBuf, cause: io::Error },
     #[error("there is no table in {0}; pass the service's --data-dir")]
     NoTable(PathBuf),
     #[error(
@@ -165,7 +167,11 @@ impl DataDir {
         self.file(LOCK).exists().then(|| self.lock()).transpose()
     }
 
+    /// Locks the directory. Fails if no files can be created in it, even if the existing ones are writable.
     pub fn lock(&self) -> Result<Lock, DataDirError> {
+        if let Some(cause) = tempfile::tempfile_in(&self.path).err().filter(is_read_only) {
+            return Err(DataDirError::ReadOnly { path: self.path.clone(), cause });
+        }
         let path = self.file(LOCK);
         let file = OpenOptions::new().create(true).append(true).open(&path);
         match file.map(|file| file.try_lock().map(|()| file)) {
@@ -185,6 +191,7 @@ impl DataDir {
         });
         match lock {
             Ok(_) => return Ok(None),
+            Err(DataDirError::ReadOnly { .. }) => {}
             Err(DataDirError::File { cause, .. }) if is_read_only(&cause) => {}
             Err(error) => return Err(error),
         }

@@ -13,9 +13,9 @@ use http::{HeaderName, Method};
 use serde_json::{Value, json};
 use tests::{Actor, MAIL, SECRET, Service, dot};
 
-#[cfg(unix)]
-use crate::under;
 use crate::{local, on_data, stderr};
+#[cfg(unix)]
+use crate::{under, unprivileged};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(crate) const SITE: &str = "https://comments.example.org";
@@ -183,6 +183,24 @@ fn a_secret_file_that_was_cut_short_is_named() {
         }
         fs::write(&path, whole).unwrap();
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_directory_in_which_no_file_can_be_created_is_named() {
+    use std::fs::{Permissions, set_permissions};
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let data_dir = folder.path().join("data");
+    set_permissions(folder.path(), Permissions::from_mode(0o777)).unwrap();
+    assert!(start(&mut unprivileged(&serve_command(&data_dir, &[]))).0.stop().success());
+    set_permissions(&data_dir, Permissions::from_mode(0o555)).unwrap();
+    let says = [&*format!("{}: Permission denied", data_dir.display()), "create files in this directory"];
+    refused(unprivileged(&serve_command(&data_dir, &[])), 3, &says);
+    refused(unprivileged(&on_data(&["check", "--repair"], &data_dir)), 3, &says);
+    // A command that only reads works on a copy.
+    assert!(unprivileged(&on_data(&["check"], &data_dir)).output().unwrap().status.success());
+    set_permissions(&data_dir, Permissions::from_mode(0o755)).unwrap();
 }
 
 #[test]
