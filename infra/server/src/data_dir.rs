@@ -35,6 +35,8 @@ pub enum DataDirError {
     InUse(PathBuf),
     #[error("{0} is a file; choose a directory with --data-dir")]
     IsFile(PathBuf),
+    #[error("{0} is a link to a directory that doesn't exist; create that directory, or choose another --data-dir")]
+    DanglingLink(PathBuf),
     #[error("{path}: {cause}")]
     File { path: PathBuf, cause: io::Error },
     #[error("{path}: {cause}; allow this user to create files in this directory")]
@@ -112,6 +114,9 @@ impl DataDir {
     pub fn open(path: &Path) -> Result<Self, DataDirError> {
         if path.is_file() {
             return Err(DataDirError::IsFile(path.to_owned()));
+        }
+        if let Some(link) = path.ancestors().find(|path| path.is_symlink() && !path.exists()) {
+            return Err(DataDirError::DanglingLink(link.to_owned()));
         }
         if !path.exists() {
             files::make_folder(path).map_err(|cause| DataDirError::File { path: path.to_owned(), cause })?;

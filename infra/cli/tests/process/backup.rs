@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -142,6 +142,11 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     refused(&restore(&path("missing.tar"), &path("copy")), "missing.tar");
     refused(&restore(folder.path(), &path("copy")), "directory");
     refused(&restore(&out, &out), "b.tar is a file");
+    symlink("gone", path("link")).unwrap();
+    for below in ["link", "link/new"] {
+        refused(&restore(&out, &path(below)), "link is a link to a directory that doesn't exist");
+        assert!(path("link").is_symlink() && !path("gone").exists());
+    }
 
     // A name that escapes the directory.
     let evil_file = path("evil.tar");
