@@ -184,6 +184,12 @@ impl Vars<'_> {
     }
 
     pub(super) fn moderators(&self, name: &'static str) -> Result<Vec<Moderator>, ConfigError> {
+        // An id and more, with a space in place of the comma. A `sub` may contain spaces.
+        let is_list = |text: &str| {
+            let mut words = text.split_ascii_whitespace();
+            words.next().is_some_and(|word| word.parse::<UserId>().is_ok()) && words.next().is_some()
+        };
+        let is_account = |text: &str| text.starts_with("email:") || sign_in::provider_account(text).is_some();
         let moderator = |text: String| match text.strip_prefix("email:") {
             Some(address) if is_mailable(address.trim()) => Ok(Moderator::Email(email::exact(address))),
             Some(_) => Err(self.wrong(name, "ids and subs, and email addresses after email:, separated by commas")),
@@ -194,7 +200,12 @@ impl Vars<'_> {
                         "ids and subs, and ids of accounts after github:, google: or oidc:, such as github:583231",
                     )
                 }),
-                None if text.contains(';') => Err(self.wrong(name, "ids and subs, separated by commas")),
+                None if text.contains(';') || is_list(&text) => {
+                    Err(self.wrong(name, "ids and subs, separated by commas"))
+                }
+                None if is_account(&text.to_ascii_lowercase()) => {
+                    Err(self.wrong(name, "ids and subs, and email:, github:, google: and oidc: in lower case"))
+                }
                 None => Ok(text.parse().map_or(Moderator::Sub(text), Moderator::Id)),
             },
         };
