@@ -49,8 +49,8 @@ impl Media {
 
         let file = file(config, call).await?;
         let idempotency = app.idempotency_of(call, &file)?;
-        let prior = app.store.prior_result::<Value>(idempotency.as_ref()).await?;
-        if prior == PriorResult::Other {
+        let prior = async || app.store.prior_result::<Value>(idempotency.as_ref()).await;
+        if prior().await? == PriorResult::Other {
             return Err(FieldErrors::used_key().into());
         }
         let picture = self.worker.run(move || imaging::clean(&file)).await?;
@@ -61,7 +61,8 @@ impl Media {
         let name = idempotency.as_ref().map_or_else(|| Name::new(&app.random, &picture), again);
         let (key, width, height) = (name.upload(picture.format), picture.width, picture.height);
         let bucket = self.bucket(config);
-        if let PriorResult::Same(_) = prior {
+        // Read again, because the same request may have been answered while this one waited for the worker.
+        if let PriorResult::Same(_) = prior().await? {
             // An image that was removed since the first request stays removed.
             if !bucket.has(&key).await? {
                 return Err(Refusal::NotFound.into());
@@ -70,7 +71,7 @@ impl Media {
             bucket.put(&key, picture).await?;
             if let Some(idempotency) = &idempotency
                 && !app.store.remember(idempotency, name.as_str()).await?
-                && !matches!(app.store.prior_result::<Value>(Some(idempotency)).await?, PriorResult::Same(_))
+                && !matches!(prior().await?, PriorResult::Same(_))
             {
                 return Err(FieldErrors::used_key().into());
             }

@@ -385,3 +385,20 @@ async fn a_thumbnail_of_an_image_that_is_gone_is_removed() {
     make_thumbnail(bucket.client(), &key).await;
     assert!(!has(&bucket, &name.thumbnail()).await);
 }
+
+#[tokio::test]
+async fn an_image_that_is_sent_twice_and_removed_after_the_first_answer_stays_removed() {
+    let world = World::new();
+    let (keyed, file) = (ada(&world).keyed("4711"), png(&photo(1000, 1000, 1).into()));
+    // Images are processed one at a time, so the first request is answered while the second one waits for its image.
+    let send = async || {
+        let sent = keyed.upload(&[("file", "a.png", &file)]).await;
+        if sent.status == 201 {
+            let path = format!("media/{}", url(&sent, "url").rsplit_once('/').unwrap().1);
+            world.moderator().delete(&path).await.ok(204);
+        }
+        sent.status
+    };
+    let (one, other) = tokio::join!(send(), send());
+    assert_eq!([one.min(other), one.max(other)], [201, 404]);
+}
