@@ -133,6 +133,14 @@ impl Shown {
         Self { text: body.to_owned(), ..Self::default() }
     }
 
+    /// The ranges of the text that are web addresses in prose, which the page links.
+    pub fn bare_addresses(&self) -> impl Iterator<Item = Range<usize>> {
+        self.prose.iter().flat_map(|prose| {
+            let found = address::find(&self.text[prose.clone()]).into_iter();
+            found.map(|found| prose.start + found.start..prose.start + found.end)
+        })
+    }
+
     /// The ranges of the text that lead to web addresses, each with its address: links, and addresses in prose. They don't
     /// overlap.
     #[must_use]
@@ -142,11 +150,7 @@ impl Shown {
         // encoded.
         let href = |link: &Link| link.address.replace('\\', "%5C").replace('[', "%5B").replace(']', "%5D");
         let links = self.links.iter().filter(is_web).map(|link| (link.text.clone(), href(link)));
-        let bare = self.prose.iter().flat_map(|prose| {
-            let found = address::find(&self.text[prose.clone()]).into_iter();
-            found.map(|found| prose.start + found.start..prose.start + found.end)
-        });
-        let bare = bare.map(|range| (range.clone(), self.text[range].to_owned()));
+        let bare = self.bare_addresses().map(|range| (range.clone(), self.text[range].to_owned()));
         let links = links.chain(bare).filter(|(range, _)| !range.is_empty());
         links.map(|link| (link.0.start, link)).collect()
     }

@@ -60,7 +60,7 @@ impl Rules {
 
 /// One of the forms in which readers may see a body.
 struct Form<'a> {
-    /// The form's text first, then the addresses and titles of its links.
+    /// The form's text first, then the addresses and titles of its links, then the addresses in prose.
     texts: Vec<Comparable<'a>>,
     links: usize,
 }
@@ -71,7 +71,8 @@ impl<'a> Form<'a> {
         let links = count_links(shown, &text);
         let of_links =
             shown.links.iter().flat_map(|link| [Comparable::of_address(&link.address), Comparable::of(&link.title)]);
-        Self { texts: std::iter::once(text).chain(of_links).collect(), links }
+        let bare = shown.bare_addresses().map(|range| Comparable::of_address(&shown.text[range]));
+        Self { texts: std::iter::once(text).chain(of_links).chain(bare).collect(), links }
     }
 }
 

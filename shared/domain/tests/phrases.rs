@@ -44,6 +44,7 @@ fn a_match_in_a_link_is_the_text_of_its_address_or_title() {
     for (body, words) in [
         ("[x](http://CASINO.example)", "CASINO"),
         ("[x](//c%61sino.example)", "c%61sino"),
+        ("at https://a.example/c%61s%69no, now", "c%61s%69no"),
         ("[x](y \"the Casino\")", "Casino"),
         ("![x](http://a.example/cas%C3%ADno/casino.png)", "casino"),
         ("casino [x](http://CASINO.example)", "casino"),

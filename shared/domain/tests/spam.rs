@@ -111,13 +111,23 @@ fn a_phrase_is_found_as_it_is_rendered() {
         "[x](y \"casino\")",
         "[x](http://casino.example)",
         "[x](//c%61sino.example)",
+        "http://c%61sino.example",
+        "see\nhttps://a.example/?q=c%61**s**ino https://b.example/c%61sino",
         "[x][y]\n\n[y]: http://c&#97;sino.example",
         "<http://casino.example>",
         "<b>casino",
     ] {
         assert_eq!(judge_body(&rules(), body), REVIEW, "{body:?}");
     }
-    for body in ["`c&#97;sino`", "ca<i></i>sino", "ca\\sino", "[casino]: x\n\ny", "```casino\nx\n```"] {
+    for body in [
+        "`c&#97;sino`",
+        "c%61sino",
+        "`http://c%61sino.example`",
+        "ca<i></i>sino",
+        "ca\\sino",
+        "[casino]: x\n\ny",
+        "```casino\nx\n```",
+    ] {
         assert_eq!(judge_body(&rules(), body), PASS, "{body:?}");
     }
 }
