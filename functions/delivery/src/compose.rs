@@ -198,10 +198,12 @@ fn listed(texts: Mails, sections: &[Section], more: u64) -> String {
 fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
     html! {
         @for (section, more) in numbered(sections, more) {
-            h2 { a href=(Href(&section.url)) { (one_line(&section.title)) } }
+            h2 dir="auto" { a href=(Href(&section.url)) { (one_line(&section.title)) } }
             @for notification in &section.notifications {
                 p { b { (notification.headline) } }
-                @if !notification.body.text.is_empty() { blockquote { (PreEscaped(&notification.body.html)) } }
+                @if !notification.body.text.is_empty() {
+                    blockquote dir="auto" { (PreEscaped(&notification.body.html)) }
+                }
                 @for detail in &notification.details { p { (lines(detail)) } }
                 p { a href=(Href(&notification.url)) { (texts.view()) } }
             }
@@ -318,7 +320,8 @@ impl Quote {
         let mut addresses = address::find_loosely(&text);
         addresses.extend(labels.map(|(range, _)| range.clone()));
         let cut = addresses.iter().filter(|range| range.contains(&cut)).map(|range| range.start).min().unwrap_or(cut);
-        let text = text[..cut].trim_end();
+        // Half of an emoji may end in the joiner of its parts.
+        let text = text[..cut].trim_end_matches('\u{200d}').trim_end();
         links.retain(|(range, _)| range.start < text.len());
         if let Some((range, _)) = links.last_mut() {
             range.end = range.end.min(text.len());
@@ -424,6 +427,8 @@ mod tests {
         assert_eq!(quote("one\n\n\ntwo\n\n&#32;\n\nthree\nfour\u{7}\n").text, "one\n\ntwo\n\nthree\nfour");
         assert_eq!(quote(&"é".repeat(EXCERPT + 1)).text, format!("{}…", "é".repeat(EXCERPT)));
         assert_eq!(quote(&"é".repeat(EXCERPT)).text, "é".repeat(EXCERPT));
+        let pair = format!("{}👩\u{200d}👦", "a".repeat(EXCERPT - 2));
+        assert!(quote(&pair).text.ends_with("a👩…"), "the joiner is left out");
     }
 
     /// Bodies and their texts in emails. Links are in «», with `label|address` where the two differ.

@@ -1444,6 +1444,18 @@ async fn emails_are_in_the_language_of_their_reader() {
 }
 
 #[tokio::test]
+async fn titles_and_quotations_in_emails_have_the_direction_of_their_text() {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let asked = subscribe(&ada, "posts/1").await;
+    bob.reply("posts/1", asked, "שלום.").await;
+    let html = sent(&world).await.pop().unwrap().html;
+    for element in ["<h2 dir=\"auto\">", "<blockquote dir=\"auto\">שלום."] {
+        assert!(html.contains(element), "{html}");
+    }
+}
+
+#[tokio::test]
 async fn a_subscription_costs_the_create_nothing() {
     let world = metered(&MAIL);
     let ada = member(&world, 7, "Ada");
