@@ -7,6 +7,7 @@ use shared::domain::rate_limit::RateClass;
 use shared::domain::report::Report;
 use shared::domain::time::Timestamp;
 use shared::domain::viewer::Viewer;
+use shared::domain::visible;
 use shared::error::{FieldErrors, Refusal, Result};
 use shared::http::input::{Input, MAX_REPORT_DETAILS};
 use shared::http::request::Call;
@@ -79,8 +80,9 @@ fn reason(app: &App, call: &Call) -> Result<String, Refusal> {
         input.fail_as("reason", |errors, question| errors.reason(question, &reasons.join(", ")));
     }
     let details = input.optional_text("additional_details", MAX_REPORT_DETAILS);
+    input.refuse_unprintable("additional_details", details.as_deref().unwrap_or_default());
     let reason = input.finish_with(reason)?;
-    Ok(match details.as_deref().map(str::trim).filter(|details| !details.is_empty()) {
+    Ok(match details.as_deref().map(str::trim).filter(|details| !visible::shows_nothing(details)) {
         Some(details) => format!("{reason}: {details}"),
         None => reason,
     })

@@ -43,7 +43,7 @@ async fn reasons_and_details_are_checked() {
         report_with(&bob, id, json!({ "reason": reason })).await.invalid("reason");
     }
     report_with(&bob, id, Value::Null).await.invalid("reason");
-    for details in [json!(7), json!("ß".repeat(501)), json!([])] {
+    for details in [json!(7), json!("ß".repeat(501)), json!([]), json!("\u{202e}txet"), json!("a\u{0}b")] {
         let body = json!({ "reason": "spam", "additional_details": details });
         report_with(&bob, id, body).await.invalid("additional_details");
     }
@@ -64,10 +64,11 @@ async fn details_are_stored_behind_the_reason() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     world.user(8, "Bob").report(id, "spam").await.ok(201);
-    report_with(&world.user(9, "Cy"), id, json!({ "reason": "other", "additional_details": "sells: things" }))
-        .await
-        .ok(201);
-    assert_eq!(reasons(&world, id).await, ["other: sells: things", "spam"]);
+    for (user, details) in [(9, "sells: things"), (10, "\u{200b}\n")] {
+        let report = json!({ "reason": "other", "additional_details": details });
+        report_with(&world.user(user, "Cy"), id, report).await.ok(201);
+    }
+    assert_eq!(reasons(&world, id).await, ["other", "other: sells: things", "spam"]);
 }
 
 #[tokio::test]
