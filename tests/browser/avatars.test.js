@@ -80,6 +80,15 @@ test('an existing Gravatar shows, and so does any other picture', async (t) => {
   await page.waitForFunction((id) => /** @type {HTMLImageElement} */ (document.querySelector('comment-thread')?.shadowRoot?.querySelector(`#comment-${id} img`))?.naturalWidth, guest.id)
 })
 
+test('initials are letters at the beginning of words, in scripts with marks too', async (t) => {
+  const record = newRecord()
+  const names = { 'प्रिया शर्मा': 'पश', 'प्रिया': 'प', 'Zoe\u0301s': 'Z', 'น้ำทิพย์': 'น' }
+  for (const [place, name] of Object.keys(names).entries()) await w.service.comment(record, 'Hello.', { who: token(95 + place, name) })
+  const { page } = await w.open(t, { record, attributes: 'sort="oldest"' })
+  await page.locator('article').nth(3).waitFor()
+  assert.deepEqual(await page.locator('article .avatar').allTextContents(), Object.values(names))
+})
+
 test('moderators see initials too, and no generic picture is requested', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'A word to report.', { who: token(93, 'Dora Maar') })

@@ -6,7 +6,7 @@ import { h } from './dom.js'
 
 /** The first letters of the first and last words. */
 function initials(name) {
-  const words = name.match(/[\p{L}\p{N}]+/gu) ?? []
+  const words = name.match(/[\p{L}\p{N}][\p{L}\p{M}\p{N}]*/gu) ?? []
   return [...new Set([words[0], words.at(-1)])].map((word = '') => [...word][0]).join('').toUpperCase()
 }
 

@@ -3,7 +3,7 @@
 import { h } from '../kit/dom.js'
 
 /** Elements that add no white space around their text. */
-const INLINE = 'a, em, strong, code'
+const INLINE = 'a, em, strong, del, code'
 
 /** Marks every occurrence of these words. @param {HTMLElement} element @param {string[]} matches */
 export function mark(element, matches) {

@@ -1,6 +1,6 @@
 /**
  * Makes a composer an editor: tools, fields of guests, mentions, images, a preview, keys, and sending.
- * @import { Composer, Editor } from '../types.d.ts'
+ * @import { Composer, Editor, Sent } from '../types.d.ts'
  */
 
 import { newKey } from '../kit/base64url.js'
@@ -26,7 +26,7 @@ export async function enhance(composer) {
   const { thread, purpose, element, box, text, problem, bar, send, folded } = composer
   const { say, ui } = thread
   while (element.matches(':active')) await pause(20)
-  let last = { content: '', key: '' }
+  let last = /** @type {Sent} */ ({})
   const counter = h('span', { class: 'muted left' })
   /** @type {any} */
   const chips = text.nextSibling ?? h('div', { class: 'chips' })
@@ -101,7 +101,7 @@ export async function enhance(composer) {
     if (content !== last.content) last = { content, key: newKey() }
     keepGuestKey(thread)
     await post(fields, last)
-    last.content = ''
+    last = /** @type {Sent} */ ({})
     if (text.value === written) text.value = purpose.isEdit ? fields.body : ''
     pictures.clear()
     preview.close()

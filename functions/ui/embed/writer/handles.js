@@ -10,8 +10,8 @@ const MOST = 50
 /** Characters that a mention may follow. */
 const PRECEDES =
   /[\p{White_Space}\p{S}\u200b]|(?![_@＠])\p{P}|(?=\p{L})[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u
-/** Characters that readers don't see, or see on the character before. */
-const UNSEEN = /(?!\u200b)[\p{M}\p{Cf}]/u
+/** Characters that readers don't see, or see on the character before. The ends of Markdown are among them. */
+const UNSEEN = /(?!\u200b)[\p{M}\p{Cf}*~`]/u
 const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]+)$/u
 const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u
 const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
