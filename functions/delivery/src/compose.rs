@@ -215,7 +215,7 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
     }
 }
 
-/// A text as it was typed. Line breaks are elements, because some mail programs drop the style.
+/// The text as typed. Line breaks become elements, because some mail programs drop the style sheet.
 fn lines(text: &str) -> Markup {
     PreEscaped(as_typed(&html! { (text) }.into_string()))
 }
@@ -283,7 +283,7 @@ impl Letter<'_> {
     }
 }
 
-/// A header in ASCII, which is not folded: some relays refold headers, which breaks DKIM.
+/// A header whose value is already in ASCII. The library would fold it, and some relays refold headers, which breaks DKIM.
 fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
 }

@@ -224,7 +224,7 @@ async fn hide(app: &App, receipt: &str, delay: Duration) -> Result<Disposition, 
     Ok(Disposition::Later)
 }
 
-/// Records the result of an email or a call. Retries often, because unrecorded ones are sent again.
+/// Records the result of an email or a call. Retries several times, because an unrecorded one is sent again.
 async fn persist<T, F: Future<Output = Result<T, Fault>>>(write: impl Fn() -> F) -> Result<T, Fault> {
     let mut pauses = PAUSES.into_iter();
     loop {

@@ -101,7 +101,7 @@ async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, 
         Some(parent) => app.store.comment(parent, Reading::Eventual).await?,
         None => None,
     };
-    // Only the notification of its author needs the thread, and authors are notified only of top-level comments.
+    // Only a notification of the thread's author needs the thread, and authors are notified only of top-level comments.
     let thread = match parent {
         None => app.store.thread(&comment.thread, Reading::Eventual).await?,
         Some(_) => Thread::default(),

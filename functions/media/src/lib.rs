@@ -61,7 +61,7 @@ impl Media {
         let name = idempotency.as_ref().map_or_else(|| Name::new(&app.random, &picture), again);
         let (key, width, height) = (name.upload(picture.format), picture.width, picture.height);
         let bucket = self.bucket(config);
-        // Read again, because the same request may have been answered while this one waited for the worker.
+        // Read again, because an identical request may have finished while this one waited for the worker.
         if let PriorResult::Same(_) = prior().await? {
             // An image that was removed since the first request stays removed.
             if !bucket.has(&key).await? {

@@ -1,4 +1,4 @@
-//! Everything that moderators do, and the host application as one of them:
+//! Endpoints for moderators and for the host application, which acts as one:
 //!
 //! - POST and DELETE `comments/{id}/pin`, POST `comments/{id}/approve` and `comments/{id}/reject`, GET
 //!   `comments/{id}/reports`, POST `comments/{id}/reports/dismiss` in `comment.rs`

@@ -33,7 +33,7 @@ use shared::store::queue::QueueState;
 use crate::filter::{self, Filter};
 use crate::walk::Walk;
 
-/// A comment with what a moderator needs to decide about it.
+/// A comment with everything that a moderator needs to decide about it.
 #[derive(Serialize)]
 struct Item {
     #[serde(flatten)]
@@ -236,7 +236,7 @@ fn network(comment: &Comment) -> Option<String> {
     }
 }
 
-/// Distinguishes a filtered list from others.
+/// The request's filters as text. A cursor is valid only for a list with the same filters.
 fn filters(call: &Call) -> String {
     let given = filter::PARAMETERS.into_iter().filter_map(|name| Some((name, call.parameter(name)?)));
     given.fold(String::new(), |list, (name, text)| format!("{list} {name}={text}"))

@@ -1,4 +1,4 @@
-//! The html of a page of comments. It needs no script, and people's text is escaped.
+//! The HTML of a page of comments. It needs no scripts, and users' text is escaped.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use shared::app::thread_list::Neighbours;
@@ -26,7 +26,7 @@ pub(crate) struct Section<'a> {
     pub(crate) address: ListAddress,
     /// The address of the record, on the first page of a thread.
     pub(crate) canonical: Option<String>,
-    /// The page of the record, if it is known.
+    /// The address of the host page, if it is known.
     pub(crate) url: Option<String>,
     pub(crate) thread: Thread,
     pub(crate) comments: Vec<CommentWithReplies>,

@@ -29,8 +29,8 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
 /// retrying soon.
 const RETRY_AFTER: u64 = 86_400;
 
-/// The bound on how often guests of one network may like or report (`action`) a comment. `None` for users, and when `most` is
-/// 0.
+/// The maximum number of likes or reports (`action`) of a comment by guests of one network. `None` for users, and when
+/// `most` is 0.
 fn bound(app: &App, call: &Call, viewer: &Viewer, action: &str, id: &str, most: u32) -> Option<GuestBound> {
     (viewer.user.is_none() && most > 0).then(|| GuestBound {
         network: keyed_hash(&app.config.visitor_salt, &[action, &call.network.to_string(), id]),

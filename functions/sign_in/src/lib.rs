@@ -1,5 +1,5 @@
-//! Sign-in by a code or with an account elsewhere, for sites without their own users. Only this function has our client secrets
-//! for providers, and the seed from which the keys of access and refresh tokens are derived.
+//! Sign-in by an emailed code or through a provider, for sites without their own users. Only this function has our client
+//! secrets for providers, and the seed from which the keys of access and refresh tokens are derived.
 //!
 //! | file | route |
 //! |---|---|

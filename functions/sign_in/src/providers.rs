@@ -160,7 +160,7 @@ impl Providers {
         Ok(format!("{address}{separator}{}", encode(&fields)))
     }
 
-    /// The user who returned.
+    /// The provider's profile of the user who came back.
     ///
     /// # Errors
     ///

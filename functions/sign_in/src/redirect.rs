@@ -91,7 +91,8 @@ pub(crate) async fn callback(sign_in: &SignIn, app: &App, call: &Call, id: &str)
     let Some((to, own)) = to.zip(own) else {
         return Ok(sentence(call, StatusCode::BAD_REQUEST, |texts| texts.sign_in_is_over()));
     };
-    // A parameter that appears twice is ignored.
+    // A parameter that appears twice counts as missing. A repeated `iss` also invalidates the code, because a missing `iss`
+    // may be accepted.
     let is_doubled = call.query.iter().any(|(name, _)| name == "iss") && only(call, "iss").is_none();
     let code = only(call, "code").filter(|_| !is_doubled);
     let returning = Returning { code, issuer: only(call, "iss") };

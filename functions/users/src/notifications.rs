@@ -21,7 +21,7 @@ pub(crate) async fn show(app: &App, call: &Call) -> Result<Answer> {
     let recipient = recipient(&viewer)?;
     let mut state = app.store.notification_state(&recipient).await?;
     if app.is_stopped(&recipient, &state.enrolment).await? {
-        // The next email would detect it.
+        // The owner of the address unsubscribed it. The member's state is updated only when the next email is due.
         state.stop(app.clock.now(), None);
     }
     Ok(Answer::ok(&resource(app, &state.enrolment)))

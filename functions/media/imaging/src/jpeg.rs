@@ -98,7 +98,7 @@ fn encode_with(
     quality: u8,
     configure: impl FnOnce(&mut Encoder<&mut Output>),
 ) -> Result<Vec<u8>, Refused> {
-    // `check_pixels` and thumbnails limit the sides, so they fit.
+    // `check_pixels` and the thumbnail size bound the sides, so they fit into 16 bits.
     let side = |n: u32| u16::try_from(n).map_err(|_| Refused::TooManyPixels);
     let (width, height) = (side(pixels.width())?, side(pixels.height())?);
     let mut out = Output::default();

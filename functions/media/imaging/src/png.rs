@@ -66,7 +66,7 @@ pub(super) fn encode(pixels: &DynamicImage) -> Result<Picture, Refused> {
     Ok(Picture { bytes: out.0, format: Format::Png, width, height })
 }
 
-/// Writes a stream, so that the work stops when the result grows too large.
+/// Encodes in chunks, so that the work stops once the result is too large.
 fn write(encoder: Encoder<'_, &mut Output>, samples: &[u8]) -> Result<(), EncodingError> {
     let mut writer = encoder.write_header()?;
     let mut stream = writer.stream_writer_with_size(CHUNK_BYTES)?;

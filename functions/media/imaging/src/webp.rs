@@ -1,4 +1,5 @@
-//! WebP: decoded only, because no maintained encoder in Rust is lossy. An animation is reduced to its first frame.
+//! WebP: decoded only, because no maintained Rust encoder supports lossy compression. An animation is reduced to its first
+//! frame.
 //!
 //! The container is read here, and the decoder gets one bare frame. So sizes are checked before it allocates, and its
 //! animation code never runs.
