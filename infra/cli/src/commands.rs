@@ -143,7 +143,7 @@ impl Command {
     /// Checks the settings before anything is touched.
     fn check_settings(&self) -> Result<(), SettingsError> {
         let deployed = match self {
-            // It needs more settings, and logs its warnings.
+            // `serve` checks its settings when it starts, because it needs more of them and logs its warnings.
             Self::Serve(_) => return Ok(()),
             Self::Backup(_) | Self::Restore(_) | Self::Token(_) => false,
             Self::Moderate(options) => options.stack.is_some(),
@@ -195,7 +195,7 @@ fn warn_of_unknown_settings(config: &Config) {
     }
 }
 
-/// Listens on this machine. `hint` tells users what to do if that fails.
+/// Listens on this machine. `hint` is advice for the user if that fails.
 async fn listen(port: u16, hint: &str) -> Result<TcpListener, Failure> {
     listen_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), hint).await
 }
@@ -208,8 +208,8 @@ async fn listen_at(address: SocketAddr, hint: &str) -> Result<TcpListener, Failu
     })
 }
 
-/// Identifies this process to others that write to the table in bulk. It's constant for a data directory, which has its own
-/// lock, so that the lease of a killed process blocks no other.
+/// Identifies this process to others that write to the table in bulk. The name is constant for a data directory: its lock
+/// already excludes other processes, and the lease of a killed process must not block the next one.
 fn holder(table: Option<&str>) -> String {
     table.map_or_else(|| "the data directory".to_owned(), |_| hex(&Random::system().bytes::<8>()))
 }

@@ -22,7 +22,7 @@ const TITLE: &str = "A short history of writing in the margin";
 const GUESTS_READ: &str =
     "<p>Guests only read here. Start with <code>SVC_ALLOW_GUESTS=true cargo local</code>, and they write too.</p>";
 
-/// The mount of the page. The first GET fills the thread if `filling` is given. The page contains a moderator's token.
+/// Mounts the page. The first GET fills the thread if `filling` is given. The page contains a moderator's token.
 pub(super) fn mount(config: &Config, filling: Option<Filling>) -> Mount {
     let (config, filling) = (Arc::new(config.clone()), filling.map(Arc::new));
     Mount::for_this_machine("/", move |request| {

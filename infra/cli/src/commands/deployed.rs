@@ -29,7 +29,7 @@ pub(super) struct Stack {
 const NO_CREDENTIALS: &str = "there are no credentials in the environment; for a profile or SSO run: \
                               eval \"$(aws configure export-credentials --profile NAME --format env)\"";
 
-/// The AWS configuration of a command for a deployed stack. The error names what's missing in the environment.
+/// The AWS configuration of a command for a deployed stack. The error names the missing part of the environment.
 pub(super) async fn sdk_config() -> Result<SdkConfig, Failure> {
     let sdk = config::sdk_config().await;
     sdk.region().ok_or("AWS_REGION is not set; set it to the region of the stack, such as eu-west-1")?;

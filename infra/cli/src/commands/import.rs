@@ -39,8 +39,9 @@ const INCOMPLETE: u8 = 1;
 const RATE: u32 = 1_000;
 /// A deployed service completes requests under way within this time.
 const RECHECK: Duration = Duration::from_secs(5);
-/// The shortest time between two updates of the line on a terminal, and between two lines elsewhere.
+/// Minimum time between two updates of the progress line on a terminal.
 const STEP: Duration = Duration::from_millis(200);
+/// Minimum time between two progress lines elsewhere.
 const LINE: Duration = Duration::from_secs(30);
 
 /// Import comments from another system; see docs/moving.md. Run the same command

@@ -26,7 +26,7 @@ use super::recovery::recover;
 use super::stop::stop_signal;
 use super::{Failure, data_dir, listen, log, services, warn_of_unknown_settings};
 
-/// How long to wait for unfinished events at the start and after the signal to stop.
+/// Maximum wait for unfinished events at the start and after the signal to stop.
 const GRACE: Duration = Duration::from_mins(1);
 
 #[derive(Debug, Args)]
@@ -90,7 +90,7 @@ impl Options {
         let config = self.settings(data_dir, address)?;
         let bucket = open_bucket(data_dir, &config.media_bucket)?;
         let queues = open_queues(data_dir)?;
-        // Only now, because a start that fails before this leaves nothing unfinished.
+        // Marks the work as unfinished only now, because a start that fails earlier leaves nothing unfinished.
         let unfinished_since = lock.map(Lock::begin).transpose()?.flatten();
         let dead_letters = queues.redrive()?;
         let outbox = open_outbox(data_dir, &queues)?;

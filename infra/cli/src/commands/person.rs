@@ -90,7 +90,7 @@ struct WhoOptions {
 }
 
 impl WhoOptions {
-    /// Refuses several people, because only one of them would be meant.
+    /// Refuses several people, because a command handles only one.
     fn check(&self) -> Result<(), Misuse> {
         if self.user.len() + self.email.len() > 1 {
             return Err(Misuse("specify one person: pass either --user or --email, once".to_owned()));

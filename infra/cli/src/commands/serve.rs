@@ -28,9 +28,9 @@ use super::recovery::recover;
 use super::stop::stop_signal;
 use super::{FAILED, Failure, MISUSED, UNUSABLE, exit_code, listen_at, production_data_dir};
 
-/// The most that finishing a killed process's work may delay the start.
+/// Maximum delay of the start while it finishes a killed process's work.
 const RECOVERY_GRACE: Duration = Duration::from_secs(10);
-/// How long to wait for unfinished events after the last request. The next start finishes the rest.
+/// Maximum wait for unfinished events after the last request. The next start finishes the rest.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
 /// The limit for request bodies, except uploads.

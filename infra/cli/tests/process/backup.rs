@@ -162,7 +162,7 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
 
     #[cfg(unix)]
     {
-        // A limit on the size of files is like a full disk.
+        // A file size limit acts like a full disk.
         let limit = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
         let mut full = Command::new("bash");
         full.args(["-c", limit, env!("CARGO_BIN_EXE_comments-server"), "restore"]).arg(&out);
@@ -195,7 +195,7 @@ fn a_backup_that_cannot_read_or_write_a_file_names_it() {
         refused(&back_up(&out).output().unwrap(), &format!("{}: Permission denied", file.display()));
         fs::set_permissions(&file, before).unwrap();
     }
-    // A limit on the size of files is like a full disk.
+    // A file size limit acts like a full disk.
     let limited = |blocks: u32, out: &Path| {
         let limit = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
         under("bash", &["-c", &limit], &back_up(out)).output().unwrap()

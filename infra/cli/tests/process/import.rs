@@ -373,7 +373,7 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
-/// A limit on the size of files is like a full disk.
+/// A file size limit acts like a full disk.
 #[cfg(unix)]
 #[test]
 fn a_directory_whose_disk_was_full_at_the_first_import_is_usable_after_it() {

@@ -45,7 +45,7 @@ fn under(program: &str, words: &[&str], command: &Command) -> Command {
     outer
 }
 
-/// The command as a user to whom permissions apply, which root isn't.
+/// Runs the command as an unprivileged user, because permissions don't restrict root.
 #[cfg(unix)]
 fn unprivileged(command: &Command) -> Command {
     let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];

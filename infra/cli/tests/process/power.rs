@@ -139,7 +139,7 @@ impl Sent {
         Self { mails, webhooks, waiting: waiting.collect() }
     }
 
-    /// The kind of message that was neither sent nor is waiting for an exported comment, if any.
+    /// The kind of message that was neither sent for this exported comment nor is waiting, if any.
     fn lacks(&self, comment: &str, body: &str) -> Option<&'static str> {
         let comment: Value = serde_json::from_str(comment).unwrap();
         let id = comment["comment"]["id"].as_u64().unwrap();
