@@ -34,7 +34,7 @@ pub use crate::event_filter::EventFilter;
 use crate::files;
 pub use crate::publisher::{Batch, Record};
 
-/// Requests that have a thread. While the database executes one, the next can be parsed.
+/// Maximum requests that have a thread. While the database executes one, the next can be parsed.
 const AT_ONCE: usize = 2;
 /// Items that each request of a sweep reads.
 const SWEEP_PAGE: usize = 100;
@@ -101,7 +101,7 @@ impl fmt::Debug for Shared {
 impl Engine {
     pub fn memory() -> Result<Self, EngineError> {
         static ENGINES: AtomicU64 = AtomicU64::new(0);
-        // In this file system, connections within a process share a database by name.
+        // In SQLite's `memdb`, connections within a process share a database by name.
         let number = ENGINES.fetch_add(1, Ordering::Relaxed);
         Self::new(&format!("file:/engine-{}-{number}?vfs=memdb", process::id()), None)
     }
@@ -191,7 +191,7 @@ impl Engine {
         loop {
             let page = self.request("Scan", &scan).await?;
             for key in page["Items"].as_array().into_iter().flatten() {
-                // Its expiry may have been postponed meanwhile.
+                // The item's expiry may have been postponed since the page was read.
                 let delete = json!({
                     "TableName": table, "Key": key, "ConditionExpression": is_expired,
                     "ExpressionAttributeNames": { "#ttl": ttl }, "ExpressionAttributeValues": now,

@@ -9,7 +9,7 @@ use tempfile::{Builder, NamedTempFile};
 
 /// The suffix of a file that is being written. A killed process may leave one behind.
 const PARTIAL: &str = ".partial";
-/// The prefix of these files and of other temporary files.
+/// The prefix of partial files and of other temporary files.
 pub(crate) const TEMPORARY: &str = ".tmp";
 
 /// Creates a folder and missing folders above it. They survive a power failure.

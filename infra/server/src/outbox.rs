@@ -234,7 +234,7 @@ impl Outbox {
     }
 }
 
-/// Calls of functions in this process. Permissions are checked as in AWS.
+/// Handles calls from functions in this process, with permissions checked as in AWS.
 impl Transport for Outbox {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
         Box::pin(async move {

@@ -1,5 +1,5 @@
-//! SQS on one machine: its JSON protocol, with a file for each message, delays, visibility timeouts, receive counts and dead
-//! letters. Queues survive the process.
+//! SQS on one machine: its JSON protocol, with a file for each message, delays, visibility timeouts, receive counts and
+//! dead-letter queues. Queues survive the process.
 
 mod connector;
 mod messages;
@@ -169,8 +169,8 @@ impl Queues {
         Ok(self.queue(name)?.messages().values().map(|message| message.body.clone()).collect())
     }
 
-    /// Receives up to `most` visible messages, and hides them until the visibility timeout or the next start of the process.
-    /// Moves messages that have been received too often to the dead letters.
+    /// Receives up to `most` visible messages, and hides them until the visibility timeout or the next start of the
+    /// process. Moves messages that have been received too often to the dead-letter queue.
     ///
     /// # Errors
     ///
@@ -279,7 +279,7 @@ impl Queues {
         self.send(self.queue(name)?, &json!({ "MessageBody": body.to_string() })).map(drop)
     }
 
-    /// Marks that a queue's messages are being handled. To be called before receiving messages.
+    /// Marks that a queue's messages are being handled. Call this before receiving messages.
     ///
     /// # Errors
     ///

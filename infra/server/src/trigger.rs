@@ -186,8 +186,8 @@ impl Target {
         handled.inspect_err(|error| tracing::error!(function = self.name, "handling an event failed: {error}"))
     }
 
-    /// Sends a failed record to the dead letters. As in Lambda, the message refers to a record of a stream, and contains any
-    /// other record.
+    /// Sends a failed record to the dead-letter queue. As in Lambda, the message refers to a record of a stream, and
+    /// contains any other record.
     fn give_up(&self, record: &Record, error: &str) {
         tracing::error!(function = self.name, "an event is given up; the next start tries it again");
         let Some((queues, queue)) = &self.dead_letters else { return };

@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 
 use super::Bucket;
 
-/// The same as in the template's `MediaHeaders`.
+/// Identical to the template's `MediaHeaders`.
 const HEADERS: [(HeaderName, &str); 4] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),

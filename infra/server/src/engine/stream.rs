@@ -212,14 +212,14 @@ impl Engine {
         Ok(Follower { shared: Arc::clone(&self.shared), table: table.to_owned(), key, filter, position })
     }
 
-    /// The number of the last recorded change, including earlier processes; zero if there is none.
+    /// The number of the last recorded change, including those of earlier processes; zero if there are none.
     pub fn last_change(&self) -> Result<i64, EngineError> {
         Ok(self.shared.connections().stream.last()?)
     }
 
     /// Amends the records of the stream, and returns the number of records that were changed or removed. `amend` gets each
-    /// image, an item in `DynamoDB`'s JSON, and returns its replacement; `None` removes the record. The stream must not be read
-    /// meanwhile.
+    /// image, an item in `DynamoDB`'s JSON, and returns its replacement; `None` removes the record. Nothing else may read
+    /// the stream during this call.
     pub fn amend_records(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> Result<u64, EngineError> {
         self.shared.connections().stream.amend(amend)
     }

@@ -1,4 +1,4 @@
-//! The routes of an HTTP API, and how API Gateway selects one for a request.
+//! The routes of an HTTP API, and API Gateway's rules for selecting one.
 
 use http::Method;
 use percent_encoding::percent_decode_str;

@@ -1,4 +1,4 @@
-//! Calls of functions in this process, without a socket.
+//! Handles calls from functions in this process, without a socket.
 
 use futures_util::future::BoxFuture;
 use http::StatusCode;

@@ -8,7 +8,7 @@ use shared::domain::time::Timestamp;
 use super::protocol::MAX_BODY;
 use super::*;
 
-/// One queue, its dead letters, and a clock that the test moves.
+/// One queue, its dead-letter queue, and a clock that the test moves.
 struct Fixture {
     queues: Queues,
     now: Arc<AtomicI64>,

@@ -43,7 +43,7 @@ impl Template {
         denials.collect()
     }
 
-    /// The policy statements of a function, of the managed policies that it refers to, and of its own role.
+    /// The policy statements of a function, its managed policies and its role.
     fn statements(&self, function: &str) -> Vec<&Value> {
         let named =
             |(resource, properties): &(&str, &Value)| binary(resource, properties).is_ok_and(|name| name == function);
