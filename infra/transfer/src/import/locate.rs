@@ -210,7 +210,7 @@ impl Staging {
         let (id, fate) = match placement {
             Placement::Free(id) => (Some(id), Fate::New),
             Placement::AlreadyThere(id, occupant) => {
-                // The comment stays in its thread, whatever the source says now, and replies to it follow.
+                // The comment stays in its thread even if the source has moved it, and replies to it follow.
                 place.thread = Some(self.threads.number(&occupant.thread));
                 place.is_changed = self.comments[index].record.id.is_some() && version != occupant.version;
                 (place.is_there, place.ancestors) = (true, occupant.ancestors);
@@ -226,7 +226,7 @@ impl Staging {
         place.fate = fate;
     }
 
-    /// Finds another id for a comment whose id has been taken. `None` if there is none, or the comment has been deleted.
+    /// Finds another id for a comment whose id has been taken. `None` if no id is free, or the comment has been deleted.
     pub(super) async fn relocate(
         &mut self,
         store: &Store,

@@ -4,7 +4,7 @@
 //!
 //! `tree` parses the HTML, `block` turns it into blocks, and `write` writes the blocks as Markdown. The result is rendered
 //! and compared with the plainest Markdown for the same blocks. If readers would see a difference, plainer Markdown is used.
-//! Markup that Markdown lacks (colours, tables without a head, videos) is dropped, but its text is kept.
+//! Markup that Markdown lacks (colors, tables without a head, videos) is dropped, but its text is kept.
 
 mod block;
 mod dialect;
@@ -25,7 +25,7 @@ pub(super) fn from_html(html: &str) -> String {
 
 /// The Markdown of a body in `WordPress`, which breaks lines at line feeds and links addresses.
 pub(super) fn from_wordpress(html: &str) -> String {
-    // It is refused.
+    // The import refuses a comment with a longer body.
     if html.len() > MAX_VALUE {
         return String::new();
     }
@@ -34,7 +34,7 @@ pub(super) fn from_wordpress(html: &str) -> String {
 
 /// Converts another system's Markdown into Markdown that looks the same here. Text that already does stays as typed.
 pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
-    // It is refused.
+    // The import refuses a comment with a longer body.
     if markdown.len() > MAX_VALUE {
         return String::new();
     }

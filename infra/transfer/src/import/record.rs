@@ -25,7 +25,7 @@ use super::time;
 
 pub const FORMAT: &str = "comments";
 pub const VERSION: u32 = 1;
-/// Bytes of a value. Longer ones weren't typed by a person.
+/// Maximum bytes of a value. Longer ones weren't typed by a person.
 pub(super) const MAX_VALUE: usize = 1 << 20;
 /// The source of an export.
 pub const NATIVE: &str = "native";

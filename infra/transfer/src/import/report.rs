@@ -6,9 +6,9 @@ use std::fmt;
 use serde::Serialize;
 use shared::domain::visible::plain_line;
 
-/// The most names on a line of the printed report, which only counts the rest.
+/// Maximum names on a line of the printed report, which only counts the rest.
 const SHOWN: usize = 5;
-/// Characters of such a name.
+/// Maximum characters of such a name.
 const WIDTH: usize = 100;
 
 const HELP_WITH_LISTS: &str =

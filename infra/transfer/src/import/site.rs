@@ -5,7 +5,7 @@ use shared::domain::ids::sha256_hex;
 use super::record::Record;
 use super::source::ReadError;
 
-/// The most bytes of a name. A hash replaces a longer one.
+/// Maximum bytes of a name. A hash replaces a longer one.
 const MAX_SITE: usize = 200;
 
 /// The site of all files of an import.

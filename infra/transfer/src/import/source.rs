@@ -34,7 +34,7 @@ pub enum Syntax {
     Xml,
 }
 
-/// Where reading failed. Both count what is read after decompression.
+/// The position where reading failed. Lines and offsets are those of the decompressed content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourcePosition {
     /// The number of a line, from 1.
@@ -242,7 +242,7 @@ fn unzip(name: &str, file: File, temp_dir: &Path, budget: &Budget) -> io::Result
             sources.push(Source::of(name, Content::Unpacked(unpacked), budget));
         }
     }
-    // The whole archive was read.
+    // Unpacking has already read the whole archive, so its counter can't measure the progress of these files.
     for source in &mut sources {
         source.progress = Rc::default();
     }
@@ -339,7 +339,7 @@ impl Reader {
         Ok(Self { input, mend, passed: Vec::new(), read: 0, line: 1, replaced: Rc::default() })
     }
 
-    /// How often U+FFFD replaced bytes of JSON that aren't a character.
+    /// The number of times that U+FFFD replaced bytes of JSON that aren't a character.
     pub fn replaced(&self) -> Rc<Cell<u64>> {
         self.replaced.clone()
     }

@@ -33,9 +33,9 @@ use super::report::{Entry, Missing, Report};
 use super::time::timestamp;
 use crate::store::person::forgotten::Forgotten;
 
-/// The most bytes of an id in the source. A hash replaces a longer one.
+/// Maximum bytes of an id in the source. A hash replaces a longer one.
 const MAX_ID: usize = 512;
-/// The most bytes of a body. A longer one is cut.
+/// Maximum bytes of a body. A longer one is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;
 
 /// A comment as it was read.

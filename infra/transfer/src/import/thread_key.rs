@@ -171,7 +171,7 @@ fn page_of(address: &str) -> Cow<'_, str> {
     service.and_then(|(_, name)| parameter(path, name)).map_or_else(|| address.into(), |page| absolute(page).into())
 }
 
-/// `my--site-example-org` of `my-site.example.org`.
+/// Converts `my--site-example-org` to `my-site.example.org`.
 fn dotted(site: &str) -> String {
     site.replace("--", "\0").replace('-', ".").replace('\0', "-")
 }
@@ -185,7 +185,7 @@ fn without_translation(path: &str) -> String {
     format!("{path}{query}{fragment}")
 }
 
-/// `q=cache:CODE:example.org/page/+words`; the code may be missing.
+/// The page in a query such as `q=cache:CODE:example.org/page/+words`, where the code may be missing.
 fn cached(query: &str) -> Option<String> {
     let query = parameter(&format!("?{query}"), "q")?;
     let rest = query.strip_prefix("cache:")?.split([' ', '+']).next()?;
@@ -194,7 +194,7 @@ fn cached(query: &str) -> Option<String> {
     Some(absolute(if is_code { page } else { rest }.to_owned()))
 }
 
-/// `/web/20200102030405/http://example.org/page/` and `/c/s/example.org/page/`.
+/// The page in a path such as `/web/20200102030405/http://example.org/page/` or `/c/s/example.org/page/`.
 fn archived(path: &str) -> Option<String> {
     if let Some(rest) = path.strip_prefix("/web/") {
         return rest.split_once('/').map(|(_, page)| absolute(page.to_owned()));

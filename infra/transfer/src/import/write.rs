@@ -63,7 +63,7 @@ pub struct Importer<'a> {
     pub other_salt: Option<String>,
 }
 
-/// How to treat a table that others may be using.
+/// Limits for a table that others may be using.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteLimits {
     /// Write units per second; `None` for no limit.
@@ -81,7 +81,7 @@ pub enum Progress<'a> {
 }
 
 impl Importer<'_> {
-    /// Locates all comments and writes the new ones. To be called while the lease is held. Returns the write units spent.
+    /// Locates all comments and writes the new ones. Call this while holding the lease. Returns the write units spent.
     pub async fn run(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
         self.locate().await?;
         self.staging.check_table(self.store).await?;
@@ -158,7 +158,7 @@ impl Importer<'_> {
         self.staging.hash_of_places(target, self.users, format!("{} {}", self.prefix, self.embedded))
     }
 
-    /// Repairs what interrupted imports left behind.
+    /// Repairs the remains of interrupted imports.
     async fn repair_unfinished(&self) -> Result<(), WriteError> {
         for _ in 0..ROUNDS {
             let (threads, mut findings) = check_unfinished(self.store, self.clock.now()).await?;

@@ -273,7 +273,7 @@ pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Resul
     }
 }
 
-/// Abandons the [`WriteMode::InBatches`] imports of these threads, once a recount has repaired what they left behind.
+/// Abandons the [`WriteMode::InBatches`] imports of these threads, once a recount has repaired their remains.
 pub async fn forget_imports(store: &Store, threads: &[ThreadId]) -> Result<(), Fault> {
     for thread in threads {
         store.transact(vec![Write::delete(keys::import_journal(thread))]).await?;

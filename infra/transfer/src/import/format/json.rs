@@ -38,7 +38,7 @@ pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_
     }
 }
 
-/// Whether there is anything at `paths`.
+/// Passes the values at `paths` to `each`. Returns whether there were any.
 fn give(mut value: Value, paths: &'static [Path], each: &mut Each<'_>) -> Result<bool, ReadError> {
     let mut found = false;
     // Several responses in an array are read as if they were one after another.

@@ -28,7 +28,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
     })
 }
 
-/// Whether it's the object at the beginning, which has no comment.
+/// Whether this is the first object of a backup, which describes users and posts instead of a comment.
 fn is_about_users(value: &Value) -> bool {
     let mut names = value.as_object().into_iter().flat_map(|object| object.keys());
     value.get("version").is_some() && names.all(|name| matches!(name.as_str(), "version" | "users" | "posts"))
@@ -64,7 +64,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
     }
 }
 
-/// Upvotes. Without the individual votes, the score: upvotes minus downvotes.
+/// The number of upvotes. If the individual votes are missing, the score: upvotes minus downvotes.
 fn likes(value: &Value) -> u64 {
     match value.attribute("votes").as_object().filter(|votes| !votes.is_empty()) {
         Some(votes) => votes.values().filter(|vote| **vote == Value::Bool(true)).count() as u64,

@@ -95,7 +95,7 @@ fn every_format_has_a_sample() {
     assert_eq!(named(&mut samples().into_iter().map(|(format, _)| format)), named(&mut Format::all()));
 }
 
-/// A source of each format. `%` stands for the author's name and the title; in JSON, including the quotation marks.
+/// A source of each format. `%` marks the author's name and the title; in JSON, it includes the quotation marks.
 const FIELDS: [(Format, &str); 8] = [
     (
         Format::Disqus,

@@ -16,7 +16,7 @@ use super::super::source::{ReadError, Reader, SourcePosition};
 
 const GOES_ON: &str =
     "the file continues after its root element; if several files were joined, pass them as separate files";
-/// The most levels of nested elements.
+/// Maximum levels of nested elements.
 const MAX_DEPTH: usize = 64;
 
 /// An element whose start has been read.

@@ -8,7 +8,7 @@ use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSin
 use html5ever::{Attribute, QualName, local_name, ns};
 use shared::domain::address;
 
-/// The most levels of elements. Deeper ones are left out, but their content is kept.
+/// Maximum levels of elements. Deeper ones are left out, but their content is kept.
 const MAX_DEPTH: usize = 100;
 const VOID: &str = "area base br col embed hr img input link meta param source track wbr";
 /// Elements that end an open paragraph.

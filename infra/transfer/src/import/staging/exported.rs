@@ -71,7 +71,7 @@ impl Export {
 
 impl Staging {
     /// Fails if a native file was read and the table has other comments or the unfinished import of another native file,
-    /// unless an import of that file began there. To be called after [`locate`](Self::locate).
+    /// unless an import of that file began there. Call this after [`locate`](Self::locate).
     pub async fn check_table(&self, store: &Store) -> Result<(), TableError> {
         let Some(file) = &self.native else { return Ok(()) };
         match native_import(store).await? {

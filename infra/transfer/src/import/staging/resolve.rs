@@ -15,7 +15,7 @@ use super::{Fate, Reason, Staged, Staging};
 use crate::import::record::RecordState;
 use crate::import::thread_key::{self, ThreadKeys};
 
-/// The fate and place of a comment, as far as the source determines them.
+/// The fate and place of a comment that follow from the source alone.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Decision {
     /// The number of its thread. `None` if the page has none, so that the comment is refused.

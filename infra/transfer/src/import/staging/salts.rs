@@ -48,7 +48,8 @@ impl Staging {
         !self.salts.named.is_empty()
     }
 
-    /// The fingerprint of a salt in the source other than `own`, this service's, which is `None` if it has no salt yet.
+    /// The fingerprint of a salt in the source that isn't `own`, the service's. `own` is `None` if the service has no salt
+    /// yet.
     pub fn other_salt(&self, own: Option<&str>) -> Result<Option<&str>, OtherSalt> {
         let other = self.salts.named.iter().map(String::as_str).find(|named| Some(*named) != own);
         if other.is_some() && self.salts.has_hashed_users { Err(OtherSalt) } else { Ok(other) }

@@ -141,7 +141,7 @@ pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Resu
     })
     .await?;
     result?;
-    // People may share a network and a browser, and then it's unknown whose likes these are.
+    // If people share a network and a browser, it's unknown who gave these likes.
     identified.known.visitors.retain(|visitor| !identified.others.contains(visitor));
     person.known.extend(identified.known);
     Ok((!identified.is_importing).then_some(person))
@@ -257,7 +257,7 @@ impl Identification {
     }
 }
 
-/// Determines whether an item is to be erased for the person, and how.
+/// Determines how to erase an item for the person. `None` if the item stays.
 pub(super) fn match_of(
     person: &Person,
     handles: &BTreeSet<String>,
@@ -565,7 +565,7 @@ fn describe(kind: &ItemKind, item: &Item) -> String {
     }
 }
 
-/// Images by name, with the oldest comment that links to each. Its writer is assumed to have uploaded the image.
+/// Images by name, with the oldest comment that links to each. The comment's writer is assumed to have uploaded the image.
 #[derive(Debug, Default)]
 pub struct Links(BTreeMap<String, (CommentId, bool)>);
 
@@ -575,7 +575,7 @@ impl Links {
         *oldest = (*oldest).min((comment, is_own));
     }
 
-    /// Whether the oldest comment that links to the image is the person's. True if there is none.
+    /// Whether the oldest comment that links to the image is the person's. True if no comment links to it.
     #[must_use]
     pub fn is_own(&self, image: &str) -> bool {
         self.0.get(image).is_none_or(|(_, is_own)| *is_own)

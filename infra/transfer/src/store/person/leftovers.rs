@@ -48,7 +48,7 @@ impl<'a> Leftovers<'a> {
         Ok(Self { person, handles: person.handles(), who, now, reports, addresses })
     }
 
-    /// Collects the person's reports. To be called with every image before [`Self::amend`].
+    /// Collects the person's reports. Call this with every image before [`Self::amend`].
     pub fn learn(&mut self, image: &Value) {
         let found = item_of(image).and_then(|item| self.match_of(item));
         self.reports.extend(found.as_ref().and_then(report_of));

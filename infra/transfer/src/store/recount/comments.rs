@@ -42,8 +42,8 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
     orphans.collect()
 }
 
-/// Finds placeholders without replies. Those that an unfinished import wrote get theirs when it continues. A tombstone would keep
-/// them away.
+/// Finds placeholders without replies. Skips threads with an unfinished import, which writes the replies when it continues.
+/// A tombstone would keep them out.
 pub(super) fn check_empty(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let comments = || snapshot.comments.values().map(|stored| &stored.comment);
     let answered: BTreeSet<CommentId> = comments().filter_map(Comment::parent).collect();

@@ -18,7 +18,7 @@ use super::snapshot::{Snapshot, StoredVisitorState};
 type VisitorThread = (Visitor, String);
 
 /// Checks likes and reports. Entries of deleted comments, including placeholders, may stay. Entries of comments that an
-/// interrupted import hasn't written may not, because another import may write the comments without these likes.
+/// interrupted import hasn't written must not, because another import may write the comments without these likes.
 pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
     let mut liked = BTreeSet::new();
     let mut reported = BTreeSet::new();
