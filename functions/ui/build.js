@@ -24,7 +24,7 @@ const styles = {
     }),
 }
 
-/** Resolves these names to scripts that esbuild has already made. All other names stay external. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
+/** Resolves these names to scripts that are already bundled, and leaves all other imports external. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
 const made = (scripts) => ({
   name: 'made',
   setup({ onLoad, onResolve }) {
@@ -47,7 +47,7 @@ async function checkAllUsed(bundles) {
 
 const hashOf = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
-/** Minifies a script. esbuild's names, and `let` for all variables, compress better. @param {string} script */
+/** Minifies a script. Names chosen by esbuild, and `let` instead of `const`, compress better. @param {string} script */
 async function small(script) {
   const { code: named } = await transform(script.replaceAll('const ', 'let '), { charset: 'utf8', minifyIdentifiers: true })
   const { code } = await minify(named, { module: true, ecma: 2020, compress: { passes: 3, unsafe: true, unsafe_arrows: true, pure_getters: true, hoist_funs: true }, format: { quote_style: 1 } })
@@ -60,8 +60,8 @@ const [reader, writer, shared] = split.outputFiles.map(({ path, text }) => ({ na
 const moderation = await bundle('moderation/element.js', { plugins: [styles] })
 await checkAllUsed([split, moderation])
 
-// A shared script would cost another request. So the reader contains the shared code and passes it to the writer, which becomes a
-// function. The reader may be from another version, so the writer compares `fit`, a hash of the passed names.
+// A separate shared script would cost another request, so the reader contains the shared code and passes it to the writer, which is
+// wrapped in a function. The reader may be from another version, so the writer checks `fit`, a hash of the passed names.
 const [statement, imported] = /^import \{([^}]*)\} from .*;\n/.exec(writer.text) ?? ['', '']
 const names = imported.split(',').map((name) => name.trim().split(' as '))
 const fit = hashOf(names.map(([name]) => name).join()).slice(0, 4)

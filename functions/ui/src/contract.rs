@@ -11,7 +11,7 @@ use shared::http::request::Call;
 use shared::http::response::{Answer, Sharing};
 
 const OPENAPI: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
-/// The address of the API in the document. Responses contain the actual one.
+/// The API's address in the document, which responses replace with the actual one.
 const SERVER: &str = r#""/svc/api/v1""#;
 
 const STYLE: &str = include_str!("docs/style.css");

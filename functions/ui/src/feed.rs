@@ -1,7 +1,7 @@
 //! GET `{type}/{id}/feed.atom`: the newest comments of a thread as Atom (RFC 4287).
 //!
-//! The document is written by hand. It has a dozen elements, and the libraries for it let through control characters that XML
-//! forbids.
+//! The document is written by hand, because it has only a dozen elements, and Atom libraries let through control characters
+//! that XML forbids.
 
 use std::fmt::{self, Display, Write};
 
@@ -62,7 +62,7 @@ struct Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// Fits into Lambda's response: 20 comments have at most 64 KB of html each, and escaping at most triples markup.
+    /// Stays below Lambda's response limit: 20 comments have at most 64 KB of html each, and escaping at most triples markup.
     fn document(&self) -> String {
         let ThreadId { kind, record } = self.thread;
         let name = self.newest.thread.known_title().map_or_else(|| format!("{kind}/{record}"), str::to_owned);
@@ -112,7 +112,7 @@ fn at_comment(url: &str, comment: &Comment) -> String {
     format!("{page}#comment-{}", comment.id)
 }
 
-/// A time of Atom: `2026-01-02T03:04:05Z`.
+/// A time in Atom's format: `2026-01-02T03:04:05Z`.
 struct Zulu(Timestamp);
 
 impl Display for Zulu {
