@@ -17,7 +17,7 @@ export interface RequestOptions {
   query?: Record<string, string | number | null | undefined>
   headers?: Record<string, string | undefined>
   body?: string | FormData
-  /** After how many milliseconds the request fails. */
+  /** Milliseconds after which the request fails. */
   timeout?: number
   /** A function that sends in place of `fetch`. */
   send?: (url: URL, init: RequestInit & { headers: Headers }) => Promise<{ ok: boolean; status: number; text: () => string | Promise<string> }>
@@ -35,7 +35,7 @@ export type Child = Node | string | null | undefined | false
 
 /** The purpose of an editor. */
 export interface Purpose {
-  /** The name of the draft on the device, and a part of ids. */
+  /** The name of the draft, a part of its storage key and of element ids. */
   draft: string
   /** The text to begin with. */
   value?: string
@@ -48,13 +48,13 @@ export interface Purpose {
   cancel?: () => void
 }
 
-/** What is sent again after a failure. */
+/** The content and key of a request, which a retry sends again. */
 export interface Sent {
   /** The fields as JSON. */
   content: string
   /** The `Idempotency-Key`. */
   key: string
-  /** The page's title and address, which are sent as they were. */
+  /** The page's title and URL at the first attempt. */
   page?: object
 }
 
@@ -74,9 +74,9 @@ export interface Composer {
   send: HTMLButtonElement
   /** Stores this text as the draft. */
   keep: (body: string) => void
-  /** The name of the draft on the device. */
+  /** The storage key of the draft. */
   kept: string
-  /** The name on the device of the flag that the visitor has put the draft aside. */
+  /** The storage key of the flag that the visitor has folded the composer despite its draft. */
   folded: string
 }
 
@@ -98,9 +98,9 @@ export interface Entrance {
   api: import('./kit/api.js').Client
   say: (key: string) => string
   explain: (error: any) => string
-  /** The ways to sign in; none but email if missing. */
+  /** The sign-in methods; only email if missing. */
   methods?: { id: string; name: string }[]
-  /** Data that a visitor brings back from a provider. */
+  /** Data to restore when the visitor returns from a provider. */
   brings?: () => object
   /** Called when the visitor has signed in (with `email` if by an emailed code), or has changed the name. */
   done: (email?: string) => any
@@ -146,13 +146,13 @@ export interface Choice {
 /** Choices that were made together, with their time and grounds. */
 export interface Decision {
   choices: Choice[]
-  /** In place of choices: a thread, and whether it is closed then. */
+  /** In place of choices: a thread, and whether the decision closes it. */
   toggle?: { thread: RecordThread, closed: boolean }
   at: number
   grounds: Grounds
 }
 
-/** Choices of one action on the same grounds. */
+/** Choices with the same action and grounds. */
 export interface Batch {
   action: Action
   choices: Choice[]
@@ -165,7 +165,7 @@ export interface Author extends User {
   comment_id?: number
 }
 
-/** The comments of a banned writer that are rejected: none, those that the ban began with, or all recent ones. */
+/** The comments of a banned writer to reject: none, those for which the moderator opened the ban dialog, or all recent ones. */
 export type Rejects = 'none' | 'these' | 'recent'
 
 export type Translate = (key: string, values?: Record<string, string | number>) => string

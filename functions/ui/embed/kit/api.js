@@ -47,7 +47,7 @@ export class Client {
     this.#token = undefined
   }
 
-  /** The page's token, else the session's. If a token is needed, a failed refresh of the session is an error. */
+  /** The page's token, or else the session's. If a token is needed, a failed refresh rejects. */
   token(isNeeded = false) {
     const auth = this.#auth
     if (ownSession()) return this.#ownToken().catch((error) => (isNeeded ? Promise.reject(error) : null))

@@ -13,7 +13,7 @@ function initials(name) {
 export function avatar({ name, avatar }) {
   const hue = [...name].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % 12
   const letters = h('span', { class: `avatar hue-${hue}`, part: 'avatar', 'aria-hidden': 'true' }, initials(name))
-  // Gravatar's generic picture counts as none: `d=404` makes a missing Gravatar fail, so that the initials are shown.
+  // Gravatar's generic picture counts as no picture: `d=404` makes a missing Gravatar fail, so that the initials are shown.
   const src = avatar.replace(/^.*gravatar\.com\/avatar\/?(\?.*)?$/, '').replace(/(gravatar\.com\/.*[?&]d(efault)?=)m[mp]\b/, '$1404')
   if (!src) return letters
   const error = () => picture.replaceWith(letters)

@@ -47,7 +47,7 @@ function asking({ say, explain, giveUp }) {
 
   const form = h('form', { class: 'sign-in', novalidate: true, 'aria-label': say('sign_in'), submit, keydown })
 
-  /** Asks for the next value, which `act` processes. `back` leaves the step. Without a label there is no field. */
+  /** Asks for the next value, which `act` processes. `back` leaves the step. Without a label, the step has no field. */
   function ask(label, attributes, action, act, { back = giveUp, again, before = [], after = [] } = /** @type {any} */ ({})) {
     leave = back
     field = label && h('input', { required: true, 'aria-describedby': PROBLEM, ...attributes })

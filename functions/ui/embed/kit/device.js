@@ -1,5 +1,5 @@
 /**
- * Storage on this device. If it throws, as in some frames, or is full, values last as long as the page.
+ * Storage on this device. If it throws, as in some frames, or is full, values are kept until the page is left.
  */
 
 const memory = {}

@@ -1,5 +1,5 @@
 /**
- * Passes the HTML of comments through an allow-list, with whichever API the browser offers.
+ * Sanitizes the HTML of comments with an allow-list, using whichever API the browser has.
  */
 
 import { parts } from './addresses.js'
@@ -28,7 +28,7 @@ function parse(html) {
   return body
 }
 
-/** The body of an inert document with the HTML, or nothing if the page forbids that. */
+/** The body of an inert document with the HTML, or null if the page's policy forbids parsing. */
 export function inertBody(html) {
   /** @type {any} */
   const { body } = document.implementation.createHTMLDocument()
@@ -78,7 +78,7 @@ function tidy(element) {
   if (element.matches('pre, table')) element.tabIndex = 0
   if (element.matches('img')) {
     Object.assign(element, { loading: 'lazy', referrerPolicy: 'no-referrer' })
-    // Names of uploads end in their size, which reserves space before the image loads, at most 384 pixels high.
+    // The name of an upload ends in the image's size, which reserves space of up to 384 pixels in height before the image loads.
     for (const [, width, height] of element.src.matchAll(/-(\d+)x(\d+)\.\w+$/g)) {
       const share = Math.min(1, 384 / height)
       Object.assign(element, { width: width * share, height: height * share })
@@ -91,7 +91,7 @@ const schemeOf = (href) => h('a', { href }).protocol
 /** Whether the node is missing or a block. */
 const isEdge = (node) => !node || node.matches?.(':not(a, br, code, del, em, img, strong)')
 
-/** Removes line breaks without meaning, which would be shown: after `br`, and between blocks. */
+/** Removes insignificant line breaks, which would otherwise be visible: after `br`, and between blocks. */
 function tidyText(text) {
   const { previousSibling: before, nextSibling: after, parentElement: parent } = text
   if (parent.closest('pre')) return

@@ -1,4 +1,4 @@
-/** Sign-in with an account elsewhere: the page leaves for the provider, returns with a code, and finishes with its verifier. */
+/** Sign-in with a provider: the page redirects to the provider, gets a code back, and exchanges it with the verifier for a session. */
 
 import { anonymous, ApiError } from './api.js'
 import { base64url, newKey } from './base64url.js'
@@ -8,17 +8,17 @@ import { keepSession, offersCodes } from './session.js'
 /** The name under which the tab stores the verifier of a flow. @param {string} flow */
 const nameOf = (flow) => `comment-thread ${flow}`
 
-/** Whether this page can go to a provider and finish the sign-in afterwards. Providers refuse to be framed. */
+/** Whether this page can redirect to a provider and finish the sign-in afterwards. Providers can't be framed. */
 function canLeave() {
   try {
     return sessionStorage && crypto.subtle && top === self
   } catch {}
 }
 
-/** The ways to sign in here. @param {any} ui @returns {{ id: string, name: string }[]} */
+/** The sign-in methods that work on this page. @param {any} ui @returns {{ id: string, name: string }[]} */
 export const methodsOf = (ui) => (offersCodes(ui) ? ui.sign_in_methods.filter(({ id }) => id === 'email' || canLeave()) : [])
 
-/** Leaves for a provider. `recall` gives `more` back when the visitor returns. @param {import('./api.js').Client} api @param {string} provider @param {object} [more] */
+/** Redirects to a provider, and stores `more` until `recall` returns it. @param {import('./api.js').Client} api @param {string} provider @param {object} [more] */
 export async function leaveFor(api, provider, more) {
   const verifier = newKey()
   const hash = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(verifier))
@@ -29,7 +29,7 @@ export async function leaveFor(api, provider, more) {
 }
 
 /**
- * Adds the data that this tab has stored for a flow, then forgets it, and restores the page's fragment. A flow that another tab started has no verifier.
+ * Adds the data that this tab has stored for a flow, deletes the stored copy, and restores the page's fragment. A flow from another tab has no verifier.
  * @param {{ flow: string, code: string }} returned @returns {{ flow: string, code: string, verifier?: string, [more: string]: any }}
  */
 export function recall(returned) {
@@ -45,7 +45,7 @@ export function recall(returned) {
 }
 
 /**
- * Begins the session of a visitor who returned. Fails with `not_signed_in` if the flow failed, is over, or isn't this tab's.
+ * Begins the session of a visitor who returned. Fails with `not_signed_in` if the flow failed, has expired, or was started in another tab.
  * @param {ReturnType<typeof recall>} returned
  */
 export async function finishReturned({ flow, code, verifier }) {

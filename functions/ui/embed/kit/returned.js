@@ -1,4 +1,4 @@
-/** Removes the data that a visitor brought back from a provider from the page's address, and returns it. To be called once per page, before anything else. */
+/** Returns the sign-in result that a provider's redirect has put into the page's URL, and removes it from there. Must run once per page, before anything else. */
 
 export function takeReturned() {
   const [, page, flow, code] = /^(.*)#comment-sign-in=([^.]*)\.?(.*)/.exec(location.href) ?? []

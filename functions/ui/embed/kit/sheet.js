@@ -1,4 +1,4 @@
-/** Constructs style sheets, because a page's policy may forbid all others. */
+/** Constructs style sheets, because a page's policy may forbid style elements and attributes. */
 
 import css from './element.css'
 

@@ -51,7 +51,7 @@ export class App {
   side = new Side(this)
   /** Null until the first tab is chosen, which depends on pending comments. @type {typeof TABS[number] | null} */
   #tab = null
-  /** The comment that the page's address names, until it is shown. @type {number | null} */
+  /** The id of the comment in the page's URL, until the comment is shown. @type {number | null} */
   #wanted = null
   /** @type {CardList | UsersPanel | WebhooksPanel | LogPanel | null} */
   #panel = null
@@ -153,7 +153,7 @@ export class App {
     this.root.getElementById(`tab-${this.#tab}`)?.focus()
   }
 
-  /** @param {typeof TABS[number]} name @param {boolean} [enter] whether the focus goes to what the tab shows */
+  /** @param {typeof TABS[number]} name @param {boolean} [enter] whether the tab's content takes the focus */
   async #showTab(name, enter = true) {
     this.#tab = name
     for (const tab of this.root.querySelectorAll('[role=tab]')) {
@@ -178,7 +178,7 @@ export class App {
     return name === 'log' ? new LogPanel(this) : this.#queue(name)
   }
 
-  /** Whether neither a button of the header nor anything else on the host's page has the focus. */
+  /** Whether content may take the focus: no dialog is open, and neither a header button nor another element of the host page has it. */
   #mayFocus() {
     const here = this.root.activeElement
     return !this.#dialogs.length && (here ? !here.matches('.top > button') : document.activeElement === document.body)
@@ -243,7 +243,7 @@ export class App {
     })
   }
 
-  /** Checks the log and the queues for news. A failed check is repeated at the next interval. */
+  /** Checks the log and the queue for changes. A failed check is retried at the next interval. */
   async #look() {
     const queue = this.#panel instanceof CardList ? this.#panel : null
     await Promise.allSettled([this.decisions.others.watch(), this.recount(), queue?.look()])

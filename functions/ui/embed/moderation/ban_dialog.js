@@ -13,16 +13,16 @@ const DAY = 86_400_000
 /** Days that a ban lasts; 0 is permanent. */
 const LENGTHS = /** @type {const} */ ([['ban_day', 1], ['ban_week', 7], ['ban_month', 30], ['ban_forever', 0]])
 
-/** The longest ban of a network in days. It's short, because other people will get its addresses. The service allows one day more, by its own clock. */
+/** The longest ban of a network in days. It's short, because addresses move to other people. The service allows one more day, because its clock may differ. */
 const NETWORK_DAYS = 29
 
 /** Formats a time for the API. @param {number} time in milliseconds */
 const apiTime = (time) => new Date(time).toISOString().replace(/\.\d+Z$/, '+00:00')
 
-/** The day this many days from now, as in a date field. @param {number} days */
+/** The date this many days from now, in the format of a date field. @param {number} days */
 const dayIn = (days) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10)
 
-/** A radio button, on if it is the chosen one. @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */
+/** A radio button, checked if its value is the chosen one. @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */
 function radio(name, value, label, chosen) {
   const input = h('input', { type: 'radio', name, value: `${value}` })
   input.checked = value === chosen

@@ -11,13 +11,13 @@ import { json } from '../kit/json.js'
 import { banDialog } from './ban_dialog.js'
 import { applies, standing } from './verdicts.js'
 
-/** The period before a ban, in milliseconds. If the moderator chooses to, the ban also rejects comments from this period and pending ones. */
+/** If the moderator chooses to, a ban also rejects pending comments and those from this many milliseconds before it. */
 const LATELY = 7 * 86_400_000
 
 /** Maximum milliseconds that the service takes to reject those comments. */
 const SWEEP = 120_000
 
-/** The key of a writer; undefined for guests without a known network. @param {Author} author */
+/** The key of a writer; null for guests without a known network. @param {Author} author */
 const keyOf = ({ id, network }) => id ?? network ?? null
 
 /** @param {Item} item @returns {Author} */

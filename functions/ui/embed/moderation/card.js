@@ -1,5 +1,5 @@
 /**
- * One comment with all that a moderator needs to decide.
+ * A comment, with everything that a moderator needs for a decision.
  * @import { Check, Comment, Item, User, Verdict } from '../types.d.ts'
  * @import { CardList } from './queue.js'
  */
@@ -17,10 +17,9 @@ import { titleOf } from './threads.js'
 import { actionOf, applies, standing } from './verdicts.js'
 
 
-/** The document in which texts of comments are built, because no image loads in it. */
+/** An inert document, in which the texts of comments are built without loading their images. */
 const inert = document.implementation.createHTMLDocument()
 
-/** One comment with all that a moderator needs to decide. */
 export class Card {
   element = h('article', { class: 'card', tabindex: '-1' })
   /** Whether the card belongs to the selection. */
@@ -132,7 +131,7 @@ export class Card {
       this.#text('quoted', parent, parent.is_approved))
   }
 
-  /** The comment's text, with the findings of checks marked. Links open in a new tab, because one to `#token=` would sign the moderator out. Images of unapproved comments load only when a button is pressed. @param {string} name of a class @param {Comment} comment @param {boolean} approved @param {Check[]} [checks] */
+  /** The comment's text, with the findings of checks marked. Links open in a new tab, because following a link to `#token=` here would sign the moderator out. Images of unapproved comments load only when a button is pressed. @param {string} name of a class @param {Comment} comment @param {boolean} approved @param {Check[]} [checks] */
   #text(name, { html, body }, approved, checks = []) {
     const text = inert.adoptNode(h('div', { class: name, dir: 'auto' }))
     showHtml(text, html, body)
@@ -142,7 +141,7 @@ export class Card {
     return text
   }
 
-  /** A button that its image replaces when pressed. @param {HTMLImageElement} image */
+  /** A button that is replaced by its image when pressed. @param {HTMLImageElement} image */
   #load(image) {
     const { t } = this.list.app
     const { alt: name } = image

@@ -15,10 +15,10 @@ import { askNote, reasonSwitches } from './reasons.js'
 import { setClosed, showClosed, titleOf } from './threads.js'
 import { applies, belongs, decided } from './verdicts.js'
 
-/** The wait for a moderator to sign in, which ends it early: a timer's longest delay, in milliseconds. */
+/** Milliseconds to wait for the moderator to sign in: a timer's longest delay. The sign-in ends the wait. */
 const UNTIL_SIGNED_IN = 2 ** 31 - 1
 
-/** Milliseconds for which lists may still show a comment after its decision was stored. */
+/** Milliseconds during which the service's lists may still include a comment after its decision was stored. */
 const LAG = 60_000
 
 /** Whether a request would be refused again. @param {unknown} error */
@@ -44,7 +44,7 @@ export class Decisions {
     this.app.tallies.show()
   }
 
-  /** Closes a thread, or opens a closed one. @param {RecordThread} thread */
+  /** Closes a thread, or reopens a closed one. @param {RecordThread} thread */
   toggle(thread) {
     const closed = !thread.closed
     showClosed(this.app, thread, closed)
@@ -130,7 +130,7 @@ export class Decisions {
     }
   }
 
-  /** Whether a list may leave a comment out because it has just been decided. @param {Item} item @param {State} [state] */
+  /** Whether a list omits a comment, because a decision on it was just made. @param {Item} item @param {State} [state] */
   isHandled(item, state) {
     if (!state || state === 'all') return false
     if (state !== 'rejected' && this.app.bans.sweeps(item)) return true
@@ -206,7 +206,7 @@ export class Decisions {
     return Promise.all(due.map((choice) => this.#sendOnce(choice, client)))
   }
 
-  /** Sends the reply of a choice, which `flush` may send while it is being delivered. @param {Choice} choice */
+  /** Sends a choice's reply only once, because `flush` may run while the choice is being delivered. @param {Choice} choice */
   #sendOnce(choice, client = this.app.client) {
     const { item, reply = '' } = choice
     choice.reply = ''
@@ -260,7 +260,7 @@ export class Decisions {
 
   /** Sends all waiting decisions immediately, even while the page is being closed. */
   flush() {
-    // The page may sign in somebody else before the responses arrive.
+    // The host page may sign in another moderator before the responses arrive.
     const { client } = this.app
     const all = this.#outbox.takeAll()
     const toggled = all.map(({ toggle }) => toggle && setClosed(this.app, toggle.thread, toggle.closed).catch(() => {}))
@@ -271,7 +271,7 @@ export class Decisions {
     return Promise.all([...toggled, ...sent])
   }
 
-  /** Whether someone else has decided meanwhile. If they decided otherwise, the comment comes back. @param {Choice} choice */
+  /** Whether another moderator has decided on the comment meanwhile. If that decision differs, the comment returns to its list. @param {Choice} choice */
   #clashes(choice) {
     const entry = this.others.take(choice.item.id)
     if (!entry) return false

@@ -1,9 +1,9 @@
 /**
  * The moderators' page: `<comment-moderation>`.
  *
- * A host page sets the property `auth`, as for `<comment-thread>`. With the attribute `standalone` the element is a whole page:
- * it signs in by `#token=JWT`, by the methods of the service, or by a field. The token stays in memory. `#comment-ID`, or
- * `&comment=ID` behind the token, shows that comment.
+ * A host page sets the property `auth`, as for `<comment-thread>`. With the attribute `standalone`, the element is a whole page:
+ * the moderator signs in with `#token=JWT`, a method of the service, or a pasted token. The token stays in memory. `#comment-ID`,
+ * or `&comment=ID` after the token, shows that comment.
  * @import { Auth } from '../types.d.ts'
  */
 
@@ -16,7 +16,7 @@ import { App } from './app.js'
 import css from './moderation.css'
 import pageCss from './page.css'
 
-/** On a host page, the returned data may be for the widget. */
+/** On a host page, the sign-in result in the URL may be for the widget. */
 const taken = document.querySelector('comment-moderation[standalone]') && takeReturned()
 let returned = taken ? recall(taken) : null
 
@@ -25,7 +25,7 @@ const moderationStyles = sheet(`${css}.countdown{animation-duration:${UNDO}ms}`)
 /** Styles of the page around a standalone element. */
 const page = sheet(pageCss)
 
-/** The token and the comment in the page's address. The token is removed from it at once. */
+/** Returns the token and the comment in the page's URL, and removes the token from it. */
 function readAddress() {
   const address = new URL(location.href)
   const [, token = null] = /^#token=([^&]+)/.exec(address.hash) ?? []

@@ -1,5 +1,5 @@
 /**
- * The notice in place of cards when there are none.
+ * The notice in an empty list.
  * @import { App } from './app.js'
  */
 

@@ -11,7 +11,7 @@ const KEYS = /** @type {const} */ ([
   ['c', 'help_close'], ['Enter', 'help_reply'], ['x', 'help_select'], ['X', 'help_range'], ['*', 'select_all'], ['u', 'help_undo'], ['?', 'help_help'], ['Esc', 'help_clear'],
 ])
 
-/** The name under which this device stores that letter shortcuts are off. */
+/** The storage key of the flag that turns letter shortcuts off. */
 const LETTERS = 'comment-moderation-letters'
 
 /** @param {Keys} keys */

@@ -13,7 +13,7 @@ export class Notices {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
   element = h('div', {}, this.#status, this.#bar)
-  /** Whether the current notice stays. */
+  /** Whether the current notice stays until the next one. */
   stays = false
   /** Switches of the current notice, by key. @type {Map<string, HTMLButtonElement>} */
   #switches = new Map()

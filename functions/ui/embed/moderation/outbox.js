@@ -5,7 +5,7 @@
 
 import { UNDO } from '../kit/decisions.js'
 
-/** Milliseconds between deliveries. A request covers up to fifty like decisions, so this keeps quick work below 60 writes a minute. */
+/** Milliseconds between deliveries. A request covers up to fifty identical decisions, so this keeps a fast moderator below 60 writes a minute. */
 export const PAUSE = 4_000
 
 /** Maximum comments in one request. */
@@ -44,14 +44,14 @@ export class Outbox {
     return decision
   }
 
-  /** Takes back the newest decision that has not been sent. */
+  /** Removes and returns the newest unsent decision. */
   undo() {
     const decision = this.waiting.pop()
     this.#schedule()
     return decision
   }
 
-  /** Holds the newest decision while a question is open, then restarts its wait. @param {Decision} decision @param {() => Promise<void>} ask */
+  /** Holds the newest decision until `ask` is done, then restarts its wait. @param {Decision} decision @param {() => Promise<void>} ask */
   async hold(decision, ask) {
     decision.at = Infinity
     this.#schedule()
@@ -89,7 +89,7 @@ export class Outbox {
     this.#delivering = true
     this.#sending = due
     const { again, after } = await this.#deliver(due)
-    // Otherwise `takeAll` has removed them meanwhile.
+    // If `takeAll` has taken them meanwhile, nothing is sent again.
     if (this.#sending === due) this.waiting.unshift(...again)
     this.#sending = []
     this.#delivering = false

@@ -17,7 +17,6 @@ import { actionOf, applies } from './verdicts.js'
 const FOUND = 20
 const REQUESTS = 5
 
-/** A list of comments. */
 export class CardList extends Cards {
   /** @type {string | null} */
   #cursor = ''
@@ -97,7 +96,7 @@ export class CardList extends Cards {
     return Object.keys(this.#filters).length > 0
   }
 
-  /** @param {Record<string, string>} filters @param {boolean} enter whether the first comment that is found takes the focus */
+  /** @param {Record<string, string>} filters @param {boolean} enter whether the first result takes the focus */
   async #search(filters, enter) {
     if (JSON.stringify(filters) !== JSON.stringify(this.#filters)) {
       this.#filters = filters
@@ -195,7 +194,7 @@ export class CardList extends Cards {
     this.selection.offerNew()
   }
 
-  /** Puts comments where they belong: newest first. @param {Item[]} items @param {string} [note] */
+  /** Inserts comments in order, newest first. @param {Item[]} items @param {string} [note] */
   insert(items, note = '') {
     for (const item of items) {
       const known = this.find(item.id)
@@ -275,7 +274,7 @@ export class CardList extends Cards {
   decide(verdict, cards, reply) {
     const choices = cards.map(({ item }) => ({ item, action: actionOf(item, verdict), list: this, reply }))
     const changing = choices.filter(({ item, action }) => applies(item, action))
-    // Someone else has made the same decision, so there is nothing left to send.
+    // Another moderator has made the same decision, so nothing is left to send.
     const settled = cards.filter(({ item, note }) => note && !applies(item, actionOf(item, verdict)))
     if (changing.length) this.app.decisions.decide(changing)
     else if (!settled.length) return this.app.tell(this.app.t('nothing_to_do'))

@@ -22,7 +22,7 @@ const draftOf = (id) => `${API} reply ${id}`
 export class Replies {
   /** Boxes by the id of the comment. @type {Map<number, Box>} */
   #boxes = new Map()
-  /** Keys of replies that may have arrived, by comment and text. @type {Map<string, string>} */
+  /** Idempotency keys of replies that the service may have received, by comment and text. @type {Map<string, string>} */
   #keys = new Map()
 
   /** @param {App} app */
@@ -138,12 +138,12 @@ export class Replies {
     card?.update(card.item, card.note)
   }
 
-  /** Shows the open boxes that a drawer has taken over and closed with. */
+  /** Returns open boxes to their cards after the drawer that showed them has closed. */
   regain() {
     for (const [id, box] of this.#boxes) if (box.isOpen && !box.form.isConnected) this.#refresh(id, box)
   }
 
-  /** Posts a reply, then removes it from the box and the draft unless they have another text. @param {Item} item @param {string} body */
+  /** Posts a reply, then clears the box and the draft unless their text has changed. @param {Item} item @param {string} body */
   async deliver({ id, thread }, body, client = this.app.client) {
     const name = `${id} ${body}`
     const key = this.#keys.get(name) ?? crypto.randomUUID()
@@ -153,7 +153,7 @@ export class Replies {
     this.#keys.delete(name)
     const field = this.#boxes.get(id)?.field
     if (field?.value === body) field.value = ''
-    // Another tab may have stored another text.
+    // Another tab may have stored a different draft.
     if (device.get(draftOf(id)) === body) device.set(draftOf(id), '')
   }
 }

@@ -19,7 +19,7 @@ export class Side {
     this.app = app
   }
 
-  /** A user's comments, at the side. @param {User} user */
+  /** Shows a user's comments in the drawer. @param {User} user */
   async showWriter(user) {
     const { t } = this.app
     const list = this.#sideList((cursor) => this.app.page(`users/${user.id}/comments`, { cursor }))
@@ -40,7 +40,7 @@ export class Side {
       const { data } = await this.app.client.get('moderation/users', { q: [...user.name].slice(0, 50).join('') })
       for (const known of data) this.app.bans.learn(known)
     } catch {
-      // Shows the data that is loaded already.
+      // Falls back to the data that is already loaded.
     }
     const again = () => this.#showStanding(user, about)
     const ban = this.app.bans.of(user)
@@ -51,7 +51,7 @@ export class Side {
         : this.app.isMe(user) ? '' : h('button', { type: 'button', class: 'outlined', click: () => this.app.bans.ask([user]).then(again) }, t('ban')))
   }
 
-  /** One comment, at the side. @param {number} id */
+  /** Shows one comment in the drawer. @param {number} id */
   async showComment(id) {
     const list = this.#sideList(async () => ({ data: [await commentNow(this.app.client, id)], next: null }))
     this.#showSide(this.app.t('one'), null, list)

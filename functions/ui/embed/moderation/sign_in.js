@@ -29,7 +29,7 @@ export class SignIn {
   #account
   /** @type {ReturnType<typeof methodsOf>} */
   #methods = []
-  /** The sign-in with which the visitor returned from a provider, until it has been shown. @type {Promise<{ account?: string, suggested_name?: string, error?: any }> | undefined} */
+  /** The sign-in of a visitor who returned from a provider, until its result is shown. @type {Promise<{ account?: string, suggested_name?: string, error?: any }> | undefined} */
   #arrival
 
   /** @param {App} app @param {ReturnType<typeof import('../kit/redirect.js').recall> | undefined} returned */
@@ -47,7 +47,7 @@ export class SignIn {
     this.#run++
   }
 
-  /** Signs in and shows the first tab, or the reason that this is not possible. */
+  /** Signs in, and shows the first tab or the reason for a refusal. */
   async start() {
     const run = ++this.#run
     this.app.leave()
@@ -82,12 +82,12 @@ export class SignIn {
   async #askWho() {
     const token = await this.app.client.token()
     const { data } = await this.app.client.get('ui', { for: 'moderation' })
-    // Open routes ignore a token that is not valid.
+    // Endpoints without authentication ignore an invalid token.
     if (data.auth.authenticated || !(await this.app.client.renew(token, true).catch(unlessEnded))) return data
     return (await this.app.client.get('ui', { for: 'moderation' })).data
   }
 
-  /** @param {Auth | undefined} auth set by the page; undefined leaves it to the session that began here */
+  /** @param {Auth | undefined} auth set by the page; undefined uses the session of the service's own sign-in */
   async use(auth) {
     // Pending decisions are sent under the name of the moderator who made them.
     if (!this.#expired) this.app.decisions.flush()
@@ -97,7 +97,7 @@ export class SignIn {
     try {
       const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
       if (!authenticated) return this.#showWrong(this.app.t('bad_token'))
-      // Another moderator starts from the beginning.
+      // A different moderator starts over.
       if (!moderator || banned || user?.id !== this.app.me?.id) {
         this.app.decisions.drop()
         return this.start()

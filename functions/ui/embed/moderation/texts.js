@@ -13,7 +13,7 @@ export const ownTexts = (labels) =>
   Object.fromEntries(Object.entries(labels).flatMap(([key, text]) => (key.startsWith('moderation.') ? [[key.slice(11), text]] : [])))
 
 /**
- * Returns a function that gives the text of a key, empty if there is none. A number `n` selects the plural form.
+ * Returns a function that looks up the text of a key, or returns an empty string if it is missing. A number `n` selects the plural form.
  * @param {Record<string, string>} texts
  * @returns {Translate}
  */

@@ -11,7 +11,7 @@ import { below } from './below.js'
 
 export class UsersPanel {
   #query = h('input', { type: 'search', maxlength: '50', autocomplete: 'off', input: () => this.#later() })
-  /** The members who wrote lately, before anything is typed. */
+  /** Members who commented recently, shown until the moderator types. */
   #recent = h('div', { class: 'recent' })
   #heading = h('h2')
   #rows = h('ul', { class: 'rows' })

@@ -114,7 +114,7 @@ export class CommentView {
     return [h('span', {}, drawing(CLOCK), ` ${say(label)} ${reason ? say(reason) : ''}`), quotation]
   }
 
-  /** The button of the menu, which the writer module shows. */
+  /** The button that opens the comment's menu, which is in the writer module. */
   #more() {
     const { thread } = this
     return (this.opener = menuButton(drawing(DOTS), { class: 'opener', 'aria-label': thread.say('more') }, () => thread.later('menu', this)))

@@ -1,6 +1,6 @@
 /**
- * The form for a new comment, a reply or an edit. It is a line until it has the focus or a draft. It accepts text and stores the draft
- * from the start. The writer module adds everything else on focus, and does not replace the text field.
+ * The form for a new comment, a reply or an edit. It is a single line until it has the focus or a draft. It accepts text and stores
+ * the draft from the start. The writer module adds everything else on focus, and does not replace the text field.
  * @import { Composer, Purpose } from '../types.d.ts'
  */
 
@@ -10,10 +10,10 @@ import { device } from '../kit/device.js'
 import { h, isOfIme, primary } from '../kit/dom.js'
 import { ahead, writer } from './later.js'
 
-/** The visitor as comments show people. Guests have the name that they last entered. */
+/** The visitor's name and avatar, as on comments. A guest has the name that was last entered on this device. */
 export const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
 
-/** The names of the visitor's draft and of a guest's. When the session ends, a draft stays with the member who wrote it. */
+/** The storage keys of the visitor's draft and of a guest's draft. When the session ends, a draft stays with the member who wrote it. */
 function draftsOf({ path, ui, ended }, draft) {
   const name = (who) => `${API} ${path} ${draft} ${who}`
   return [name(ui.auth.user?.id ?? ended?.id ?? 'guest'), name('guest')]

@@ -8,11 +8,11 @@ import { button, h, pause } from '../kit/dom.js'
 export class Fresh {
   element = button('', { class: 'primary fresh', hidden: true, click: () => this.#show() })
   since = h('span', { class: 'since' })
-  /** The newest comment, once there is one that the list may lack. */
+  /** The id of the newest comment, once the list may lack it. */
   newest = null
   #before
   #waiting = []
-  /** The newest comment that earlier visits have seen, by thread. */
+  /** The id of the newest comment shown in earlier visits, by thread. */
   #seen = {}
 
   constructor(thread) {

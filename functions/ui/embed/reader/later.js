@@ -1,4 +1,4 @@
-/** Loads the writer, the code that only writing needs. */
+/** Loads the writer, the module that only visitors who write need. */
 
 import { button } from '../kit/dom.js'
 
@@ -18,7 +18,7 @@ export function writer() {
 
 const come = () => void writer().catch(() => {})
 
-/** A button of a menu, which the writer shows. @param {import('../types.d.ts').Child} content @param {import('../types.d.ts').Attributes} attributes @param {() => any} act */
+/** A button that opens a menu, which the writer shows. @param {import('../types.d.ts').Child} content @param {import('../types.d.ts').Attributes} attributes @param {() => any} act */
 export function menuButton(content, attributes, act) {
   const click = (event) => {
     event.preventDefault()
@@ -27,5 +27,5 @@ export function menuButton(content, attributes, act) {
   return button(content, { 'aria-haspopup': 'menu', 'aria-expanded': 'false', ...ahead, ...attributes, click })
 }
 
-/** Attributes of elements that lead to the writer. Pointer or focus on one of them loads it early. */
+/** Attributes of elements that need the writer. Pointing at or focusing one of them preloads it. */
 export const ahead = { pointerenter: come, focus: come }

@@ -14,7 +14,7 @@ const MORE = 50
 /** The path of a thread, relative to the API. */
 export const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
 
-/** A page of this visitor's list or of the public one. The browser must revalidate its copy. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
+/** A page of the visitor's own list, or else of the public one, of which the browser must revalidate its cached copy. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
 export async function readPage({ api, path, sort, language: lang, fresh }, query, signal) {
   const list = `${path}/comments`
   const asked = { sort: sort || null, ...query }
@@ -23,7 +23,7 @@ export async function readPage({ api, path, sort, language: lang, fresh }, query
     : anonymous.get(`public/${list}`, { ...asked, lang, newest: fresh.newest }, signal, 'no-cache')
 }
 
-/** The first page, which the thread is built from. It shows whether the session has ended. @param {any} thread @param {AbortSignal} signal */
+/** Loads the first page, from which the thread is built, and detects whether the session has ended. @param {any} thread @param {AbortSignal} signal */
 export async function readFirst(thread, signal) {
   const { api } = thread
   const ask = () => readPage(thread, { include: 'ui', cursor: '' }, signal)

@@ -15,7 +15,7 @@ export function explanation(say, { code, status, message }) {
 /** @param {import('../types.d.ts').Child[]} content */
 export const notice = (...content) => h('div', { class: 'notice', part: 'notice' }, ...content)
 
-/** Shows the owner of the page how to fix it: in the console, and on this machine in the element too. @param {string} fix */
+/** Shows the host page's developer how to fix a mistake: in the console, and on localhost also in the element. @param {string} fix */
 export function mistake(fix) {
   console.error(`<comment-thread>: ${fix}`)
   return /^(.+\.)?localhost$|^127(\.\d+){3}$|^\[::1]$/.test(location.hostname) ? h('p', { class: 'mistake' }, fix) : ''
@@ -24,7 +24,7 @@ export function mistake(fix) {
 export const skeleton = () => [1, 2, 3].map(() => h('div', { class: 'skeleton' }))
 
 /**
- * Shows that loading failed. A button retries it, and so does a new connection.
+ * Shows that loading failed. A button retries, and so does a restored connection.
  * @param {any} thread @param {any} error @param {() => void} again @param {AbortSignal} signal
  */
 export function failure({ say, explain, ui, path }, error, again, signal) {

@@ -6,5 +6,5 @@ import thread from './thread.css'
 
 const threadStyles = sheet(composer + thread)
 
-/** All styles that readers need. The first sheet is for `ground`, a different one in each tree. */
+/** All styles that readers need. The first sheet is separate in each tree, because `showGround` sets it. */
 export const readerStyles = () => [sheet(''), styles, threadStyles]

@@ -23,7 +23,7 @@ import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
 
-/** The data that a visitor has brought back from a provider. The writer module passes it to the thread that they left. */
+/** The sign-in result from a provider's redirect. The writer module passes it to the thread that the visitor left. */
 export const returned = takeReturned()
 
 export class Thread {
@@ -174,7 +174,7 @@ export class Thread {
     return open.length && this.later('reopen', open)
   }
 
-  /** The composer, and what is above it or replaces it. */
+  /** The composer, and the notice above it or in its place. */
   #writing({ meta }) {
     this.closed = meta.closed && !this.ui.auth.moderator
     const notice = obstacle(this)
@@ -237,7 +237,7 @@ export class Thread {
     this.#showSkeleton()
   }
 
-  /** Shows the host's content of the element until the first list. */
+  /** Shows a skeleton, or before the first list the content that the host put into the element. */
   #showSkeleton() {
     const isFilled = this.path == null && this.host.textContent.trim()
     this.section.replaceChildren(...(isFilled ? [h('slot')] : skeleton()))

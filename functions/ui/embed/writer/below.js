@@ -3,7 +3,7 @@
 import { json } from '../kit/json.js'
 import { poster } from './post.js'
 
-/** Opens a composer below a comment, and returns a function that closes it, and returns the comment's view. */
+/** Opens a composer below a comment. The returned function closes it, and returns the comment's view. */
 function write(view, purpose) {
   const { thread, comment } = view
   const cancel = () => {
@@ -21,7 +21,7 @@ function write(view, purpose) {
   return cancel
 }
 
-/** Opens a composer for a reply, or leads to the sign-in if that is needed. */
+/** Opens a composer for a reply, or starts the sign-in if one is needed. */
 export function reply(view) {
   const { thread, comment } = view
   if (!thread.ui.auth.can_comment) return thread.signIn(undefined, view)

@@ -6,7 +6,7 @@ import { json } from '../kit/json.js'
 import { dress } from './style.js'
 import { addToReplies, addToTotal } from './total.js'
 
-/** Decides about a comment as the moderator has seen it, unless it is undone. @param {any} view @param {'approve' | 'reject'} verdict */
+/** Sends a decision on the comment as the moderator saw it, unless the decision is undone. @param {any} view @param {'approve' | 'reject'} verdict */
 export function decide(view, verdict) {
   const { thread, comment, slot } = view
   const { say, section } = thread
@@ -27,7 +27,7 @@ export function decide(view, verdict) {
     show(comment)
   }
 
-  /** The comment keeps the focus that the bar had. */
+  /** Shows a new state of the comment, which takes over the focus if the bar had it. */
   function show(shown) {
     const change = shown.is_approved - view.comment.is_approved
     view.show(shown)

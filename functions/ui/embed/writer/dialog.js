@@ -7,8 +7,8 @@ import { dress } from './style.js'
 export const why = ({ say, explain, isOver }, error) => (isOver(error) ? say('session_ended') : explain(error))
 
 /**
- * Shows a dialog. The focus goes to what `act` returns, or back to where it was. Without an action it can
- * only be closed. Text stays when the session ends, until the dialog is closed.
+ * Shows a dialog. Closing it focuses the element that `act` returns, or else the one that had the focus before. Without an action,
+ * it can only be closed. When the session ends, the dialog stays open, so that no text is lost.
  * @param {any} thread @param {string} title @param {Node[]} fields @param {string} [action]
  * @param {(chosen: FormData) => Promise<any>} [act]
  */

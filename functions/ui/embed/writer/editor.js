@@ -21,7 +21,7 @@ import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 import { continueList, pastedLink, type } from './typing.js'
 
-/** Returns the function that sends. Waits for the end of a press, because its button would move away from the pointer. @param {Composer} composer */
+/** Returns the function that sends. Waits until a press has ended, because the pressed button would move away from the pointer. @param {Composer} composer */
 export async function enhance(composer) {
   const { thread, purpose, element, box, text, problem, bar, send, folded } = composer
   const { say, ui } = thread
@@ -93,7 +93,7 @@ export async function enhance(composer) {
     const written = text.value
     const post = purpose.send ?? postFirst(thread)
     const fields = { body: await pictures.insertInto(written), ...writer.fields() }
-    // Meanwhile the page may have signed in somebody else, whose composer is another one.
+    // The page may have signed in another user meanwhile, who has a separate composer.
     await thread.api.token()
     while (thread.section.ariaBusy === 'true') await pause(20)
     if (thread.ui.auth.user?.id !== ui.auth.user?.id) return
@@ -106,7 +106,7 @@ export async function enhance(composer) {
     pictures.clear()
     preview.close()
     count()
-    // Another tab may have stored another text.
+    // Another tab may have stored a different draft.
     if (device.get(composer.kept) === written) composer.keep('')
     if (!text.value && !chips.firstChild && !purpose.cancel) fold()
   }
@@ -130,7 +130,7 @@ export async function enhance(composer) {
     insert(link)
   }
 
-  /** Makes the composer a line again. */
+  /** Collapses the composer to a line. */
   const fold = () => element.classList.remove('open')
 
   /** Handles Escape, unless something inside the form has. */
@@ -138,7 +138,7 @@ export async function enhance(composer) {
     if (event.key === 'Escape' && !isOfIme(event) && !event.defaultPrevented && !event.target.closest('[popover]')) giveUp()
   }
 
-  /** Closes a reply or an edit, or folds the composer of the thread until it is entered. The draft stays. */
+  /** Closes a reply or an edit, or folds the composer of the thread until it is focused again. The draft stays. */
   function giveUp() {
     if (purpose.cancel) return purpose.cancel()
     text.blur()
@@ -146,7 +146,7 @@ export async function enhance(composer) {
     device.set(folded, text.value && '1')
   }
 
-  /** Shows how many characters are left, once that matters. */
+  /** Shows the number of characters left, once it is at most a tenth of the limit. */
   function count() {
     const left = ui.limits.body - [...text.value].length
     counter.textContent = left > ui.limits.body / 10 ? '' : say('characters_left', left)

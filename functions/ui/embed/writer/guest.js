@@ -1,5 +1,5 @@
 /**
- * The writer's fields: a guest's, a member's name, and the box that subscribes to replies.
+ * The fields about the writer: a guest's name and email address, or a member's name, and the checkbox that subscribes to replies.
  * @import { Editor } from '../types.d.ts'
  */
 

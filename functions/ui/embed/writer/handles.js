@@ -10,12 +10,12 @@ const MOST = 50
 /** Characters that a mention may follow. */
 const PRECEDES =
   /[\p{White_Space}\p{S}\u200b]|(?![_@＠])\p{P}|(?=\p{L})[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u
-/** Characters that readers don't see, or see on the character before. The ends of Markdown are among them. */
+/** Invisible and combining characters, and the closing delimiters of Markdown. */
 const UNSEEN = /(?!\u200b)[\p{M}\p{Cf}*~`]/u
 const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]+)$/u
 const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u
 const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
-/** Code, links and schemes: blocks between fences, which may have no end, and text between backticks of a paragraph. */
+/** Code, links and schemes. Code is a fenced block, which may be unclosed, or text between backticks in one paragraph. */
 const CLOSED =
   /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^[\]]*\]\((?:[^()\n]|\([^()\n]*\))*\)|(\bhttps?:\/\/)/gim
 

@@ -1,5 +1,5 @@
 /**
- * Help on Markdown: each line looks like what it becomes.
+ * Help on Markdown: each example has the format that it produces.
  * @import { Editor } from '../types.d.ts'
  */
 

@@ -1,6 +1,6 @@
 /**
  * Images that are chosen, pasted or dropped. If text comes with them, only the text is inserted. Each image is a chip with its
- * progress, then with a field that describes it. Sending inserts their Markdown where the caret was, as paragraphs.
+ * upload progress, and then with a field for its description. Sending inserts the images as Markdown paragraphs where the caret was.
  * @import { Editor } from '../types.d.ts'
  */
 
@@ -12,7 +12,7 @@ import { sendWith } from './upload.js'
 
 const CROSS = 'M4 4l8 8M12 4l-8 8'
 
-/** A drawing of a file. A picture would have an address, which the policy of a page may forbid. @param {File} file */
+/** A thumbnail on a canvas, because an image element needs a URL, which a page's policy may forbid. @param {File} file */
 function thumbnail(file) {
   const canvas = h('canvas', { width: 88, height: 88 })
   createImageBitmap(file).then(
@@ -26,14 +26,14 @@ function thumbnail(file) {
   return canvas
 }
 
-/** Characters that show nothing, and the place of a picture in text. */
+/** Characters that show nothing, and the placeholder of a picture in text. */
 const BLANK = /[\s\p{Cf}\ufffc]+/gu
 /** The folders of an absolute path. */
 const FOLDERS = /^(\w:)?[/\\](.*[/\\])?/
 
 /**
- * Whether words come with pictures, as from word processors and spreadsheets. HTML that only shows a picture has none, and neither
- * has text that is its address, the address of a file, or the name or path of one of these files.
+ * Whether words come with pictures, as from word processors and spreadsheets. HTML that only shows a picture doesn't count, and
+ * neither does text that is only the picture's URL, a file's URL, or the name or path of one of these files.
  * @param {DataTransfer} source @param {File[]} files
  */
 function hasWords(source, files) {
@@ -51,12 +51,12 @@ export function images({ thread, text, chips: element, fallible }) {
   const file = h('input', { type: 'file', accept: 'image/*', multiple: true, change: choose })
   /** @returns {any[]} */
   const chips = () => [...element.children]
-  /** The images of the comment that is sent. Those added meanwhile stay for the next one. */
+  /** The images of the comment that is being sent. Images added meanwhile stay for the next comment. */
   let sending = chips()
   let before = text.value
   text.addEventListener('input', follow)
 
-  /** Keeps places with the text around them. If the text before one is replaced, its image goes to the end of the line. */
+  /** Moves each image with the text around it. If that text is replaced, the image goes to the end of the line. */
   function follow() {
     const { value, selectionEnd } = text
     for (const chip of chips()) {
@@ -84,7 +84,7 @@ export function images({ thread, text, chips: element, fallible }) {
     for (const image of images) fallible(() => add(image))
   }
 
-  /** The size limit of an image, for the message that refuses one. */
+  /** The error for an image above the size limit. */
   function tooLarge() {
     const limit = (ui.limits.media_bytes / 2 ** 20).toLocaleString(thread.language, { style: 'unit', unit: 'megabyte' })
     return new ApiError(413, { message: say('payload_too_large').replace('{limit}', limit) })
@@ -113,7 +113,7 @@ export function images({ thread, text, chips: element, fallible }) {
       progress.replaceWith(description)
       return () => `![${description.value.replace(/[\\[\]]/g, '\\$&')}](${url})`
     }, (error) => {
-      // It stays with the text until there is a connection again.
+      // After a lost connection, the image stays, and sending the comment uploads it again.
       sent = undefined
       if (gone.signal.aborted) return
       if (error.code !== 'offline') chip.remove()
@@ -130,7 +130,7 @@ export function images({ thread, text, chips: element, fallible }) {
   /** The text with the images, once all have arrived. */
   async function insertInto(body) {
     const images = (sending = chips())
-    // An image splits no line with a mark before the image, and no other text without blanks, such as a mention or an address.
+    // An image doesn't split a line with Markdown before it, or a word, such as a mention or an address.
     for (const chip of images) {
       const rest = chip.isLoose ? /.*/y : /(?<=^(.*[*_`~[|]|\s*[>#+\d-]).*).*|(?<=\S)\S+|/muy
       rest.lastIndex = chip.place

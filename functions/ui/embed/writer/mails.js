@@ -1,4 +1,4 @@
-/** The dialog where members choose their emails. */
+/** The dialog where members choose which emails they receive. */
 
 import { h } from '../kit/dom.js'
 import { json } from '../kit/json.js'

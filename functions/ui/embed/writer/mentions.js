@@ -1,6 +1,6 @@
 /**
- * Offers people whose names have words that begin with the text after an `@`. Those who have written in the thread come
- * first, and guests are offered no others.
+ * Offers users whose names have a word that begins with the text after an `@`. Users who have written in the thread come first.
+ * Guests get only these.
  * @import { Editor, User } from '../types.d.ts'
  */
 
@@ -18,10 +18,10 @@ export function mentions({ thread, purpose, text, insert }) {
   const id = `people-${draft}`
   const element = h('div', { id, class: 'people sheet', popover: 'manual', role: 'listbox', 'aria-label': say('mention'), mousedown: (event) => event.preventDefault() })
   const caret = h('span')
-  // It has the styles of the text field, so that the caret's position is the same.
+  // Copies the text field's styles, so that the caret has the same position.
   const mirror = h('div', { class: 'mirror', 'aria-hidden': 'true' })
   let search = new AbortController()
-  /** The place of the selected person, which an answer that comes later keeps. */
+  /** The index of the selected person, which stays when search results arrive. */
   let chosen = 0
   text.setAttribute('aria-autocomplete', 'list')
   text.setAttribute('aria-controls', id)
@@ -57,7 +57,7 @@ export function mentions({ thread, purpose, text, insert }) {
   function writers(query) {
     const users = [...views.values()].map(({ comment }) => comment.user)
     const known = new Map(users.filter((user) => user?.id && user.id !== ui.auth.user?.id).map((user) => [user.id, user]))
-    // Without the dot that `İ` keeps in lower case.
+    // Removes the combining dot that `İ` keeps in lower case.
     const plain = (name) => `_${handleOf(name)}`.replaceAll('\u0307', '')
     const place = ({ name }) => plain(name).indexOf(plain(query))
     return [...known.values()].filter((user) => place(user) >= 0).sort((a, b) => place(a) - place(b))
@@ -66,7 +66,7 @@ export function mentions({ thread, purpose, text, insert }) {
   /** @param {User[]} people */
   function show(people, query, end) {
     const start = end - query.length - 1
-    // An underscore at the end would close emphasis that another one has opened.
+    // A final underscore would close emphasis that an earlier one has opened.
     const last = text.value.slice(0, start).includes('_') ? '\\_' : '_'
     const pick = (user) => insert(`@${handleOf(user.name).replace(/_$/, last)} `, start, end)
     element.replaceChildren(

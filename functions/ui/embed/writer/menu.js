@@ -29,7 +29,7 @@ const SIGNS = {
 /** Milliseconds in which guests can change their comments. */
 const GUESTS_TIME = 15 * 60_000
 
-/** The actions on a comment, in groups. Each label has a function of the comment or an address. */
+/** The actions on a comment, in groups. Each label has a function that takes the comment's view, or a URL. */
 function groups({ thread, comment }) {
   const { features, auth } = thread.ui
   const { can, pinned, reported, is_approved, review, created_at } = comment

@@ -1,10 +1,10 @@
-/** Positions popovers, by a style sheet, because elements have no inline styles here. */
+/** Positions popovers with a style sheet, because the widget sets no inline styles. */
 
 import { sheet } from '../kit/sheet.js'
 
 export const places = sheet('')
 
-/** Shows a popover below a box, or above it where there is no room, inside the window. @param {HTMLElement} popover @param {DOMRect} box */
+/** Shows a popover below a box, or above it if there is no room, and keeps it inside the window. @param {HTMLElement} popover @param {DOMRect} box */
 export function showAt(popover, box, isAtEnd = false) {
   popover.showPopover()
   const { width, height } = popover.getBoundingClientRect()
@@ -13,17 +13,17 @@ export function showAt(popover, box, isAtEnd = false) {
   const x = Math.max(8, Math.min(isRight ? box.right - width : box.x, clientWidth - width - 8))
   const below = box.bottom + 4
   const y = below + height > clientHeight && box.y > height ? box.y - height - 4 : below
-  // Boxes are measured after the zoom of the page, and places are set before it.
+  // Measured boxes include the page's zoom, but positions are set without it.
   const zoom = popover.currentCSSZoom ?? 1
   places.replaceSync(`.sheet { left: ${(x + scrollX) / zoom}px; top: ${(y + scrollY) / zoom}px }`)
 }
 
 /**
- * Toggles a popover by its button, in place of the browser. The first item gets the focus, which later returns to the button.
+ * Toggles a popover when its button is pressed. The first item gets the focus, which returns to the button on closing.
  * @param {HTMLElement} popover @param {any} opener
  */
 export function togglePopover(popover, opener, isAtEnd = false) {
-  // A press on the button does not count as one outside the popover.
+  // Keeps a press on the button from counting as one outside the popover.
   opener.popoverTargetElement = popover
   if (popover.matches(':popover-open')) return popover.hidePopover()
   popover.onbeforetoggle = (event) => {

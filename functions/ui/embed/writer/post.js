@@ -3,7 +3,7 @@ import { device } from '../kit/device.js'
 import { json } from '../kit/json.js'
 import { addToTotal } from './total.js'
 
-/** Posts a comment to the thread that the function is made in, wherever the page is by then. `show` shows it there. @param {any} thread @param {(comment: any) => any} show */
+/** Returns a function that posts a comment to this thread, even if the element has changed to another one. Otherwise, `show` shows the comment. @param {any} thread @param {(comment: any) => any} show */
 export function poster(thread, show) {
   const { path, say, ui } = thread
   return async (fields, { key }) => {
@@ -25,13 +25,13 @@ function page() {
   return { title: document.title, url: URL.canParse(href) && new URL(href).origin === location.origin ? href : own }
 }
 
-/** Posts a comment that comes first until the next load. @param {any} thread */
+/** Returns a function that posts a comment, and shows it first until the next load. @param {any} thread */
 export function postFirst(thread) {
   const post = poster(thread, (comment) => {
     const view = thread.prepend(comment)
     thread.list.prepend(view.element)
     return view
   })
-  // A comment that is sent again has to be the same.
+  // A retry must send the same fields.
   return (fields, sent) => post({ ...fields, page: (sent.page ??= page()) }, sent)
 }

@@ -1,5 +1,5 @@
 /**
- * Composers of a thread that is rendered again: one that sends stays, and images move to the new one.
+ * Keeps composers when a thread is rendered again: a composer that is sending stays, and others pass their images to the new one.
  * @import { Editor } from '../types.d.ts'
  */
 

@@ -1,4 +1,4 @@
-/** Deletes a comment after a question, which replaces its actions. */
+/** Deletes a comment after a confirmation, which replaces the comment's actions. */
 
 import { avatar } from '../kit/avatar.js'
 import { busily, button, h } from '../kit/dom.js'
@@ -9,7 +9,7 @@ export function remove(view) {
   const { thread, content } = view
   const { say } = thread
   const actions = content.querySelector('.actions')
-  /** Whether a press has started the deletion, so that further ones don't count. */
+  /** Whether a press has started the deletion, so that further ones are ignored. */
   const isBusy = () => question.ariaBusy === 'true'
   const giveUp = () => {
     if (isBusy()) return
@@ -35,7 +35,7 @@ async function erase(view) {
   thread.toast.show(thread.say('comment_deleted'))
 }
 
-/** Whether a reply is left that requires a placeholder for the comment. Rejected replies go with it. */
+/** Whether the comment still has a reply, and so needs a placeholder. Rejected replies are deleted with it. */
 function isAnswered(view) {
   const isLive = ({ parent, comment }) => parent === view && comment.review?.state !== 'rejected'
   return view.comment.replies_count > 0 || [...view.thread.views.values()].some(isLive)

@@ -1,4 +1,4 @@
-/** Signs visitors in, unless the host does: by a method of the service, at the host's address, or with a hint. Also signs them out. */
+/** Signs visitors in and out, unless the host does. Without a method of the service, leads to the host's `sign-in-url` or shows a hint. */
 
 import { anonymous } from '../kit/api.js'
 import { codeForm, nameForm } from '../kit/codes.js'
@@ -38,10 +38,10 @@ export function leadToSignIn(thread, label, view) {
   isWarned = true
 }
 
-/** The drafts in sight, which stay with the member who signs in. */
+/** The drafts on the page, which the member who signs in keeps. */
 const draftsOf = ({ section }) => [...section.querySelectorAll('.composer')].map(({ dataset }) => dataset.draft)
 
-/** Shows a form below the composer or a comment, and reloads the thread after it. Then sends the draft that the visitor wanted to send. */
+/** Shows a form below the composer or a comment. Afterwards, reloads the thread and sends the draft that the visitor wanted to send. */
 function enter(thread, form, view, draft = thread.root.activeElement?.closest('form')?.dataset.draft) {
   const { api, say, root, section, notice, path, ui } = thread
   const explain = (error) => why(thread, error)
@@ -62,7 +62,7 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
   }
   const brings = () => {
     const open = view || [...thread.views.values()].find(({ slot }) => slot.firstChild)
-    // Images would be missing.
+    // A draft with images isn't sent, because they would be missing.
     return { path, draft: section.querySelector('.chip') ? '' : waiting?.draft, drafts: draftsOf(thread), reply: open?.comment.id, isBelow: !!view }
   }
   dress(thread)
@@ -70,7 +70,7 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
   entranceIn(place)?.focus()
 }
 
-/** Loads the thread for another visitor. Unless a reopened reply has the focus, it goes to the button that signs in or opens the account. */
+/** Reloads the thread after the visitor has changed. Unless a reopened reply has the focus, the button that signs in or opens the account gets it. */
 async function showAnew(thread) {
   thread.ended = null
   await thread.load()
@@ -111,7 +111,7 @@ export async function arrive(thread, returned) {
 /** Asks for a new name. */
 export const chooseName = (thread) => enter(thread, (entrance) => nameForm(entrance, thread.ui.auth.user.name))
 
-/** Ends the session here, even without a connection, or `everywhere` all sessions of the account. Returns the element that has the focus then. @param {any} thread @param {boolean} everywhere */
+/** Ends the session here, even without a connection. `everywhere` ends all sessions of the account, and needs a connection. Returns the element that has the focus afterwards. @param {any} thread @param {boolean} everywhere */
 export async function signOut(thread, everywhere) {
   await alone(async () => {
     const { refresh_token } = ownSession()

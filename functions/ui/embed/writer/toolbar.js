@@ -31,8 +31,8 @@ const MARKS = {
 export const shortcutOf = (key) => Object.values(MARKS).find((mark) => mark.key === key)
 
 /**
- * Puts a mark around the words of the selection, or before each of its lines. Selects the text inside, or after it. Code gets
- * more backticks than are in it, and several lines of it become a block, with the caret after it.
+ * Puts a mark around the selected words, or before each selected line. Afterwards, selects the words or the link's address. Code
+ * gets more backticks than it contains. Several lines of code become a block, with the caret after it.
  * @param {Editor} editor
  */
 export function mark({ text, insert }, { tag, line = '', before = '', after = '', selected: next = '' }) {

@@ -1,6 +1,6 @@
 /** Typing aids of the editor, as steps that the browser can undo. */
 
-/** A line that is an item of a list: its indent, its mark or its number with the sign after it, spaces, and the box of a task. */
+/** A list item: its indent, its bullet or its number with a delimiter, spaces, and the checkbox of a task. */
 const ITEM = /^(\s*)([-*+]|(\d{1,9})([.)]))( +)(\[[ xX]\] +)?/
 
 /**
@@ -10,7 +10,7 @@ const ITEM = /^(\s*)([-*+]|(\d{1,9})([.)]))( +)(\[[ xX]\] +)?/
 export function type(text, string, start, end) {
   text.focus()
   select(text, start, end)
-  // In all browsers, only this keeps the field's undo history. It leaves a read-only text alone.
+  // Only this keeps the field's undo history in all browsers. It doesn't change a read-only field.
   document.execCommand(string ? 'insertText' : 'delete', false, string)
   select(text, text.selectionEnd, text.selectionEnd)
 }
@@ -34,7 +34,7 @@ export function continueList(text) {
   return true
 }
 
-/** The Markdown of a link, where an address is pasted over words. @param {HTMLTextAreaElement} text @param {DataTransfer} source */
+/** The Markdown of a link, if a URL is pasted over words. @param {HTMLTextAreaElement} text @param {DataTransfer} source */
 export function pastedLink({ value, selectionStart, selectionEnd }, source) {
   const address = source.getData('text/plain').trim()
   const words = value.slice(selectionStart, selectionEnd)

@@ -7,7 +7,7 @@ export const sendWith = (progress) => (/** @type {URL} */ url, /** @type {any} *
     request.open(method, url)
     for (const [name, value] of headers) request.setRequestHeader(name, value)
     request.upload.onprogress = ({ loaded, total }) => progress(loaded / total)
-    // A `Response` takes no status above 599, which some proxies send.
+    // A `Response` can't have a status above 599, which some proxies send.
     request.onload = () => resolve({ ok: request.status < 300, status: request.status, text: () => request.responseText })
     request.onerror = request.onabort = reject
     signal.addEventListener('abort', () => request.abort())
