@@ -22,7 +22,7 @@ async function violations(page, place) {
 
 const member = (/** @type {number} */ id) => token(id, 'Ada', { email: `ada${id}@example.org` })
 
-/** Waits for the first email to this address. The table's events cause it, so it may take a moment. @param {string} address */
+/** Waits for the first email to this address. The table's events trigger it, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()

@@ -1,6 +1,6 @@
 /**
- * Takes pictures of the moderators' page in every state, for review, and puts them into `target/pictures`. With README=1, it also
- * puts the two in the documents into `docs/pictures`. Run by `npm run pictures`.
+ * Saves screenshots of the moderators' page in every state in `target/pictures`, for review. With README=1, also updates the two
+ * that the documentation shows, in `docs/pictures`. Run by `npm run pictures`.
  */
 
 import { mkdirSync } from 'node:fs'

@@ -1,6 +1,6 @@
 /**
- * Takes pictures of the widget in every state, for review: wide and light, narrow and dark, and the first ones in all four looks.
- * They go into `target/pictures`. With README=1, the two in the documents also go into `docs/pictures`. Run by
+ * Saves screenshots of the widget in every state in `target/pictures`, for review: wide and light, narrow and dark, and the first
+ * ones in all four looks. With README=1, also updates the two that the documentation shows, in `docs/pictures`. Run by
  * `npm run pictures`.
  */
 
@@ -78,7 +78,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 }
 
 /**
- * Takes pictures of a state, wide and light, and narrow and dark.
+ * Takes screenshots of a state, wide and light, and narrow and dark.
  * @param {string} name @param {() => Promise<Parameters<typeof w.open>[1]>} options @param {(page: import('playwright-core').Page) => Promise<any>} [act]
  */
 function state(name, options, act) {

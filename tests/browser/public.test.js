@@ -104,7 +104,7 @@ test('with function and table stopped, a cache that honours the headers still sh
   const api = `${cache.url}/svc/api/v1`
   const html = `<!doctype html><meta charset="utf-8"><script type="module" src="${api}/embed.js"></script><comment-thread type="posts" record="1"></comment-thread>`
   const addresses = [`${api}/posts/1/comments.html`, w.site.add(html)]
-  /** The content in a browser with an empty cache. @param {string} address @param {string} text */
+  /** Waits until a browser with an empty cache shows the text. @param {string} address @param {string} text */
   const shows = async (address, text) => {
     const page = await browse(t)
     await fromDisk(page.context(), api)

@@ -5,7 +5,7 @@ import { becoming, choose, isVisitor, openMenu, article, focusedComment, HASTE, 
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
-/** Waits until this many comments are counted. The table's events cause that, so it may take a moment. @param {string} record @param {number} count */
+/** Waits until this many comments are counted. The table's events trigger the count, so it may take a moment. @param {string} record @param {number} count */
 async function counted(record, count) {
   const thread = `posts/${record}`
   while ((await w.service.call('GET', `counts?threads=${thread}`, null)).data[thread] !== count);

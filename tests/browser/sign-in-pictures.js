@@ -1,4 +1,4 @@
-/** Takes pictures of signing in with a code, for review, and puts them into `target/pictures`. Run by `npm run pictures`. */
+/** Saves screenshots of signing in with a code in `target/pictures`, for review. Run by `npm run pictures`. */
 
 import { mkdirSync } from 'node:fs'
 import { test } from 'node:test'
@@ -38,7 +38,7 @@ async function conversation(w) {
   return record
 }
 
-/** Takes pictures of each step of signing in. @param {Page} page @param {string} name of the form @param {(state: string) => Promise<any>} take */
+/** Takes screenshots of each step of signing in. @param {Page} page @param {string} name of the form @param {(state: string) => Promise<any>} take */
 async function walk(page, name, take) {
   const form = page.getByRole('form', { name }).first()
   await form.waitFor()

@@ -123,7 +123,7 @@ test('a body that makes the browser fail shows as text', async (t) => {
 /** @param {string} html */
 const unescape = (html) => html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
 
-/** Waits for the first email to this address. The table's events cause it, so it may take a moment. @param {string} address */
+/** Waits for the first email to this address. The table's events trigger it, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()

@@ -27,7 +27,7 @@ async function write() {
 /** Milliseconds that a busy machine may take. */
 const PATIENCE = 600_000
 
-/** Bans by keyboard until an honest comment has the focus: all shown comments, or one by one once the honest comment is among them. Returns the number of keys pressed. @param {import('playwright-core').Page} page */
+/** Bans writers by keyboard until the honest comment has the focus: those of all shown comments, or one by one once the honest comment is among them. Returns the number of keys pressed. @param {import('playwright-core').Page} page */
 async function stop(page) {
   let pressed = 0
   const type = (/** @type {string[]} */ ...keys) => {
@@ -42,7 +42,7 @@ async function stop(page) {
     // The choice about the writer's comments is remembered after the first ban.
     if (isFirst) await type('ArrowDown')
     await type('Enter')
-    // Each writer takes a request, while the service rejects earlier writers' comments, and the next comment may be on the fortieth page.
+    // Each ban takes a request while the service is still rejecting earlier writers' comments, and the next comment may be on the fortieth page.
     await dialog.waitFor({ state: 'detached', timeout: PATIENCE })
   }
   return pressed

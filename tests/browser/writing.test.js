@@ -222,7 +222,7 @@ test('a draft outlives the page, separately for each thread, until it is sent', 
   assert.equal(await text.inputValue(), '')
 })
 
-/** Changes the visitor by the host, as if someone else used the device. @param {import('playwright-core').Page} page @param {string | null} auth */
+/** Has the host change the visitor, as if another person used the device. @param {import('playwright-core').Page} page @param {string | null} auth */
 async function become(page, auth) {
   const text = page.getByPlaceholder('Write a comment…')
   const before = await text.elementHandle()
