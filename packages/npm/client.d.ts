@@ -21,7 +21,7 @@ type Call<M extends Method> = <P extends Having<M>>(path: P, ...options: {} exte
 
 export type Client = { [M in Method]: Call<M> }
 
-/** A client of the API at this address, for the owner of the token, or for a guest without one. */
+/** A client of the API at this address. It acts for the user of the token, or for a guest without one. */
 export function createClient(options: { api: string; token?: Auth }): Client
 
 /** An error response of the API. */
