@@ -1,9 +1,9 @@
-//! Files of texts, one per language: their content, their mistakes, and the Rust generated from them.
+//! Reads the files of texts, one per language, checks them, and generates Rust from them.
 //!
-//! A file has sections, and a section has texts by key. A text with a number is a plural: an object with a form for each
-//! category of the language in CLDR, such as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are filled in; a form
-//! for a single number may spell it out. English is complete. Another language may leave out all sections except those in
-//! [`REQUIRED`], and falls back to English there.
+//! A file consists of sections, which map keys to texts. A text with a number is a plural: an object with a form for each CLDR
+//! plural category of the language, such as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are placeholders. A form
+//! for a single number may spell the number out. English is complete. Another language may leave out all sections except those
+//! in [`REQUIRED`], and falls back to English there.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 const ENGLISH: &str = "en";
 /// Sections that every language has.
 const REQUIRED: [&str; 3] = ["errors", "labels", "times"];
-/// Sections that go to scripts as a whole. Each is a table from key to text. The texts of other sections are functions.
+/// Sections that scripts get as a whole, as a table from key to text. The texts of other sections become functions.
 const TABLES: [&str; 2] = ["labels", "moderation"];
 /// The table whose keys have no prefix. Keys of other tables begin with the name of their section.
 const UNPREFIXED: &str = "labels";
@@ -71,7 +71,7 @@ impl Rules {
     }
 }
 
-/// The names in braces.
+/// The names of a text's placeholders.
 fn names(text: &str) -> BTreeSet<&str> {
     text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).collect()
 }
@@ -88,7 +88,7 @@ impl Text {
         self.forms().into_iter().flat_map(names).collect()
     }
 
-    /// A form that fills in other names than expected.
+    /// A form whose placeholders differ from the expected ones.
     fn form_with_other_names(&self, expected: &BTreeSet<&str>, rules: &Rules) -> Option<&str> {
         match self {
             Self::Single(text) => (names(text) != *expected).then_some(text),
@@ -102,7 +102,7 @@ impl Text {
         }
     }
 
-    /// The text, or the forms in the order of CLDR, which scripts use too.
+    /// The text, or its forms joined in CLDR order, which scripts rely on too.
     fn joined(&self, rules: &Rules) -> String {
         match self {
             Self::Single(text) => text.clone(),
@@ -144,7 +144,7 @@ pub(crate) fn mistakes(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>)
     mistakes
 }
 
-/// The problems of a text compared with the English one.
+/// The problem of a text compared with the English one, if any.
 fn wrong(text: &Text, english: &Text, rules: &Rules) -> Option<String> {
     let expected = english.names();
     if text.forms().iter().any(|form| form.trim().is_empty()) {
@@ -210,7 +210,7 @@ pub(crate) fn texts(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) ->
     rust
 }
 
-/// A type for the section, with a function for each text whose parameters are the names to fill in.
+/// Writes a type for the section, with a function for each text. The parameters are the text's placeholders.
 fn write_functions(
     rust: &mut String,
     section: &str,

@@ -1,4 +1,4 @@
-//! Turns the texts of `locales/` into Rust, so that functions don't parse them at start, and contain only those that they use.
+//! Turns the texts of `locales/` into Rust, so that functions don't parse them at startup and contain only the ones they use.
 
 mod locales;
 mod plurals;

@@ -1,4 +1,4 @@
-//! The plural forms of languages, which `plurals.js` takes from CLDR and writes to `plurals.json`.
+//! The plural rules of languages, which `plurals.js` takes from CLDR and writes to `plurals.json`.
 
 use std::collections::BTreeMap;
 

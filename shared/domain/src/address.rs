@@ -27,7 +27,7 @@ pub fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The ranges of `text` in which a mail program may find an address: a URL of any scheme, a host that begins with `www.` or an
+/// The ranges of `text` in which an email client may find an address: a URL of any scheme, a host that begins with `www.` or an
 /// email address. A range includes the word directly before the address.
 #[must_use]
 pub fn find_loosely(text: &str) -> Vec<Range<usize>> {
@@ -49,7 +49,7 @@ pub fn find_loosely(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether the text at `at` is a sign of an address. A mention isn't, and neither is `www.` in a word.
+/// Whether the text at `at` indicates an address. A mention doesn't, and neither does `www.` within a word.
 fn is_sign(text: &str, at: usize) -> bool {
     let rest = &text.as_bytes()[at..];
     let begins = |sign: &[u8]| rest.get(..sign.len()).is_some_and(|start| start.eq_ignore_ascii_case(sign));
@@ -91,7 +91,7 @@ pub fn trails(c: char) -> bool {
     matches!(Kind::of(c), Kind::Trailing | Kind::Closing)
 }
 
-/// Whether a mail program may read past the end of an address into `rest`, the text after it. Mail programs stop only at white
+/// Whether an email client may read past the end of an address into `rest`, the text after it. Email clients stop only at white
 /// space and ASCII punctuation.
 #[must_use]
 pub fn runs_on(rest: &str) -> bool {
@@ -157,7 +157,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// `text` begins with a scheme. `meant` maps each of its characters to the one that it represents.
+    /// `text` must begin with a scheme. `meant` maps each character of `text` to the character that it represents.
     #[must_use]
     pub fn of(text: &str, meant: impl Fn(char) -> char) -> Self {
         let (mut end, mut read) = (0, text.len());

@@ -114,7 +114,7 @@ pub struct Comment {
     /// The address for notifications. Members don't need one once their notification state has it.
     #[serde(rename = "su", default, skip_serializing_if = "Option::is_none")]
     pub subscription: Option<Box<Subscription>>,
-    /// Whether everyone could see it before a moderator rejected it.
+    /// Whether the comment was public before a moderator rejected it.
     #[serde(rename = "ws", default, skip_serializing_if = "is_default")]
     pub was_shown: bool,
     /// Only rejected comments have one, except those that were imported, or rejected before rejections were stored.
@@ -225,21 +225,20 @@ impl Comment {
         self.state == State::Approved
     }
 
-    /// Whether its thread counts it, provided that none of its ancestors is hidden.
+    /// Whether the thread counts the comment, provided that no ancestor is hidden.
     #[must_use]
     pub fn may_count(&self) -> bool {
         self.is_approved() && !self.is_placeholder
     }
 
-    /// Whether it earns its writer trust without a decision: it is public, and was written elsewhere or while new writers needed
-    /// no approval.
+    /// Whether the comment earns its writer trust without a decision: it is public, and was imported or posted while new
+    /// writers needed no approval.
     #[must_use]
     pub fn earns_trust(&self) -> bool {
         self.may_count() && !self.by_trust
     }
 
-    /// Whether its creation and its first approval notify anyone. For an imported comment they don't, but its later changes
-    /// notify like those of any comment.
+    /// Whether creating or first approving the comment notifies anyone. Imported comments notify only on later changes.
     #[must_use]
     pub fn is_announced(&self) -> bool {
         self.source.is_none()
@@ -288,7 +287,7 @@ impl Comment {
         }
     }
 
-    /// The reason and note that its writer sees.
+    /// The reason and note that the writer sees.
     #[must_use]
     pub fn grounds(&self) -> Grounds {
         self.rejection.as_ref().map(|rejection| rejection.grounds.clone()).unwrap_or_default()
@@ -299,20 +298,21 @@ impl Comment {
         self.edited_at.unwrap_or_else(|| self.id.created_at())
     }
 
-    /// Whether a moderator should look at it: it is queued or reported.
+    /// Whether a moderator should look at the comment: it is queued or reported.
     #[must_use]
     pub fn waits_for_moderators(&self) -> bool {
         self.is_queued() || self.reported
     }
 
-    /// Identifies one stay in the moderators' queue, or a new comment. Each stay after the first follows an edit or a report.
+    /// Identifies a new comment, or one of its stays in the moderators' queue. Each stay after the first follows an edit or a
+    /// report.
     #[must_use]
     pub fn queue_entry(&self) -> u64 {
         let edited_at = u64::try_from(self.edited_at.unwrap_or_default().0).unwrap_or_default();
         fingerprint([self.id, CommentId(edited_at), CommentId(self.reports)]).unsigned_abs()
     }
 
-    /// Whether it waits for a moderator, as a new comment or with an edit.
+    /// Whether the comment waits for a moderator, as a new comment or with an edit.
     #[must_use]
     pub fn is_queued(&self) -> bool {
         self.held_for().is_some()

@@ -54,7 +54,7 @@ impl<'a> Comparable<'a> {
         &self.text
     }
 
-    /// The first occurrence of `phrase`, as it is written in the source. An empty phrase has none.
+    /// The first occurrence of `phrase`, as it is written in the source. `None` for an empty phrase.
     #[must_use]
     pub fn find(&self, phrase: &Comparable<'_>) -> Option<&'a str> {
         let before = &self.text[..self.text.find(&phrase.text)?];
@@ -76,7 +76,7 @@ impl<'a> Comparable<'a> {
     }
 }
 
-/// One space for each run of white space between words.
+/// Replaces each run of white space between words with one space.
 fn with_single_spaces(chars: Vec<Placed>) -> Vec<Placed> {
     let mut words: Vec<Placed> = Vec::with_capacity(chars.len());
     let mut space = None;
@@ -150,7 +150,7 @@ fn composed(chars: Vec<Classed>) -> Vec<Placed> {
     out
 }
 
-/// The characters of an address once `%` escapes are decoded. Invalid UTF-8 becomes the replacement character.
+/// The characters of an address after percent-decoding. Invalid UTF-8 becomes the replacement character.
 fn percent_decoded(address: &str) -> Vec<Placed> {
     let (mut bytes, mut places) = (Vec::new(), Vec::new());
     let mut at = 0;

@@ -1,5 +1,5 @@
-//! All settings, read from environment variables once at start, and only here. An invalid value stops the start with an
-//! error that names the variable, its value and the values that it accepts.
+//! All settings, read from environment variables once at startup, and only here. An invalid value aborts the start with an
+//! error that names the variable, its value and the accepted values.
 
 mod auth;
 mod mail;
@@ -109,8 +109,8 @@ pub struct Config {
     pub visitor_salt: Secret,
     /// `SVC_EDGE_SECRET`: proves that a request came through CloudFront, whose client address is then trusted
     pub edge_secret: Option<Secret>,
-    /// Whether a cache in front of the functions serves most reads that are the same for everyone, as it does if there is an
-    /// edge secret.
+    /// Whether a cache in front of the functions serves most reads that are the same for everyone, which is the case if an edge
+    /// secret is set.
     pub at_edge: bool,
     /// `SVC_METRICS_NAMESPACE`: CloudWatch's namespace for the metrics; without it there are none
     pub metrics_namespace: Option<String>,
@@ -139,7 +139,7 @@ pub struct Lists {
     pub default_sort: Sort,
 }
 
-/// `SVC_` and the field's name in capitals.
+/// Each setting is `SVC_` and the field's name in capitals.
 #[derive(Clone, Debug)]
 pub struct Features {
     pub sorting: bool,
@@ -230,10 +230,10 @@ impl Config {
         unknown::unknown(names, &self.variables)
     }
 
-    /// The page of a record: `said`, or else the one from `SVC_PAGE_URL`.
+    /// The page of a record: `said` if given, otherwise the one from `SVC_PAGE_URL`.
     #[must_use]
     pub fn page_of(&self, thread: &ThreadId, said: Option<&str>) -> Option<String> {
-        // Neither part contains characters that addresses encode.
+        // Neither part contains characters that need percent-encoding.
         let made = |url: &String| url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
         said.map(str::to_owned).or_else(|| self.page_url.as_ref().map(made))
     }
@@ -288,15 +288,15 @@ impl Config {
         Ok(Self { variables: vars.asked.into_inner(), ..config })
     }
 
-    /// Whether CORS headers depend on the requesting page, because API Gateway repeats a listed origin. CloudFront replaces the
-    /// headers.
+    /// Whether CORS headers depend on the requesting page, because API Gateway echoes a listed origin. CloudFront replaces
+    /// these headers.
     #[must_use]
     pub fn varies_by_origin(&self) -> bool {
         self.edge_secret.is_none() && !self.cors_origins.is_any()
     }
 }
 
-/// An environment variable. A value that isn't UTF-8 gets U+FFFD, which the configuration refuses.
+/// Reads an environment variable. Invalid UTF-8 becomes U+FFFD, which the configuration refuses.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
 pub fn environment(name: &str) -> Option<String> {
@@ -435,7 +435,7 @@ pub fn issuers(var: impl Fn(&str) -> Option<String>) -> Result<Issuers, ConfigEr
     Vars::new(&var)?.issuers()
 }
 
-/// An address of the service without the API prefix, which owners sometimes paste as well.
+/// Removes the API prefix from an address of the service, because owners sometimes paste it as well.
 #[must_use]
 pub fn without_prefix<'a>(url: &'a str, prefix: &str) -> &'a str {
     let url = url.trim_end_matches('/');

@@ -63,9 +63,9 @@ impl CommentId {
         Self(u64::try_from(time.0 - EPOCH + 1).map_or(0, |next| (next << RANDOM_BITS).saturating_sub(1)))
     }
 
-    /// The ids that a comment written at this time may have, for comments that were not created here. The low bits of `tie`
-    /// choose the first one, so comments of the same second are in the order of their ties. `None` when the time is before
-    /// 1970 or too late for an id.
+    /// The ids available to a comment that was written at this time but not created here. The low bits of `tie` choose the
+    /// first id, so comments of the same second are in the order of their ties. `None` if the time is before 1970 or too late
+    /// for an id.
     pub fn slots(at: Timestamp, tie: u64) -> Option<impl Iterator<Item = Self>> {
         let (time, bits) =
             if at < Self(SEAM).created_at() { (at.seconds(), TIE_BITS) } else { (at.0 - EPOCH, RANDOM_BITS) };
@@ -93,7 +93,7 @@ pub(super) const HASHED_SOURCE: &str = "~~";
 pub struct SourceId(pub String);
 
 impl SourceId {
-    /// The prefix of a site's sources. The first colon ends it, whatever the site is called.
+    /// The prefix of a site's sources. Colons in the site's name are escaped, so the prefix ends at the first colon.
     #[must_use]
     pub fn prefix(format: &str, site: Option<&str>) -> String {
         match site {
@@ -120,8 +120,9 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// Distinguishes a comment from one of another site with the same source: short hashes of the page and of the writer's
-/// account or name there. Anyone who knows the name can verify it. The address is hashed only if both are missing.
+/// Short hashes of a comment's page and of the writer's account or name there. They distinguish the comment from another site's
+/// comment with the same source. Anyone who knows the name can verify its hash. The address is hashed only if both account and
+/// name are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     #[serde(default, skip_serializing_if = "Option::is_none")]

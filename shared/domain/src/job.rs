@@ -80,7 +80,7 @@ impl CountReplies {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rename {
     pub user: UserId,
-    /// The change of the user's name or picture. The walk ends once there is a later change, which has its own walk.
+    /// When the user's name or picture changed. The walk ends once there is a later change, which has a separate walk.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub renamed_at: Option<Timestamp>,
     /// The walk, from newest to oldest, has renamed the comments down to this one; `None` at the start.

@@ -4,7 +4,7 @@ use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup as Group, Script};
 use icu_properties::script::ScriptWithExtensions;
 
-/// Scripts written without spaces, and last Hangul, in which particles follow names without a space.
+/// Scripts written without spaces. The last one is Hangul, where particles follow names without a space.
 const SCRIPTS: [Script; 8] = [
     Script::Han,
     Script::Hiragana,
@@ -44,7 +44,8 @@ impl Scripts {
         self.0 != 0
     }
 
-    /// The scripts that a letter shares with all letters since the last change of script. `None` if the letter is a change.
+    /// The scripts that a letter shares with all letters since the last change of script. `None` if the letter changes the
+    /// script.
     #[must_use]
     pub fn and(self, next: Self) -> Option<Self> {
         let common = self.0 & next.0;

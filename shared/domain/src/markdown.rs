@@ -238,7 +238,7 @@ fn is_picture(event: &Event<'_>) -> bool {
     }
 }
 
-/// `CommonMark` requires this replacement.
+/// Replaces NUL with U+FFFD, as `CommonMark` requires.
 fn without_nul(body: &str) -> Cow<'_, str> {
     if body.contains('\0') { body.replace('\0', "\u{fffd}").into() } else { body.into() }
 }
@@ -395,8 +395,8 @@ where
     }
 }
 
-/// Raw HTML shows as text: nothing that was typed is lost, and nothing runs. So does the box of a task, which readers
-/// couldn't tick.
+/// Turns raw HTML into text, so that nothing that was typed is lost, and nothing runs. Task boxes become text too, because
+/// readers couldn't tick them.
 fn shown_as_text(event: Event<'_>) -> Event<'_> {
     match event {
         Event::TaskListMarker(is_done) => Event::Text(task_box(is_done).into()),

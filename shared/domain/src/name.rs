@@ -50,9 +50,9 @@ fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The look of a name: its skeleton (UTS 39) without marks, white space and invisible characters. There are four skeletons:
-/// folding case first hides that `I` looks like `l`, folding nothing distinguishes `ADA` from `Ada`, and a name may have both
-/// problems, in capitals of two scripts.
+/// The look of a name: its skeletons (UTS 39) without marks, white space and invisible characters. One skeleton isn't enough:
+/// folding case first hides that `I` looks like `l`, and without folding, `ADA` differs from `Ada`. A name in capitals of two
+/// scripts may have both problems.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     written: Signs,
@@ -102,13 +102,13 @@ impl Look {
     }
 }
 
-/// The visible characters of a name, each with whether readers may take it for an ornament instead of the letter that it looks
-/// like: the `ⓥ` of `Ada ⓥ` and of `ⓥera`.
+/// The visible characters of a name. Each has a flag for whether readers may take it for an ornament instead of the letter that
+/// it looks like, such as the `ⓥ` of `Ada ⓥ` and of `ⓥera`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Signs(Vec<(char, bool)>);
 
 impl Signs {
-    /// The skeleton of `m` is `rn`, and the skeleton of some capitals is `M`. Both are `m` here.
+    /// Maps `rn`, the skeleton of `m`, and `M`, the skeleton of some capitals, to `m`.
     fn extend(&mut self, text: &str, is_ornament: bool) {
         for c in text.chars() {
             match self.0.last_mut() {

@@ -1,5 +1,5 @@
 //! Origins of web pages, as browsers send them, lists of allowed origins, and loopback hosts. Hosts are always parsed, because
-//! the beginning or the end of a text doesn't identify its owner.
+//! a matching prefix or suffix doesn't identify a host's owner.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -38,7 +38,7 @@ impl Origins {
         self.has(origin, |_| true)
     }
 
-    /// Whether an entry other than a pattern for any host contains this origin.
+    /// Whether an entry contains this origin. Patterns for any host don't count.
     #[must_use]
     pub fn names(&self, origin: &str) -> bool {
         self.has(origin, |listed| !is_any_host(listed))

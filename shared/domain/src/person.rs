@@ -14,14 +14,14 @@ use crate::secret::Secret;
 use crate::sign_in::account_of;
 use crate::sign_in::keys::FlowKeys;
 
-/// The shortest name that is searched for in others' texts. Shorter ones are too often ordinary words.
+/// Minimum characters of a name that is searched for in others' texts. Shorter names are too often ordinary words.
 const MIN_NAME: usize = 2;
 
 /// The properties by which a person is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     User(UserId),
-    /// A guest or an account that signs in with a code, found by hashes of one address. Comments from elsewhere may have the MD5
+    /// A guest or an account that signs in with a code, found by hashes of one address. Imported comments may have the MD5 hash
     /// that Gravatar used earlier.
     Address {
         sha256: String,

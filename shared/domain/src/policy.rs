@@ -26,12 +26,12 @@ use crate::user::Identity;
 use crate::verdict::Verdict;
 use crate::viewer::{Moderator, Viewer};
 
-/// The routes of a feature exist while its switch is on.
+/// Hides the routes of a feature while its switch is off.
 pub fn feature(on: bool) -> Result<(), Refusal> {
     if on { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
-/// The thread that a path names, whether or not anyone has written to it.
+/// The thread that a path names, whether or not it has comments.
 pub fn thread(config: &Config, kind: &str, record: &str) -> Result<ThreadId, Refusal> {
     if !config.types.iter().any(|alias| alias == kind) {
         return Err(Refusal::UnknownType);
@@ -49,7 +49,8 @@ pub fn not_banned(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.banned { Err(Refusal::CommentBanned) } else { Ok(()) }
 }
 
-/// Writing comments at all. Admission makes the same checks one by one for `comments.store`; `ui` shows the result.
+/// Whether the viewer may post comments at all. Admission makes the same checks one by one for `comments.store`; `ui` shows the
+/// result.
 pub fn comment(config: &Config, viewer: &Viewer) -> Result<(), Refusal> {
     writable(config)?;
     if viewer.user.is_none() && !config.guests.allowed {
@@ -66,7 +67,7 @@ pub fn has_name(viewer: &Viewer, language: Language) -> Result<(), Refusal> {
     }
 }
 
-/// Signing in and refreshing a session, from a page.
+/// Whether a page may sign in or refresh a session.
 pub fn sign_in(config: &Config, is_from_elsewhere: bool) -> Result<(), Refusal> {
     feature(config.sign_in.is_some())?;
     if is_from_elsewhere { Err(Refusal::Forbidden) } else { Ok(()) }
@@ -83,7 +84,7 @@ pub fn is_closed(config: &Config, thread: &Thread, now: Timestamp) -> bool {
     thread.is_closed(config.close_after, now)
 }
 
-/// Writing a comment or a reply in a thread. Everything else remains possible in a closed thread.
+/// Whether the viewer may post a comment or a reply in a thread. A closed thread restricts nothing else.
 pub fn may_write_in(config: &Config, viewer: &Viewer, thread: &Thread, now: Timestamp) -> Result<(), Refusal> {
     if is_closed(config, thread, now) && !viewer.is_moderator() { Err(Refusal::ThreadClosed) } else { Ok(()) }
 }
@@ -93,7 +94,7 @@ pub fn missing_parent() -> Refusal {
     FieldErrors::one("parent_id", "The parent comment does not exist.")
 }
 
-/// Replying to `parent` in `thread`.
+/// Whether the viewer may reply to `parent` in `thread`.
 pub fn reply(
     config: &Config,
     viewer: &Viewer,
@@ -151,14 +152,14 @@ pub fn exists(comment: &Comment) -> Result<(), Refusal> {
 /// The time in which guests may edit and delete comments that they wrote with their key.
 const GUEST_CHANGES: Duration = Duration::from_mins(15);
 
-/// Editing. The writer only, not moderators.
+/// Only the writer may edit a comment. Moderators may not.
 pub fn edit(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal> {
     not_banned(viewer)?;
     exists(comment)?;
     own(viewer, comment, now)
 }
 
-/// Deleting. The writer only, not moderators.
+/// Only the writer may delete a comment. Moderators may not.
 pub fn delete(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal> {
     not_banned(viewer)?;
     exists(comment)?;
@@ -176,14 +177,14 @@ fn own(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal
     if is_open { Ok(()) } else { Err(Refusal::EditClosed) }
 }
 
-/// Reading the moderators' review of an unapproved comment, for its writer. Responses with such a comment are not for
-/// shared caches.
+/// Whether the viewer may read the moderators' review of an unapproved comment, which only its writer may. Shared caches must
+/// not store responses with such a comment.
 pub fn review(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
     let is_own = comment.is_by(&viewer.owners.comments);
     if is_own && !comment.is_approved() { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
-/// Everything that only moderators do or read.
+/// Admits moderators to everything that only they may do or read.
 pub fn moderate(viewer: Viewer) -> Result<Moderator, Refusal> {
     only_moderators(&viewer).map(|()| Moderator(viewer))
 }
@@ -205,7 +206,7 @@ pub fn banned_for(comment: &Comment) -> Result<Author, Refusal> {
     author.ok_or_else(|| FieldErrors::one("comment", "The author of this comment is unknown."))
 }
 
-/// Pinning and unpinning, by moderators who are not banned. A pin also needs [`pinnable`].
+/// Only moderators who are not banned may pin and unpin. A pin also needs [`pinnable`].
 pub fn pin(config: &Config, viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
     feature(config.features.pins)?;
     not_banned(viewer)?;
@@ -219,7 +220,6 @@ pub fn pinnable(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_approved() { Ok(()) } else { Err(unapproved_pin()) }
 }
 
-/// The refusal to pin a comment that is not approved.
 pub fn unapproved_pin() -> Refusal {
     FieldErrors::one("comment", "Only approved comments can be pinned.")
 }
@@ -234,8 +234,8 @@ pub fn is_author(thread: &Thread, comment: &Comment) -> bool {
     comment.user.is_some() && comment.user == thread.author
 }
 
-/// Seeing one comment by its id, to change, like or report it. Moderators see all comments, and writers see their own. Everyone
-/// else sees an approved comment unless one above it is hidden from them. Placeholders are never seen.
+/// Whether the viewer may see one comment by its id, to change, like or report it. Moderators see all comments, and writers see
+/// their own. Everyone else sees an approved comment unless one above it is hidden from them. Placeholders are never seen.
 pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
     exists(comment)?;
     let seen = viewer.is_moderator()
@@ -244,7 +244,8 @@ pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<
     if seen { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
-/// Reading a comment in its place: with the comments above it, or with the replies below it. It may be a placeholder.
+/// Whether the viewer may read a comment in its place, with the comments above it or the replies below it. The comment may be a
+/// placeholder.
 pub fn read_in_place(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
     let listed = viewer.is_moderator() || in_lists(&viewer.owners.comments, comment, ancestors);
     if listed { Ok(()) } else { Err(Refusal::NotFound) }

@@ -61,7 +61,7 @@ impl Trust {
         &self.rejected
     }
 
-    /// The oldest of these comments without a decision, as far as there is room for them among the approved ones.
+    /// The oldest of these comments that have no decision, up to the room left among the approved ones.
     #[must_use]
     pub fn without_decision(&self, comments: &BTreeSet<u64>) -> BTreeSet<u64> {
         let room = MAX_TRUSTED_IDS.saturating_sub(self.approved.len());

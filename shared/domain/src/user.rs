@@ -239,7 +239,7 @@ impl User {
         mention::handle(&self.name)
     }
 
-    /// [`Self::token_issued_at`], unless it is too far ahead, as earlier versions stored it.
+    /// [`Self::token_issued_at`], unless it is too far ahead, which earlier versions allowed.
     pub fn issued_at(&self, now: Timestamp) -> Option<i64> {
         unless_ahead(self.token_issued_at, now)
     }

@@ -20,7 +20,7 @@ pub struct Verdict {
     pub detail: Option<Detail>,
 }
 
-/// A check.
+/// A check that may hold a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {

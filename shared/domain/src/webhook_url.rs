@@ -77,7 +77,7 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
         return Err("The url must not point to a private address.");
     }
     let text: String = url.into();
-    // The HTTP client has to accept it, too.
+    // The HTTP client must accept the address too.
     if text.parse::<http::Uri>().is_err() {
         return Err(NOT_WEB);
     }

@@ -450,15 +450,15 @@ fn delimiters_at_the_end_of_an_address_close_what_was_opened_before_it() {
         (format!("*{a}/*/b*"), format!("<em>{a}/*/b</em>")),
         (format!("**{a}*b**"), format!("<strong>{a}*b</strong>")),
         (format!("*{a}*。*b*"), format!("<em>{a}</em>。<em>b</em>")),
-        // Scripts without spaces continue.
+        // Scripts without spaces continue right after the delimiter.
         (format!("参照**{a}**を見て"), format!("参照<strong>{a}</strong>を見て")),
         (format!("**参照 {init}**を見て"), format!("<strong>参照 {init}</strong>を見て")),
-        // Nothing was opened before these.
+        // No emphasis is open before these delimiters.
         (format!("{a}*"), format!("{a}*")),
         (format!("{a}_ and *b*"), format!("{a}_ and <em>b</em>")),
         (format!("2*3 {a}/*.rs"), format!("2*3 {a}/*.rs")),
         (format!("*a {a}*b c"), format!("*a {a}*b c")),
-        // Code and links come first.
+        // Code and links take precedence.
         (format!("`{init}`"), format!("<code>{init}</code>")),
         (format!("`a {a}`_b_"), format!("<code>a {a}</code><em>b</em>")),
         (format!("[{a}](/b)_c_"), format!("<a href=\"/b\"{REL}>{a}</a><em>c</em>")),
@@ -560,7 +560,7 @@ fn a_body_whose_html_is_too_long_shows_as_plain_text() {
 
 #[test]
 fn plain_text_of_any_length_keeps_the_bound() {
-    // Little text that makes much HTML.
+    // Short texts that render to long HTML.
     let references = format!("[a]: /{}\n\n{}\n\n", "u".repeat(1_000), "[a] ".repeat(90));
     for pattern in ["&\n", "&\n\n", "&", "\n", "😀", "<b>", "a\n&\n"] {
         for length in [10_000, 12_000, 50_000] {

@@ -69,9 +69,9 @@ impl App {
         Ok(viewer)
     }
 
-    /// Like [`Self::admit`], with the handler's own `reads`. They run concurrently with the limiter, in one trip to the table,
-    /// if the caller is known to be within the limit, and after it otherwise. A request that is refused without the table reads
-    /// nothing. Refusals by `reads` come after all refusals here.
+    /// Like [`Self::admit`], with the handler's own `reads`. They run concurrently with the limiter, in one round trip to the
+    /// table, if the caller is known to be within the limit, and after it otherwise. A request that is refused without the
+    /// table reads nothing. Refusals by `reads` come after all refusals here.
     pub fn admit_with<'a, T: 'a>(
         &'a self,
         call: &'a Call,
@@ -121,7 +121,7 @@ impl App {
             call.session_ended.get_or_init(|| ());
         }
         let viewer = self.viewer(call, user?, network_is_banned?);
-        // A user who never was a moderator is refused later.
+        // A user who was never a moderator is refused later.
         if class.is_restricted() || (auth == MODERATOR && viewer.has_role) {
             policy::not_banned(&viewer)?;
         }
@@ -159,7 +159,8 @@ impl App {
         Ok((policy::moderate(viewer)?, found.comment))
     }
 
-    /// Like [`Self::admit_with`], for a response that is the same for everyone. The caller is counted and not looked up.
+    /// Like [`Self::admit_with`], for a response that is the same for everyone. The request is counted, but the caller isn't
+    /// looked up.
     pub async fn admit_everyone<T>(
         &self,
         call: &Call,
@@ -184,7 +185,7 @@ impl App {
             self.count(call, class, &caller, true).await?;
             return Err(refusal.into());
         }
-        // A read within the limit is counted without the table.
+        // Only writes gain from concurrency: a read within the limit is counted without the table.
         let has_room = |limiter| self.store.has_room(self.counter(class, limiter, &caller));
         if !class.is_read() && has_room(class.limiter()) && class.second_limiter().is_none_or(has_room) {
             let (counted, done) = tokio::join!(self.count(call, class, &caller, false), work);
@@ -237,7 +238,7 @@ impl App {
         Err(Refusal::NotFound.into())
     }
 
-    /// Counts a request and refuses it over the limit. `refused`: it will be refused anyway.
+    /// Counts a request and refuses it over the limit. `refused`: whether the request will be refused anyway.
     async fn count(&self, call: &Call, class: RateClass, caller: &str, refused: bool) -> Result<()> {
         let known = |limiter| self.store.known_refusal(self.counter(class, limiter, caller));
         if let Some(status) = known(class.limiter()).or_else(|| class.second_limiter().and_then(known)) {

@@ -21,8 +21,8 @@ impl App {
         MailKeys::new(&self.config.visitor_salt)
     }
 
-    /// A member's email address: the account's, which a code or its provider has proven, or the token's. `None` if no email can be sent to
-    /// it.
+    /// A member's email address: the account's, proven by a code or its provider, or the token's. `None` if no email can be
+    /// sent to it.
     #[must_use]
     pub fn member_address(&self, call: &Call, member: &User) -> Option<Address> {
         let language = call.language().tag().to_owned();
@@ -107,7 +107,7 @@ impl App {
         };
         let enrolment = self.store.notification_state(recipient).await?.enrolment;
         let address = enrolment.addresses().find(|address| is_theirs(address));
-        // First, because the recipient's own state forgets the address.
+        // Stops the owner first, because stopping the recipient deletes the address.
         if let Some(owner) = address.and_then(|address| self.owner(address)).filter(|owner| owner != recipient) {
             self.stop_recipient(&owner).await?;
         }

@@ -1,5 +1,5 @@
-//! Everything that a function needs, built once at start, and the processing of a request: read it, call the handler, turn a
-//! refusal or fault into a response, log.
+//! Builds everything that a function needs, once at startup, and processes requests: reads them, calls the handler, turns a
+//! refusal or fault into a response, and logs.
 
 pub mod access_log;
 pub mod admission;
@@ -203,7 +203,7 @@ impl App {
         found.ok_or_else(|| Refusal::NotFound.into())
     }
 
-    /// The moderator's data that is stored with a decision.
+    /// The moderator's data to store with a decision.
     pub fn by<'a>(&'a self, moderator: &'a Moderator) -> Result<By<'a>, Refusal> {
         let user = moderator.user.as_ref().ok_or(Refusal::Unauthenticated)?;
         Ok(By { id: user.id, name: &user.name, ids: &self.ids, clock: &self.clock })
@@ -221,12 +221,12 @@ impl App {
         CommentPresenter { config, viewer, thread, visitor_state, now, relative_to: now, language }
     }
 
-    /// The idempotency of a request that has an `Idempotency-Key`. Two requests are the same when their bodies are.
+    /// The idempotency of a request that has an `Idempotency-Key`. Requests with equal bodies are the same.
     pub fn idempotency(&self, call: &Call) -> Result<Option<IdempotencyRequest>, Refusal> {
         self.idempotency_of(call, &call.body)
     }
 
-    /// Like [`Self::idempotency`], but two requests are the same when their `content` is, whatever encloses it.
+    /// Like [`Self::idempotency`], but requests with equal `content` are the same, whatever encloses it.
     pub fn idempotency_of(&self, call: &Call, content: &[u8]) -> Result<Option<IdempotencyRequest>, Refusal> {
         let Some(key) = call.idempotency_key()? else { return Ok(None) };
         Ok(Some(IdempotencyRequest {

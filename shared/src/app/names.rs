@@ -1,6 +1,6 @@
-//! Names that resemble the site's or a moderator's. No one else may use them while sign-in is on. Users named in the settings
-//! are moderators as soon as the table has them, others once they act as moderators. An instance caches moderators' names for
-//! a minute.
+//! While sign-in is on, reserves names that resemble the site's or a moderator's. Users named in the settings count as
+//! moderators as soon as they are in the table, others once they act as moderators. An instance caches moderators' names for a
+//! minute.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;

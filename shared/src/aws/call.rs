@@ -129,7 +129,7 @@ impl CallError {
     }
 }
 
-/// Sends signed requests: [`https::Client`] to AWS, and `cargo local` to itself.
+/// Sends signed requests. [`https::Client`] sends them to AWS, and the single-machine server handles them itself.
 pub trait Transport: Send + Sync + 'static {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>>;
 }

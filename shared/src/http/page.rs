@@ -1,4 +1,4 @@
-//! Pages that a link or a provider leads to: a sentence, and perhaps buttons.
+//! Pages that readers reach from a link in an email or from a provider: a sentence, and perhaps buttons.
 
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use maud::{Markup, PreEscaped, html};
@@ -12,7 +12,7 @@ h1{font-size:1.5rem;line-height:1.25}form{display:flex;flex-wrap:wrap;gap:.75rem
 button{padding:.6rem 1.1rem;border:1px solid;border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}\
 button:first-child{border-color:#0b57d0;background:#0b57d0;color:#fff}";
 
-/// A page that has no link and no script.
+/// A page without links or scripts.
 #[must_use]
 pub fn of_one_sentence(status: StatusCode, language: Language, title: &str, says: &str, form: &Markup) -> Answer {
     let page = html! {

@@ -14,7 +14,7 @@ use crate::http::cursor::CursorSigner;
 use crate::http::request::Call;
 use crate::store::queue::QueueCounts;
 
-/// The sort of a list request. The default one when sorting is off.
+/// The sort of a list request, or the default one while sorting is off.
 pub fn sort(call: &Call, lists: &Lists, sorting: bool) -> Result<Sort, Refusal> {
     match call.parameter("sort") {
         Some(name) if sorting => Sort::parse(name)

@@ -152,8 +152,8 @@ impl Call {
         }
     }
 
-    /// The body as JSON, if it was only invalid because of half a character in the page's title or address, which are never
-    /// refused.
+    /// The body as JSON, if it was invalid only because of half a character in the page's title or address. These fields never
+    /// cause a refusal.
     fn mended(&self) -> Option<Value> {
         let read: Value = serde_json::from_slice(&mended(&self.body)?).ok()?;
         let is_whole = |value: &Value| !value.to_string().contains(char::REPLACEMENT_CHARACTER);

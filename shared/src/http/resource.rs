@@ -200,7 +200,7 @@ impl CommentPresenter<'_> {
     pub fn present(&self, comment: &Comment) -> CommentResource {
         let pin = policy::shown_pin(self.config, self.thread, comment);
         let created_at = comment.id.created_at();
-        // Visitors' items may still name a comment that is gone.
+        // Visitors' items may still list a comment that has become a placeholder.
         let said = |said: &BTreeSet<u64>| !comment.is_placeholder && said.contains(&comment.id.0);
         CommentResource {
             id: comment.id,

@@ -18,9 +18,8 @@ use crate::http::request::Call;
 /// Minimum bytes of a body to compress. Smaller ones gain nothing.
 const COMPRESS_FROM: usize = 1024;
 
-/// Half a year: longer than a moderator stays away, but not longer than that, because the owner may give up the domain. It
-/// applies only to this host, because the domain's other hosts are not ours. Browsers ignore it over http, which `cargo local`
-/// uses.
+/// Half a year: longer than a moderator stays away, and no longer, because the owner may give up the domain. Subdomains are
+/// excluded, because they are not ours. Browsers ignore the header over http, which `cargo local` uses.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=15768000");
 
 /// The caches that may store a response.

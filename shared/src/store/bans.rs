@@ -103,7 +103,7 @@ impl Store {
                     continue;
                 }
             }
-            // Also when nothing changed: an earlier request may have been interrupted here.
+            // Runs even if nothing changed, because an earlier request may have been interrupted here.
             let user = self.user(id, Reading::Consistent).await?;
             return match user.filter(|user| !user.name.is_empty()) {
                 Some(user) => self.settle_directory(user).await,

@@ -28,7 +28,7 @@ pub(super) static ATTRIBUTES: LazyLock<String> = LazyLock::new(|| {
     names.join(",")
 });
 
-/// The highest cost of reading this many comments, in read units: the largest are 44 KB.
+/// The highest cost of reading this many comments, in read units. The largest comments are 44 KB.
 pub fn read_units(comments: usize, reading: Reading) -> u32 {
     let halves = if reading == Reading::Consistent { 22 } else { 11 };
     u32::try_from(comments * halves / 2).unwrap_or(u32::MAX)
@@ -147,8 +147,8 @@ impl Store {
         Ok(ancestors.map(|ancestors| CommentWithAncestors { comment, ancestors }))
     }
 
-    /// Reads the response of `comments.show` in two trips to the table, or three for a caller with many likes in the thread.
-    /// `None` when the comment, or one of its ancestors, does not exist.
+    /// Reads the response of `comments.show` in two round trips to the table, or three for a caller with many likes in the
+    /// thread. `None` when the comment, or one of its ancestors, does not exist.
     pub async fn comment_in_thread(&self, id: CommentId, owners: &Owners) -> Result<Option<CommentInThread>, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Eventual).await? else { return Ok(None) };
         let known = self.thread_and_visitor_state(&comment.thread, owners);
@@ -221,7 +221,7 @@ impl Store {
     pub async fn create(&self, ids: &IdSource, new: NewComment<'_>) -> Result<Created, Fault> {
         let NewComment { draft, mut parent, visitor_state, idempotency } = new;
         let mut comment = self.kept_comment(draft);
-        // Not `change`: only the parent is read again, and each attempt has a new id.
+        // Doesn't use `change`, because only the parent is read again and each attempt has a new id.
         let mut attempts = self.attempts("creating a comment");
         loop {
             if attempts.next().await?
@@ -464,7 +464,7 @@ pub(super) fn as_reported(write: Write, comment: &Comment) -> Write {
     }
 }
 
-/// The attribute `s`; `None` when it is missing.
+/// The value of the attribute `s`; `None` leaves the attribute out.
 pub(super) fn state_text(state: State) -> Option<&'static str> {
     match state {
         State::Approved => None,
@@ -473,7 +473,7 @@ pub(super) fn state_text(state: State) -> Option<&'static str> {
     }
 }
 
-/// The attribute `vd`; `None` when it is missing.
+/// The value of the attribute `vd`; `None` leaves the attribute out.
 pub(super) fn verdicts(comment: &Comment) -> Result<Option<AttributeValue>, Fault> {
     let verdicts = &comment.verdicts;
     let stored = (!verdicts.is_empty()).then(|| serde_dynamo::to_attribute_value(verdicts)).transpose();

@@ -1,5 +1,5 @@
-//! Counts the comments of a thread: the approved ones with nothing hidden above them. Placeholders don't count, but replies to
-//! them do.
+//! Counts the comments of a thread: the approved ones without a hidden ancestor. Placeholders don't count, but replies to them
+//! do.
 //!
 //! Each counted comment has an item, which is written or deleted in the same transaction as the count, on condition that it was
 //! missing or existed. So a comment is counted once, however often and late its events arrive. Whether it counts depends on the

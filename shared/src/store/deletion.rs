@@ -39,7 +39,7 @@ pub enum LiveReply {
 impl Store {
     /// Deletes a comment. False when it no longer exists.
     pub async fn delete(&self, mut found: CommentWithAncestors) -> Result<bool, Fault> {
-        // Not `change`: the ancestors are read again as well.
+        // Doesn't use `change`, because the ancestors are read again as well.
         let mut attempts = self.attempts("deleting a comment");
         loop {
             if attempts.next().await? {
@@ -161,7 +161,7 @@ pub fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Ve
     writes
 }
 
-/// Deletes the comment as it was read, and takes an unapproved one from its writer's count.
+/// Deletes the comment as it was read, and subtracts an unapproved one from its writer's count.
 fn remove(comment: &Comment) -> impl Iterator<Item = Write> {
     let delete = as_answered(in_state(Write::delete(keys::comment(comment.id)), comment.state), comment);
     std::iter::once(delete).chain((!comment.is_approved()).then(|| placement::lose_own(comment)))

@@ -1,4 +1,4 @@
-//! Turns a deleted comment with replies into a placeholder above them.
+//! Turns a deleted comment that has replies into a placeholder.
 
 use super::comments::{Plan, as_read, leave_pin};
 use super::keys;

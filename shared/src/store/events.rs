@@ -21,8 +21,8 @@ use crate::error::Fault;
 const MAX_COMPARED: usize = 10_000;
 
 impl Store {
-    /// Makes the search find a renamed user by the new name only. False if the user has changed again since, because another
-    /// event follows.
+    /// Makes the search find a renamed user by the new name only. False if the user has changed again, because that change has
+    /// a separate event.
     pub async fn rename_in_directory(&self, before: &User, after: &User) -> Result<bool, Fault> {
         let Some(user) = self.user(before.id, Reading::Consistent).await? else { return Ok(false) };
         self.forget_directory(before, &user).await?;

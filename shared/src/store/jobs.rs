@@ -51,7 +51,7 @@ impl Store {
             Job::ForgetReactions(job) => self.forget_reactions(job, deadline).await,
             Job::CountBelow(job) => self.count_below(job, now, deadline).await,
             Job::Rename(job) => self.rename(job, now, deadline).await,
-            // The moderator was erased meanwhile.
+            // The job ends if the moderator has been erased.
             Job::RejectRecent(job) => match self.log_entry(job.ban).await? {
                 Some(entry) if entry.moderator.is_none() => Ok(None),
                 _ => self.reject_recent(job, now, deadline).await,
@@ -125,8 +125,8 @@ impl Store {
         Ok(self.query_all(items).await?.iter().filter_map(Key::of).collect())
     }
 
-    /// Removes some items in the partition of a deleted comment, and the unapproved replies that they name. False when
-    /// there are none.
+    /// Removes some items in the partition of a deleted comment, and the unapproved replies that they refer to. False if there
+    /// are no items.
     pub async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
         let rest = self.items_below(comment, None).await?;
         let found = !rest.is_empty();
@@ -197,7 +197,7 @@ impl Store {
         walk.seen += replies.len() as u64;
         job.walks.push(walk);
         let trigger = if job.is_first { RecountTrigger::FirstShown } else { RecountTrigger::Walk };
-        // One after the other, because each changes the count of the thread.
+        // In sequence, because each recount changes the thread's count.
         for reply in replies {
             let recounted = self.recount_comment(&job.thread, reply, trigger).await?;
             if recounted.is_some_and(|recounted| recounted.comment.replies > 0) {

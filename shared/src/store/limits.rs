@@ -7,12 +7,12 @@
 //!
 //! **Reads** are granted in blocks. An instance lets a caller's first block through before it reads the table. The cost of a
 //! read beyond ten units is known only afterwards, and counts with the next block. A large read, which is a feed or a page of
-//! comments over the default size, reserves its maximum cost. The first large read of an instance reserves it like other reads,
-//! and later ones in the table before they run. A feed reserves again once it knows how many comments are above its entries,
-//! before it reads them. The unused part of a reservation is granted again, and is returned to the table if it is more than
-//! other instances can spare. The booking of a refused large read is returned too, except for one read. Each further instance
-//! lets the caller exceed the limit by at most nine cheap reads and one page of the largest comments. `infra/measure/README.md`
-//! has the units.
+//! comments over the default size, reserves its maximum cost. An instance lets its first large read through like any other
+//! read. Later ones reserve in the table before they run, unless the granted reads cover them. A feed reserves again once it
+//! knows how many comments are above its entries, before it reads them. The unused part of a reservation is granted again, and
+//! is returned to the table if it is more than other instances can spare. The booking of a refused large read is returned too,
+//! except for one read. Each further instance lets the caller exceed the limit by at most nine cheap reads and one page of the
+//! largest comments. `infra/measure/README.md` has the units.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -93,9 +93,9 @@ struct Window {
     granted: u32,
     /// Requests of other instances, as of the table's last response.
     elsewhere: u32,
-    /// A large read was let through.
+    /// Whether a large read was let through.
     has_reserved: bool,
-    /// The caller has reached the limit according to the table.
+    /// Whether the caller has reached the limit, according to the table.
     closed: bool,
     /// Held by the read that changes the table's count, so that others wait for the reads that it is granted.
     turn: Arc<Turn>,
@@ -115,8 +115,8 @@ impl Window {
         self.elsewhere.saturating_add(self.used)
     }
 
-    /// Lets a read that counts for `reads` through, if any are left, even if it counts for more than are left. A large read
-    /// reserves in the table first, unless it is the first one.
+    /// Lets a read through that counts as `reads` reads. Fewer remaining reads suffice for the first large read, and once the
+    /// limit is reached. Otherwise a read that they don't cover must first reserve in the table.
     fn take(&mut self, reads: u32) -> bool {
         let is_covered = self.used.saturating_add(reads) <= self.granted;
         let allowed = self.used < self.granted && (is_covered || self.closed || !self.has_reserved);
@@ -203,7 +203,7 @@ impl Counts {
         if known.minute < counter.minute() {
             *known = Minute { minute: counter.minute(), callers: HashMap::new() };
         } else if known.minute > counter.minute() {
-            // The request began in the minute before. The counts of the new minute stay.
+            // The request began in the previous minute. The counts of the new minute stay.
             return change(&mut Window::new(counter.limiter, counter.limit));
         }
         let key = (counter.limiter, counter.caller.to_owned());
@@ -215,7 +215,7 @@ impl Counts {
 }
 
 impl Minute {
-    /// Keeps the refused callers, unless they are too many as well.
+    /// Drops callers that aren't refused, and also the refused ones if they are too many.
     fn make_room(&mut self) {
         self.callers.retain(|_, window| window.closed);
         if self.callers.len() > MAX_CALLERS / 2 {

@@ -1,5 +1,5 @@
-//! The moderators' log. An entry is written in the transaction that it describes, so exactly the actions that took effect have
-//! one.
+//! The moderators' log. An entry is written in the same transaction as the action, so exactly the actions that took effect have
+//! an entry.
 
 use super::keys;
 use super::lists::PageCursors;

@@ -1,4 +1,4 @@
-//! Measures the cost of a request: capacity units, as `DynamoDB` reports them, and trips to the table.
+//! Measures the cost of a request: capacity units, as `DynamoDB` reports them, and round trips to the table.
 
 use std::ops::AddAssign;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,7 +29,7 @@ pub struct Cost {
     pub read_units: f64,
     pub write_units: f64,
     pub calls: u32,
-    /// Calls in sequence. A call that begins after a call of the latest trip has ended starts another trip.
+    /// Round trips: calls in sequence. A call that begins after a call of the latest trip has ended starts another trip.
     pub trips: u32,
     /// Whether a call of the latest trip has ended.
     ended: bool,

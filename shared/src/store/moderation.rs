@@ -374,13 +374,13 @@ fn with_resolution(comment: &Comment, next: Resolution) -> Vec<Resolution> {
     resolutions
 }
 
-/// The attribute `rj`; `None` when it is missing.
+/// The value of the attribute `rj`; `None` leaves the attribute out.
 pub fn rejection(rejection: Option<&Rejection>) -> Result<Option<AttributeValue>, Fault> {
     let stored = rejection.map(serde_dynamo::to_attribute_value).transpose();
     stored.map_err(|error| Fault::new("serializing a rejection", error))
 }
 
-/// The attribute `rs`; `None` when it is missing.
+/// The value of the attribute `rs`; `None` leaves the attribute out.
 pub(super) fn resolutions(resolutions: &[Resolution]) -> Result<Option<AttributeValue>, Fault> {
     let stored = (!resolutions.is_empty()).then(|| serde_dynamo::to_attribute_value(resolutions)).transpose();
     stored.map_err(|error| Fault::new("serializing resolutions", error))

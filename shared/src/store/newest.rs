@@ -51,21 +51,21 @@ pub struct NewestComments {
 }
 
 impl Store {
-    /// `counts`: one count for each of at most 100 different threads, in their order.
+    /// Reads the response of `counts`: one count for each of at most 100 different threads, in their order.
     pub async fn counts(&self, threads: &[ThreadId]) -> Result<Vec<u64>, Fault> {
         let keys: Vec<_> = threads.iter().map(keys::count).collect();
         let found = self.batch_get(keys.clone(), Reading::Eventual).await?;
         Ok(keys.iter().map(|key| found.get(key).map_or(0, counts::count_of)).collect())
     }
 
-    /// `changes`: in one trip.
+    /// Reads the response of `changes` in one round trip.
     pub async fn newest(&self, thread: &ThreadId) -> Result<Newest, Fault> {
         let key = keys::count(thread);
         let (count, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread, NEWEST)).await?;
         Ok(Newest { count: count.as_ref().map_or(0, counts::count_of), ids })
     }
 
-    /// `feed`: in two trips. Comments that seem to be absent or hidden are read once more.
+    /// Reads the newest comments for `feed` in two round trips. Comments that seem to be absent or hidden are read once more.
     pub async fn newest_candidates(&self, thread: &ThreadId) -> Result<Candidates, Fault> {
         let key = keys::thread(thread);
         let (thread, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread, NEWEST)).await?;
@@ -73,7 +73,8 @@ impl Store {
         Ok(Candidates { thread: thread.map(read).transpose()?.unwrap_or_default(), ids, approved })
     }
 
-    /// `feed`: in one more trip if replies have ancestors that aren't among the newest comments. They are read in the same way.
+    /// Completes the comments for `feed`. Ancestors that aren't among the newest comments take one more round trip, and are
+    /// read in the same way.
     pub async fn newest_comments(&self, candidates: Candidates) -> Result<NewestComments, Fault> {
         let above = candidates.above();
         let Candidates { thread, ids, mut approved } = candidates;

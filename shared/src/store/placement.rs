@@ -70,7 +70,7 @@ pub fn index_keys(comment: &Comment, is_inline: bool) -> [(&'static str, Attribu
     [(comment::THREAD_KEY, text(tk)), (comment::THREAD_SORT, text(ts)), (comment::ORDER_KEY, text(ok))]
 }
 
-/// `tk` and `ts` of a reply.
+/// The index keys `tk` and `ts` of a reply.
 fn reply_keys(
     thread: &ThreadId,
     parent: CommentId,

@@ -23,7 +23,7 @@ use crate::error::Fault;
 
 /// The time for which a comment counts as new.
 const NEW: Duration = Duration::from_hours(30 * 24);
-/// Maximum entries of a queue that are counted. This count means that many or more.
+/// Maximum entries of a queue that are counted. A queue with this count may have more.
 const MAX_COUNTED: usize = 100;
 
 /// Maximum comments that a filtered page reads.
@@ -140,7 +140,7 @@ impl Store {
     /// The ids of a queue in the window, nearest to the cursor first.
     async fn queued(&self, state: QueueState, mut window: Window, now: Timestamp) -> Result<Vec<CommentId>, Fault> {
         if state == QueueState::All {
-            // Entries expire late.
+            // `DynamoDB` removes expired entries late.
             window.span.low = window.span.low.max(last_old(now).0 + 1);
         }
         Ok(merge(self.queue_entries(state, window).await?, window.order, |id| *id))

@@ -106,7 +106,7 @@ pub enum Reported {
 }
 
 impl Store {
-    /// The comment, read consistently, with its ancestors and the visitor's thread state, read in one further trip.
+    /// The comment, read consistently, with its ancestors and the visitor's thread state, read in one more round trip.
     pub async fn comment_with_visitor_state(
         &self,
         id: CommentId,
@@ -136,7 +136,7 @@ impl Store {
         bound: Option<GuestBound>,
     ) -> Result<Liked, Fault> {
         let mut comment = comment.clone();
-        // Not `change`: the visitor's thread state is read again as well.
+        // Doesn't use `change`, because the visitor's thread state is read again as well.
         let mut attempts = self.attempts("liking a comment");
         loop {
             if attempts.next().await? {
@@ -185,7 +185,7 @@ impl Store {
 
     /// Stores a report with a new id and the current time. A visitor has at most one per comment.
     pub async fn report(&self, ids: &IdSource, mut new: NewReport<'_>) -> Result<Reported, Fault> {
-        // Not `change`: the visitor's thread state is read again as well, and each attempt has a new time.
+        // Doesn't use `change`, because the visitor's thread state is read again as well and each attempt has a new time.
         new.report = self.kept_report(new.report);
         let mut attempts = self.attempts("reporting a comment");
         loop {

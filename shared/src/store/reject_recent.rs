@@ -42,7 +42,7 @@ impl Store {
         now: Timestamp,
         deadline: Instant,
     ) -> Result<Option<Rest>, Fault> {
-        // Log entries are later than the ban's, whatever the clocks show.
+        // Keeps log entries later than the ban's, whatever the clocks show.
         let banned_at = job.banned_at();
         let now = now.max(banned_at + Duration::from_millis(1));
         let clock = Clock::new(move || now);

@@ -146,7 +146,7 @@ impl Store {
         self.try_change("starting a sign-in", &keys::redirect_flow(name), new, start).await.map(drop)
     }
 
-    /// Changes a flow to a provider (an ended one if it is missing), and returns the result of `change`.
+    /// Changes a flow to a provider, and returns the result of `change`. A missing flow counts as ended.
     pub async fn change_redirect<T>(&self, name: &str, change: impl Fn(&mut RedirectFlow) -> T) -> Result<T, Fault> {
         Ok(self.change_versioned("changing a sign-in", &keys::redirect_flow(name), change).await?.1)
     }

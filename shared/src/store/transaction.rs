@@ -294,7 +294,7 @@ impl Store {
         }
     }
 
-    /// Updates an item without a transaction, at half the price, and returns the item after it. `None` when a condition failed.
+    /// Updates an item without a transaction, at half the price, and returns the updated item. `None` when a condition failed.
     /// The SDK may repeat the update after a lost response, so it must be safe to repeat.
     pub async fn update(&self, doing: &'static str, update: Write) -> Result<Option<Item>, Fault> {
         let update = update.build(&self.table)?.update.ok_or_else(|| Fault::new(doing, "not an update"))?;

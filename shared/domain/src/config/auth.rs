@@ -42,7 +42,7 @@ pub struct Auth {
 pub enum Moderator {
     Id(UserId),
     Sub(String),
-    /// An address, which only our sign-in codes prove.
+    /// An email address, which only our sign-in codes prove.
     Email(String),
     /// A provider account, which only our sign-in with the provider proves.
     Elsewhere(ProviderAccount),
@@ -96,8 +96,8 @@ impl Config {
         })
     }
 
-    /// The user ids that `SVC_MODERATORS` names. The id of a `sub` depends on the issuer of tokens, so it is tried with
-    /// `issuers`, with the issuer of the settings, and without one.
+    /// The user ids that `SVC_MODERATORS` names. The id of a `sub` depends on the token's issuer, so it is computed for each of
+    /// `issuers`, for the configured issuer, and without an issuer.
     pub fn named_moderators<'a>(&'a self, issuers: &'a [&str]) -> impl Iterator<Item = UserId> + 'a {
         self.auth.moderators.iter().flat_map(move |moderator| match moderator {
             Moderator::Id(id) => vec![*id],
@@ -110,7 +110,7 @@ impl Config {
         })
     }
 
-    /// The variable of a secret whose value is the name of an AWS secret instead of the secret itself.
+    /// The variable of a secret whose value is the name of a secret in AWS instead of the secret itself.
     #[must_use]
     pub fn secret_kept_in_aws(&self) -> Option<&'static str> {
         let secrets = [
@@ -184,7 +184,7 @@ impl Vars<'_> {
     }
 
     pub(super) fn moderators(&self, name: &'static str) -> Result<Vec<Moderator>, ConfigError> {
-        // An id and more, with a space in place of the comma. A `sub` may contain spaces.
+        // An id followed by more words means spaces instead of commas. A `sub` may contain spaces.
         let is_list = |text: &str| {
             let mut words = text.split_ascii_whitespace();
             words.next().is_some_and(|word| word.parse::<UserId>().is_ok()) && words.next().is_some()

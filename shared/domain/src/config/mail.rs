@@ -56,7 +56,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
             && url.password().is_none_or(is_text);
         is_smtp && is_host && is_login && url.port() != Some(0) && url.query().is_none_or(is_secure)
     };
-    // A fragment means that a password contains an unescaped #.
+    // A fragment means that the password contains an unescaped #.
     if read.as_ref().is_some_and(fits) && !url.expose().contains('#') {
         return Ok(());
     }
@@ -64,7 +64,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
 }
 
 impl Vars<'_> {
-    /// `None` without a sender. Invalid values are refused even then.
+    /// `None` without a sender. Invalid values are refused even without one.
     pub(super) fn mail(&self) -> Result<Option<Mail>, ConfigError> {
         let (wait, moderators) = (self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?, self.moderation_mail()?);
         let (from, page_url) = (self.mail_from()?, self.page_url()?);
@@ -91,7 +91,8 @@ impl Vars<'_> {
         }))
     }
 
-    /// `SVC_MAIL_FROM`, even if empty, marks a function that deals with email. There, subscriptions and sign-in need a sender.
+    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, handles email. Subscriptions and sign-in need a
+    /// sender there.
     pub(super) fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),

@@ -84,7 +84,7 @@ impl super::Config {
 }
 
 impl Vars<'_> {
-    /// The methods of `SVC_SIGN_IN`, none when it is off. `true` alone is short for `email`.
+    /// The methods of `SVC_SIGN_IN`; none while sign-in is off. `true` alone is short for `email`.
     pub(super) fn methods(&self) -> Result<Vec<Method>, ConfigError> {
         const NAME: &str = "SVC_SIGN_IN";
         if let Ok(on) = self.switch(NAME, false) {

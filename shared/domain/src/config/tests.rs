@@ -170,7 +170,7 @@ fn the_public_url_may_be_the_base_of_the_routes() {
         ("https://api.example.org/c", "/c/", "https://api.example.org"),
         ("https://api.example.org/", "c", "https://api.example.org"),
         ("https://example.org/talk/", "", "https://example.org/talk"),
-        // Only whole segments of the path, and only at its end.
+        // Only whole path segments at the end are removed.
         ("https://api.example.org/xsvc/api/v1", "", "https://api.example.org/xsvc/api/v1"),
         ("https://api.example.org/svc/api/v1/x", "", "https://api.example.org/svc/api/v1/x"),
         ("https://svc/api/v1", "", "https://svc/api/v1"),

@@ -289,7 +289,8 @@ impl Enrolment {
         owner.status == Status::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
     }
 
-    /// Whether the asker is confirmed, or has waited for the owner for less than a day. Another request then changes nothing.
+    /// Whether the asker is confirmed, or has waited for the owner for less than a day. In both cases, another request changes
+    /// nothing.
     #[must_use]
     pub fn has_heard(&self, name: &str, now: Timestamp) -> bool {
         self.asker(name)
@@ -306,7 +307,7 @@ impl Enrolment {
         }
     }
 
-    /// [`super::NotificationState::ask`]. `confirming` is the asker whose confirmation is being sent.
+    /// Implements [`super::NotificationState::ask`]. `confirming` is the asker whose confirmation is being sent.
     pub(super) fn ask(&mut self, asker: Asker, confirming: Option<&str>, now: Timestamp, wait: Duration) {
         if self.has_heard(&asker.name, now) {
             // The newest comment replaces the first one, which may be gone when the confirmation is sent.
@@ -339,7 +340,7 @@ impl Enrolment {
         }
     }
 
-    /// [`super::NotificationState::claim_address`]. `confirming` is the asker whose confirmation is being sent.
+    /// Implements [`super::NotificationState::claim_address`]. `confirming` is the asker whose confirmation is being sent.
     pub(super) fn claim(&mut self, asker: Asker, confirming: Option<&str>, now: Timestamp, wait: Duration) {
         if self.status == Status::On || self.has_heard(&asker.name, now) {
             return;
@@ -383,7 +384,7 @@ impl Enrolment {
         }
     }
 
-    /// Accepts any address again after an unsubscribe or a bounce, because the member wants to choose.
+    /// Accepts any address again after an unsubscribe or a bounce, because the member makes a new choice.
     pub fn reopen(&mut self, now: Timestamp) {
         self.chosen_at = now;
         if matches!(self.status, Status::Off | Status::Bounced) {
@@ -404,12 +405,12 @@ impl Enrolment {
     pub(super) fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         let proven = proven.or(self.proven.take());
         self.clear();
-        // No confirmation is pending.
+        // A stopped address gets no confirmations, so none need to be counted.
         self.confirmations.clear();
         (self.status, self.stopped_at, self.proven) = (Status::Off, now, proven);
     }
 
-    /// Keeps the address, to recognize it later.
+    /// Marks the address as bounced, and keeps it to recognize it later.
     pub(super) fn bounce(&mut self) {
         let address = self.given_address().cloned();
         self.clear();
@@ -426,7 +427,7 @@ impl Enrolment {
         };
     }
 
-    /// The state with only the refusal of emails, if they were stopped.
+    /// The state reduced to the refusal of emails. `None` unless the recipient unsubscribed.
     pub(super) fn refusal(&self) -> Option<Self> {
         let stopped = Self { status: Status::Off, stopped_at: self.stopped_at, ..Self::default() };
         (self.status == Status::Off).then_some(stopped)

@@ -364,8 +364,8 @@ impl NotificationState {
         }
     }
 
-    /// Identifies the email that is being sent. The id is the same when the email is sent again because a worker died, so
-    /// that mail programs show the two as one.
+    /// Identifies the email that is being sent. The id is the same when the email is sent again because a worker died, so that
+    /// email clients show the two as one.
     #[must_use]
     pub fn mail(&self) -> String {
         match self.confirming() {
@@ -403,7 +403,7 @@ impl NotificationState {
         self.schedule.set_aside(ids);
     }
 
-    /// Notices in flight count as sent, and so does the confirmation.
+    /// Counts the notices in flight and the confirmation as sent.
     fn settle(&mut self, now: Timestamp, wait: Duration) {
         if let Some(asker) = self.schedule.settle(now).and_then(|name| self.enrolment.asker_mut(&name)) {
             asker.asked_at = Some(now);

@@ -127,7 +127,7 @@ impl Schedule {
         }
     }
 
-    /// [`super::NotificationState::set_aside`]
+    /// Implements [`super::NotificationState::set_aside`].
     pub(super) fn set_aside(&mut self, ids: &BTreeSet<u64>) {
         for id in ids {
             if !self.in_flight.remove(id) {

@@ -122,7 +122,7 @@ fn waits_grow_and_a_day_has_at_most_ten_emails() {
     for at in &mails {
         assert!(mails.iter().filter(|other| (*at..*at + DAY).contains(*other)).count() <= MAX_MAILS);
     }
-    // The limit holds on its own, however short the waits are.
+    // The daily limit holds even with the shortest waits.
     state.schedule.sent = (0..10).map(|n| now + Duration::from_millis(n)).collect();
     assert!(state.schedule.next(now + MINUTE, WAIT) >= now + DAY);
 }

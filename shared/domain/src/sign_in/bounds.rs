@@ -14,8 +14,8 @@ pub const WRONG_TRIES_OF_NETWORK: u32 = 30;
 const CODES_OF_DOMAIN: u32 = 150;
 /// Maximum codes per hour overall.
 const CODES_OF_ALL: u32 = 300;
-/// Refusals, bounces and complaints in an hour after which strangers get no codes until the hour ends. Mail services suspend
-/// senders for bounces, and invented addresses bounce.
+/// Number of refusals, bounces and complaints in an hour that stops codes to strangers until the hour ends. Mail services
+/// suspend senders whose emails bounce, and invented addresses bounce.
 pub const MAX_FAILURES: u64 = 5;
 /// The time for which no code is sent to an address that refused one, bounced or complained.
 pub const STOPPED: Duration = Duration::from_hours(30 * 24);

@@ -131,9 +131,9 @@ impl Inbox {
         self.make_room()
     }
 
-    /// Drops flows before the newest one until the item is small enough: longest address first, then oldest, so that
-    /// long spellings of the address can't push out the owner's flow. False when the newest is too
-    /// large beside the unused codes, which takes a very long address and dozens of codes.
+    /// Drops flows before the newest one until the item is small enough: longest address first, then oldest, so that long
+    /// spellings of the address can't push out the owner's flow. False if the newest flow and the unused codes are too large
+    /// together, which takes a very long address and dozens of codes.
     fn make_room(&mut self) -> bool {
         while !fits_into_one_unit(self) {
             let older = self.flows.len().saturating_sub(1);

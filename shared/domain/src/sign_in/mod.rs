@@ -7,7 +7,7 @@
 //! | `inbox` | the flows of an address, and the limits on its codes |
 //! | `keys` | codes, hashes and refresh tokens |
 //! | `providers` | GitHub, Google and OpenID Connect, and the accounts there |
-//! | `redirect` | the way to a provider and back |
+//! | `redirect` | the redirect to a provider and back |
 //! | `session` | the sessions of an account |
 
 pub mod bounds;

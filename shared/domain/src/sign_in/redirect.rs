@@ -1,5 +1,5 @@
-//! A reader's way to a provider and back. The page starts a *flow* and keeps its verifier. The provider sends the reader to
-//! our callback, which hands the page a one-time code; the page finishes the flow with the code and the verifier.
+//! The redirect of a reader to a provider and back. The page starts a *flow* and keeps its verifier. The provider sends the
+//! reader to our callback, which hands the page a one-time code; the page finishes the flow with the code and the verifier.
 
 use std::time::Duration;
 
@@ -138,7 +138,7 @@ impl RedirectFlow {
         self.started.take()
     }
 
-    /// Stores the account that returned. False when the flow was ended meanwhile.
+    /// Stores the account that returned. False if the flow has ended in the meantime.
     pub fn comes_back(&mut self, user: UserId, returned: Returned, now: Timestamp) -> bool {
         if self.challenge.is_empty() {
             return false;

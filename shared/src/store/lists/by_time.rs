@@ -116,7 +116,7 @@ impl Store {
         Ok(page)
     }
 
-    /// The page in a window, without cursors, and whether parents follow it. Everything is read in one trip.
+    /// The page in a window, without cursors, and whether parents follow it. Everything is read in one round trip.
     async fn first_window(&self, list: List<'_>, window: Window) -> Result<(ThreadPage, bool), Fault> {
         let known = self.thread_of(list);
         let everyone = self.rows(list, Scope::Everyone, window);

@@ -1,5 +1,5 @@
-//! Pages of the replies to one comment, oldest first. Inline replies are in the thread's partition, next to a
-//! top-level comment, and separate ones in the partition of the comment itself. Every inline reply is older than every separate one.
+//! Pages of the replies to one comment, oldest first. Inline replies are in the thread's partition, next to a top-level
+//! comment, and separate ones in the partition of the comment itself. Every inline reply is older than every separate one.
 
 use futures_util::future::{try_join, try_join_all};
 
