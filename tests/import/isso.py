@@ -99,7 +99,7 @@ def main(isso_program, program):
 
         top, edited, placeholder = moved.threads(program, data, [RECORD])[RECORD]
         assert "<strong>world</strong>" in top["html"] and "<script" not in top["html"], top
-        # Isso keeps its writers' line breaks.
+        # Isso preserves line breaks.
         assert re.search(r"<br />\s*next line", top["html"]), top
         assert (top["user"]["name"], top["likes_count"], top["replies_count"]) == ("Ada", 1, 1), top
         assert [reply["body"] for reply in top["replies"]] == ["An answer"], top

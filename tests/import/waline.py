@@ -1,5 +1,5 @@
 """Writes comments through the API of a running Waline, exports them as its management page does, imports the file into a data
-directory of `cargo local`, and compares what both show.
+directory of `cargo local`, and compares the comments that both show.
 
 Usage: waline.py PACKAGE PROGRAM, with the folder of @waline/vercel and the program of `cargo local`."""
 
@@ -42,7 +42,7 @@ EMOJI = '<img class="wl-emoji" src="https://emoji.example/yes.png" alt="yes">'
 
 
 class Waline:
-    """A visitor of a running Waline, or a user if there is a token."""
+    """A visitor of a running Waline, or a signed-in user with a token."""
 
     def __init__(self, base, token=None):
         self.base = base
@@ -89,7 +89,7 @@ def start_waline(package, folder):
         "SQLITE_PATH": str(folder),
         "JWT_TOKEN": "secret",
         "TZ": ZONE,
-        # No comment is held for its speed, one is spam for its words, and no other service is called.
+        # Turns off the rate limit and calls to other services, and marks comments with this word as spam.
         "IPQPS": "0",
         "FORBIDDEN_WORDS": "pills",
         "AKISMET_KEY": "false",
@@ -154,8 +154,8 @@ def of_ours(comment):
 
 
 def tree_of_waline(comments):
-    """The thread, oldest first after pinned comments. Waline lists all replies below their top-level comment, and `pid` is the
-    comment to which each replies."""
+    """The thread, oldest first after pinned comments. Waline lists all replies below their top-level comment, and `pid` is the id
+    of a reply's parent."""
 
     def below(parent, replies):
         answers = sorted((each for each in replies if each["pid"] == parent["objectId"]), key=lambda each: each["objectId"])
@@ -177,7 +177,7 @@ def main(package, program):
         try:
             admin = write(waline)
             expected = tree_of_waline(waline.shown())
-            # The management page offers this as waline.json.
+            # The management page downloads this response as waline.json.
             (folder / "waline.json").write_text(json.dumps(admin.call("GET", "db"), indent="\t", ensure_ascii=False))
         finally:
             server.terminate()

@@ -1,5 +1,5 @@
 """Writes comments with the functions of WordPress, exports them as Tools > Export does, imports the file into a data directory of
-`cargo local`, and compares what both show.
+`cargo local`, and compares the comments that both show.
 
 Usage: wordpress.py FOLDER PROGRAM, with the folder of WordPress and the program of `cargo local`. It needs php with mysqli, and
 mariadbd."""
@@ -72,9 +72,9 @@ def main(wordpress, program):
             server.terminate()
             server.wait(PATIENCE)
 
-        # The zone applies to times without a known instant, of which the file has none.
+        # The zone applies only to comments without a UTC time, and the file has none.
         first = moved.run_import(program, "wordpress", file, data, "--zone", "Pacific/Auckland")
-        # The file does not contain spam.
+        # WordPress does not export spam.
         assert (first["new"], first["skipped"]) == (11, {"pingback": 1}), first
         assert (first["refused"], first["unmapped"], first["moved"]) == ([], [], []), first
         again = moved.run_import(program, "wordpress", file, data)

@@ -1,5 +1,5 @@
 """Runs `infra/judge.py` alongside `cargo local` as docs/moderation.md describes, and expects it to decide about pending and public
-comments, leave others to a person, and refuse messages that the service has not signed.
+comments, leave others to a moderator, and refuse messages that the service has not signed.
 
 Usage: judge.py PROGRAM"""
 
@@ -28,7 +28,7 @@ def call(base, token, method, path, body=None):
 
 
 def until(ask, expected):
-    """Waits for a response. Events reach the judge through the table's stream and the queue."""
+    """Waits until `ask` returns the expected value. Events reach the judge through the table's stream and the queue."""
     end = time.monotonic() + PATIENCE
     while (answer := ask()) != expected:
         assert time.monotonic() < end, f"{answer}, not {expected}"

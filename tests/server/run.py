@@ -55,7 +55,7 @@ def values(name):
 
 
 def obeys_the_unit(program, folder):
-    """From start to end, as its user and without capabilities, the program does nothing that the unit forbids."""
+    """From start to stop, the program does nothing that the unit forbids. It runs as the unit's user, without capabilities."""
     allowed, denied = values("SystemCallFilter")
     allowed = system_calls(allowed.split()) - system_calls(denied.lstrip("~").split())
     families = set(values("RestrictAddressFamilies")[0].split())
@@ -108,7 +108,7 @@ def nothing_of_development(caddy, log):
     for path in ("", "_mail", "_mail/1", "demo"):
         status, _, body = ask(f"{caddy.site}/{path}")
         assert status == 404 and b"not_found" in body, path
-    # Hosts and origins aren't checked as they are on loopback, because pages are on other hosts.
+    # Unlike on loopback, the service doesn't check hosts and origins, because pages are on other hosts.
     status, headers, _ = ask(f"{caddy.site}/{API}/posts/1/comments", Origin="https://elsewhere.example", Host=f"127.0.0.1:{caddy.port}")
     assert status == 200 and headers["access-control-allow-origin"] == "*"
     assert "eyJ" not in log.read_text()

@@ -35,7 +35,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// An actor in a world. `number` determines the address and the user agent.
+    /// An actor in a world. `number` determines the IP address and the user agent.
     pub(crate) fn new(gateway: &Gateway, prefix: &str, number: u64) -> Self {
         let bits = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + u32::try_from(number).expect("few actors");
         let actor = Self {
@@ -48,7 +48,7 @@ impl Actor {
         actor.with(HOST, "api.test").with(USER_AGENT, &format!("browser/{number}"))
     }
 
-    /// An actor that calls a service over HTTP. Routes begin at this absolute address.
+    /// An actor that calls a service over HTTP. `url` is the absolute base URL of all routes.
     pub(crate) fn at(url: &Uri, client: &https::Client) -> Self {
         let actor = Self {
             transport: Transport::Http(client.clone(), url.scheme().expect("an absolute address").clone()),
@@ -77,7 +77,7 @@ impl Actor {
         self.with(HeaderName::from_static("idempotency-key"), key)
     }
 
-    /// A guest with a `Comment-Key`, a different one for each name.
+    /// Adds a `Comment-Key` header, with a different key for each name.
     #[must_use]
     pub fn with_key(self, name: &str) -> Self {
         self.with(COMMENT_KEY, &format!("{:_<43}", format!("{}{name}", privacy::KEY)))
@@ -126,7 +126,7 @@ impl Actor {
         self.send(method, path, body).await
     }
 
-    /// `path` is below the API's prefix, unless it is the absolute address of a link.
+    /// `path` is relative to the API prefix, or an absolute URL from a link.
     pub async fn send(&self, method: Method, path: &str, body: impl Into<Bytes>) -> TestResponse {
         let link: Option<Uri> = path.parse().ok().filter(|uri: &Uri| uri.authority() == Some(&self.host));
         let below = link.as_ref().and_then(Uri::path_and_query);
@@ -134,7 +134,7 @@ impl Actor {
         self.send_at(method, &uri, body).await
     }
 
-    /// `uri` begins with a slash and may be anything.
+    /// `uri` begins with a slash and may be outside the API prefix.
     pub async fn send_at(&self, method: Method, uri: &str, body: impl Into<Bytes>) -> TestResponse {
         self.try_at(method, uri, body).await.unwrap_or_else(|error| panic!("{uri}: {error:?}"))
     }
@@ -165,11 +165,11 @@ impl Actor {
         Ok(reply)
     }
 
-    /// Fails if the response contains anything that is secret to this caller.
+    /// Fails if the response contains a secret of the service or of this caller, or an email address.
     #[track_caller]
     fn look_through(&self, reply: &TestResponse) {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
-        // Over HTTP, the caller's address is this machine's, which may also be the service's.
+        // Over HTTP, the caller may have the same IP address as the service, whose URLs contain it.
         let ip = matches!(self.transport, Transport::Gateway(_)).then(|| self.ip.to_string());
         let token = header(AUTHORIZATION).map(|value| value.trim_start_matches("Bearer "));
         let own = [ip.as_deref(), token, header(USER_AGENT), header(COMMENT_KEY)]
@@ -292,7 +292,7 @@ impl Actor {
     }
 }
 
-/// Sets a member's email notifications: only these switches are on.
+/// A request body that turns on these email notifications and turns off the others.
 #[must_use]
 pub fn wants(on: &[&str]) -> Value {
     let is_on = |name: &str| on.contains(&name);

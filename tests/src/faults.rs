@@ -1,4 +1,4 @@
-//! Faults between the service and its table: by a seeded plan, or as ordered by a test.
+//! Faults injected between the service and its table, either by a seeded plan or at a test's request.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -43,7 +43,7 @@ enum Fault {
 const FAULTS: [Fault; 6] =
     [Fault::Throttled, Fault::Conflict, Fault::Broken, Fault::TimedOut, Fault::Dropped, Fault::Partial];
 
-/// Injects no faults until a test asks for them. Clones share their state.
+/// Injects no faults until a test enables them. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Faults {
     seed: u64,
@@ -87,7 +87,7 @@ impl Default for FaultState {
     }
 }
 
-/// A request on its way to the table.
+/// The service's end of a delayed request.
 #[derive(Debug)]
 struct Delay {
     operation: &'static str,
@@ -125,7 +125,7 @@ impl Faults {
         Self { lag: Some(most), ..self }
     }
 
-    /// Makes requests fail by the plan, until [`Self::stop`].
+    /// Makes requests fail according to the plan, until [`Self::stop`].
     pub fn start(&self) {
         self.state.random.store(true, Ordering::Relaxed);
     }
@@ -135,29 +135,29 @@ impl Faults {
         *self.state.unreachable.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Makes every request fail that names an item whose partition key begins with `partition`, until [`Self::stop`].
+    /// Fails every request that names an item whose partition key begins with `partition`, until [`Self::stop`].
     pub fn fail(&self, partition: &'static str) {
         self.fail_after(0, partition);
     }
 
-    /// Like [`Self::fail`], after `passing` more of these requests.
+    /// Like [`Self::fail`], but lets the next `passing` of these requests succeed.
     pub fn fail_after(&self, passing: u64, partition: &'static str) {
         self.state.passing.store(passing, Ordering::Relaxed);
         set(&self.state.unreachable, partition);
     }
 
-    /// The next request that names an item whose partition key begins with `partition` is carried out, but its response is lost.
+    /// Carries out the next request that names an item whose partition key begins with `partition`, but loses its response.
     pub fn lose_answer(&self, partition: &'static str) {
         set(&self.state.losing, partition);
     }
 
-    /// The next `count` updates of a comment conflict with a transaction.
+    /// Makes the next `count` updates of a comment conflict with a transaction.
     pub fn conflict(&self, count: u64) {
         self.state.conflicts.store(count, Ordering::Relaxed);
     }
 
-    /// The next request of this operation that names an item whose partition key begins with `partition` waits until the test
-    /// lets it continue.
+    /// Holds the next request of this operation that names an item whose partition key begins with `partition`, until the test
+    /// releases it.
     #[must_use]
     pub fn delay(&self, operation: &'static str, partition: &'static str) -> Delayed {
         let ((arrive, arrived), (release, released)) = (oneshot::channel(), oneshot::channel());
@@ -171,19 +171,19 @@ impl Faults {
         self.state.left.store(requests, Ordering::Relaxed);
     }
 
-    /// Conflicts that are still to come.
+    /// The number of conflicts left to inject.
     #[must_use]
     pub fn conflicts(&self) -> u64 {
         self.state.conflicts.load(Ordering::Relaxed)
     }
 
-    /// Faults so far.
+    /// The number of faults injected so far.
     #[must_use]
     pub fn made(&self) -> u64 {
         self.state.made.load(Ordering::Relaxed)
     }
 
-    /// Makes the lagging copy miss the changes of items whose keys contain one of these texts, and of no others.
+    /// Makes the lagging copy miss changes to items whose keys contain one of these texts, and to no others.
     pub async fn hold(&self, keys: Vec<String>) {
         let replica = self.replica().expect("a world whose reads lag");
         replica.lock().await.hold(keys).await;
@@ -200,7 +200,7 @@ impl Faults {
         Faulty { engine: table.clone(), faults: self.clone() }
     }
 
-    /// The fault that this request meets, if any.
+    /// The fault to inject into this request, if any.
     fn next(&self, operation: &str, body: &str) -> Option<Fault> {
         let state = &self.state;
         let names = |partition: &str| body.contains(&format!("{{\"S\":\"{partition}"));

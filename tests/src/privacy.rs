@@ -31,12 +31,12 @@ pub(crate) fn watch_the_log() {
     WATCH.call_once(|| tracing_subscriber::fmt().json().flatten_event(true).with_writer(Watch).init());
 }
 
-/// The number of lines that this thread has logged. A test has its own thread.
+/// The number of lines that this thread has logged. Each test runs in a separate thread.
 pub fn lines_logged() -> u64 {
     LINES.get()
 }
 
-/// Forbids this address in all later responses, since the service has received it.
+/// Forbids this email address, which the service has received, in all later responses.
 pub(crate) fn hide_email(email: &str) {
     // Tests send invalid addresses too.
     if email.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.')) {
@@ -51,7 +51,7 @@ pub(crate) fn hide_word(word: &str) {
     }
 }
 
-/// Fails if a response contains a secret: the service's, an email address, or one of `own`, the caller's.
+/// Fails if a response contains a secret of the service, a forbidden email address, or one of the caller's `own` secrets.
 #[track_caller]
 pub(crate) fn look_through_answer(answer: &str, own: &[&str]) {
     let emails = EMAILS.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -70,7 +70,7 @@ fn look_through_line(line: &str) {
     assert_eq!(word, None, "in the log: {line}");
     LINES.set(LINES.get() + 1);
     if line.contains(r#""level":"ERROR""#) {
-        // cargo shows it when the test fails.
+        // cargo shows this output if the test fails.
         eprint!("{line}");
     }
 }

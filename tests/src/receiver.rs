@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 /// Settings that let webhooks call this machine.
 pub const WEBHOOKS: [(&str, &str); 2] = [("SVC_WEBHOOKS", "true"), ("SVC_WEBHOOK_PRIVATE", "true")];
 
-/// A message to the function `delivery`: the endpoint is to be notified that a comment in `posts/1` was created.
+/// A message that makes the function `delivery` notify the endpoint of a new comment in `posts/1`.
 #[must_use]
 pub fn webhook_message(endpoint: u64, comment: u64, message: &str) -> String {
     let due = json!({

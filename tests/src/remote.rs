@@ -26,7 +26,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// `url` is the base of every route, `secret` signs tokens.
+    /// `url` is the base of all routes. `secret` signs tokens.
     #[must_use]
     pub fn new(url: &str, secret: &str) -> Self {
         Self {
@@ -71,7 +71,7 @@ impl Remote {
         format!("{name} {}", self.run)
     }
 
-    /// The response from an absolute address, without a token.
+    /// Fetches an absolute URL without a token.
     pub async fn fetch(&self, url: &str) -> TestResponse {
         let request = Request::get(url).body("").expect("an absolute address");
         let answer = self.client.send(request).await.unwrap_or_else(|error| panic!("{url}: {error:?}"));
@@ -83,7 +83,7 @@ impl Remote {
             "sub": self.user_id(number).to_string(),
             "name": self.user_name(name),
             "roles": roles,
-            // Each token is newer than the one before it, so that its name is stored.
+            // Each token is newer than the previous one, so that the service stores its name.
             "iat": self.run / 1_000 + self.signed.fetch_add(1, Ordering::Relaxed),
             // Also valid by a `World`'s clock.
             "exp": START / 1_000 + 3_600,

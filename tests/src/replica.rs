@@ -93,7 +93,7 @@ impl Replica {
     }
 }
 
-/// Whether `DynamoDB` may serve this from a copy that lags.
+/// Whether `DynamoDB` may serve this request from a lagging copy.
 pub(crate) fn is_eventual(operation: &str, body: &str) -> bool {
     matches!(operation, "GetItem" | "BatchGetItem" | "Query" | "Scan") && !body.contains("\"ConsistentRead\":true")
 }

@@ -15,7 +15,7 @@ pub struct TestResponse {
     pub headers: HeaderMap,
     /// `null` if the body is empty.
     pub json: Value,
-    /// The body as it came, compressed or not.
+    /// The body as received, compressed or not.
     pub body: Bytes,
     pub cost: Cost,
 }
@@ -104,7 +104,7 @@ impl TestResponse {
         self.rows().iter().map(|row| row["body"].as_str().expect("a body")).collect()
     }
 
-    /// A row of the list, or a comment embedded in one.
+    /// Finds a comment among the list's rows and their embedded replies.
     pub fn find(&self, id: u64) -> Option<Value> {
         let embedded = self.rows().iter().flat_map(|row| row["replies"].as_array().into_iter().flatten());
         self.rows().iter().chain(embedded).find(|row| row["id"] == id).cloned()

@@ -1,5 +1,5 @@
-//! A connection whose concurrent calls end together: a response is held until every earlier call has one. So a request's number
-//! of round trips doesn't depend on the duration of its calls.
+//! A connection whose concurrent calls end together, so that a request's number of round trips doesn't depend on the duration of
+//! its calls. It holds responses until no call is waiting for one.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct Rounds {
 #[derive(Debug, Default)]
 struct RoundState {
     round: u64,
-    /// Calls without a response. The round ends when there are none.
+    /// The number of calls without a response. The round ends when it reaches zero.
     unanswered: usize,
 }
 

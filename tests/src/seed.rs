@@ -9,7 +9,7 @@ use transfer::store::fixtures::{Fixture, put_fixtures};
 /// Bytes of prose in a comment.
 const BODY: usize = 330;
 
-/// Comments that the API wrote. All others are copies of them.
+/// Comments written through the API. All seeded comments are copies of them.
 pub struct Models {
     parent: Comment,
     reply: Comment,

@@ -44,7 +44,7 @@ impl Service {
         Self::try_start(command, ready).unwrap_or_else(|log| panic!("{command:?} ended before it was ready: {log}"))
     }
 
-    /// Like [`Self::start`], but returns the log of a program that ended before it was ready as the error.
+    /// Like [`Self::start`], but if the program ends before it is ready, returns its log as the error.
     pub fn try_start(command: &mut Command, ready: &str) -> Result<Self, String> {
         let log = NamedTempFile::new().expect("a temporary file");
         let stderr = OpenOptions::new().append(true).open(log.path()).expect("a second handle");
@@ -102,7 +102,7 @@ impl Service {
         drop(self.process.wait());
     }
 
-    /// Stops the process as a user would.
+    /// Stops the process with SIGTERM and waits for it to end.
     #[cfg(unix)]
     pub fn stop(mut self) -> ExitStatus {
         self.signal("TERM");

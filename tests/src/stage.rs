@@ -1,5 +1,6 @@
-//! A service whose table calls a test puts in order. Calls of two instances wait until they are released, tasks wait until they
-//! are drained, and the clock is stopped until it is moved. Random numbers do not depend on the order.
+//! A service whose calls to the table run in an order that the test chooses. Calls of two instances wait until the test releases
+//! them, tasks wait until it drains them, and the clock moves only when the test moves it. Random numbers don't depend on the
+//! order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -179,7 +180,7 @@ impl HttpConnector for Line {
     }
 }
 
-/// The tasks of a handler: `events`, `jobs` or `delivery`.
+/// An event for a handler: `events`, `jobs` or `delivery`.
 #[derive(Clone, Debug)]
 pub struct Task {
     due: i64,
@@ -216,7 +217,7 @@ struct Journal {
     handled: usize,
 }
 
-/// A state without tasks: the number of changes that led to it, and its time.
+/// A state without pending tasks: the number of changes that led to it, and its time.
 pub type Mark = (usize, i64);
 
 /// Items before and after changes, by key. `null` for a missing item.
@@ -239,7 +240,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// A visitor with the address and browser of this number.
+    /// A visitor whose IP address and user agent `number` determines.
     #[must_use]
     pub fn visitor(&self, number: u64) -> Actor {
         Actor::new(&self.gateway, &self.app.config.api_prefix, number)
@@ -286,8 +287,8 @@ impl Stage {
         self.messages.now.fetch_add(i64::try_from(time.as_millis()).expect("a short time"), Ordering::Relaxed);
     }
 
-    /// The next call of each instance, or the first in order if it makes several at once. `None` until every released call is
-    /// made. `scheduler` is woken when that may have changed.
+    /// The next call of each instance, or the smallest if it makes several at once. `None` until every released call is made.
+    /// Wakes `scheduler` when the result may have changed.
     #[must_use]
     pub fn next(&self, scheduler: &Waker) -> Option<[Option<Call>; FREE]> {
         let mut turns = locked(&self.turns);
@@ -404,7 +405,7 @@ impl Stage {
         }
     }
 
-    /// Restores a state.
+    /// Restores the table and the clock to this mark, and drops all pending tasks.
     pub async fn undo(&self, mark: Mark) {
         self.set(&self.changes_since(mark).await, false);
         let mut journal = self.journal().await;

@@ -68,7 +68,7 @@ impl Engines {
         store::client::build(engine.client_builder().http_client(http))
     }
 
-    /// Leaves the table to the embedded engine from now on, because it is about to be changed directly there.
+    /// Stops using the second engine, because the caller is about to change the table directly in the embedded one.
     pub(crate) fn leave_the_second(&self) {
         if let Self::Both(twin) = self {
             twin.left.store(0, Ordering::Relaxed);
@@ -89,7 +89,7 @@ pub(crate) struct Twin {
 }
 
 impl Twin {
-    /// `None` if there is no second engine.
+    /// `None` unless `SECOND_ENGINE` is set.
     fn of(engine: &Engine) -> Option<Self> {
         let endpoint = endpoint()?;
         let account = Arc::new(Account::take());
@@ -116,7 +116,7 @@ impl Twin {
         let operation = target.rsplit('.').next().unwrap_or_default();
         let same = status == their_status
             && match operation {
-                // A scan is in the order of hashes, which differ between the engines.
+                // A scan returns items in the order of their hashes, which differ between the engines.
                 "Scan" => true,
                 "Query" if breaks_off(&answer) && breaks_off(&theirs) => alike_so_far(&answer, &theirs),
                 _ => plain(&answer) == plain(&theirs),

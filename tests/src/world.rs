@@ -84,7 +84,7 @@ struct Surroundings {
     lookup: Lookup,
 }
 
-/// The clock, which a test moves in all instances of a service at once.
+/// A clock that all instances of a service share. Tests move it.
 #[derive(Clone)]
 struct Time {
     start: Option<i64>,
@@ -452,7 +452,7 @@ impl World {
         }
     }
 
-    /// The findings of a recount of the table, once all work that follows writes is done.
+    /// The findings of a recount of the table, once all follow-up work is done.
     pub async fn findings(&self) -> Vec<String> {
         self.wait_until_idle().await;
         let findings = recount::check(&self.store(), self.now()).await.expect("the table answers");

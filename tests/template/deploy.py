@@ -1,7 +1,7 @@
 """Deploys as README.md says, up to the change set: `sam build` with a cargo that compiles nothing, then `sam deploy` against a
 server on this machine, which stores objects like S3 and has no stack. Expects the zip of every function and the template to
 be uploaded, and only CreateChangeSet to be refused. Deploys the archive of a release in the same way. Then
-follows the documents after a first deployment that failed, and where they remove the limits of a table.
+runs the documented commands that clean up after a failed first deployment, and those that remove a table's limits.
 
 Usage: deploy.py, with the Python, the sam and the aws of one environment."""
 
@@ -56,7 +56,7 @@ TABLE = "comments-Table-1A2B3C4D5E6F"
 
 
 class Aws(BaseHTTPRequestHandler):
-    """A fake S3, CloudFormation with sam's own stack and the failed one, if any, and DynamoDB with the table that one left behind."""
+    """Fakes S3, CloudFormation with sam's own stack and maybe a failed one, and DynamoDB with the failed stack's table."""
 
     protocol_version = "HTTP/1.1"
 
@@ -89,7 +89,7 @@ class Aws(BaseHTTPRequestHandler):
             self.answer(400, REFUSAL.format("there is no CloudFormation"))
 
     def table(self, operation, asked):
-        """Refuses to delete a protected table, and to update a table during another update."""
+        """Responds like DynamoDB. Refuses to delete the table while deletion protection is on."""
         table = self.server.table
         if operation == "ListTables":
             self.answer(200, json.dumps({"TableNames": [table["TableName"]] if table else []}))
@@ -174,7 +174,7 @@ def commands_after(path, heading):
 
 
 def start_over(directory):
-    """After the documented commands for a failed first deployment, the next one finds neither the stack nor the table."""
+    """The documented commands for a failed first deployment delete its stack and its table."""
     server = aws()
     server.failed = "comments"
     server.table = {"TableName": TABLE, "TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}

@@ -79,7 +79,7 @@ BESIDE = {
     "RestoreBucket": ["RestorePrefix"],
     "SignIn": ["CorsOrigins", "MailFrom", "PublicUrl"],
 }
-# Parameters that are set together here, because they differ only in name. Separately, the walk would take four times as long.
+# Parameters that are set together here, because they differ only in name. Setting each separately would take four times as long.
 LIKE = {"GoogleClientSecretArn": "GithubClientSecretArn", "OidcClientSecretArn": "GithubClientSecretArn"}
 # Values that each rule refuses: these parameters with their samples or the value after `=`, and the others at their defaults.
 REFUSED = {

@@ -191,7 +191,7 @@ impl<'a> Walk<'a> {
         named.ok(if is_on { 403 } else { 404 });
     }
 
-    /// Skipped unless webhooks are on and may call this machine.
+    /// Skipped if webhooks are off. Otherwise, they must be allowed to call this machine.
     async fn webhooks(&self) {
         let moderator = &self.cast.moderator;
         if moderator.get("moderation/webhooks").await.status == 404 {
@@ -573,7 +573,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
         walk.cast.moderator.post(&format!("comments/{}/{decision}", left.kept), json!({})).await.ok(200);
         world.wait_until_idle().await;
     }
-    // An index has not listed this reply yet, so the job is sent again.
+    // The job expects a reply that no index lists yet, so it is sent again.
     let deleted_at = world.now();
     world.send_job(&Job::CleanUp(CleanUp { comment: CommentId(1), replies: 1, deleted_at })).await;
     world.wait_until_idle().await;
@@ -587,7 +587,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let replies = walk.guest.replies(left.kept, "").await;
     assert_eq!(replies.find(left.reply).unwrap()["user"]["name"], service.user_name("Ada Lovelace"));
 
-    // One member subscribes through a comment. Another, whose address is not verified, is asked for confirmation.
+    // One member subscribes through a comment. Another, whose address is not verified, gets a confirmation email.
     let member = |id: u64, name: &str, verified: bool| {
         let email = format!("{}@example.org", name.to_lowercase());
         world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email, "email_verified": verified }))
@@ -596,7 +596,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     ivy.put("me/notifications", wants(&["mentions"])).await.ok(200);
     let asked = json!({ "body": "x", "subscribe_to_replies": true });
     let parent = hal.post("posts/mails/comments", asked).await.ok(201).id();
-    // More users share a name than can be notified, so those who wrote in the thread are looked up.
+    // More users share this name than can be notified, so the service looks up those who wrote in the thread.
     for id in 83..89 {
         member(id, "Kim", true).get("ui").await.ok(200);
     }

@@ -42,7 +42,7 @@ fn event_path(route: &Route) -> String {
     }
 }
 
-/// Whether one event has all methods, as for paths that serve HEAD and for folders.
+/// Whether one event covers all methods, as it does for folders and for paths that serve HEAD.
 fn is_any(path: &str, routes: &[&Route]) -> bool {
     let is_any = path.ends_with("/{proxy+}") || routes.iter().any(|route| route.answers_head);
     assert!(!is_any || routes.iter().all(|route| route.function == routes[0].function), "{routes:?}");

@@ -1,5 +1,5 @@
-// A client for three routes, with types from openapi.yaml. It is only compiled: it fails to compile if the contract differs from
-// its assumptions.
+// A client for three routes, with types from openapi.yaml. It is never run, and compiling it fails if the contract differs
+// from its assumptions.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";

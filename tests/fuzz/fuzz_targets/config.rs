@@ -1,4 +1,4 @@
-//! Settings, one per line. The service either starts or refuses with the variable's name and without any secret's value.
+//! Settings, one per line. The service either starts or returns an error that names the variable and contains no secret.
 #![no_main]
 
 use std::collections::HashMap;

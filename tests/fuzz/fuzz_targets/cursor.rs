@@ -1,4 +1,4 @@
-//! Any text as a cursor. It is accepted only if the service signed it, and then it encodes to the same text.
+//! Any text as a cursor. The service accepts only a cursor that it signed, and signing that again returns the same text.
 #![no_main]
 
 use std::sync::LazyLock;

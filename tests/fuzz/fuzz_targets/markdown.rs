@@ -1,4 +1,4 @@
-//! Any body as html: its size is bounded, and it contains no script.
+//! Any body, rendered as HTML of a bounded size and without scripts.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,7 @@ fuzz_target!(|body: &str| {
     let known = mentions.meant(&mentions.tries());
     assert!(known.len() <= 20);
     let html = render(body, "users", &known);
-    // Where html would be longer, the body is plain text: at most five bytes per character, plus a few around them.
+    // A body whose HTML would be longer is rendered as plain text: at most six bytes per character, plus the tags around it.
     assert!(html.len() <= MAX_HTML.max(6 * body.len() + 64), "{} bytes of {}", html.len(), body.len());
     for tag in html.split('<').skip(1) {
         let name: String = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();

@@ -1,4 +1,4 @@
-//! Bans by a comment, of networks, and rejections of banned writers' recent comments.
+//! Bans through a comment, bans of networks, and rejections of banned writers' recent comments.
 
 use std::time::Duration;
 
@@ -242,7 +242,7 @@ async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
         ids.insert(0, ada.comment("posts/1", &n.to_string()).await);
     }
     let store = world.store();
-    // Each part is one step. If a part dies, its message is redelivered, so every part runs twice.
+    // Each job is one step and runs twice, because the message of a job that dies is redelivered.
     let mut left = Some(Job::RejectRecent(ban_of_ada(&world, json!({})).await));
     while let Some(job) = left {
         let now = Timestamp(world.now().0 + 30_000);
@@ -265,7 +265,7 @@ async fn a_ban_rejects_a_thousand_comments_and_the_next_one_continues_with_older
     world.pass(DAY);
     let store = world.store();
     for (reason, expected) in ["a", "b", "c"].into_iter().zip([&ids[..2], &ids[..4], &ids]) {
-        // A walk that has rejected all but two of its thousand comments, none of them here. It is delivered twice.
+        // Each walk starts with 998 of its thousand rejections counted, and is delivered twice.
         world.pass(Duration::from_secs(1));
         let walk = ban_of_ada(&world, json!({ "reason": reason })).await;
         for _ in 0..2 {

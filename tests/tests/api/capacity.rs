@@ -337,7 +337,7 @@ async fn trust_keeps_to_its_bounds() {
         known.get("ui").await.ok(200);
     }
     new.repair().await;
-    // Another instance follows the stream as well.
+    // The other instance also follows the stream.
     world.wait_until_idle().await;
     drop(world);
     let write = |actor: &Actor| {
@@ -366,7 +366,7 @@ async fn decisions_of_moderators_keep_to_their_bounds() {
     let top = held.user(7, "Ada Lovelace").comment("posts/1", &prose(2)).await;
     let reply = held.user(7, "Ada Lovelace").reply("posts/1", parent, &prose(3)).await;
     bob.report(parent, "spam").await.ok(201);
-    // Another instance follows the stream as well.
+    // The other instance also follows the stream.
     held.wait_until_idle().await;
     drop(held);
     table.measure(&world, "approve a parent", moderator.judge(top, "approve"), (4.5, 22.0, 6)).await;

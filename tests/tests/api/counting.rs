@@ -112,7 +112,7 @@ async fn a_comment_counts_once_however_often_it_is_counted() {
         ada.remove(id).await.ok(204);
     }
     world.wait_until_idle().await;
-    // The record of an event arrives late.
+    // The stream's record arrives late.
     assert!(store.recount_comment(&thread, CommentId(reply), RecountTrigger::Event).await.unwrap().is_none());
     assert_eq!(counted(&world).await, [0; 0]);
 }

@@ -1,5 +1,5 @@
 //! Decisions by moderators about a text that has changed since they read it, and a comment whose writer is renamed during its
-//! check. `tests/pairs` has the orders of edits, deletions and decisions.
+//! check. `tests/pairs` tests edits, deletions and decisions in every order.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -206,7 +206,7 @@ async fn hidden_comments_are_not_fed() {
     world.wait_until_idle().await;
     moderator.judge(rejected, "reject").await.ok(200);
     moderator.judge(top, "reject").await.ok(200);
-    // A rejected comment is not in the feed even for its writer, or before the event of the rejection is handled.
+    // The feed omits a rejected comment even for its writer, and even before `events` handles the rejection.
     let feed = Feed::parse(ada.get("posts/1/feed.atom").await.ok(200).json.as_str().unwrap());
     assert!(!feed.contents().contains(&"<p>rejected</p>\n") && !feed.contents().contains(&"<p>top</p>\n"));
     assert_eq!(Feed::of(&world, &ada).await.contents(), ["<p>other</p>\n"]);

@@ -12,7 +12,7 @@ pub(crate) fn remaining(reply: &TestResponse) -> u32 {
     reply.header("x-ratelimit-remaining").parse().unwrap()
 }
 
-/// The number of writes that a write of this cost counts as. One of its units pays for counting the others.
+/// The number of writes that a write of this cost counts as. One of its units is for counting the surplus.
 pub(crate) fn writes(reply: &TestResponse) -> u32 {
     (1..=60).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }

@@ -372,7 +372,7 @@ async fn two_hundred_addresses_get_confirmations_in_an_hour_and_the_others_in_th
     let asked: BTreeSet<String> = world.mails().into_iter().map(|mail| mail.to).collect();
     let waiting: Vec<usize> =
         (0..210).filter(|n| !asked.contains(&format!("victim{n}@{}.example.org", n % 10))).collect();
-    // A comment that is rejected by then causes no confirmation email.
+    // A comment that is rejected before its confirmation email is due causes none.
     world.moderator().judge(comments[waiting[0]], "reject").await.ok(200);
     assert_eq!(sent_within(&world, HOUR).await.len(), 209);
 }
@@ -571,7 +571,7 @@ async fn an_owner_who_refuses_a_strangers_claim_gets_no_other_confirmation() {
         press(&world.guest(), &links[link], action).await.ok(200);
         let page = press(&world.guest(), &links[0], "action=confirm").await.ok(200);
         assert!(page.json.as_str().unwrap().contains("nothing left to confirm"), "{}", page.json);
-        // Someone who claims the address learns nothing about the owner's other emails.
+        // Claiming the address reveals nothing about other emails to it.
         let state = ["off", "asked"][link];
         let again = claimant(&world, 7, "ada@example.org").get("me/notifications").await;
         assert_eq!(again.ok(200).data()["state"], state);

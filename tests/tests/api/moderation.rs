@@ -447,7 +447,7 @@ async fn a_ban_suspends_moderator_rights_until_it_ends() {
     }
     eve.judge(held, "approve").await.refused(403, "comment_banned");
     eve.delete(&format!("users/{id}/ban")).await.refused(403, "comment_banned");
-    // A banned member was never a moderator.
+    // This banned member has never been a moderator.
     world.banned().await.get("moderation/comments").await.refused(403, "forbidden");
 
     world.pass(Duration::from_mins(30));

@@ -68,7 +68,7 @@ async fn an_item_says_why_it_is_held() {
     let (approval, both) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "crypto").await);
     assert_eq!(item(&held, "pending", approval).await["held_for"], "approval");
     assert_eq!(item(&held, "pending", both).await["held_for"], "spam");
-    // The pending text is doubtful, and so was the previous one.
+    // One comment's new text is doubtful, and the other's previous text was.
     ada.edit(approval, "crypto").await.ok(200);
     ada.edit(both, "x").await.ok(200);
     for id in [approval, both] {
@@ -168,7 +168,7 @@ async fn a_user_who_is_unknown_wrote_nothing_and_one_that_cannot_be_is_404() {
     let cursor = page.json["meta"]["next_cursor"].as_str().unwrap();
     moderator.get(&format!("users/8/comments?cursor={cursor}")).await.invalid("cursor");
     moderator.get("users/7/comments?per_page=0").await.invalid("per_page");
-    // No comment type has this name.
+    // `users` is not a commentable type.
     let refused = ada.post("users/7/comments", json!({ "body": "x" })).await.refused(404, "not_found");
     assert_eq!(refused.json["message"], "Unknown commentable type.");
     let refused = ada.put("users/7/comments", json!({})).await.refused(405, "method_not_allowed");
@@ -218,7 +218,7 @@ async fn those_banned_now_are_listed_by_the_time_of_the_ban() {
     let moderator = world.moderator();
     world.user(8, "Bob").get("ui").await.ok(200);
     ban(&moderator, 8, json!({ "reason": "spam" })).await;
-    // This ban precedes the user's first sign-in.
+    // This user is banned before their first request.
     ban(&moderator, 99, json!({ "until": "2050-01-02T03:05:05+00:00" })).await;
     let list = banned(&world).await;
     let avatar = "";

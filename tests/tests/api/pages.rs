@@ -1,4 +1,4 @@
-//! Requests for things other than lists: the configuration within a list, counts, changes.
+//! The configuration within a list, counts, and changes.
 
 use std::time::Duration;
 

@@ -24,7 +24,7 @@ use crate::sign_in;
 
 const EMAIL: &str = "lovelace@example.org";
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
-/// What receipts list for members whose name or picture has changed.
+/// The entry in the receipts of members whose name or picture has changed.
 const FORMER_NAME: &str = "others' mentions, words and emails with a former name";
 
 async fn erase(world: &World, who: Who) -> Receipt {

@@ -120,7 +120,7 @@ impl Fake {
         lock(&self.shared).faults.insert(path.to_owned(), (status, body.to_owned()));
     }
 
-    /// Holds a response until this time has passed and the consequences have occurred.
+    /// Holds the next response at this path until the clock has advanced by `time` and other tasks have run.
     async fn take(&self, path: &str, time: Duration) {
         let held: Arc<[Notify; 2]> = Arc::default();
         lock(&self.shared).held.insert(path.to_owned(), Arc::clone(&held));

@@ -1,4 +1,4 @@
-//! Trust in writers when new writers' comments are held (`SVC_REQUIRE_APPROVAL=new`), which is based on moderators' decisions.
+//! With `SVC_REQUIRE_APPROVAL=new`, comments are held until moderators' decisions make their writer trusted.
 
 use std::time::Duration;
 

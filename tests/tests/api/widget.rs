@@ -115,7 +115,7 @@ fn the_widget_has_no_way_to_run_markup_and_keeps_no_token_of_the_page() {
     ];
     assert_eq!(stored, BTreeSet::from(known));
     assert_eq!(widget.matches("localStorage").count(), 2);
-    // The tab stores the verifiers of sign-ins with a provider, under one kind of name.
+    // Session storage holds only the state of sign-ins through a provider, under names from `nameOf`.
     assert_eq!((widget.matches("sessionStorage").count(), widget.matches("sessionStorage[nameOf(").count()), (4, 3));
 }
 

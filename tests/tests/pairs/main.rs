@@ -91,7 +91,8 @@ impl Pair<'_> {
         }
     }
 
-    /// Carries out these participants' operations in the order of these letters, and the rest one after the other.
+    /// Makes these participants' calls in the order of the letters `A` and `B`, then one participant's remaining calls after the
+    /// other's.
     async fn follow(&self, who: &[usize], order: &str) -> [Value; 2] {
         let mut left = order.bytes().map(|letter| usize::from(letter == b'B'));
         let choose = |next: Next| {
@@ -115,8 +116,8 @@ impl Pair<'_> {
         known[&key].clone()
     }
 
-    /// A key for pairs of which only one needs a test. It leaves out the kinds of operations that share only a thread's counts or
-    /// a user's data.
+    /// Pairs with the same key need only one test. The key omits the kinds of operations that share only a thread's counts or a
+    /// user's data.
     fn likeness(&self, calls: &[Trace; 2]) -> String {
         let common = in_common([&calls[0], &calls[1]]);
         let is_counted = !common.split("(\"").skip(1).any(|key| !key.starts_with(['T', 'U']));

@@ -37,7 +37,7 @@ fn fault<T, E: ToString>(done: Result<T, E>) -> Value {
     json!(done.err().map(|fault| fault.to_string()))
 }
 
-/// A scene after its setup, with the values of labels in braces.
+/// A scene after its setup, with the values that replace labels in braces.
 pub(crate) struct Set {
     pub(crate) stage: Stage,
     labels: BTreeMap<String, String>,
@@ -114,7 +114,7 @@ pub(crate) const SCENES: &[Scene] = &[
         op("approve W", "W", "mod", "POST comments/{W}/approve", ""),
         op("reject W", "W", "mia", "POST comments/{W}/reject", ""),
         op("reply to P", "P", "ada", "POST posts/1/comments", r#"{"body":"new","parent_id":{P}}"#),
-        // Each of these meets the deletion that leaves a placeholder.
+        // The deletion, which leaves a placeholder, races with each of the others.
         op("delete P", "P edit like report pin approve dismiss reject", "ada", "DELETE comments/{P}", ""),
         op("edit P", "edit", "ada", "PATCH comments/{P}", r#"{"body":"better"}"#),
         op("like P", "like", "carol", "POST comments/{P}/like", ""),
@@ -363,7 +363,7 @@ impl Set {
         }
     }
 
-    /// Carries out the requests whose work the handlers among these operations do, and returns the handlers' tasks.
+    /// Carries out the requests that lead to the handlers among these operations, and returns the handlers' tasks.
     pub(crate) async fn prepare(&self, scene: &Scene, operations: [&Operation; 2]) -> [Vec<Task>; 2] {
         let mut given = [Vec::new(), Vec::new()];
         for place in 0..2 {

@@ -11,7 +11,7 @@ use transfer::store::recount;
 
 use crate::Pair;
 
-/// Right outcomes that no serial order has: parts of the two requests, the places that may differ, and the reason. Without
+/// Right outcomes that no serial order produces: parts of the two requests, the places that may differ, and the reason. Without
 /// places, each place must match one of the right outcomes.
 const ALLOWED: &[([&str; 2], &[&str], &str)] = &[
     (["/report", "moderation/comments"], &["/reports 1 ", "state=reported"], "a later report waits for a decision"),
@@ -19,7 +19,7 @@ const ALLOWED: &[([&str; 2], &[&str], &str)] = &[
     (["ban", "tool erase"], &[], "each recent comment of somebody banned is rejected for itself"),
     (["DELETE users/13/ban", "jobs ban"], &[], "what was rejected before a ban is lifted stays rejected"),
 ];
-/// The reads at the end. Each listed comment is read too.
+/// The requests that read the final state. Each listed comment is read too.
 const OF_GUESTS: &str = "posts/1/comments?per_page=50 posts/2/comments?per_page=50 \
     counts?threads=posts/1,posts/2 posts/1/changes";
 const OF_MODERATORS: &str = "moderation/comments?state=pending&per_page=50 moderation/comments?state=reported&per_page=50 \
@@ -51,7 +51,7 @@ impl<'a> Oracle<'a> {
         Self { pair, right: Vec::new(), drained: BTreeMap::new(), seen: BTreeMap::new() }
     }
 
-    /// Handles everything that follows. The error is a fault or a finding of `check`.
+    /// Does all follow-up work. The error is a fault or a finding of `check`.
     async fn outcome(&mut self, answers: [Value; 2]) -> Result<Outcome, String> {
         let (stage, mark) = (&self.pair.set.stage, self.pair.mark);
         let tasks = stage.take().await;
@@ -76,14 +76,14 @@ impl<'a> Oracle<'a> {
         self.pair.set.stage.set(&outcome.left, true);
     }
 
-    /// Records the outcomes of the serial orders. A handler of the stream or of messages to people follows an earlier change, so
-    /// only the order in which the handler comes first is right. A job may run at any time. The error describes a serial order
-    /// that fails.
+    /// Records the outcomes of the serial orders. The handlers `events` and `delivery` follow an earlier change, so only the
+    /// order in which such a handler comes first is right. A job may run at any time. The error describes a serial order that
+    /// fails.
     pub(crate) async fn expect(&mut self, first: [Value; 2]) -> Result<(), String> {
         let comes_first = self.pair.operations.map(|one| matches!(one.handles(), Some(("events" | "delivery", _))));
         for order in [[0, 1], [1, 0]] {
             let answers = if order[0] == 0 { first.clone() } else { self.pair.follow(&order, "").await };
-            // A handler carries out an earlier decision, so it must not undo anything before it.
+            // A handler carries out an earlier decision, so it must not undo the request that precedes it.
             let kept = &order[usize::from(self.pair.operations[order[1]].handles().is_none())..];
             let kept: Vec<Value> = kept.iter().map(|who| answers[*who].clone()).collect();
             let outcome = self.outcome(answers).await?;
@@ -106,7 +106,7 @@ impl<'a> Oracle<'a> {
         Ok(())
     }
 
-    /// Judges the outcome of an order. The error is the problem.
+    /// Judges the outcome of an order. The error describes the problem.
     pub(crate) async fn judge(&mut self, answers: [Value; 2]) -> Result<(), String> {
         let outcome = self.outcome(answers).await?;
         if self.right.iter().any(|right| right.answers == outcome.answers && right.table == outcome.table) {
@@ -117,7 +117,7 @@ impl<'a> Oracle<'a> {
         for right in &right {
             shown.push(self.seen(right).await);
         }
-        // Moderators' views that every right outcome has must exist too.
+        // This outcome must have every moderators' view that all right outcomes have.
         let finds = |seen: &Value, path: &String| seen["mod"].get(path).is_some();
         let is_lost = |path: &String| !finds(&found, path) && shown.iter().all(|seen| finds(seen, path));
         let is_whole = !shown[0]["mod"].as_object().is_some_and(|views| views.keys().any(is_lost));

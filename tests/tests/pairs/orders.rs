@@ -3,14 +3,14 @@
 
 use tests::Call;
 
-/// For participants with more calls than the first number: the maximum switches between the two, and orders with them. Beyond
-/// these, the other participant runs as a whole between two calls.
+/// For participants with more calls than the first number: the maximum switches between the two, and the number of orders that
+/// may have so many. In later orders, one participant runs to its end between two calls of the other.
 const LONG: [(usize, usize, usize); 2] = [(30, 2, 200), (12, 4, 500)];
 
 /// The calls that were made, each with its participant.
 pub(crate) type Trace = Vec<(usize, Call)>;
 
-/// Whether the order of any of these calls and any of the other's matters.
+/// Whether the order of any two calls, one from each trace, matters.
 pub(crate) fn meet(one: &Trace, other: &Trace) -> bool {
     one.iter().any(|(_, call)| other.iter().any(|(_, other)| call.meets(other)))
 }

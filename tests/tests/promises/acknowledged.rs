@@ -168,7 +168,7 @@ async fn a_ban_rejects_what_was_written_before_it_and_nothing_that_was_decided_o
     }
     let mut expected = left().await;
     for (_, ids, ..) in banned.iter().filter(|(.., is_lifted)| !is_lifted) {
-        // A walk that failed continues, because the ban stands.
+        // A walk that failed continues, because the ban is still in force.
         expected.retain(|id| *id == ids[1] || !ids.contains(id));
     }
     // Runs second walks, and first walks that failed or whose message is redelivered.
@@ -230,7 +230,7 @@ async fn a_sign_in_is_started_once_although_a_response_of_the_table_got_lost() {
     assert_eq!((faults.made(), world.mails().len()), (1, 1));
     let right = code(&world.mails()[0]);
     let wrong = format!("{:08}", (right.parse::<u32>().unwrap() + 1) % 100_000_000);
-    // A network may cause two unused codes.
+    // A network may have two unused codes.
     guest.post("sign_in", start).await.ok(201);
     world.finish_jobs().await;
     assert_eq!(world.mails().len(), 2);
@@ -301,14 +301,14 @@ async fn an_import_that_fails_again_and_again_is_finished_beside_those_who_write
     let mut own = BTreeSet::new();
     faults.start();
     let store = world.store_behind(&faults);
-    // Until its import has begun, the table accepts the file only while empty.
+    // The table accepts an import only while it is empty or after the import has begun, so the import begins before the writes.
     while world.store().one_item(&keys::native_import(), Reading::Consistent).await.unwrap().is_none() {
         let _ = tests::import(&store, &file, 3, Clock::system()).await;
     }
     let importing = async { while tests::import(&store, &file, 3, Clock::system()).await.is_err() {} };
     let writing = async {
         for n in 0..10 {
-            // Without the key, a refused request that was carried out would be followed by a second comment.
+            // Without the key, retrying a request that was carried out but refused would create a second comment.
             let once = writer.clone().keyed(&format!("comment {n}"));
             own.insert(written(&once, None, &n.to_string()).await.id());
         }

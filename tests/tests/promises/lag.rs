@@ -1,5 +1,5 @@
 //! Tests control how long indexes and eventually consistent reads return an old state of some items. The order of replies and the
-//! responses by id don't depend on it.
+//! responses by id don't depend on this lag.
 
 use std::time::Duration;
 
@@ -208,7 +208,7 @@ async fn a_feed_has_comments_that_copies_miss_or_take_for_hidden_and_what_is_bel
     for parent in [shown, missed] {
         ada.reply("posts/1", parent, "reply").await;
     }
-    // Twenty entries exclude the parents, which are then read as ancestors of replies.
+    // Once the feed has twenty entries, it excludes the parents, which are then read as ancestors of replies.
     for entries in [4, 20] {
         table.world.wait_until_idle().await;
         let feed = ada.get("posts/1/feed.atom").await.ok(200);

@@ -86,7 +86,7 @@ enum ModelStep {
         what: Imported,
         to: Option<Index>,
     },
-    /// Deletes a comment by anyone.
+    /// Deletes a comment, regardless of its writer.
     Erase {
         what: Index,
     },
@@ -213,9 +213,9 @@ struct Model {
     /// Imported comments that were deleted.
     tombstones: BTreeSet<u64>,
     bodies: usize,
-    /// The moderator's action and its comment.
+    /// The moderator's actions, each with its comment.
     log: Vec<(&'static str, Option<u64>)>,
-    /// Banned people. A guest's entry has the network and the comment by which it is banned.
+    /// Banned people. A guest's entry has the banned network and the comment through which it was banned.
     banned: BTreeMap<usize, Option<(String, u64)>>,
 }
 
@@ -628,7 +628,7 @@ impl Test {
         Ok(())
     }
 
-    /// The expected status of a route for owners: `done` if the request is carried out.
+    /// The expected status of a request that only the comment's writer may make: `done` if it is carried out.
     fn own_status(&self, who: usize, id: u64, done: u16) -> u16 {
         if !self.people[who].owns_comments() {
             401
@@ -756,7 +756,7 @@ impl Test {
             let waits = comment.state == ModelState::Pending || comment.in_review;
             written <= now && (waits || now.since(written) <= WEEK)
         };
-        // Imports have no guest networks.
+        // Imported comments have no guest networks.
         let of_writer = |comment: &&Comment| comment.writer == Some(who) && !(is_guest && comment.is_imported);
         let comments = self.model.comments.values().filter(of_writer).filter(is_recent);
         let comments = comments.filter(|comment| comment.state != ModelState::Rejected);

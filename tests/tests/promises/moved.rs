@@ -32,7 +32,7 @@ fn world() -> World {
     Setup::new(&OPEN).start()
 }
 
-/// The people, created in this order in every world because a guest is identified by the address.
+/// The people, created in this order in every world because an IP address identifies a guest.
 struct People {
     ada: Actor,
     bob: Actor,

@@ -1,5 +1,4 @@
-//! Moderators' decisions about a writer are all stored in the writer's item, however many are concurrent and whatever fails
-//! meanwhile.
+//! A writer's item stores all moderators' decisions about the writer, even under concurrency and faults.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

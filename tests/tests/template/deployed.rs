@@ -224,7 +224,7 @@ fn responses_for_everyone_have_separate_cache_behaviors() {
         let bounds = json!([0, if is_public { 86_400 } else { 3_600 }]);
         assert_eq!(json!([policy["MinTTL"], policy["MaxTTL"]]), bounds, "{}", route.name);
         assert_eq!((&key["EnableAcceptEncodingGzip"], &behaviour["Compress"]), (&json!(true), &json!(true)));
-        // Without these methods, CloudFront would respond to wrong ones with its own page.
+        // Without these methods, CloudFront would respond to unsupported ones with its own error page.
         let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
         let all = &edge["DefaultCacheBehavior"]["AllowedMethods"];
         let methods = if is_public { &json!(["GET", "HEAD", "OPTIONS"]) } else { all };
@@ -280,7 +280,7 @@ fn only_parameters_that_distinguish_responses_at_the_edge_reach_the_service() {
     for behaviour in behaviours {
         let key = &cache_policy(&template, behaviour)["ParametersInCacheKeyAndForwardedToOrigin"];
         let forwarded = request_policy(&template, behaviour);
-        // Parameters in the cache key are forwarded as well.
+        // CloudFront also forwards the parameters in the cache key.
         let all = json!({ "QueryStringBehavior": "all" });
         let expected = if key["QueryStringsConfig"] == all { all } else { json!({ "QueryStringBehavior": "none" }) };
         assert_eq!(forwarded["QueryStringsConfig"], expected, "{}", behaviour["PathPattern"]);
@@ -314,7 +314,7 @@ fn the_edge_alone_calls_the_function_public_by_its_url_and_proves_whose_address_
         let forwards = |name: &str| forwarded.as_array().unwrap().contains(&json!(name));
         assert!(forwards("CloudFront-Viewer-Address") && !forwards("Host"), "{name}: {forwarded}");
     }
-    // The timeout is just above the function's own, and there is no retry.
+    // The timeout is just above the function's own, and CloudFront doesn't retry.
     let bound = template["Globals"]["Function"]["Timeout"].as_u64().unwrap();
     assert_eq!(public["CustomOriginConfig"]["OriginReadTimeout"], bound + 1);
     assert_eq!((&public["ConnectionAttempts"], &public["ConnectionTimeout"]), (&json!(1), &json!(2)));
@@ -379,7 +379,7 @@ fn a_function_with_an_explicit_role_may_log_trace_and_send_failed_events() {
 const WITHOUT_TOKENS: [(&str, Needs); 4] =
     [("delivery", Needs::Salt), ("events", Needs::Salt), ("jobs", Needs::Nothing), ("public", Needs::Salt)];
 
-/// A function's variables, including those of all functions.
+/// A function's environment variables, including the global ones.
 fn environment(template: &Value, function: &Value) -> Map<String, Value> {
     let of_all = &template["Globals"]["Function"]["Environment"]["Variables"];
     let own = function["Properties"]["Environment"]["Variables"].as_object();
@@ -482,8 +482,8 @@ fn polled(template: &Value) -> Vec<(&str, &Value, &Value)> {
 
 #[test]
 fn a_function_that_a_queue_invokes_is_bounded_by_the_queue() {
-    // If the function had reserved concurrency, the poller would receive messages that it can't deliver, until they are dead
-    // letters.
+    // If the function had reserved concurrency, the poller would receive messages that it can't deliver, until they become
+    // dead letters.
     let template = template();
     assert_eq!(polled(&template).len(), 2);
     for (name, function, event) in polled(&template) {
