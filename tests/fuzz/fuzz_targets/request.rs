@@ -8,10 +8,8 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use http::{Method, Request, Uri};
 use libfuzzer_sys::fuzz_target;
-use server::bucket::Bucket;
 use server::engine::Engine;
-use server::queue::Queues;
-use server::service;
+use server::service::{self, Services};
 use server::stack::Stack;
 use server::token::Token;
 use serde_json::Value;
@@ -37,15 +35,14 @@ impl Service {
         let runtime = fuzz::runtime();
         let config = fuzz::config();
         let token = Token { moderator: true, ..Token::new("1", "Ada") };
-        let token = token.sign(&config, NOW).expect("a token");
+        let token = token.sign(&config.auth, NOW).expect("a token");
         let engine = Engine::memory().expect("an engine");
-        let queues = service::queue_settings().expect("the template has queues");
-        let queues = Queues::temporary(queues, Clock::new(|| NOW), Random::system()).expect("queues");
-        let jobs = Some(service::jobs_queue(&queues));
-        let app = App::new(config, service::client(&engine), jobs, Clock::new(|| NOW), Random::system());
-        let bucket = Bucket::temporary("media").expect("a bucket");
+        let client = service::client(&engine);
+        let services = Services::temporary(engine, "media").expect("services");
+        let queues = service::app_queues(&services.queues);
+        let app = App::new(config, client, queues, Clock::new(|| NOW), Random::system());
         let guard = runtime.enter();
-        let stack = service::start(app, engine, bucket, queues, Vec::new()).expect("the service");
+        let stack = service::start(app, services, Vec::new()).expect("the service");
         drop(guard);
         Self { stack, token, left: REQUESTS, runtime }
     }

@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use shared::app::App;
+use shared::app::{App, Queues};
 use shared::domain::ids::Random;
 use shared::domain::time::{Clock, Timestamp};
 use tokio::runtime::Runtime;
@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 thread_local! {
     static SERVICE: (Runtime, App) = {
         let engine = server::engine::Engine::memory().expect("an engine");
-        let app = App::new(fuzz::config(), engine.client(), Clock::system(), Random::system());
+        let app = App::new(fuzz::config(), engine.client(), Queues::default(), Clock::system(), Random::system());
         (fuzz::runtime(), app)
     };
 }
