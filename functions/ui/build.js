@@ -33,6 +33,9 @@ const made = (scripts) => ({
   },
 })
 
+/** Properties that are ours alone: neither the API, a browser nor a page has them. Short names for them save 150 bytes in each script. */
+const OWN = 'addReply announce ask attempt become brings chips choose composer editors element emit expand explain fallible fieldsOfGuests focusOn folded fresh giveUp guestKey hide inputs insert insertInto isAddress isEdit isLoose isOver keepGuestKey later leave line methods missing notice opener pictures place problem purpose renew reveal revealAddressed say section sent showEmpty showMarks showMore showTheme showTotal signIn slot suggest take toast typed views'
+
 /** @param {string} entry @param {import('esbuild').BuildOptions} options */
 const bundle = (entry, options) =>
   build({ absWorkingDir: EMBED, entryPoints: [entry], bundle: true, format: 'esm', charset: 'utf8', metafile: true, write: false, outdir: '.', ...options })
@@ -55,7 +58,8 @@ async function small(script) {
 }
 
 // esbuild splits the widget into the reader, the writer (which the reader imports when a visitor begins to write), and their shared code.
-const split = await bundle('reader/element.js', { splitting: true, plugins: [styles] })
+const mangleProps = RegExp(`^(${OWN.replaceAll(' ', '|')})$`)
+const split = await bundle('reader/element.js', { splitting: true, plugins: [styles], mangleProps, mangleCache: {} })
 const [reader, writer, shared] = split.outputFiles.map(({ path, text }) => ({ name: `./${basename(path)}`, text }))
 const moderation = await bundle('moderation/element.js', { plugins: [styles] })
 await checkAllUsed([split, moderation])
@@ -64,7 +68,7 @@ await checkAllUsed([split, moderation])
 // wrapped in a function. The reader may be from another version, so the writer checks `fit`, a hash of the passed names.
 const [statement, imported] = /^import \{([^}]*)\} from .*;\n/.exec(writer.text) ?? ['', '']
 const names = imported.split(',').map((name) => name.trim().split(' as '))
-const fit = hashOf(names.map(([name]) => name).join()).slice(0, 4)
+const fit = hashOf(JSON.stringify([names.map(([name]) => name), split.mangleCache])).slice(0, 4)
 const body = writer.text.replace(statement, '').replace(/^export (?=\{[^}]*\};\s*$)/m, 'return ')
 const part = await small(`
   export default (fit, [${names.map(([name, local = name]) => local)}]) => {
