@@ -76,12 +76,15 @@ export interface Composer {
   keep: (body: string) => void
   /** The storage key of the draft. */
   kept: string
+  /** What was sent last and may have arrived. */
+  sent?: Partial<Sent>
   /** The storage key of the flag that the visitor has folded the composer despite its draft. */
   folded: string
 }
 
 /** A composer with the writer's additions. */
 export interface Editor extends Composer {
+  sent: Partial<Sent>
   /** The images of the text. A composer that replaces this one takes them over. */
   chips: HTMLElement
   /** Runs `act`, and shows why if it fails. */

@@ -55,6 +55,9 @@ export class Client {
     return this.#token
   }
 
+  /** The user of the session, or the page's token, to tell whether the visitor has changed. */
+  who = async () => ownSession()?.user.id ?? this.token()
+
   /** The session's token, refreshed if it has expired or was refused. */
   async #ownToken() {
     const isOver = () => ownSession() && (ownSession().access_token === this.#refused || Date.now() > ownSession().until)

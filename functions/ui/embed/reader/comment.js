@@ -40,8 +40,10 @@ export class CommentView {
   /** Shows the comment, or only its text if that fails, so that the others still show. */
   show(comment) {
     this.comment = comment
+    const { activeElement } = this.thread.root
     try {
       this.#show()
+      if (this.slot.contains(activeElement)) activeElement.focus()
     } catch (error) {
       console.error(error)
       this.content.replaceChildren(h('p', { id: `author-${comment.id}` }, comment.body))

@@ -6,6 +6,7 @@
 
 import { API } from '../kit/address.js'
 import { ApiError, Client } from '../kit/api.js'
+import { newKey } from '../kit/base64url.js'
 import { device } from '../kit/device.js'
 import { busily, button, h } from '../kit/dom.js'
 import { takeReturned } from '../kit/returned.js'
@@ -76,6 +77,14 @@ export class Thread {
   /** Leads the visitor to the sign-in, unless the host handles the event. @param {string} [label] @param {CommentView} [view] */
   signIn = (label = 'sign_in_to_comment', view) =>
     this.emit('comment-sign-in') && this.later('leadToSignIn', this, label, view)
+
+  /** Gives a guest who begins to write a key, with which this device can change their comments. Another thread or tab may have made it. */
+  keepGuestKey() {
+    const { api, ui } = this
+    if (ui.auth.authenticated) return
+    api.guestKey = device.get(`${API} key`) || api.guestKey || newKey()
+    device.set(`${API} key`, api.guestKey)
+  }
 
   /** Sends a write. A member with a refused token can't post, not even as a guest. */
   async write(method, path, options) {
@@ -154,7 +163,6 @@ export class Thread {
 
   #show(page) {
     const { say, ui, section } = this
-    const open = [...this.views.values()].filter(({ slot }) => slot.firstChild)
     // Regions of a page need different names.
     section.ariaLabel = say('comments') + (document.querySelectorAll('comment-thread').length > 1 ? ` ${this.path}` : '')
     this.showTheme()
@@ -170,8 +178,7 @@ export class Thread {
     this.empty.replaceChildren(say('no_comments'), ...(section.querySelector('form') ? [h('br'), say('be_first')] : []))
     this.showTotal(page.meta.count)
     this.fresh.welcome(page.data)
-    this.#restart(page)
-    return open.length && this.later('reopen', open)
+    return this.#restart(page)
   }
 
   /** The composer, and the notice above it or in its place. */
@@ -193,9 +200,11 @@ export class Thread {
   }
 
   #restart(page) {
+    const open = [...this.views.values()].filter(({ slot }) => slot.firstChild)
     this.views.clear()
     this.list.replaceChildren()
     this.#append(page)
+    return open.length && this.later('reopen', open)
   }
 
   #append({ data, meta }) {

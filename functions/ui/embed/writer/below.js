@@ -2,6 +2,7 @@
 
 import { json } from '../kit/json.js'
 import { poster } from './post.js'
+import { isTyping } from './typing.js'
 
 /** Opens a composer below a comment. The returned function closes it, and returns the comment's view. */
 function write(view, purpose) {
@@ -9,13 +10,15 @@ function write(view, purpose) {
   const cancel = () => {
     // The thread may have been rendered again.
     const { slot, body } = (view = thread.views.get(comment.id) ?? view)
+    if (!slot.contains(element)) return view
     slot.replaceChildren()
     body.hidden = false
-    view.focus()
+    if (!isTyping(thread)) view.focus()
     return view
   }
   const { element, text } = thread.composer({ ...purpose, cancel })
   view.slot.replaceChildren(element)
+  if (isTyping(thread)) return cancel
   text.focus()
   text.selectionStart = text.value.length
   return cancel
@@ -59,7 +62,8 @@ export function edit(view) {
 
 /** Reopens composers after the thread was rendered again, if the visitor may write there. */
 export async function reopen(views) {
-  for (const { thread, comment, body } of views) {
+  for (const { thread, comment, body, slot } of views) {
+    if (!slot.querySelector('.composer')) continue
     const view = await thread.fetch(comment.id)
     if (body.hidden) view?.comment.can.update && edit(view)
     else if (view && thread.ui.auth.can_comment) reply(view)

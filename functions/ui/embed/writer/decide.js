@@ -1,5 +1,6 @@
 /** A moderator's decisions in the thread, which wait for five seconds as in the queue. */
 
+import { ApiError } from '../kit/api.js'
 import { REASONS, UNDO } from '../kit/decisions.js'
 import { button, h } from '../kit/dom.js'
 import { json } from '../kit/json.js'
@@ -14,11 +15,13 @@ export function decide(view, verdict) {
   const isRejection = verdict === 'reject'
   let reason = /** @type {string | null} */ (null)
   const timer = setTimeout(send, UNDO)
+  const who = thread.api.who()
   addEventListener('pagehide', send)
 
   function end() {
     clearTimeout(timer)
     removeEventListener('pagehide', send)
+    if (bar.contains(thread.root.activeElement)) view.focus()
     bar.remove()
   }
 
@@ -29,11 +32,12 @@ export function decide(view, verdict) {
 
   /** Shows a new state of the comment, which takes over the focus if the bar had it. */
   function show(shown) {
+    const here = thread.root.activeElement
     const change = shown.is_approved - view.comment.is_approved
     view.show(shown)
     addToTotal(thread, change)
     addToReplies(view.parent, change)
-    if (!section.contains(thread.root.activeElement)) view.focus()
+    if (here !== thread.root.activeElement) view.focus()
   }
 
   function send() {
@@ -41,6 +45,7 @@ export function decide(view, verdict) {
     const isSame = view.comment === decided
     thread.attempt(
       async () => {
+        if ((await who) !== (await thread.api.who())) throw new ApiError()
         const { data } = await thread.write('POST', `comments/${id}/${verdict}`, { ...json({ updated_at, reason: reason ?? undefined }), keepalive: true })
         thread.toast.show(say('saved'))
         if (isSame) show(isRejection ? { review: { state: 'rejected', reason }, ...data } : data)

@@ -38,8 +38,9 @@ export function ask(thread, title, fields, action, act = async () => {}) {
   const cancel = button(say(action ? 'cancel' : 'close'), { class: 'outlined', click: () => dialog.close() })
   const bar = h('div', { class: 'bar' }, cancel, action && primary(action))
   const form = h('form', { submit }, h('h3', {}, title), ...fields, error, bar)
-  const dialog = h('dialog', { 'aria-label': title, close }, form)
+  const dialog = h('dialog', { 'aria-label': title, class: section.className, close }, form)
   dress(thread)
-  section.append(dialog)
+  // In the section, rendering would remove it.
+  root.append(dialog)
   dialog.showModal()
 }

@@ -3,6 +3,7 @@
  * @import { Composer, Editor, Sent } from '../types.d.ts'
  */
 
+import { ApiError } from '../kit/api.js'
 import { newKey } from '../kit/base64url.js'
 import { device } from '../kit/device.js'
 import { busily, button, h, isOfIme, pause } from '../kit/dom.js'
@@ -10,7 +11,6 @@ import { ownSession } from '../kit/session.js'
 import { emojis } from './emoji.js'
 import { identity } from './guest.js'
 import { images } from './images.js'
-import { keepGuestKey } from './key.js'
 import { mentions } from './mentions.js'
 import { clearMistakes, showMistakes } from './mistakes.js'
 import { postFirst } from './post.js'
@@ -26,12 +26,12 @@ export async function enhance(composer) {
   const { thread, purpose, element, box, text, problem, bar, send, folded } = composer
   const { say, ui } = thread
   while (element.matches(':active')) await pause(20)
-  let last = /** @type {Sent} */ ({})
   const counter = h('span', { class: 'muted left' })
   /** @type {any} */
   const chips = text.nextSibling ?? h('div', { class: 'chips' })
   /** @type {Editor} */
-  const editor = { ...composer, chips, fallible, insert }
+  const editor = { ...composer, chips, sent: composer.sent ?? {}, fallible, insert }
+  const { sent } = editor
   const people = mentions(editor)
   const preview = previewer(editor)
   const emoji = emojis(editor)
@@ -52,7 +52,7 @@ export async function enhance(composer) {
   function tell(sentence, isKept = false) {
     problem.textContent = sentence
     problem.classList.toggle('kept', isKept)
-    if (!element.isConnected) thread.toast.show(sentence, true)
+    if (sentence && !problem.checkVisibility()) thread.toast.show(sentence, true)
   }
 
   /** Handles a lost or restored connection. Nothing is sent automatically. */
@@ -75,33 +75,37 @@ export async function enhance(composer) {
     send.textContent = isPosting ? say('posting') : purpose.action
   }
 
-  function submit() {
+  async function submit() {
     if (text.readOnly) return
     const entrance = entranceIn(thread.section)
     if (entrance) {
       sendLater(thread, purpose.draft)
       return entrance.focus()
     }
-    if (ownSession() && !ui.auth.user?.name) return chooseName(thread)
+    const session = ownSession()
+    // Another tab has signed in.
+    if (session && session.user.id !== ui.auth.user?.id) return thread.load()
+    if (session && !ui.auth.user?.name) return chooseName(thread)
     clearMistakes(fields)
     if (showMistakes(fields, writer.missing())) return
     turn(true)
-    fallible(() => deliver().finally(() => turn(false)))
+    await fallible(() => deliver().finally(() => turn(false)))
+    // The thread was rendered again meanwhile, perhaps for another visitor.
+    if (element.isConnected && thread.ui !== ui) thread.load()
   }
 
   async function deliver() {
     const written = text.value
     const post = purpose.send ?? postFirst(thread)
-    const fields = { body: await pictures.insertInto(written), ...writer.fields() }
-    // The page may have signed in another user meanwhile, who has a separate composer.
-    await thread.api.token()
-    while (thread.section.ariaBusy === 'true') await pause(20)
-    if (thread.ui.auth.user?.id !== ui.auth.user?.id) return
+    const [who, body] = await Promise.all([thread.api.who(), pictures.insertInto(written)])
+    // The page may have signed in another user meanwhile.
+    if ((await thread.api.who()) !== who) throw new ApiError()
+    const fields = { body, ...writer.fields() }
     const content = JSON.stringify(fields)
-    if (content !== last.content) last = { content, key: newKey() }
-    keepGuestKey(thread)
-    await post(fields, last)
-    last = /** @type {Sent} */ ({})
+    if (content !== sent.content) Object.assign(sent, { content, key: newKey(), page: undefined })
+    thread.keepGuestKey()
+    await post(fields, /** @type {Sent} */ (sent))
+    sent.content = ''
     if (text.value === written) text.value = purpose.isEdit ? fields.body : ''
     pictures.clear()
     preview.close()
@@ -140,6 +144,7 @@ export async function enhance(composer) {
 
   /** Closes a reply or an edit, or folds the composer of the thread until it is focused again. The draft stays. */
   function giveUp() {
+    preview.close()
     if (purpose.cancel) return purpose.cancel()
     text.blur()
     fold()

@@ -116,7 +116,7 @@ export function images({ thread, text, chips: element, fallible }) {
       // After a lost connection, the image stays, and sending the comment uploads it again.
       sent = undefined
       if (gone.signal.aborted) return
-      if (error.code !== 'offline') chip.remove()
+      if (!/^(0|401|429|5..)$/.test(error.status)) chip.remove()
       throw error.status === 413 ? tooLarge() : error
     })
     /** @type {Promise<any> | undefined} */

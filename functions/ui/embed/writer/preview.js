@@ -21,7 +21,7 @@ export function previewer({ thread, text, fallible }) {
     if (text.hidden) return turn(false)
     const { data } = await thread.api.request('POST', 'markdown/preview', json({ body }))
     // Meanwhile the text may have been changed or sent.
-    if (text.value !== body) return
+    if (text.value !== body || !toggle.checkVisibility()) return
     showHtml(element, data.html, body)
     turn(true)
   }

@@ -11,15 +11,15 @@ import { dress } from './style.js'
 
 let isWarned = false
 
-/** The draft of a thread that is sent once the visitor has signed in. @type {{ thread: any, draft: string | undefined } | null} */
+/** The draft of a thread that is sent once the visitor has signed in. @type {{ thread: any, draft: string | undefined, path: string } | null} */
 let waiting = null
 
 /** @param {any} thread @param {string} [draft] */
-export const sendLater = (thread, draft) => (waiting = { thread, draft })
+export const sendLater = (thread, draft) => (waiting = { thread, draft, path: thread.path })
 
 /** Whether a draft waited for the visitor to sign in, and the visitor did. @param {any} thread @param {string} draft */
 export function mayBeSent(thread, draft) {
-  if (waiting?.thread !== thread || waiting?.draft !== draft) return false
+  if (waiting?.thread !== thread || waiting?.draft !== draft || waiting?.path !== thread.path) return false
   waiting = null
   return !!ownSession() && !!thread.ui.auth.user?.name
 }
