@@ -195,7 +195,13 @@ impl Options {
             patience: if self.table.is_some() { check::PATIENCE } else { Duration::ZERO },
             machine: table.kept.as_ref().map(|kept| kept as &dyn Machine),
         };
-        let mut receipt = eraser.erase(self.who.who(salt)?).await?;
+        let who = self.who.who(salt)?;
+        // If this stops halfway, the next start repairs the table.
+        table.kept.as_ref().map_or(Ok(None), |kept| kept.lock.begin())?;
+        let mut receipt = eraser.erase(who).await?;
+        if let Some(kept) = table.kept.as_ref().filter(|kept| !kept.is_unfinished) {
+            kept.lock.end()?;
+        }
         let why = "those made before this erasure have what it removed; delete them, or repeat it after restoring one";
         receipt.stays.push(Retained { what: "backups".to_owned(), why: why.to_owned() });
         Ok((receipt, table.kept.as_ref().map_or(Ok(()), Kept::clean_up)))
@@ -226,7 +232,7 @@ impl Machine for Kept {
     }
 
     fn is_unfinished(&self) -> io::Result<bool> {
-        self.lock.is_unfinished().map_err(io::Error::other)
+        Ok(self.is_unfinished)
     }
 }
 

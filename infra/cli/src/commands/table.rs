@@ -35,6 +35,8 @@ pub(super) struct Kept {
     pub(super) data_dir: DataDir,
     pub(super) engine: Engine,
     pub(super) lock: Lock,
+    /// Whether earlier work on the table is unfinished.
+    pub(super) is_unfinished: bool,
 }
 
 impl Table {
@@ -100,7 +102,8 @@ impl Table {
         let store = store.embedding(config.lists.replies_per_parent);
         let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
         let store = store.asking_for_trust(policy::shows_by_trust(&config));
-        let kept = Some(Kept { data_dir, engine, lock });
+        let is_unfinished = lock.is_unfinished()?;
+        let kept = Some(Kept { data_dir, engine, lock, is_unfinished });
         Ok(Self { store, salt: Some(config.visitor_salt), temp_dir: path.to_owned(), kept, _copy: None })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -278,6 +278,43 @@ async fn mentions_that_others_deleted_before_the_service_was_killed_are_erased()
     assert!(service.stop().success());
     assert!(!contains(&data, "septima_severus"));
     assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_erasure_that_stopped_halfway_is_repaired_by_the_next_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let seed = directory.path().join("seed");
+    let ada = json!({ "name": "Ada Lovelace", "email": "Ada@Example.org", "key": "ada-key" });
+    let mut lines = json!({ "thread": { "key": "/a", "url": "/a", "author_id": 7 } }).to_string() + "\n";
+    for n in 0..200 {
+        let (first, answer, last) = (format!("first-{n}"), format!("answer-{n}"), format!("last-{n}"));
+        let bob = json!({ "name": "Bob" });
+        for (id, parent, author) in [(&first, None, &ada), (&answer, Some(&first), &bob), (&last, Some(&answer), &ada)]
+        {
+            let comment = json!({ "comment": {
+                "source_id": id, "thread": "/a", "parent": parent, "author": author, "body": "x",
+                "created_at": "2020-01-02T03:04:05Z",
+            } });
+            lines += &(comment.to_string() + "\n");
+        }
+    }
+    import(&lines, &[], &seed);
+    let mut damaged = 0;
+    // A file size limit acts like a full disk.
+    for kilobytes in [1500, 1600, 1700, 1800, 1900, 2000] {
+        let data = directory.path().join(kilobytes.to_string());
+        let copied = Command::new("cp").arg("-r").args([&seed, &data]).status().unwrap();
+        assert!(copied.success());
+        let erase = on_data(&["person", "erase", "--email", "ada@example.org"], &data);
+        let limit = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
+        let full = under("bash", &["-c", &limit], &erase).output().unwrap();
+        assert_eq!(full.status.code(), Some(3), "{}", stderr(&full));
+        damaged += usize::from(!on_data(&["check"], &data).output().unwrap().status.success());
+        assert!(serve(&data).stop().success());
+        assert_in_order(&data);
+    }
+    assert!(damaged > 0, "no erasure stopped halfway");
 }
 
 #[test]
