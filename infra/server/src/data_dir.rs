@@ -225,10 +225,10 @@ impl DataDir {
         target.unwrap_or(path)
     }
 
-    /// Whether a service or an import has used the directory.
+    /// Whether a service or an import has used the table. A salt alone may have come first, from where the service ran before.
     #[must_use]
     pub fn is_used(&self) -> bool {
-        [JWT_SECRET, SEED, SALT].iter().any(|name| self.has_secret(name))
+        [JWT_SECRET, SEED, VERSION_FILE].iter().any(|name| self.has_secret(name))
     }
 
     /// The files that a backup contains, other than the table.

@@ -380,8 +380,13 @@ fn a_directory_whose_disk_was_full_at_the_first_import_is_usable_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let dump = folder.path().join("dump.xml");
     fs::write(&dump, DISQUS).unwrap();
-    for kilobytes in [16, 64, 96, 192] {
-        let data_dir = folder.path().join(kilobytes.to_string());
+    for (kilobytes, has_salt) in [16, 64, 96, 192].into_iter().flat_map(|limit| [(limit, false), (limit, true)]) {
+        let data_dir = folder.path().join(format!("{kilobytes} {has_salt}"));
+        if has_salt {
+            // As when a service moves here.
+            fs::create_dir(&data_dir).unwrap();
+            fs::write(data_dir.join("visitor-salt"), "a-salt-of-at-least-sixteen-bytes").unwrap();
+        }
         let limit = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
         let program = env!("CARGO_BIN_EXE_comments-server");
         let mut full = Command::new("bash");
