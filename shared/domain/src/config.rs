@@ -392,7 +392,8 @@ impl Vars<'_> {
         }
         let reserved: Vec<_> = reserved_types().collect::<BTreeSet<_>>().into_iter().collect();
         let reserved = reserved.join(", ");
-        let accepted = format!("aliases of letters, digits and . _ ~ -, separated by commas, none of {reserved}");
+        let accepted =
+            format!("aliases of at most 64 letters, digits and . _ ~ -, separated by commas, none of {reserved}");
         Err(self.wrong(name, accepted))
     }
 

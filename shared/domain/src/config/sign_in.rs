@@ -14,7 +14,7 @@ use crate::visible;
 const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
 /// The values accepted by settings that locate a provider.
-const PROVIDER_URL: &str = "an https address without user, query or fragment, such as https://id.example.org";
+const PROVIDER_URL: &str = "an https address without user, query, fragment or /.well-known/openid-configuration, such as https://id.example.org";
 
 #[derive(Clone, Debug)]
 pub struct SignIn {
