@@ -33,8 +33,8 @@ const made = (scripts) => ({
   },
 })
 
-/** Properties that are ours alone: neither the API, a browser nor a page has them. Short names for them save 150 bytes in each script. */
-const OWN = 'addReply announce ask attempt become brings chips choose composer editors element emit expand explain fallible fieldsOfGuests focusOn folded fresh giveUp guestKey hide inputs insert insertInto isAddress isEdit isLoose isOver keepGuestKey later leave line methods missing notice opener pictures place problem purpose renew reveal revealAddressed say section sent showEmpty showMarks showMore showTheme showTotal signIn slot suggest take toast typed views'
+/** Properties that are ours alone: no response to the widget, browser or page has them. Short names for them save 150 bytes in each script. */
+const OWN = 'addReply announce ask attempt become brings chips choose comment composer editors element emit ended expand explain fallible fieldsOfGuests focusOn folded foot fresh giveUp guestKey hide inputs insert insertInto isAddress isEdit isLoose isOver keepGuestKey later leave line methods missing notice opener pictures place problem purpose renew reveal revealAddressed say section sent showEmpty showMarks showMore showTheme showTotal signIn slot suggest take toast typed views'
 
 /** @param {string} entry @param {import('esbuild').BuildOptions} options */
 const bundle = (entry, options) =>

@@ -20,10 +20,7 @@ async function choose(page, name, label) {
 }
 
 /** Waits until this element has the focus. @param {import('playwright-core').Locator} element */
-const focused = async (element) => {
-  await element.waitFor()
-  await element.evaluate((element) => new Promise((resolve) => (element.matches(':focus') ? resolve(null) : element.addEventListener('focus', resolve))))
-}
+const focused = (element) => element.and(element.page().locator(':focus')).waitFor()
 
 /** Records a page's requests to the service, except preflights. @param {Page} page */
 function requests(page) {

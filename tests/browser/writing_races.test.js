@@ -284,22 +284,23 @@ test('typing goes on in the same place when the thread is rendered again', async
   const { page, thread } = await w.open(t, { record, who: w.service.ada })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.getByPlaceholder('Write a reply…').fill('A reply.')
-  await composer(page).pressSequentially('Hello ld')
-  await page.keyboard.press('ArrowLeft')
-  await page.keyboard.press('ArrowLeft')
+  await composer(page).pressSequentially('Hello ')
   await rebuilding(page, () => become(thread, renewed()))
   await page.getByPlaceholder('Write a reply…').waitFor()
-  await page.keyboard.type('wor')
+  await page.keyboard.type('world')
   assert.equal(await composer(page).inputValue(), 'Hello world')
   assert.equal(await page.getByPlaceholder('Write a reply…').inputValue(), 'A reply.')
 })
 
-test('a report that is being written stays when the thread is rendered again', async (t) => {
+test('a report that is being written stays when the thread is rendered again, and is sent under no other name', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Rude.', { who: w.service.bob })
   const { page, thread } = await w.open(t, { record, who: w.service.ada, attributes: 'theme="dark"' })
   await choose(page, id, 'Report')
   await page.getByPlaceholder('Details').fill('A long explanation')
+  await rebuilding(page, () => become(thread, token(99, 'Zoe')))
+  await page.locator('dialog').getByRole('button', { name: 'Report' }).click()
+  await page.locator('dialog').getByText('Something went wrong').waitFor()
   await rebuilding(page, () => become(thread, renewed()))
   assert.equal(await page.getByPlaceholder('Details').inputValue(), 'A long explanation')
   await page.locator('dialog').getByRole('button', { name: 'Report' }).click()
@@ -349,9 +350,13 @@ test('open replies stay when the order is changed', async (t) => {
   const { page } = await w.open(t, { record, who: w.service.ada })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.getByPlaceholder('Write a reply…').fill('A reply.')
-  await page.getByRole('combobox').selectOption('oldest')
-  await page.getByPlaceholder('Write a reply…').and(page.locator(':focus')).waitFor()
+  await page.getByRole('combobox').focus()
+  const sorted = page.waitForResponse(/sort=oldest/)
+  await page.keyboard.press('ArrowDown')
+  await sorted
+  await page.getByPlaceholder('Write a reply…').waitFor()
   assert.equal(await page.getByPlaceholder('Write a reply…').inputValue(), 'A reply.')
+  assert.ok(await page.getByRole('combobox').evaluate((element) => element.matches(':focus')), 'the arrow keys go on')
 })
 
 test('a guest who signs in while sending has a composer that works', async (t) => {
@@ -365,19 +370,20 @@ test('a guest who signs in while sending has a composer that works', async (t) =
   await rebuilding(page, () => become(thread, w.service.ada))
   await rebuilding(page, async () => release())
   await isVisitor(page, 'Ada')
+  assert.equal(await composer(page).inputValue(), '')
   await composer(page).fill('From Ada.')
   await post(page).click()
   await page.locator('article', { hasText: 'From Ada.' }).waitFor()
   assert.deepEqual((await stored(record)).toSorted(), ['From Ada.', 'From a guest.'])
 })
 
-test('what a guest has typed is added to the draft of the member who signs in', async (t) => {
+test('what a guest has typed is put before the draft of the member who signs in', async (t) => {
   const { page, thread } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await composer(page).fill('A long draft of Ada.')
   await rebuilding(page, () => thread.evaluate((element) => Object.assign(element, { auth: null })))
   await composer(page).fill('Hm.')
   await rebuilding(page, () => become(thread, w.service.ada))
-  assert.equal(await composer(page).inputValue(), 'A long draft of Ada.\n\nHm.')
+  assert.equal(await composer(page).inputValue(), 'Hm.\n\nA long draft of Ada.')
 })
 
 test('a decision leaves the focus where somebody types, and is sent under no other name', async (t) => {

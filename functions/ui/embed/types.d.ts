@@ -85,6 +85,8 @@ export interface Composer {
 /** A composer with the writer's additions. */
 export interface Editor extends Composer {
   sent: Partial<Sent>
+  /** The path of its thread. */
+  path?: string
   /** The images of the text. A composer that replaces this one takes them over. */
   chips: HTMLElement
   /** Runs `act`, and shows why if it fails. */

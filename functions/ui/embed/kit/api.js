@@ -55,8 +55,8 @@ export class Client {
     return this.#token
   }
 
-  /** The user of the session, or the page's token, to tell whether the visitor has changed. */
-  who = async () => ownSession()?.user.id ?? this.token()
+  /** The user of the session, or the page's token or function, to tell whether the visitor has changed. */
+  who = () => ownSession()?.user.id ?? this.#auth
 
   /** The session's token, refreshed if it has expired or was refused. */
   async #ownToken() {

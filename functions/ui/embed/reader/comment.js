@@ -147,8 +147,13 @@ export class CommentView {
     )
   }
 
+  /** Whether the visitor is using a field, which a late response must not take the focus from. */
+  get isTyping() {
+    return !!this.thread.section.querySelector(':read-write:focus,select:focus')
+  }
+
   focus() {
-    this.element.focus({ preventScroll: true })
+    if (!this.isTyping) this.element.focus({ preventScroll: true })
   }
 
   addReply(reply) {

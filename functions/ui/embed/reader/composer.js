@@ -67,9 +67,9 @@ export function composer(thread, purpose) {
   const box = h('div', { class: 'editor', part: 'editor' }, text)
   const events = { ...ahead, focusin: enhance, dragenter: enhance, keydown, submit }
   const element = h('form', { class: 'composer', 'data-draft': draft, novalidate: true, ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
-  // A guest's text is added to the draft of the member who signs in.
+  // A guest's text is put before the draft of the member who signs in.
   if (kept !== left && thread.typed.delete(draft) && device.get(left)) {
-    keep([device.get(kept), device.get(left)].filter(Boolean).join('\n\n'))
+    keep([device.get(left), device.get(kept)].filter(Boolean).join('\n\n'))
     device.set(left, '')
   }
   text.value = device.get(kept) || value

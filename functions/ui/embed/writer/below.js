@@ -2,7 +2,6 @@
 
 import { json } from '../kit/json.js'
 import { poster } from './post.js'
-import { isTyping } from './typing.js'
 
 /** Opens a composer below a comment. The returned function closes it, and returns the comment's view. */
 function write(view, purpose) {
@@ -13,12 +12,12 @@ function write(view, purpose) {
     if (!slot.contains(element)) return view
     slot.replaceChildren()
     body.hidden = false
-    if (!isTyping(thread)) view.focus()
+    view.focus()
     return view
   }
   const { element, text } = thread.composer({ ...purpose, cancel })
   view.slot.replaceChildren(element)
-  if (isTyping(thread)) return cancel
+  if (view.isTyping) return cancel
   text.focus()
   text.selectionStart = text.value.length
   return cancel
@@ -63,7 +62,8 @@ export function edit(view) {
 /** Reopens composers after the thread was rendered again, if the visitor may write there. */
 export async function reopen(views) {
   for (const { thread, comment, body, slot } of views) {
-    if (!slot.querySelector('.composer')) continue
+    // A form to sign in becomes a reply.
+    if (!slot.querySelector('form')) continue
     const view = await thread.fetch(comment.id)
     if (body.hidden) view?.comment.can.update && edit(view)
     else if (view && thread.ui.auth.can_comment) reply(view)

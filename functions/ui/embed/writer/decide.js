@@ -32,6 +32,8 @@ export function decide(view, verdict) {
 
   /** Shows a new state of the comment, which takes over the focus if the bar had it. */
   function show(shown) {
+    // The thread may have been rendered again.
+    view = thread.views.get(id) ?? view
     const here = thread.root.activeElement
     const change = shown.is_approved - view.comment.is_approved
     view.show(shown)
@@ -45,7 +47,7 @@ export function decide(view, verdict) {
     const isSame = view.comment === decided
     thread.attempt(
       async () => {
-        if ((await who) !== (await thread.api.who())) throw new ApiError()
+        if (thread.api.who() !== who) throw new ApiError()
         const { data } = await thread.write('POST', `comments/${id}/${verdict}`, { ...json({ updated_at, reason: reason ?? undefined }), keepalive: true })
         thread.toast.show(say('saved'))
         if (isSame) show(isRejection ? { review: { state: 'rejected', reason }, ...data } : data)

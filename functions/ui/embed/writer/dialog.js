@@ -1,5 +1,6 @@
 /** Dialogs of a thread, and their messages about failures. */
 
+import { ApiError } from '../kit/api.js'
 import { button, h, primary } from '../kit/dom.js'
 import { dress } from './style.js'
 
@@ -13,7 +14,7 @@ export const why = ({ say, explain, isOver }, error) => (isOver(error) ? say('se
  * @param {(chosen: FormData) => Promise<any>} [act]
  */
 export function ask(thread, title, fields, action, act = async () => {}) {
-  const { root, section, say, isOver } = thread
+  const { root, section, say, isOver, ui } = thread
   /** @type {any} */
   let target = root.activeElement
   /** The last failure. @type {any} */
@@ -23,6 +24,8 @@ export function ask(thread, title, fields, action, act = async () => {}) {
     event.preventDefault()
     try {
       refusal = null
+      // The page may have signed in another user meanwhile.
+      if (thread.ui.auth.user?.id !== ui.auth.user?.id) throw new ApiError()
       target = (await act(new FormData(form))) ?? target
       dialog.close()
     } catch (reason) {

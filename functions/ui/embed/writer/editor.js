@@ -24,7 +24,7 @@ import { continueList, pastedLink, type } from './typing.js'
 /** Returns the function that sends. Waits until a press has ended, because the pressed button would move away from the pointer. @param {Composer} composer */
 export async function enhance(composer) {
   const { thread, purpose, element, box, text, problem, bar, send, folded } = composer
-  const { say, ui } = thread
+  const { say, ui, api } = thread
   while (element.matches(':active')) await pause(20)
   const counter = h('span', { class: 'muted left' })
   /** @type {any} */
@@ -84,22 +84,23 @@ export async function enhance(composer) {
     }
     const session = ownSession()
     // Another tab has signed in.
-    if (session && session.user.id !== ui.auth.user?.id) return thread.load()
+    if (session && session.user.id !== ui.auth.user?.id) return fallible(() => api.token(true).then(() => thread.load()))
     if (session && !ui.auth.user?.name) return chooseName(thread)
     clearMistakes(fields)
     if (showMistakes(fields, writer.missing())) return
     turn(true)
     await fallible(() => deliver().finally(() => turn(false)))
-    // The thread was rendered again meanwhile, perhaps for another visitor.
-    if (element.isConnected && thread.ui !== ui) thread.load()
+    // Another visitor gets a new composer.
+    if (element.isConnected && thread.ui.auth.user?.id !== ui.auth.user?.id) thread.load()
   }
 
   async function deliver() {
     const written = text.value
     const post = purpose.send ?? postFirst(thread)
-    const [who, body] = await Promise.all([thread.api.who(), pictures.insertInto(written)])
+    const who = api.who()
+    const body = await pictures.insertInto(written)
     // The page may have signed in another user meanwhile.
-    if ((await thread.api.who()) !== who) throw new ApiError()
+    if (api.who() !== who) throw new ApiError()
     const fields = { body, ...writer.fields() }
     const content = JSON.stringify(fields)
     if (content !== sent.content) Object.assign(sent, { content, key: newKey(), page: undefined })

@@ -1,10 +1,8 @@
-import { isTyping } from './typing.js'
-
 /** Pins a comment to the top of its thread, or unpins it. */
 export async function pin(view) {
   const { thread, comment } = view
   const { data } = await thread.write(comment.pinned ? 'DELETE' : 'POST', `comments/${comment.id}/pin`)
   for (const other of thread.views.values()) if (other.comment.pinned) other.show({ ...other.comment, pinned: false })
   view.show(data)
-  if (!isTyping(thread)) view.focus()
+  view.focus()
 }

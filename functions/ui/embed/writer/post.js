@@ -2,7 +2,6 @@ import { API } from '../kit/address.js'
 import { device } from '../kit/device.js'
 import { json } from '../kit/json.js'
 import { addToTotal } from './total.js'
-import { isTyping } from './typing.js'
 
 /** Returns a function that posts a comment to this thread, even if the element has changed to another one. Otherwise, `show` shows the comment. @param {any} thread @param {(comment: any) => any} show */
 export function poster(thread, show) {
@@ -15,8 +14,7 @@ export function poster(thread, show) {
     thread.emit('comment-posted', { id: data.id })
     if (thread.path !== path) return
     addToTotal(thread, +data.is_approved)
-    const view = show(data)
-    if (!isTyping(thread)) thread.focusOn(view)
+    thread.focusOn(show(data))
   }
 }
 

@@ -8,6 +8,7 @@ export function remember(editor) {
   const { thread, kept } = editor
   thread.editors ??= watch(thread)
   thread.editors[kept] = editor
+  editor.path = thread.path
 }
 
 /** Returns the latest editors of a thread by the names of their drafts. */
@@ -16,13 +17,13 @@ function watch(thread) {
   /** @type {Record<string, Editor>} */
   const editors = {}
   thread.composer = (purpose) => {
-    const made = composer(purpose)
+    const sending = Object.values(editors).find((editor) => editor?.text.readOnly && editor.path === thread.path && editor.purpose.draft === purpose.draft)
+    const made = sending ?? composer(purpose)
     const { kept } = made
     const left = kept.replace(/\w+$/, 'guest')
     // What a guest has begun belongs to the member who signs in.
-    const before = (editors[kept] ??= editors[left])
+    const before = sending ?? (editors[kept] ??= editors[left])
     if (left !== kept) delete editors[left]
-    if (before?.text.readOnly) return before
     if (before) takeOver(made, before)
     return made
   }
@@ -31,16 +32,10 @@ function watch(thread) {
 
 /** @param {Composer} made @param {Editor} before */
 function takeOver(made, before) {
-  const { element, text, thread } = made
+  const { text, thread } = made
   const { chips, text: old } = before
   text.after(chips)
   made.sent = before.sent
-  if (chips.firstChild) element.classList.add('open')
-  if (thread.root.activeElement !== old) return
-  const { selectionStart, selectionEnd } = old
   // The composer isn't in the page yet.
-  queueMicrotask(() => {
-    text.focus()
-    text.setSelectionRange(selectionStart, selectionEnd)
-  })
+  if (thread.root.activeElement === old) queueMicrotask(() => text.focus())
 }

@@ -4,7 +4,6 @@ import { avatar } from '../kit/avatar.js'
 import { busily, button, h } from '../kit/dom.js'
 import { dress } from './style.js'
 import { addToReplies, addToTotal } from './total.js'
-import { isTyping } from './typing.js'
 
 export function remove(view) {
   const { thread, content } = view
@@ -32,7 +31,7 @@ async function erase(view) {
   addToTotal(thread, -comment.is_approved)
   const next = (isAnswered(view) ? blank(view) : leave(view)) ?? thread.section.querySelector('textarea')
   thread.showEmpty()
-  if (!isTyping(thread)) next?.focus({ preventScroll: true })
+  if (!view.isTyping) next?.focus({ preventScroll: true })
   thread.toast.show(thread.say('comment_deleted'))
 }
 

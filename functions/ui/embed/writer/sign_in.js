@@ -74,7 +74,11 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
 async function showAnew(thread) {
   thread.ended = null
   await thread.load()
-  if (!thread.root.activeElement) thread.section.querySelector('.top')?.lastElementChild.focus()
+  const { root, section } = thread
+  // A dialog passes the focus on when it closes.
+  const target = section.contains(root.activeElement) ? root.activeElement : section.querySelector('.top')?.lastElementChild
+  target?.focus()
+  return target
 }
 
 /** The data that the tab has stored for the visitor, until their thread takes it. @type {ReturnType<typeof recall> | null | undefined} */
@@ -119,6 +123,5 @@ export async function signOut(thread, everywhere) {
     await (everywhere ? end : end.catch(() => {}))
     keepSession()
   })
-  await showAnew(thread)
-  return thread.root.activeElement
+  return showAnew(thread)
 }

@@ -15,9 +15,6 @@ export function type(text, string, start, end) {
   select(text, text.selectionEnd, text.selectionEnd)
 }
 
-/** Whether the visitor is writing, so that a late response must not take the focus. */
-export const isTyping = ({ section }) => !!section.querySelector('textarea:read-write:focus')
-
 /** Moving the selection ends the browser's current step. */
 function select(text, start, end) {
   text.select()
