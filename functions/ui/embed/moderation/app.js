@@ -10,6 +10,7 @@ import { Bans } from './bans.js'
 import { Decisions } from './decisions.js'
 import { showDialog } from './dialogs.js'
 import { explanation } from './explain.js'
+import { focusLate } from './focus.js'
 import { icon } from './icons.js'
 import { Keys } from './keys.js'
 import { LogPanel } from './log.js'
@@ -124,7 +125,7 @@ export class App {
     const counts = await this.recount().catch(() => null)
     if (!header.isConnected) return
     // The moderator may have chosen a tab since.
-    if (!this.isOpen) await this.#showTab(this.#tab ?? (counts?.pending === 0 ? 'all' : 'pending'))
+    if (!this.isOpen) await this.#showTab(this.#tab ?? (counts?.pending === 0 ? 'all' : 'pending'), !this.root.activeElement)
     if (this.#wanted) this.showComment(this.#wanted)
   }
 
@@ -167,8 +168,8 @@ export class App {
     this.#panel = panel
     this.#content.setAttribute('aria-labelledby', `tab-${name}`)
     this.#content.replaceChildren(panel.element)
-    await panel.reload()
-    if (enter && this.#panel === panel && this.#mayFocus()) panel.focusFirst()
+    if (enter) await focusLate(this, panel.element, () => panel.reload(), () => panel.focusFirst())
+    else await panel.reload()
   }
 
   /** @param {typeof TABS[number]} name */
@@ -176,12 +177,6 @@ export class App {
     if (name === 'users') return new UsersPanel(this)
     if (name === 'webhooks') return new WebhooksPanel(this)
     return name === 'log' ? new LogPanel(this) : this.#queue(name)
-  }
-
-  /** Whether content may take the focus: no dialog is open, and neither a header button nor another element of the host page has it. */
-  #mayFocus() {
-    const here = this.root.activeElement
-    return !this.#dialogs.length && (here ? !here.matches('.top > button') : document.activeElement === document.body)
   }
 
   /** @param {State} state */

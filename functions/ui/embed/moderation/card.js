@@ -10,6 +10,7 @@ import { h } from '../kit/dom.js'
 import { showHtml } from '../kit/html.js'
 import { ago } from './ago.js'
 import { authorOf } from './bans.js'
+import { focusLate } from './focus.js'
 import { icon, sign } from './icons.js'
 import { mark } from './marks.js'
 import { takesReplies } from './replies.js'
@@ -215,17 +216,20 @@ export class Card {
   }
 
   /** @param {HTMLElement} rows @param {HTMLButtonElement} button */
-  async #showReports(rows, button) {
+  #showReports(rows, button) {
+    const { app } = this.list
     button.disabled = true
-    try {
-      const { data } = await this.list.app.client.get(`comments/${this.item.id}/reports`)
-      rows.replaceChildren(...data.map((/** @type {any} */ report) => this.#report(report)))
-      button.remove()
-      this.element.focus({ preventScroll: true })
-    } catch (error) {
-      button.disabled = false
-      this.list.app.fail(error)
+    const load = async () => {
+      try {
+        const { data } = await app.client.get(`comments/${this.item.id}/reports`)
+        rows.replaceChildren(...data.map((/** @type {any} */ report) => this.#report(report)))
+        button.remove()
+      } catch (error) {
+        button.disabled = false
+        app.fail(error)
+      }
     }
+    return focusLate(app, this.element, load, () => this.element.focus({ preventScroll: true }))
   }
 
   #note() {

@@ -8,10 +8,10 @@ import { h } from '../kit/dom.js'
 import { Card } from './card.js'
 import { Cards } from './cards.js'
 import { emptyPanel } from './empty.js'
+import { focusLate } from './focus.js'
 import { filtersOf, searchField } from './search.js'
 import { Selection } from './selection.js'
 import { actionOf, applies } from './verdicts.js'
-
 
 /** A search loads more until it has this many new cards, or has sent this many requests. */
 const FOUND = 20
@@ -97,13 +97,15 @@ export class CardList extends Cards {
   }
 
   /** @param {Record<string, string>} filters @param {boolean} enter whether the first result takes the focus */
-  async #search(filters, enter) {
-    if (JSON.stringify(filters) !== JSON.stringify(this.#filters)) {
-      this.#filters = filters
-      this.current = null
-      await this.reload()
-    } else await this.#loading
-    if (enter) this.focusFirst()
+  #search(filters, enter) {
+    const load = JSON.stringify(filters) === JSON.stringify(this.#filters) ? () => this.#loading : () => this.reload()
+    this.#filters = filters
+    return enter ? this.#focusLate(load) : load()
+  }
+
+  /** @param {() => Promise<unknown> | null} load @param {() => void} [focus] */
+  #focusLate(load, focus = () => this.focusFirst()) {
+    return focusLate(this.app, this.element, load, focus)
   }
 
   /** Loads the next page, if there is one. */
@@ -140,7 +142,7 @@ export class CardList extends Cards {
       this.#cursor = null
       const retry = () => {
         this.#cursor = cursor
-        this.more().then(() => this.cards.length && first && this.focus(this.cards[0]))
+        this.#focusLate(() => this.more(), () => this.cards.length && first && this.focus(this.cards[0]))
       }
       this.#end.replaceChildren(this.app.problem(error, retry))
     }
@@ -157,12 +159,11 @@ export class CardList extends Cards {
   /** Below the results: a button that continues the search. */
   #showFoot() {
     const { t } = this.app
-    const searchOn = async () => {
-      const known = this.cards.length
-      await this.more()
+    const known = this.cards.length
+    const searchOn = () => this.#focusLate(() => this.more(), () => {
       if (this.cards[known]) this.focus(this.cards[known])
       else /** @type {HTMLElement | null} */ (this.#end.querySelector('button, .panel'))?.focus()
-    }
+    })
     this.#end.replaceChildren(
       this.#cursor == null ? '' : h('button', { type: 'button', class: 'outlined', click: searchOn }, t('search_on')),
       this.state === 'all' ? h('p', { class: 'muted small' }, t('search_all')) : '')
@@ -172,9 +173,8 @@ export class CardList extends Cards {
     this.#end.replaceChildren(emptyPanel(this.app, this.#isFiltered ? 'empty_search' : this.empty, this.#isFiltered && this.state === 'all' ? 'search_all' : ''))
   }
 
-  async refresh() {
-    await this.reload()
-    this.focusFirst()
+  refresh() {
+    return this.#focusLate(() => this.reload())
   }
 
   /** Calls `resized` whenever the size of the element has changed. @param {Element} element @param {() => void} resized */
@@ -231,7 +231,9 @@ export class CardList extends Cards {
     cards.forEach(({ element }) => element.remove())
     if (next && focused) this.reveal(next)
     this.selection.show()
-    if (!next) this.#drained()
+    if (next) return
+    if (focused) this.#focusLate(() => this.#drained())
+    else this.#drained()
   }
 
   /** Called after the last card is gone. Loads the next page, or shows that the list is empty. */
@@ -240,14 +242,11 @@ export class CardList extends Cards {
     if (this.#cursor == null && !this.#loading) this.#showEmpty()
     else await this.more()
     if (!this.cards.length && !this.#end.childElementCount) this.#showEmpty()
-    this.focusFirst()
   }
 
   /** Loads an empty list again. */
-  async #refill() {
-    const focused = this.#end.contains(this.app.root.activeElement)
-    await this.reload()
-    if (focused) this.focusFirst()
+  #refill() {
+    return this.#end.contains(this.app.root.activeElement) ? this.refresh() : this.reload()
   }
 
   /** Focuses the first card, or the note that the list is empty. */
@@ -259,9 +258,12 @@ export class CardList extends Cards {
   /** @param {1 | -1} step */
   async move(step) {
     const at = this.current ? this.cards.indexOf(this.current) : -1
-    if (step > 0 && at === this.cards.length - 1) await this.more()
-    const card = this.cards[at + step] ?? this.current ?? this.cards[0]
-    if (card) this.focus(card)
+    const go = () => {
+      const card = this.cards[at + step] ?? this.current ?? this.cards[0]
+      if (card) this.focus(card)
+    }
+    if (step > 0 && at === this.cards.length - 1) await this.#focusLate(() => this.more(), go)
+    else go()
   }
 
   /** The target of keys: the selection, or else the current card. */

@@ -94,8 +94,9 @@ export class UsersPanel {
           : app.bans.isBannable(author) && h('button', { type: 'button', class: 'quiet', click: () => app.bans.ask([author]).then(again) }, t(id == null ? 'block' : 'ban'))))
     const again = () => {
       const fresh = this.#row(author)
+      const isFocused = row.matches(':focus-within')
       row.replaceWith(fresh)
-      fresh.querySelectorAll('button')[1].focus()
+      if (isFocused) fresh.querySelectorAll('button')[1].focus()
     }
     return row
   }

@@ -10,6 +10,7 @@ import { h } from '../kit/dom.js'
 import { json } from '../kit/json.js'
 import { ago } from './ago.js'
 import { below } from './below.js'
+import { focusLate } from './focus.js'
 import { icon } from './icons.js'
 import { webhookDialog } from './webhook_dialog.js'
 
@@ -71,16 +72,18 @@ export class WebhooksPanel {
    * Sends a change, reports the result and refreshes the list.
    * @param {string} method @param {string} path @param {object} [body] @param {string} [done] key of a text
    */
-  async #send(method, path, body, done = 'saved') {
+  #send(method, path, body, done = 'saved') {
     const { app } = this
-    try {
-      await app.client.request(method, path, body && json(body))
-      app.tell(app.t(done))
-    } catch (error) {
-      app.tell(app.explain(error))
+    const send = async () => {
+      try {
+        await app.client.request(method, path, body && json(body))
+        app.tell(app.t(done))
+      } catch (error) {
+        app.tell(app.explain(error))
+      }
+      await this.reload()
     }
-    await this.reload()
-    this.#add.focus()
+    return focusLate(app, this.element, send, () => this.focusFirst())
   }
 
   /** @param {Webhook} webhook */

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { card, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
+import { hold, newRecord, world } from './world.js'
+
+const w = world({ SVC_REQUIRE_APPROVAL: 'true' })
+const { emptyQueue, open, isApproved } = moderatorsPage(w)
+
+/** @typedef {import('playwright-core').Page} Page */
+
+/** @param {string} text @param {ReturnType<typeof member>} [who] */
+const comment = (text, who = member('Ada')) => w.service.comment(newRecord(), text, { who: who.token })
+
+/** @param {Page} page @param {unknown} auth */
+const setAuth = (page, auth) => page.locator('comment-moderation').evaluate((element, auth) => Object.assign(element, { auth }), auth)
+
+/** Waits until the list has loaded and would have taken the focus. @param {Page} page @param {() => void} release */
+async function arrives(page, release) {
+  const loaded = page.waitForResponse(/moderation.comments.*per_page=50/)
+  release()
+  await (await loaded).finished()
+  await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)))
+}
+
+const LIST = /moderation.comments.*per_page=50/
+
+test('a list that loads late takes the focus from no field, whatever loads it', async (t) => {
+  await emptyQueue()
+  for (let i = 0; i < 3; i++) await comment(`Spam number ${i}`)
+  const { page, sent } = await open(t, { who: moderator('Grace').token })
+  await card(page, 'Spam number 2').waitFor()
+  const field = page.getByRole('searchbox')
+  /** @type {[string, (page: Page) => Promise<unknown>][]} */
+  const ways = [
+    ['a tab', (page) => tab(page, 'All')],
+    ['a refresh', (page) => page.getByRole('button', { name: 'Refresh' }).click()],
+    ['a search', async () => {
+      await field.fill('spam')
+      await press(page, 'Enter')
+    }],
+  ]
+  for (const [name, start] of ways) {
+    const release = await hold(page, LIST)
+    await start(page)
+    await field.click()
+    await page.keyboard.type('x')
+    await arrives(page, release)
+    await page.keyboard.type('ra')
+    assert.match(await field.inputValue(), /xra$/, name)
+    await page.unroute(LIST)
+    await field.fill('')
+    await card(page, 'Spam number 2').waitFor()
+  }
+  assert.deepEqual(sent, [])
+})
+
+test('a list that loads late takes the focus from no field of the host page', async (t) => {
+  await emptyQueue()
+  await comment('Embedded')
+  const { page } = await open(t, { who: moderator('Grace').token })
+  await card(page, 'Embedded').waitFor()
+  await page.evaluate(() => document.body.prepend(Object.assign(document.createElement('input'), { id: 'host' })))
+  const release = await hold(page, LIST)
+  await page.getByRole('button', { name: 'Refresh' }).click()
+  await page.locator('#host').focus()
+  await arrives(page, release)
+  assert.equal(await page.evaluate(() => document.activeElement?.id), 'host')
+})
