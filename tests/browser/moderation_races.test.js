@@ -4,7 +4,7 @@ import { card, focused, member, moderator, moderatorsPage, press, tab, until } f
 import { hold, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true' })
-const { emptyQueue, open, isApproved } = moderatorsPage(w)
+const { emptyQueue, open, isApproved, logOf } = moderatorsPage(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -13,6 +13,16 @@ const comment = (text, who = member('Ada')) => w.service.comment(newRecord(), te
 
 /** @param {Page} page @param {unknown} auth */
 const setAuth = (page, auth) => page.locator('comment-moderation').evaluate((element, auth) => Object.assign(element, { auth }), auth)
+
+/** The names of the moderators for whom the page sends something, in order. @param {Page} page */
+function senders(page) {
+  /** @type {string[]} */
+  const names = []
+  page.on('request', (request) => {
+    if (request.method() === 'POST') names.push(JSON.parse(`${Buffer.from(request.headers().authorization.split('.')[1], 'base64url')}`).name)
+  })
+  return names
+}
 
 /** Waits until the list has loaded and would have taken the focus. @param {Page} page @param {() => void} release */
 async function arrives(page, release) {
@@ -65,4 +75,45 @@ test('a list that loads late takes the focus from no field of the host page', as
   await page.locator('#host').focus()
   await arrives(page, release)
   assert.equal(await page.evaluate(() => document.activeElement?.id), 'host')
+})
+
+test('a thread that is closed while another moderator signs in is closed once, for the one who closed it', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  await comment('Close this')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await card(page, 'Close this').waitFor()
+  await page.waitForLoadState('networkidle')
+  const asked = page.waitForRequest(/moderation.log/)
+  const release = await hold(page, /moderation.log/)
+  const names = senders(page)
+  await press(page, 'c')
+  await page.clock.runFor(5_100)
+  await asked
+  await setAuth(page, linus.token)
+  await until(async () => names.length, (n) => n > 0)
+  release()
+  await page.waitForTimeout(500)
+  assert.deepEqual(names, ['Grace'])
+})
+
+test('the second request of a delivery is not sent for a moderator who signs in during the first', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  const record = newRecord()
+  for (const text of ['One', 'Two']) await w.service.comment(record, text, { who: member('Ada').token })
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await card(page, 'Two').waitFor()
+  await press(page, 'a', 'r')
+  const asked = page.waitForRequest((request) => request.method() === 'POST')
+  const release = await hold(page, /moderation.comments$/)
+  await page.clock.runFor(5_100)
+  await asked
+  const names = senders(page)
+  await setAuth(page, linus.token)
+  await page.waitForTimeout(200)
+  release()
+  await until(() => logOf(grace), (entries) => entries.length >= 2)
+  await page.waitForTimeout(500)
+  assert.deepEqual(names, ['Grace', 'Grace'])
 })

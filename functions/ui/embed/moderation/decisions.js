@@ -1,33 +1,24 @@
 /**
  * Makes decisions, and reports their results.
  * @import { Action, Batch, Choice, Decision, Grounds, Item, RecordThread, State } from '../types.d.ts'
+ * @import { Client } from '../kit/api.js'
  * @import { App } from './app.js'
  * @import { CardList } from './queue.js'
  */
 
-import { ApiError } from '../kit/api.js'
 import { UNDO } from '../kit/decisions.js'
 import { json } from '../kit/json.js'
 import { commentNow } from './comments.js'
+import { Handled } from './handled.js'
 import { Others, decidedAs } from './others.js'
-import { Outbox, PAUSE, batches, bulkBody } from './outbox.js'
+import { Outbox, PAUSE, batches, bulkBody, isFinal, pauseAfter } from './outbox.js'
 import { askNote, reasonSwitches } from './reasons.js'
 import { setClosed, showClosed, titleOf } from './threads.js'
 import { applies, belongs, decided } from './verdicts.js'
 
-/** Milliseconds to wait for the moderator to sign in: a timer's longest delay. The sign-in ends the wait. */
-const UNTIL_SIGNED_IN = 2 ** 31 - 1
-
-/** Milliseconds during which the service's lists may still include a comment after its decision was stored. */
-const LAG = 60_000
-
-/** Whether a request would be refused again. @param {unknown} error */
-const isFinal = (error) => error instanceof ApiError && error.status >= 400 && error.status < 500 && ![401, 429].includes(error.status)
-
 export class Decisions {
   #outbox = new Outbox((due) => this.#deliver(due))
-  /** Latest decisions by the id of the comment. @type {Map<number, { action: Action, seen: string, at: number }>} */
-  #handled = new Map()
+  #handled = new Handled()
 
   /** @param {App} app */
   constructor(app) {
@@ -37,7 +28,7 @@ export class Decisions {
 
   /** @param {Choice[]} choices of one list */
   decide(choices) {
-    for (const { item, action } of choices) this.#handled.set(item.id, { action, seen: item.updated_at, at: Date.now() })
+    for (const { item, action } of choices) this.#handled.add(item, action)
     const decision = this.#outbox.add(choices)
     this.#show(choices, decision.grounds, choices[0].list)
     this.#tell(decision)
@@ -134,24 +125,30 @@ export class Decisions {
   isHandled(item, state) {
     if (!state || state === 'all') return false
     if (state !== 'rejected' && this.app.bans.sweeps(item)) return true
-    const last = this.#handled.get(item.id)
-    if (!last || last.seen !== item.updated_at || Date.now() - last.at > LAG) return false
-    return state !== 'rejected' || last.action === 'approve'
+    return this.#handled.hides(item, state)
   }
 
-  /** @param {Decision[]} due @returns {Promise<{ again: Decision[], after: number }>} */
+  /**
+   * Sends decisions for the moderator who made them. Once `flush` has taken them, it stops.
+   * @param {Decision[]} due @returns {Promise<{ again: Decision[], after: number }>}
+   */
   async #deliver(due) {
+    // The host page may sign in another moderator before the responses arrive.
+    const { client } = this.app
+    const isTaken = () => !this.#outbox.isSending(due)
     await this.others.watch().catch(() => {})
     /** @type {Decision[]} */
     const again = []
     let after = PAUSE
     for (const decision of due) {
       if (!decision.toggle) continue
+      if (isTaken()) break
       const { thread, closed } = decision.toggle
       try {
-        await setClosed(this.app, thread, closed)
-        showClosed(this.app, thread, closed)
+        await setClosed(client, thread, closed)
+        if (!isTaken()) showClosed(this.app, thread, closed)
       } catch (error) {
+        if (isTaken()) break
         if (isFinal(error)) {
           showClosed(this.app, thread, !closed)
           this.app.tell(this.app.t('failed', { why: this.app.explain(error) }))
@@ -161,66 +158,71 @@ export class Decisions {
         }
       }
     }
-    const open = due.map((decision) => ({ ...decision, choices: decision.choices.filter((choice) => !this.#clashes(choice)) }))
+    const open = isTaken() ? [] : due.map((decision) => ({ ...decision, choices: decision.choices.filter((choice) => !this.#clashes(choice)) }))
     for (const batch of batches(open)) {
+      if (isTaken()) break
       let left = batch.choices
       try {
-        const { data } = await this.app.client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
-        left = await this.#settle(batch, data.failed)
+        const { data } = await client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
+        if (isTaken()) {
+          this.#replyAll(batch, data.failed, client).catch(() => {})
+          break
+        }
+        left = await this.#settle(batch, data.failed, client)
       } catch (error) {
+        if (isTaken()) break
         if (isFinal(error)) {
           this.#refused(batch, error)
           continue
         }
         after = this.#failed(error)
       }
-      for (const { item } of batch.choices) this.#touch(item.id)
+      for (const { item } of batch.choices) this.#handled.touch(item.id)
       if (left.length) again.push({ choices: left, at: due[0].at, grounds: batch.grounds })
     }
-    this.#tellWaiting(again)
+    if (!isTaken()) this.#tellWaiting(again)
     this.app.recount().catch(() => {})
     return { again, after }
   }
 
-  /** Extends the time in which lists may still show the comment. @param {number} id */
-  #touch(id) {
-    const last = this.#handled.get(id)
-    if (last) last.at = Date.now()
-  }
-
-  /** Handles the result of a request. @param {Batch} batch @param {{ id: number, code: string }[]} failed @returns {Promise<Choice[]>} the choices to send again */
-  async #settle({ choices }, failed) {
+  /**
+   * Handles the result of a request.
+   * @param {Batch} batch @param {{ id: number, code: string }[]} failed @param {Client} client
+   * @returns {Promise<Choice[]>} the choices to send again
+   */
+  async #settle({ choices }, failed, client) {
     const codes = new Map(failed.map(({ id, code }) => [id, code]))
     for (const choice of choices) {
       const code = codes.get(choice.item.id)
       if (code === 'not_found') this.app.tell(this.app.t('deleted', { name: this.app.nameOf(choice.item) }))
       else if (code === 'comment_changed') this.#bringBackChanged(choice)
-      else if (!code && choice.reply) await this.#reply(choice)
+      else if (!code && choice.reply) await this.#reply(choice, client)
     }
     return choices.filter(({ item }) => codes.get(item.id) === 'unavailable')
   }
 
-  /** Sends the replies to approved comments. @param {Batch} batch @param {{ id: number }[]} failed @param {App['client']} client */
+  /** Sends the replies to approved comments. @param {Batch} batch @param {{ id: number }[]} failed @param {Client} client */
   #replyAll({ choices }, failed, client) {
     const due = choices.filter(({ item, reply }) => reply && !failed.some(({ id }) => id === item.id))
     return Promise.all(due.map((choice) => this.#sendOnce(choice, client)))
   }
 
-  /** Sends a choice's reply only once, because `flush` may run while the choice is being delivered. @param {Choice} choice */
-  #sendOnce(choice, client = this.app.client) {
+  /** Sends a choice's reply only once, because `flush` may run while the choice is being delivered. @param {Choice} choice @param {Client} client */
+  #sendOnce(choice, client) {
     const { item, reply = '' } = choice
     choice.reply = ''
     return this.app.replies.deliver(item, reply, client)
   }
 
-  /** Sends the reply that waited for an approval. If that fails, the comment comes back with its box. @param {Choice} choice */
-  async #reply(choice) {
+  /** Sends the reply that waited for an approval. If that fails, the comment comes back with its box. @param {Choice} choice @param {Client} client */
+  async #reply(choice, client) {
     const { reply } = choice
     try {
-      await this.#sendOnce(choice)
+      await this.#sendOnce(choice, client)
     } catch (error) {
+      if (client !== this.app.client) return
       const text = this.app.t('not_replied', { why: this.app.explain(error) })
-      const item = await commentNow(this.app.client, choice.item.id).catch(() => choice.item)
+      const item = await commentNow(client, choice.item.id).catch(() => choice.item)
       this.#bringBack([{ ...choice, item, reply }], text)
       this.app.tell(text)
     }
@@ -246,9 +248,8 @@ export class Decisions {
 
   /** Handles a request that will be sent again. @param {unknown} error @returns {number} after this many milliseconds */
   #failed(error) {
-    const status = error instanceof ApiError ? error.status : 0
-    if (status === 401) this.app.entry.askAgain()
-    return status === 401 ? UNTIL_SIGNED_IN : status === 429 ? 15_000 : 5_000
+    if (/** @type {any} */ (error).status === 401) this.app.entry.askAgain()
+    return pauseAfter(error)
   }
 
   /** @param {Decision[]} again */
@@ -260,10 +261,9 @@ export class Decisions {
 
   /** Sends all waiting decisions immediately, even while the page is being closed. */
   flush() {
-    // The host page may sign in another moderator before the responses arrive.
     const { client } = this.app
     const all = this.#outbox.takeAll()
-    const toggled = all.map(({ toggle }) => toggle && setClosed(this.app, toggle.thread, toggle.closed).catch(() => {}))
+    const toggled = all.map(({ toggle }) => toggle && setClosed(client, toggle.thread, toggle.closed).catch(() => {}))
     const sent = batches(all).map((batch) =>
       client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
         .then(({ data }) => this.#replyAll(batch, data.failed, client)).catch(() => {}))
@@ -278,7 +278,7 @@ export class Decisions {
     if (entry.action !== choice.action) {
       this.#bringBack([{ ...choice, item: decidedAs(choice.item, entry) }], this.others.words(entry))
       this.app.tell(this.others.words(entry))
-    } else if (choice.reply) this.#reply(choice)
+    } else if (choice.reply) this.#reply(choice, this.app.client)
     return true
   }
 

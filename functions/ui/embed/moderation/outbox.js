@@ -3,6 +3,7 @@
  * @import { Action, Batch, Choice, Decision, Grounds } from '../types.d.ts'
  */
 
+import { ApiError } from '../kit/api.js'
 import { UNDO } from '../kit/decisions.js'
 
 /** Milliseconds between deliveries. A request covers up to fifty identical decisions, so this keeps a fast moderator below 60 writes a minute. */
@@ -10,6 +11,18 @@ export const PAUSE = 4_000
 
 /** Maximum comments in one request. */
 const BULK = 50
+
+/** Milliseconds to wait for the moderator to sign in: a timer's longest delay. The sign-in ends the wait. */
+const UNTIL_SIGNED_IN = 2 ** 31 - 1
+
+/** @param {unknown} error */
+const statusOf = (error) => (error instanceof ApiError ? error.status : 0)
+
+/** Whether a request would be refused again. @param {unknown} error */
+export const isFinal = (error) => statusOf(error) >= 400 && statusOf(error) < 500 && ![401, 429].includes(statusOf(error))
+
+/** Milliseconds until a failed request is sent again. @param {unknown} error */
+export const pauseAfter = (error) => ({ 401: UNTIL_SIGNED_IN, 429: 15_000 })[statusOf(error)] ?? 5_000
 
 /** Holds decisions until they can no longer be undone, then delivers those that are due together. */
 export class Outbox {
@@ -34,6 +47,11 @@ export class Outbox {
   /** All undelivered decisions. */
   get open() {
     return [...this.#sending, ...this.waiting]
+  }
+
+  /** Whether these are still being sent, and `takeAll` hasn't taken them. @param {Decision[]} due */
+  isSending(due) {
+    return this.#sending === due
   }
 
   /** @param {Choice[]} choices @param {Decision['toggle']} [toggle] @returns {Decision} */
@@ -89,8 +107,7 @@ export class Outbox {
     this.#delivering = true
     this.#sending = due
     const { again, after } = await this.#deliver(due)
-    // If `takeAll` has taken them meanwhile, nothing is sent again.
-    if (this.#sending === due) this.waiting.unshift(...again)
+    if (this.isSending(due)) this.waiting.unshift(...again)
     this.#sending = []
     this.#delivering = false
     this.#notBefore = Date.now() + after

@@ -1,5 +1,6 @@
 /**
  * Threads on cards: their titles, and whether they are closed.
+ * @import { Client } from '../kit/api.js'
  * @import { RecordThread } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -12,8 +13,8 @@ export function showClosed(app, thread, closed) {
   }
 }
 
-/** @param {App} app @param {RecordThread} thread @param {boolean} closed */
-export const setClosed = ({ client }, { type, id }, closed) =>
+/** @param {Client} client @param {RecordThread} thread @param {boolean} closed */
+export const setClosed = (client, { type, id }, closed) =>
   client.request('POST', `${[type, id].map(encodeURIComponent).join('/')}/${closed ? 'close' : 'open'}`, { keepalive: true })
 
 /** @param {RecordThread} thread */
