@@ -117,3 +117,40 @@ test('the second request of a delivery is not sent for a moderator who signs in 
   await page.waitForTimeout(500)
   assert.deepEqual(names, ['Grace', 'Grace'])
 })
+
+for (const [how, finish] of /** @type {[string, (page: Page) => Promise<unknown>][]} */ ([
+  ['sent together', (page) => page.clock.runFor(6_000)],
+  ['sent while the page is left', (page) => page.evaluate(() => dispatchEvent(new Event('pagehide')))],
+])) {
+  test(`the last decision about a comment and a thread is the only one ${how}`, async (t) => {
+    await emptyQueue()
+    await comment('Changed my mind')
+    const { page, sent } = await open(t, { who: moderator('Grace').token, clock: true })
+    await tab(page, 'All')
+    const shown = card(page, 'Changed my mind')
+    for (const key of ['r', 'a', 'r', 'c', 'c', 'c']) {
+      await shown.locator('time').first().click()
+      await press(page, key)
+    }
+    await finish(page)
+    await until(async () => sent.length, (n) => n >= 2)
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    assert.deepEqual(sent.map(({ path, body }) => body?.action ?? path.split('/').at(-1)), ['close', 'reject'])
+  })
+}
+
+test('a decision that is refused returns the comment as it was before the decisions that it replaced', async (t) => {
+  await emptyQueue()
+  await comment('Refused in the end')
+  const { page } = await open(t, { who: moderator('Grace').token, clock: true })
+  await tab(page, 'All')
+  const shown = card(page, 'Refused in the end')
+  await page.route(/moderation.comments$/, (route) => route.fulfill({ status: 403, json: { code: 'forbidden' } }))
+  for (const key of ['r', 'a']) {
+    await shown.locator('time').first().click()
+    await press(page, key)
+  }
+  await page.clock.runFor(6_000)
+  await shown.getByText("Couldn't apply your decision").waitFor()
+  await shown.locator('.why', { hasText: 'Awaiting approval' }).waitFor()
+})

@@ -11,7 +11,7 @@ import { json } from '../kit/json.js'
 import { commentNow } from './comments.js'
 import { Handled } from './handled.js'
 import { Others, decidedAs } from './others.js'
-import { Outbox, PAUSE, batches, bulkBody, isFinal, pauseAfter } from './outbox.js'
+import { Outbox, PAUSE, batches, bulkBody, isFinal, latest, pauseAfter } from './outbox.js'
 import { askNote, reasonSwitches } from './reasons.js'
 import { setClosed, showClosed, titleOf } from './threads.js'
 import { applies, belongs, decided } from './verdicts.js'
@@ -140,7 +140,8 @@ export class Decisions {
     /** @type {Decision[]} */
     const again = []
     let after = PAUSE
-    for (const decision of due) {
+    const last = latest(due)
+    for (const decision of last) {
       if (!decision.toggle) continue
       if (isTaken()) break
       const { thread, closed } = decision.toggle
@@ -158,7 +159,7 @@ export class Decisions {
         }
       }
     }
-    const open = isTaken() ? [] : due.map((decision) => ({ ...decision, choices: decision.choices.filter((choice) => !this.#clashes(choice)) }))
+    const open = isTaken() ? [] : last.map((decision) => ({ ...decision, choices: decision.choices.filter((choice) => !this.#clashes(choice)) }))
     for (const batch of batches(open)) {
       if (isTaken()) break
       let left = batch.choices
@@ -262,7 +263,7 @@ export class Decisions {
   /** Sends all waiting decisions immediately, even while the page is being closed. */
   flush() {
     const { client } = this.app
-    const all = this.#outbox.takeAll()
+    const all = latest(this.#outbox.takeAll())
     const toggled = all.map(({ toggle }) => toggle && setClosed(client, toggle.thread, toggle.closed).catch(() => {}))
     const sent = batches(all).map((batch) =>
       client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })

@@ -115,6 +115,26 @@ export class Outbox {
   }
 }
 
+/** Keeps only the last decision about each comment and thread. Its failure returns the comment as it was before the first. @param {Decision[]} decisions */
+export function latest(decisions) {
+  /** @type {Map<number, Choice>} */
+  const choices = new Map()
+  const threads = new Set()
+  const isLast = (/** @type {Choice} */ choice) => {
+    const last = choices.get(choice.item.id)
+    if (last) last.item = choice.item
+    else choices.set(choice.item.id, choice)
+    return !last
+  }
+  return decisions.toReversed().flatMap((decision) => {
+    const { type, id } = decision.toggle?.thread ?? {}
+    const name = JSON.stringify([type, id])
+    if (id != null && threads.has(name)) return []
+    threads.add(name)
+    return [{ ...decision, choices: decision.choices.filter(isLast) }]
+  }).reverse()
+}
+
 /** Groups decisions into requests by action, reason and note, with at most `BULK` comments each. @param {Decision[]} decisions @returns {Batch[]} */
 export function batches(decisions) {
   /** @type {Map<string, Batch>} */
