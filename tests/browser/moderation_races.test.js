@@ -154,3 +154,23 @@ test('a decision that is refused returns the comment as it was before the decisi
   await shown.getByText("Couldn't apply your decision").waitFor()
   await shown.locator('.why', { hasText: 'Awaiting approval' }).waitFor()
 })
+
+test('another moderator’s decision about a comment that is shown wins over one that still waits', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  const { id } = await comment('Contested')
+  const { page, sent } = await open(t, { who: grace.token, clock: true })
+  await tab(page, 'All')
+  const shown = card(page, 'Contested')
+  await shown.locator('time').first().click()
+  await page.waitForLoadState('networkidle')
+  await page.clock.runFor(11_000)
+  await press(page, 'r')
+  await w.service.call('POST', `comments/${id}/approve`, linus.token)
+  await page.clock.runFor(4_500)
+  await shown.getByText('Linus approved').waitFor()
+  await page.clock.runFor(2_000)
+  await page.locator('.bar', { hasText: 'Linus approved' }).waitFor()
+  assert.deepEqual(sent, [])
+  assert.equal(await isApproved(id, grace), true)
+})

@@ -23,12 +23,15 @@ export class Decisions {
   /** @param {App} app */
   constructor(app) {
     this.app = app
-    this.others = new Others(app, (id) => this.#handled.has(id))
+    this.others = new Others(app, (id) => this.#handled.has(id), (id) => this.#outbox.has(id))
   }
 
   /** @param {Choice[]} choices of one list */
   decide(choices) {
-    for (const { item, action } of choices) this.#handled.add(item, action)
+    for (const { item, action } of choices) {
+      this.#handled.add(item, action)
+      this.others.take(item.id)
+    }
     const decision = this.#outbox.add(choices)
     this.#show(choices, decision.grounds, choices[0].list)
     this.#tell(decision)

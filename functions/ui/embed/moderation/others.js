@@ -11,16 +11,22 @@ export const decidedAs = (item, { action, moderator, created_at }) =>
   decided(item, /** @type {Action} */ (action), { reason: null, note: null, moderator, created_at })
 
 export class Others {
-  /** Decisions about comments that no list shows. @type {Map<number, LogEntry>} */
+  /** Decisions about comments that no list shows, or that have an undelivered decision. @type {Map<number, LogEntry>} */
   #heard = new Map()
   /** The newest entry of the log; undefined before the first check. @type {LogEntry['id'] | null | undefined} */
   #newest
   #isHandled
+  #isWaiting
 
-  /** @param {App} app @param {(id: number) => boolean} isHandled whether a comment was decided here */
-  constructor(app, isHandled) {
+  /**
+   * @param {App} app
+   * @param {(id: number) => boolean} isHandled whether a comment was decided here
+   * @param {(id: number) => boolean} isWaiting whether that decision is undelivered
+   */
+  constructor(app, isHandled, isWaiting) {
     this.app = app
     this.#isHandled = isHandled
+    this.#isWaiting = isWaiting
   }
 
   /** Reads the decisions since the last check from the log. */
@@ -43,7 +49,7 @@ export class Others {
     if (own && this.#isHandled(id)) return
     const cards = this.app.cards.filter(({ item }) => item.id === id)
     for (const card of cards) card.update(decidedAs(card.item, entry), own && this.app.bans.sweeps(card.item) ? '' : this.words(entry))
-    if (!cards.length && !own) this.#heard.set(id, entry)
+    if ((!cards.length || this.#isWaiting(id)) && !own) this.#heard.set(id, entry)
   }
 
   /** @param {LogEntry} entry */
@@ -60,7 +66,7 @@ export class Others {
 
   /** Discards decisions about these comments, which a list now shows in their current state. @param {Item[]} items */
   show(items) {
-    for (const { id } of items) this.#heard.delete(id)
+    for (const { id } of items) if (!this.#isWaiting(id)) this.#heard.delete(id)
   }
 
   /** Discards others' decisions. */

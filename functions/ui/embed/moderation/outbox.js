@@ -49,6 +49,11 @@ export class Outbox {
     return [...this.#sending, ...this.waiting]
   }
 
+  /** Whether a comment has an undelivered decision. @param {number} id */
+  has(id) {
+    return this.open.some(({ choices }) => choices.some(({ item }) => item.id === id))
+  }
+
   /** Whether these are still being sent, and `takeAll` hasn't taken them. @param {Decision[]} due */
   isSending(due) {
     return this.#sending === due
