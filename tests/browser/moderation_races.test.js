@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { card, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
-import { hold, newRecord, world } from './world.js'
+import { hold, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true' })
 const { emptyQueue, open, isApproved, logOf } = moderatorsPage(w)
@@ -173,4 +173,29 @@ test('another moderator’s decision about a comment that is shown wins over one
   await page.locator('.bar', { hasText: 'Linus approved' }).waitFor()
   assert.deepEqual(sent, [])
   assert.equal(await isApproved(id, grace), true)
+})
+
+test('the dialog of an expired sign-in stays until the moderator has signed in', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await comment('Decided too late')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Decided too late')
+  const refuse = (/** @type {import('playwright-core').Route} */ route) => route.fulfill({ status: 401, json: { code: 'unauthenticated' } })
+  await page.route(/moderation.comments$/, refuse)
+  await press(page, 'a')
+  await page.clock.runFor(5_100)
+  const dialog = page.getByRole('dialog')
+  await dialog.waitFor()
+  await dialog.getByRole('textbox').fill('half')
+  await press(page, 'Escape', 'Escape', 'Escape')
+  // Browsers may close it nevertheless.
+  await dialog.evaluate((/** @type {HTMLDialogElement} */ element) => element.close())
+  await page.waitForTimeout(200)
+  assert.equal(await dialog.getByRole('textbox').inputValue(), 'half')
+  await page.unroute(/moderation.comments$/, refuse)
+  await setAuth(page, token(grace.id, 'Grace', { roles: ['moderator'], jti: 'new' }))
+  await dialog.waitFor({ state: 'detached' })
+  await page.clock.runFor(100)
+  assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
 })

@@ -22,7 +22,7 @@ export function showDialog(app, dialog) {
       // A key press may have moved the focus already.
       if (before?.isConnected && !app.root.activeElement) before.focus({ preventScroll: true })
       resolve(dialog.returnValue)
-    })
+    }, { once: true })
   })
 }
 

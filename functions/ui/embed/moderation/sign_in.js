@@ -102,7 +102,7 @@ export class SignIn {
         this.app.decisions.drop()
         return this.start()
       }
-      this.#expired.close()
+      this.#expired.close('signed-in')
       this.app.decisions.hurry()
     } catch (error) {
       this.#showWrong(this.app.explain(error))
@@ -217,13 +217,17 @@ export class SignIn {
     return h('div', { class: 'small' }, h('p', {}, this.app.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))
   }
 
-  /** Asks a user whose sign-in has expired to sign in again. The page and waiting decisions stay. */
+  /** Asks a user whose sign-in has expired to sign in again. The page and waiting decisions stay. Nothing else closes the dialog. */
   askAgain() {
     if (this.#expired || !this.app.me) return
     const { t } = this.app
-    this.#expired = h('dialog', { 'aria-labelledby': 'expired-title' },
-      h('h2', { id: 'expired-title' }, t('expired')), h('p', { class: 'muted' }, t('expired_more')), this.#signInForm())
-    this.#expired.addEventListener('cancel', (event) => event.preventDefault())
-    this.app.open(this.#expired).then(() => (this.#expired = null))
+    const dialog = (this.#expired = h('dialog', { 'aria-labelledby': 'expired-title', closedby: 'none' },
+      h('h2', { id: 'expired-title' }, t('expired')), h('p', { class: 'muted' }, t('expired_more')), this.#signInForm()))
+    const open = async () => {
+      // Browsers that don't support `closedby` close the dialog at a second Escape.
+      if ((await this.app.open(dialog)) !== 'signed-in' && this.app.me) open()
+      else this.#expired = null
+    }
+    open()
   }
 }
