@@ -7,11 +7,11 @@
  */
 
 import { UNDO } from '../kit/decisions.js'
-import { json } from '../kit/json.js'
 import { commentNow } from './comments.js'
+import { replyAll, replyOnce, sendBatch, sendNow } from './flush.js'
 import { Handled } from './handled.js'
 import { Others, decidedAs } from './others.js'
-import { Outbox, PAUSE, batches, bulkBody, isFinal, latest, pauseAfter } from './outbox.js'
+import { Outbox, PAUSE, batches, isFinal, latest, pauseAfter } from './outbox.js'
 import { askNote, reasonSwitches } from './reasons.js'
 import { setClosed, showClosed, titleOf } from './threads.js'
 import { applies, belongs, decided } from './verdicts.js'
@@ -137,7 +137,7 @@ export class Decisions {
    */
   async #deliver(due) {
     // The host page may sign in another moderator before the responses arrive.
-    const { client } = this.app
+    const { client, replies } = this.app
     const isTaken = () => !this.#outbox.isSending(due)
     await this.others.watch().catch(() => {})
     /** @type {Decision[]} */
@@ -167,12 +167,12 @@ export class Decisions {
       if (isTaken()) break
       let left = batch.choices
       try {
-        const { data } = await client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
+        const failed = await sendBatch(client, batch)
         if (isTaken()) {
-          this.#replyAll(batch, data.failed, client).catch(() => {})
+          replyAll(batch, failed, client, replies).catch(() => {})
           break
         }
-        left = await this.#settle(batch, data.failed, client)
+        left = await this.#settle(batch, failed, client)
       } catch (error) {
         if (isTaken()) break
         if (isFinal(error)) {
@@ -205,24 +205,11 @@ export class Decisions {
     return choices.filter(({ item }) => codes.get(item.id) === 'unavailable')
   }
 
-  /** Sends the replies to approved comments. @param {Batch} batch @param {{ id: number }[]} failed @param {Client} client */
-  #replyAll({ choices }, failed, client) {
-    const due = choices.filter(({ item, reply }) => reply && !failed.some(({ id }) => id === item.id))
-    return Promise.all(due.map((choice) => this.#sendOnce(choice, client)))
-  }
-
-  /** Sends a choice's reply only once, because `flush` may run while the choice is being delivered. @param {Choice} choice @param {Client} client */
-  #sendOnce(choice, client) {
-    const { item, reply = '' } = choice
-    choice.reply = ''
-    return this.app.replies.deliver(item, reply, client)
-  }
-
   /** Sends the reply that waited for an approval. If that fails, the comment comes back with its box. @param {Choice} choice @param {Client} client */
   async #reply(choice, client) {
     const { reply } = choice
     try {
-      await this.#sendOnce(choice, client)
+      await replyOnce(choice, client, this.app.replies)
     } catch (error) {
       if (client !== this.app.client) return
       const text = this.app.t('not_replied', { why: this.app.explain(error) })
@@ -263,16 +250,17 @@ export class Decisions {
     else if (!n && this.app.notices.stays) this.app.notices.hide()
   }
 
-  /** Sends all waiting decisions immediately, even while the page is being closed. */
+  /** Sends all waiting decisions immediately, even while the page is being closed. @returns those that couldn't be sent */
   flush() {
-    const { client } = this.app
-    const all = latest(this.#outbox.takeAll())
-    const toggled = all.map(({ toggle }) => toggle && setClosed(client, toggle.thread, toggle.closed).catch(() => {}))
-    const sent = batches(all).map((batch) =>
-      client.request('POST', 'moderation/comments', { ...json(bulkBody(batch)), keepalive: true })
-        .then(({ data }) => this.#replyAll(batch, data.failed, client)).catch(() => {}))
+    const { client, replies } = this.app
     this.app.notices.hide()
-    return Promise.all([...toggled, ...sent])
+    return sendNow(latest(this.#outbox.takeAll()), client, replies)
+  }
+
+  /** Puts back decisions that couldn't be sent. @param {Decision[]} unsent */
+  resume(unsent) {
+    this.#outbox.put(unsent)
+    this.#tellWaiting(unsent)
   }
 
   /** Whether another moderator has decided on the comment meanwhile. If that decision differs, the comment returns to its list. @param {Choice} choice */

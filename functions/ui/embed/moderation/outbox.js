@@ -91,6 +91,13 @@ export class Outbox {
     return all
   }
 
+  /** Puts decisions back, and waits before it sends them. @param {Decision[]} decisions */
+  put(decisions) {
+    this.waiting.unshift(...decisions)
+    this.#notBefore = Date.now() + PAUSE
+    this.#schedule()
+  }
+
   /** Ends a pause after a failure. */
   hurry() {
     this.#notBefore = 0

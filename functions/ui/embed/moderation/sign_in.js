@@ -1,6 +1,6 @@
 /**
  * Signs moderators in, and explains to other users why they have no access.
- * @import { Auth, Entrance, Ui } from '../types.d.ts'
+ * @import { Auth, Decision, Entrance, Ui } from '../types.d.ts'
  * @import { App } from './app.js'
  */
 
@@ -47,14 +47,17 @@ export class SignIn {
     this.#run++
   }
 
-  /** Signs in, and shows the first tab or the reason for a refusal. */
-  async start() {
+  /** Signs in, and shows the first tab or the reason for a refusal. @param {Promise<Decision[]>} [flushed] decisions of the moderator before, once they were sent */
+  async start(flushed) {
     const run = ++this.#run
+    const before = this.app.me?.id
     this.app.leave()
     this.app.me = null
     this.app.client.language = languageOf(this.app.host)
     this.app.screen(h('p', { class: 'muted centred' }, this.app.t('loading')))
     try {
+      // Lists don't load before the decisions about their comments are stored.
+      const unsent = (await flushed) ?? []
       const arrival = await this.#arrival
       const token = ownSession() ?? (await this.app.client.token())
       await this.app.client.token(true).catch(unlessEnded)
@@ -72,7 +75,11 @@ export class SignIn {
       else if (ui.auth.banned) this.#showRefusal('banned')
       else if (arrival && !error && !this.app.me?.name) this.#showName(arrival.suggested_name)
       else if (!ui.auth.moderator) this.#showRefusal('refused')
-      else this.app.show(ui.features.read_only)
+      else {
+        // A moderator whose token was renewed keeps decisions that the service refused with the old one.
+        if (unsent.length && this.app.me?.id === before) this.app.decisions.resume(unsent)
+        this.app.show(ui.features.read_only)
+      }
     } catch (error) {
       if (run === this.#run) this.app.screen(this.app.problem(error, () => this.start()))
     }
@@ -90,10 +97,10 @@ export class SignIn {
   /** @param {Auth | undefined} auth set by the page; undefined uses the session of the service's own sign-in */
   async use(auth) {
     // Pending decisions are sent under the name of the moderator who made them.
-    if (!this.#expired) this.app.decisions.flush()
+    const flushed = this.#expired ? undefined : this.app.decisions.flush()
     const { language } = this.app.client
     this.app.client = Object.assign(new Client(), { language, auth })
-    if (!this.#expired) return this.start()
+    if (!this.#expired) return this.start(flushed)
     try {
       const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
       if (!authenticated) return this.#showWrong(this.app.t('bad_token'))
@@ -109,16 +116,27 @@ export class SignIn {
     }
   }
 
-  /** Ends the session here, even without a connection. `everywhere` ends all sessions of the account, and needs a connection. */
+  /**
+   * Ends the session here, even without a connection, unless decisions can't be sent. `everywhere` ends all sessions of the
+   * account, and needs a connection.
+   */
   async signOut(everywhere = false) {
-    await this.app.decisions.flush()
-    await alone(async () => {
-      const session = ownSession()
-      if (!session) return
-      const end = anonymous.request('POST', 'sign_in/end', json({ refresh_token: session.refresh_token, everywhere }))
-      await (everywhere ? end : end.catch(() => {}))
-      keepSession()
-    })
+    const { decisions, frame } = this.app
+    if (frame.hasAttribute('aria-busy')) return
+    frame.setAttribute('aria-busy', 'true')
+    try {
+      const unsent = await decisions.flush()
+      if (unsent.length) return decisions.resume(unsent)
+      await alone(async () => {
+        const session = ownSession()
+        if (!session) return
+        const end = anonymous.request('POST', 'sign_in/end', json({ refresh_token: session.refresh_token, everywhere }))
+        await (everywhere ? end : end.catch(() => {}))
+        keepSession()
+      })
+    } finally {
+      frame.removeAttribute('aria-busy')
+    }
     this.#account = undefined
     this.use(undefined)
   }
