@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { card, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { hold, newRecord, token, world } from './world.js'
 
-const w = world({ SVC_REQUIRE_APPROVAL: 'true' })
+const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true' })
 const { emptyQueue, open, isApproved, logOf } = moderatorsPage(w)
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -233,4 +233,93 @@ test('a decision that is refused because the token has expired is sent with the 
   await page.locator('.bar', { hasText: 'Try again' }).waitFor()
   await page.clock.runFor(6_000)
   assert.equal(await until(() => isApproved(id, grace), (approved) => approved), true)
+})
+
+test('a comment whose decision was discarded is shown to the moderator who signs in next', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  await comment('Not decided')
+  const { page } = await open(t, { who: grace.token, clock: true })
+  await until(() => focused(page), (text) => text === 'Not decided')
+  const refuse = (/** @type {import('playwright-core').Route} */ route) => route.fulfill({ status: 401, json: { code: 'unauthenticated' } })
+  await page.route(/moderation.comments$/, refuse)
+  await press(page, 'a')
+  await page.clock.runFor(5_100)
+  await page.getByRole('dialog').waitFor()
+  await page.unroute(/moderation.comments$/, refuse)
+  await setAuth(page, linus.token)
+  await card(page, 'Not decided').waitFor()
+})
+
+test('another moderator finds neither an open box nor a draft of the one before', async (t) => {
+  await emptyQueue()
+  const [grace, linus] = [moderator('Grace'), moderator('Linus')]
+  await comment('Private thoughts')
+  const { page } = await open(t, { who: grace.token })
+  await until(() => focused(page), (text) => text === 'Private thoughts')
+  const box = page.getByRole('textbox', { name: 'Reply to Ada' })
+  await press(page, 'Enter')
+  await box.fill('Written by Grace')
+  for (const [who, text] of /** @type {const} */ ([[linus, ''], [grace, 'Written by Grace']])) {
+    await setAuth(page, who.token)
+    await page.getByRole('banner').getByText(who.name).waitFor()
+    await until(() => focused(page), (text) => text === 'Private thoughts')
+    assert.equal(await box.count(), 0)
+    await press(page, 'Enter')
+    assert.equal(await box.inputValue(), text)
+  }
+})
+
+test('the dialogs of a ban and a webhook stay open while they are sent', async (t) => {
+  await emptyQueue()
+  await comment('Ban me')
+  const { page } = await open(t, { who: moderator('Grace').token })
+  const dialog = page.getByRole('dialog')
+  const stays = async (/** @type {RegExp} */ path, /** @type {string} */ send) => {
+    const asked = page.waitForRequest((request) => path.test(request.url()) && request.method() !== 'GET')
+    const release = await hold(page, path)
+    await dialog.getByRole('button', { name: send, exact: true }).click()
+    await asked
+    await press(page, 'Escape', 'Escape', 'Escape')
+    assert.equal(await dialog.getByRole('button', { name: 'Cancel' }).isDisabled(), true)
+    assert.equal(await dialog.count(), 1)
+    release()
+  }
+  await until(() => focused(page), (text) => text === 'Ban me')
+  await press(page, 'b')
+  await stays(/ban$/, 'Ban')
+  await dialog.waitFor({ state: 'detached' })
+  await tab(page, 'Webhooks')
+  await page.getByRole('button', { name: 'Add webhook' }).click()
+  await dialog.getByLabel('URL').fill('http://127.0.0.1:9/hook')
+  await stays(/moderation.webhooks$/, 'Save')
+  await dialog.getByLabel('Secret').waitFor()
+  await press(page, 'Escape')
+  await dialog.waitFor({ state: 'detached' })
+})
+
+test('a reply and a ban that are refused because the sign-in has expired ask to sign in again', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await comment('Expired meanwhile')
+  await w.service.call('POST', `comments/${id}/approve`, grace.token)
+  const { page } = await open(t, { who: grace.token })
+  await until(() => focused(page), (text) => text === 'Expired meanwhile')
+  await page.route(/ban$|posts.*comments$/, (route) => route.fulfill({ status: 401, json: { code: 'unauthenticated' } }))
+  const expired = page.getByRole('dialog', { name: 'sign-in has expired' })
+  let n = 0
+  const renew = async () => {
+    await expired.waitFor()
+    await setAuth(page, token(grace.id, 'Grace', { roles: ['moderator'], jti: `${++n}` }))
+    await expired.waitFor({ state: 'detached' })
+  }
+  await press(page, 'Enter')
+  await page.getByRole('textbox', { name: 'Reply to Ada' }).fill('My reply')
+  await press(page, 'Control+Enter')
+  await renew()
+  assert.equal(await page.getByRole('textbox', { name: 'Reply to Ada' }).inputValue(), 'My reply')
+  await press(page, 'Escape', 'b')
+  await page.getByRole('dialog').getByRole('button', { name: 'Ban', exact: true }).click()
+  await renew()
+  await page.getByRole('dialog', { name: 'Ban Ada' }).waitFor()
 })

@@ -259,19 +259,21 @@ export class App {
     this.notices.tell(text, offer)
   }
 
-  /** Explains a failure in the language of the page. @param {unknown} error */
-  explain = (error) => explanation(this, error)
+  /** Explains a failure in the language of the page, and asks to sign in again if the sign-in has expired. @param {unknown} error */
+  explain = (error) => {
+    if (error instanceof ApiError && error.status === 401) this.entry.askAgain()
+    return explanation(this, error)
+  }
 
   /** @param {unknown} error */
   fail(error) {
-    if (error instanceof ApiError && error.status === 401) this.entry.askAgain()
-    else this.tell(this.explain(error))
+    const text = this.explain(error)
+    if (!this.entry.isAsking) this.tell(text)
   }
 
   /** A message in place of content that couldn't be shown. @param {unknown} error @param {() => void} retry */
   problem(error, retry) {
     const { t } = this
-    if (error instanceof ApiError && error.status === 401) this.entry.askAgain()
     return h('div', { class: 'panel', role: 'alert' },
       h('span', { class: 'mark bad' }, icon('warning')),
       h('h2', {}, t('error')),

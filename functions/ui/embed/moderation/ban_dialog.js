@@ -6,7 +6,7 @@
 
 import { ApiError } from '../kit/api.js'
 import { h } from '../kit/dom.js'
-
+import { keepOpen } from './dialogs.js'
 
 const DAY = 86_400_000
 
@@ -98,16 +98,16 @@ export function banDialog(app, authors, { comments, rejects }, submit) {
       refuse(t('error_date'))
       return date.focus()
     }
-    send.disabled = true
-    try {
-      const until = end == null ? null : apiTime(end)
-      await submit({ until, reason: `${data.get('reason')}`.trim() || null, rejects: /** @type {Rejects} */ (data.get('rejects')) })
-      dialog.close('banned')
-    } catch (refusal) {
-      const isForbidden = refusal instanceof ApiError && refusal.code === 'forbidden'
-      refuse(isForbidden ? t('no_ban') : app.explain(refusal))
-      send.disabled = false
-    }
+    await keepOpen(dialog, async () => {
+      try {
+        const until = end == null ? null : apiTime(end)
+        await submit({ until, reason: `${data.get('reason')}`.trim() || null, rejects: /** @type {Rejects} */ (data.get('rejects')) })
+        dialog.close('banned')
+      } catch (refusal) {
+        const isForbidden = refusal instanceof ApiError && refusal.code === 'forbidden'
+        refuse(isForbidden ? t('no_ban') : app.explain(refusal))
+      }
+    })
   })
   return dialog
 }

@@ -254,12 +254,13 @@ export class Decisions {
   flush() {
     const { client, replies } = this.app
     this.app.notices.hide()
-    return sendNow(latest(this.#outbox.takeAll()), client, replies)
+    return sendNow(this.#take(), client, replies)
   }
 
   /** Puts back decisions that couldn't be sent. @param {Decision[]} unsent */
   resume(unsent) {
     this.#outbox.put(unsent)
+    for (const { item, action } of unsent.flatMap(({ choices }) => choices)) this.#handled.add(item, action)
     this.#tellWaiting(unsent)
   }
 
@@ -276,7 +277,13 @@ export class Decisions {
 
   /** Discards waiting decisions. */
   drop() {
-    this.#outbox.takeAll()
+    this.#take()
+  }
+
+  /** Removes and returns the waiting decisions. Their comments are shown again. */
+  #take() {
+    this.#handled.clear()
+    return latest(this.#outbox.takeAll())
   }
 
   /** Sends decisions that wait for a sign-in. */

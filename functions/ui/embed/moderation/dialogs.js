@@ -26,6 +26,21 @@ export function showDialog(app, dialog) {
   })
 }
 
+/** Keeps a dialog open while its form is sent. @param {HTMLDialogElement} dialog @param {() => Promise<void>} send */
+export async function keepOpen(dialog, send) {
+  const stay = (/** @type {Event} */ event) => event.preventDefault()
+  const set = (/** @type {boolean} */ isBusy) => {
+    dialog.setAttribute('aria-busy', `${isBusy}`)
+    dialog.setAttribute('closedby', isBusy ? 'none' : 'closerequest')
+    for (const button of dialog.querySelectorAll('button')) button.disabled = isBusy
+  }
+  dialog.addEventListener('cancel', stay)
+  set(true)
+  await send()
+  set(false)
+  dialog.removeEventListener('cancel', stay)
+}
+
 /**
  * A side dialog with a list of comments.
  * @param {App} app

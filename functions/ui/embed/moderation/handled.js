@@ -25,6 +25,10 @@ export class Handled {
     this.#last.delete(id)
   }
 
+  clear() {
+    this.#last.clear()
+  }
+
   /** Extends the time in which lists may still show the comment. @param {number} id */
   touch(id) {
     const last = this.#last.get(id)

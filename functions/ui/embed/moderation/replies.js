@@ -16,18 +16,21 @@ import { standing } from './verdicts.js'
 /** Whether a moderator may reply to a comment: everyone sees it, or will once it is approved. @param {Item} item */
 export const takesReplies = (item) => standing(item) !== 'rejected'
 
-/** The name of a draft on the device. @param {number} id */
-const draftOf = (id) => `${API} reply ${id}`
-
 export class Replies {
   /** Boxes by the id of the comment. @type {Map<number, Box>} */
   #boxes = new Map()
   /** Idempotency keys of replies that the service may have received, by comment and text. @type {Map<string, string>} */
   #keys = new Map()
 
-  /** @param {App} app */
-  constructor(app) {
+  /** @param {App} app @param {number} [owner] the id of the moderator who writes them */
+  constructor(app, owner) {
     this.app = app
+    this.owner = owner
+  }
+
+  /** The name of a draft on the device. @param {number} id */
+  #draftOf(id) {
+    return `${API} reply ${this.owner} ${id}`
   }
 
   /** The box that a card shows. @param {Card} card */
@@ -57,7 +60,7 @@ export class Replies {
     box.isOpen = true
     if (field.value.includes(reply)) return
     field.value = `${reply}\n\n${field.value}`.trim()
-    device.set(draftOf(id), field.value)
+    device.set(this.#draftOf(id), field.value)
   }
 
   /** @param {Item} item @returns {Box} */
@@ -65,8 +68,8 @@ export class Replies {
     const { t, labels } = this.app
     const name = t('reply_to', { name: this.app.nameOf(item) })
     // Stored as a draft, because the page may be closed before the reply is sent.
-    const field = h('textarea', { rows: '3', dir: 'auto', 'aria-label': name, placeholder: name, input: () => device.set(draftOf(item.id), field.value) })
-    field.value = device.get(draftOf(item.id)) ?? ''
+    const field = h('textarea', { rows: '3', dir: 'auto', 'aria-label': name, placeholder: name, input: () => device.set(this.#draftOf(item.id), field.value) })
+    field.value = device.get(this.#draftOf(item.id)) ?? ''
     const problem = h('p', { class: 'error', role: 'alert' })
     const send = h('button', { class: 'primary' }, labels.reply)
     const here = () => this.app.cards.find(({ element }) => element.contains(form))
@@ -154,6 +157,6 @@ export class Replies {
     const field = this.#boxes.get(id)?.field
     if (field?.value === body) field.value = ''
     // Another tab may have stored a different draft.
-    if (device.get(draftOf(id)) === body) device.set(draftOf(id), '')
+    if (device.get(this.#draftOf(id)) === body) device.set(this.#draftOf(id), '')
   }
 }

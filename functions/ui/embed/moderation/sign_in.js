@@ -12,6 +12,7 @@ import { finishReturned, methodsOf } from '../kit/redirect.js'
 import { alone, keepSession, ownSession } from '../kit/session.js'
 import { languageOf } from '../kit/words.js'
 import { icon } from './icons.js'
+import { Replies } from './replies.js'
 
 /** The token in pasted text, with or without `Bearer` or the address around it. @param {string} text */
 const tokenIn = (text) => /token=([^&\s]+)/.exec(text)?.[1] ?? text.trim().replace(/^Bearer\s+/i, '')
@@ -69,6 +70,7 @@ export class SignIn {
       this.app.speak(ui.labels)
       this.app.webhookEvents = ui.webhook_events ?? []
       this.app.me = ui.auth.user
+      if (this.app.replies.owner !== this.app.me?.id) this.app.replies = new Replies(this.app, this.app.me?.id)
       this.app.showTheme(ui.theme)
       const { error } = arrival ?? {}
       if (!ui.auth.authenticated) this.#showSignIn(error ? this.#explain(error) : token ? this.app.t('bad_token') : undefined)

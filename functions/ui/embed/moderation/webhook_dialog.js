@@ -6,6 +6,7 @@
 
 import { ApiError } from '../kit/api.js'
 import { h } from '../kit/dom.js'
+import { keepOpen } from './dialogs.js'
 
 /**
  * Webhook dialog. `submit` sends the fields, and returns the secret of a new webhook.
@@ -31,9 +32,7 @@ export function webhookDialog(app, webhook, submit) {
     error,
     h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'outlined', click: () => dialog.close() }, t('cancel')), send))
   const dialog = h('dialog', { class: 'webhook-dialog', 'aria-labelledby': 'webhook-title' }, form)
-  form.addEventListener('submit', async (event) => {
-    event.preventDefault()
-    send.disabled = true
+  const save = async () => {
     try {
       const secret = await submit({ url: url.value.trim(), events: new FormData(form).getAll('event').map(String) })
       dialog.returnValue = 'saved'
@@ -49,8 +48,11 @@ export function webhookDialog(app, webhook, submit) {
     } catch (refusal) {
       error.textContent = refusalText(app, refusal)
       error.hidden = false
-      send.disabled = false
     }
+  }
+  form.addEventListener('submit', (event) => {
+    event.preventDefault()
+    return keepOpen(dialog, save)
   })
   return dialog
 }
