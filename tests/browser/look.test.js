@@ -98,11 +98,12 @@ for (const [theme, colour, ground] of /** @type {const} */ ([['dark', '#111', '#
     await page.context().setOffline(true)
     await article(page, id).getByRole('button', { name: 'Like' }).click()
     await page.locator('.toast.error').waitFor()
-    const coloursOf = (/** @type {string} */ selector) => page.locator(selector).evaluate((element) => {
-      const { backgroundColor, borderRadius } = getComputedStyle(element)
-      return [backgroundColor, borderRadius]
+    // The colors change in a transition.
+    await page.waitForFunction(() => {
+      const { shadowRoot } = /** @type {Element} */ (document.querySelector('comment-thread'))
+      const [toast, section] = ['.toast', 'section'].map((selector) => getComputedStyle(/** @type {Element} */ (shadowRoot?.querySelector(selector))))
+      return toast.backgroundColor === section.backgroundColor && toast.borderRadius === section.borderRadius
     })
-    assert.deepEqual(await coloursOf('.toast'), await coloursOf('comment-thread section'))
   })
 }
 
