@@ -401,7 +401,7 @@ impl World {
         self.engine.follow(TABLE, EventFilter::default()).expect("the table has a stream")
     }
 
-    /// Redelivers, late, the records of all changes that a follower has not received yet.
+    /// Delivers a follower's unread changes to the service again, like a late retry of the stream.
     pub async fn repeat_changes(&self, changes: &mut Follower) {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let batch = changes.next_now(usize::MAX).await.expect("the table has a stream").expect("something has changed");

@@ -176,7 +176,7 @@ mod tests {
         SaysNothing,
     }
 
-    /// Speaks SMTP, and fails at this command. `GREETING` means the greeting, and `.` the end of an email.
+    /// An SMTP server that fails at a command, at `GREETING`, or at `.`, the end of the email.
     async fn converse(stream: TcpStream, fails_at: &str, failure: Failure) {
         let mut stream = BufReader::new(stream);
         let (mut line, mut in_mail) = ("GREETING".to_owned(), false);

@@ -44,7 +44,7 @@ pub(crate) enum Failure {
     Status(u16),
     #[error("{0}")]
     Nonsense(&'static str),
-    #[error("the ID token is refused: {0}")]
+    #[error("the ID token was rejected: {0}")]
     Token(#[from] BadToken),
 }
 
@@ -193,7 +193,7 @@ impl Providers {
         // The issuer in GitHub's metadata (RFC 8414) ends in this path.
         let is_issuer = |issuer: &str| issuer.strip_suffix("/login/oauth").unwrap_or(issuer) == client.issuer;
         if !returning.issuer.is_none_or(is_issuer) {
-            return Err(Nonsense("another issuer sent the reader back"));
+            return Err(Nonsense("the response came from another issuer"));
         }
         let token = format!("{}/login/oauth/access_token", client.issuer);
         let tokens = self.exchange(client, &token, true, returning, own).await?;
@@ -232,7 +232,7 @@ impl Providers {
             None => !discovery.says_issuer,
         };
         if !is_issuer {
-            return Err(Nonsense("another issuer sent the reader back"));
+            return Err(Nonsense("the response came from another issuer"));
         }
         let tokens = self.exchange(client, &discovery.token, discovery.by_post, returning, own).await?;
         let token = tokens.get("id_token").and_then(Value::as_str).ok_or(Nonsense("there is no ID token"))?;

@@ -28,7 +28,7 @@ const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 pub trait Source: Send + 'static {
-    /// The number of the last record before the first one to deliver.
+    /// The number of the record after which delivery starts.
     fn start(&self) -> i64;
 
     /// Waits for records, and returns at most `most`. `None` if there will be no more.

@@ -124,8 +124,8 @@ pub struct Comment {
     /// counts only if the writer was banned since the previous decision.
     #[serde(rename = "de", default, skip_serializing_if = "is_default")]
     pub decided: u64,
-    /// Changes with every event that a deletion must detect but that changes no count (`store::deletion`). 0 if no reply has
-    /// ever been unapproved.
+    /// Lets a deletion detect concurrent events that change no count (`store::deletion`). 0 if no reply has ever been
+    /// unapproved.
     #[serde(rename = "dg", default, skip_serializing_if = "is_default")]
     pub deletion_guard: u64,
 }

@@ -416,7 +416,7 @@ mod tests {
 
     use super::*;
 
-    /// The time from which ids count milliseconds.
+    /// The time from which ids have millisecond rather than second precision.
     fn seam() -> Timestamp {
         Timestamp::parse("2026-02-02T16:22:18.368Z").unwrap()
     }

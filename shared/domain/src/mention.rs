@@ -142,7 +142,7 @@ fn changes(run: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether the sign at `at` belongs to an email address: it joins the text on both sides, or forms an address with it.
+/// Whether the `@` at byte `at` is part of an email address: text directly on both sides, or an address around it.
 fn is_in_email(text: &str, at: usize, before: Option<char>) -> bool {
     let is_of_domain = |c: char| is_of_run(c) && c != '_' || matches!(c, '-' | '.');
     let is_of_local = |c: char| is_of_run(c) || "!#$%&'*+/=?^`{|}~-.".contains(c);

@@ -270,7 +270,7 @@ impl User {
         self.renamed_at.map(|then| then + NAME_PAUSE)
     }
 
-    /// The time at which comments get a name that changes now.
+    /// When the user's comments get a name that is changed now. Updates are at least [`RENAME_PAUSE`] apart.
     fn comments_from(&self, now: Timestamp) -> Timestamp {
         match self.comments_at {
             Some(at) if at <= now => now.max(at + RENAME_PAUSE),

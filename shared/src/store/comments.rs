@@ -386,7 +386,7 @@ fn join_thread_with_page(comment: &Comment) -> Write {
     }
 }
 
-/// Replaces the title and address that a page reported with those of a moderator's page.
+/// Replaces the thread's title and address with those of the page where a moderator commented.
 fn replace_page(write: Write, page: &PageInfo) -> Write {
     said(page).into_iter().fold(write, |write, (name, value)| match value {
         Some(value) => write.set(name, text(value)),

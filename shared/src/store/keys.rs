@@ -543,7 +543,7 @@ impl Span {
         Self { high: id.0.saturating_sub(1), ..Self::ALL }
     }
 
-    /// Bounds of sort keys in the index `thread` of these parents and their inline replies, and of deliveries with these
+    /// Sort-key bounds in the index `thread` for these parents and their inline replies, or for deliveries with these
     /// numbers.
     pub fn families(self) -> (AttributeValue, AttributeValue) {
         let high = format!("{}{END}", pad(self.high));

@@ -169,7 +169,7 @@ fn is_wanted(name: &str, [one, other]: [&Operation; 2]) -> bool {
         }
 }
 
-/// Tries the pairs of a scene whose calls meet, or one part of these pairs.
+/// Tests the scene's pairs of operations whose calls meet, or one of several parts of them.
 async fn try_scene(scene: &'static Scene, part: usize, parts: usize) {
     let (began, set, only) = (Instant::now(), scene.set_up().await, setting("PAIR_ORDER"));
     let (start, is_all) = (set.stage.mark().await, setting("PAIRS").as_deref() == Some("all"));

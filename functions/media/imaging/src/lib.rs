@@ -1,8 +1,8 @@
 //! Turns uploaded bytes into a picture that is safe to serve. Pure: no I/O and no clock.
 //!
-//! Nothing of the upload is copied: pixels are decoded and encoded again, so metadata, comments and appended files do
-//! not survive. Each format's module decodes within [`MAX_PIXELS`], and encodes. At most 340 MiB are allocated at once,
-//! plus 270 bytes per byte of a WebP with lossless parts.
+//! No bytes of the upload are copied: pixels are decoded and re-encoded, so metadata, comments and appended files don't
+//! survive. Each format has a module, which decodes at most [`MAX_PIXELS`]. At most 340 MiB are allocated at once, plus
+//! 270 bytes per byte of a WebP with lossless parts.
 
 mod colour;
 mod gif;

@@ -13,7 +13,7 @@ function count() {
   if (elements.length) countIn(elements)
 }
 
-/** Requests counts, in halves if there are too many. The halves are also requested after a refusal, because one unknown type fails the request. @param {CommentCount[]} elements */
+/** Requests counts. Splits a batch in half if it's too large or was refused, because one unknown type fails the whole request. @param {CommentCount[]} elements */
 async function countIn(elements) {
   const threads = [...new Set(elements.map(({ thread }) => thread))]
   const half = elements.length >> 1

@@ -210,7 +210,7 @@ async fn every_command_warns_of_variables_that_are_not_settings() {
     }
 }
 
-/// Every command, in a directory of [`files`].
+/// Every command, run in a directory set up by [`files`].
 const COMMANDS: [&[&str]; 18] = [
     &["--port", "0", "--ephemeral"],
     &["--port", "0", "--data-dir", "data"],

@@ -246,7 +246,7 @@ fn unzip(name: &str, file: File, temp_dir: &Path, budget: &Budget) -> io::Result
     for source in &mut sources {
         source.progress = Rc::default();
     }
-    if sources.is_empty() { Err(io::Error::other("the zip has no file")) } else { Ok(sources) }
+    if sources.is_empty() { Err(io::Error::other("the zip contains no files")) } else { Ok(sources) }
 }
 
 fn is_zip(head: &[u8]) -> bool {
@@ -267,7 +267,7 @@ fn check_length(file: &mut File) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let read = read_head(file, &mut header)?;
     if read < header.len() || !header.starts_with(b"SQLite format 3\0") {
-        return Err(io::Error::other("isn't an SQLite database, or is cut off"));
+        return Err(io::Error::other("isn't an SQLite database, or is truncated"));
     }
     let word = |at: usize| u64::from(u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]));
     // A page of 65,536 bytes is written as 1.

@@ -10,7 +10,7 @@ use crate::secret::{self, Secret};
 use crate::sign_in::providers::{Issuers, Method, Provider, ProviderAccount};
 use crate::visible;
 
-/// Minimum bytes of the secret for our access tokens.
+/// Minimum length, in bytes, of the secret that signs access tokens.
 const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
 /// The values accepted by settings that locate a provider.

@@ -45,7 +45,7 @@ struct Session {
     /// The second in which the newest token was made.
     #[serde(rename = "t", with = "stored::seconds")]
     used_at: Timestamp,
-    /// A whole second.
+    /// To the second.
     #[serde(rename = "s", with = "stored::seconds")]
     started_at: Timestamp,
 }

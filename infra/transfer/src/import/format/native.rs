@@ -35,7 +35,7 @@ fn check(head: &Head) -> Result<(), ReadError> {
         return Ok(());
     }
     let (format, version) = (&head.format, head.version);
-    Err(ReadError::whole(format_args!("is of format {format} {version}, not {FORMAT} {VERSION}")))
+    Err(ReadError::whole(format_args!("is in format {format} {version}, not {FORMAT} {VERSION}")))
 }
 
 /// The number of records that a head announces, if any, and the number read so far.

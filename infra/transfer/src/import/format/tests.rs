@@ -993,7 +993,7 @@ mod native {
     #[test]
     fn another_version_and_unknown_records_are_errors() {
         for (text, expected) in [
-            ("{\"head\":{\"format\":\"comments\",\"version\":2}}", "is of format comments 2, not comments 1"),
+            ("{\"head\":{\"format\":\"comments\",\"version\":2}}", "is in format comments 2, not comments 1"),
             ("{\"hello\": 1}", "record 1 is not valid: unknown variant `hello`"),
         ] {
             let error = parse_in(Format::Native, text.as_bytes(), "UTC").unwrap_err();

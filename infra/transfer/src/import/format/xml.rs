@@ -138,7 +138,9 @@ impl Xml {
             match event {
                 XmlEvent::Start(tag) => open.push(Element { tag, ..Element::default() }),
                 XmlEvent::End | XmlEvent::Done => {
-                    let Some(mut done) = open.pop() else { return Err(self.broken("an end without a start")) };
+                    let Some(mut done) = open.pop() else {
+                        return Err(self.broken("a closing tag without an opening tag"));
+                    };
                     match open.last_mut() {
                         Some(parent) => parent.children.push(done),
                         None => {
