@@ -109,7 +109,7 @@ export function images({ thread, text, chips: element, fallible }) {
     const headers = { 'Idempotency-Key': newKey() }
     const start = () => thread.write('POST', 'media', { body, headers, signal: gone.signal, timeout: 600_000, send }).then(({ url }) => {
       const label = say('image_description')
-      const description = h('input', { 'aria-label': label, placeholder: label, maxlength: 300 })
+      const description = h('input', { 'aria-label': label, placeholder: label, maxlength: 300, keydown: (event) => event.key === 'Enter' && event.preventDefault() })
       progress.replaceWith(description)
       return () => `![${description.value.replace(/[\\[\]]/g, '\\$&')}](${url})`
     }, (error) => {

@@ -26,6 +26,7 @@ export function mentions({ thread, purpose, text, insert }) {
   text.setAttribute('aria-autocomplete', 'list')
   text.setAttribute('aria-controls', id)
   text.addEventListener('blur', hide)
+  text.addEventListener('click', hide)
   text.addEventListener('compositionend', suggest)
 
   function hide() {
