@@ -10,8 +10,8 @@ import { addToReplies, addToTotal } from './total.js'
 /** Sends a decision on the comment as the moderator saw it, unless the decision is undone. @param {any} view @param {'approve' | 'reject'} verdict */
 export function decide(view, verdict) {
   const { thread, comment, slot } = view
-  const { say, section } = thread
-  const { id, updated_at, is_approved } = comment
+  const { say } = thread
+  const { id, updated_at } = comment
   const isRejection = verdict === 'reject'
   let reason = /** @type {string | null} */ (null)
   const timer = setTimeout(send, UNDO)

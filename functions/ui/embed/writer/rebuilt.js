@@ -1,5 +1,5 @@
 /**
- * Composers of a thread that is rendered again: one that is being sent stays, and the others hand over their images and their focus.
+ * Composers of a thread that is rendered again: one that is being sent stays. The others hand over their images, key and focus.
  * @import { Composer, Editor } from '../types.d.ts'
  */
 
