@@ -300,9 +300,8 @@ fn an_erasure_that_stopped_halfway_is_repaired_by_the_next_start() {
         }
     }
     import(&lines, &[], &seed);
-    let mut damaged = 0;
     // A file size limit acts like a full disk.
-    for kilobytes in [1500, 1600, 1700, 1800, 1900, 2000] {
+    for kilobytes in [1600, 1800, 2000] {
         let data = directory.path().join(kilobytes.to_string());
         let copied = Command::new("cp").arg("-r").args([&seed, &data]).status().unwrap();
         assert!(copied.success());
@@ -310,11 +309,10 @@ fn an_erasure_that_stopped_halfway_is_repaired_by_the_next_start() {
         let limit = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
         let full = under("bash", &["-c", &limit], &erase).output().unwrap();
         assert_eq!(full.status.code(), Some(3), "{}", stderr(&full));
-        damaged += usize::from(!on_data(&["check"], &data).output().unwrap().status.success());
+        assert!(fs::metadata(data.join("lock")).unwrap().len() > 0, "the next start wouldn't know");
         assert!(serve(&data).stop().success());
         assert_in_order(&data);
     }
-    assert!(damaged > 0, "no erasure stopped halfway");
 }
 
 #[test]
