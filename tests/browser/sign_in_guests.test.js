@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { people, signInFor } from './sign_in.js'
-import { newRecord, PIXEL, world } from './world.js'
+import { chooseImage, newRecord, world } from './world.js'
 
 const w = world((site) => ({ ...signInFor(site), SVC_ALLOW_GUESTS: 'true' }))
 const { codeFor } = people(w)
@@ -15,9 +15,7 @@ test('one email field shows at a time, and a comment that a guest sends meanwhil
   const { page } = await w.open(t, { record: newRecord() })
   await composer(page).fill('Which name?')
   await page.getByLabel('Your name').waitFor()
-  const chooser = page.waitForEvent('filechooser')
-  await button(page, 'Upload an image').click()
-  await (await chooser).setFiles({ name: 'dot.png', mimeType: 'image/png', buffer: PIXEL })
+  await chooseImage(page)
   await page.getByLabel('Describe the image').fill('A cat')
   await button(page, 'Sign in').click()
   const form = page.getByRole('form', { name: 'Sign in' })

@@ -266,6 +266,15 @@ export async function hold(page, pattern) {
   return release
 }
 
+/** Chooses an image as the button does, and waits for its chip. @param {import('playwright-core').Page} page */
+export async function chooseImage(page, name = 'cat.png') {
+  const chips = await page.locator('.chip').count()
+  const chooser = page.waitForEvent('filechooser')
+  await page.getByRole('button', { name: 'Upload an image' }).click()
+  await (await chooser).setFiles({ name, mimeType: 'image/png', buffer: PIXEL })
+  await page.locator('.chip').nth(chips).waitFor()
+}
+
 /** @param {import('playwright-core').Page} page @param {number} id */
 export const article = (page, id) => page.locator(`#comment-${id}`)
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, choose, deleteComment, focusedComment, hold, newRecord, openMenu, PIXEL, Service, token, world } from './world.js'
+import { article, choose, chooseImage, deleteComment, focusedComment, hold, newRecord, openMenu, PIXEL, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 const FOCUS = (/** @type {string} */ id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id === id
@@ -473,15 +473,6 @@ test('an image is uploaded by button, paste and drop, with an alternative text',
   assert.deepEqual(await page.locator('article .body img').evaluateAll((all) => all.map((image) => image.getAttribute('alt'))), ['A [cat]', 'A dog'])
   assert.equal(await descriptions.count(), 0)
 })
-
-/** Chooses an image as the button does, and waits for its field. @param {import('playwright-core').Page} page */
-async function chooseImage(page, name = 'cat.png') {
-  const chips = await page.locator('.chip').count()
-  const chooser = page.waitForEvent('filechooser')
-  await page.getByRole('button', { name: 'Upload an image' }).click()
-  await (await chooser).setFiles({ name, mimeType: 'image/png', buffer: PIXEL })
-  await page.locator('.chip').nth(chips).waitFor()
-}
 
 test('an image goes where the caret was when it was chosen, whatever is typed around it meanwhile', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })

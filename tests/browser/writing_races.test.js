@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, choose, hold, isVisitor, newRecord, PIXEL, token, world } from './world.js'
+import { article, choose, chooseImage, hold, isVisitor, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
@@ -15,13 +15,6 @@ const renewed = () => token(7, 'Ada Lovelace', { jti: newRecord() })
 const become = (thread, auth) => thread.evaluate((element, auth) => Object.assign(element, { auth }), auth)
 /** @param {Locator} thread @param {string} name @param {string} value */
 const set = (thread, name, value) => thread.evaluate((element, [name, value]) => element.setAttribute(name, value), [name, value])
-
-/** @param {Page} page */
-async function chooseImage(page) {
-  const chooser = page.waitForEvent('filechooser')
-  await page.getByRole('button', { name: /Upload an image|Bild hochladen/ }).click()
-  await (await chooser).setFiles({ name: 'dot.png', mimeType: 'image/png', buffer: PIXEL })
-}
 
 /** The texts of a thread's comments. @param {string} record @returns {Promise<string[]>} */
 const stored = async (record) => (await w.service.call('GET', `posts/${record}/comments`, w.service.ada)).data.map((/** @type {any} */ { body }) => body)

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use shared::config::{MIN_SALT, MIN_SECRET, MIN_SEED};
 use tempfile::{TempDir, TempPath};
 
 use crate::files;
@@ -310,11 +311,11 @@ impl DataDir {
     }
 
     fn kept_or(&self, name: &str, make: impl FnOnce() -> Result<String, DataDirError>) -> Result<String, DataDirError> {
-        // The minimums of the settings. A shorter file was cut short.
+        // A shorter file was cut short.
         let (least, remedy) = match name {
-            SALT => (16, "delete it and set SVC_VISITOR_SALT to its old content"),
-            SEED => (32, "delete it, which ends all sessions"),
-            _ => (32, "delete it, which invalidates all tokens signed with it"),
+            SALT => (MIN_SALT, "delete it and set SVC_VISITOR_SALT to its old content"),
+            SEED => (MIN_SEED, "delete it, which ends all sessions"),
+            _ => (MIN_SECRET, "delete it, which invalidates all tokens signed with it"),
         };
         let path = self.file(name);
         let failed = |cause| DataDirError::File { path: path.clone(), cause };

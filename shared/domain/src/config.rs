@@ -25,9 +25,9 @@ use crate::visible;
 
 use self::vars::Vars;
 
-pub use self::auth::{Auth, Moderator, SecretCheck};
+pub use self::auth::{Auth, MIN_SALT, MIN_SECRET, Moderator, SecretCheck};
 pub use self::mail::Mail;
-pub use self::sign_in::{ProviderClient, SignIn};
+pub use self::sign_in::{MIN_SEED, ProviderClient, SignIn};
 pub use self::unknown::UnknownSetting;
 
 const API_PREFIX: &str = "svc/api/v1";

@@ -197,7 +197,9 @@ impl Options {
         };
         let who = self.who.who(salt)?;
         // If this stops halfway, the next start repairs the table.
-        table.kept.as_ref().map_or(Ok(None), |kept| kept.lock.begin())?;
+        if let Some(kept) = &table.kept {
+            kept.lock.begin()?;
+        }
         let mut receipt = eraser.erase(who).await?;
         if let Some(kept) = table.kept.as_ref().filter(|kept| !kept.is_unfinished) {
             kept.lock.end()?;
@@ -231,8 +233,8 @@ impl Machine for Kept {
         self.engine.amend_records(amend).map_err(io::Error::other)
     }
 
-    fn is_unfinished(&self) -> io::Result<bool> {
-        Ok(self.is_unfinished)
+    fn is_unfinished(&self) -> bool {
+        self.is_unfinished
     }
 }
 

@@ -70,11 +70,7 @@ pub trait Machine {
     fn amend_changes(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> io::Result<u64>;
 
     /// Whether the service left work unfinished, so that the whole table must be repaired afterwards.
-    ///
-    /// # Errors
-    ///
-    /// When that can't be determined.
-    fn is_unfinished(&self) -> io::Result<bool>;
+    fn is_unfinished(&self) -> bool;
 }
 
 pub struct Eraser<'a> {
@@ -145,7 +141,7 @@ impl Eraser<'_> {
         let changes = machine.amend_changes(&mut |image| leftovers.amend(image))?;
         let counts = [("mails", mails), ("messages", messages), ("changes", changes)];
         gone.extend(counts.into_iter().filter(|(_, count)| *count > 0));
-        Ok(machine.is_unfinished()? || messages + changes > 0)
+        Ok(machine.is_unfinished() || messages + changes > 0)
     }
 
     /// Erases everything that is found. Returns whether there was anything.

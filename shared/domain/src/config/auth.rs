@@ -16,9 +16,9 @@ use crate::sign_in::providers::ProviderAccount;
 use crate::user::Identity;
 
 /// Minimum bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
-const MIN_SECRET: usize = 32;
+pub const MIN_SECRET: usize = 32;
 /// Minimum bytes of the salt, which keys hashes of addresses. With a shorter salt, the addresses could be guessed.
-const MIN_SALT: usize = 16;
+pub const MIN_SALT: usize = 16;
 
 pub type SecretCheck = fn(&Secret) -> Result<(), ConfigError>;
 

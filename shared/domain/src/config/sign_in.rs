@@ -11,7 +11,7 @@ use crate::sign_in::providers::{Issuers, Method, Provider, ProviderAccount};
 use crate::visible;
 
 /// Minimum length, in bytes, of the secret that signs access tokens.
-const MIN_SEED: usize = 32;
+pub const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
 /// The values accepted by settings that locate a provider.
 const PROVIDER_URL: &str = "an https address without user, query, fragment or /.well-known/openid-configuration, such as https://id.example.org";
