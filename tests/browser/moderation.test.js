@@ -320,7 +320,7 @@ test('the page opens on pending comments, else on all, and tabs say how many wai
   for (const text of ['One', 'Two']) await w.service.comment(record, text)
   const { page } = await open(t, { who: grace.token, clock: true })
   await page.getByRole('tab', { name: 'Pending', exact: true, selected: true }).waitFor()
-  const tallies = () => page.getByRole('tab').filter({ has: page.locator('.tally:not([hidden])') }).allTextContents()
+  const tallies = () => page.getByRole('tab').filter({ has: page.locator('.tally:not(:empty)') }).allTextContents()
   await card(page, 'Two').waitFor()
   assert.deepEqual(await tallies(), ['Pending2', 'Reported1'])
   await press(page, 'a')
@@ -333,6 +333,7 @@ test('the page opens on pending comments, else on all, and tabs say how many wai
 })
 
 test('a tab that is chosen before the counts are loaded stays as it is', async (t) => {
+  await w.service.comment(newRecord(), 'Counted')
   let release = () => {}
   const prepare = async (/** @type {import('playwright-core').Page} */ page) => (release = await hold(page, /per_page=1$/))
   const { page } = await open(t, { who: moderator('Hasty').token, prepare })
@@ -342,8 +343,22 @@ test('a tab that is chosen before the counts are loaded stays as it is', async (
   const counted = page.waitForResponse(/per_page=1$/)
   release()
   await (await counted).finished()
-  await page.locator('.tally').first().getByText(/\d/).waitFor({ state: 'attached' })
+  await page.locator('.tally').first().getByText(/\d/).waitFor()
   assert.equal(await field.inputValue(), 'half a na')
+})
+
+test('the tab under the pointer stays there while the counts arrive', async (t) => {
+  await emptyQueue()
+  await w.service.comment(newRecord(), 'Counted')
+  let release = () => {}
+  const { page } = await open(t, { who: moderator('Grace').token, prepare: async (page) => (release = await hold(page, /per_page=1$/)) })
+  const all = page.getByRole('tab', { name: 'All', exact: true })
+  await all.hover({ position: { x: 3, y: 10 } })
+  await page.mouse.down()
+  release()
+  await page.locator('.tally', { hasText: '1' }).waitFor()
+  await page.mouse.up()
+  assert.equal(await all.getAttribute('aria-selected'), 'true')
 })
 
 test('comments stay among all whatever is decided, and show their state', async (t) => {

@@ -43,7 +43,11 @@ export async function deliver(page, time = 5_100) {
 export const decideNothing = (page) => page.route(/moderation\/comments$/, (route) => route.fulfill({ json: { data: { failed: [] } } }))
 
 /** @param {Page} page @param {string} name */
-export const tab = (page, name) => page.getByRole('tab', { name, exact: true }).click()
+export async function tab(page, name) {
+  const wanted = page.getByRole('tab', { name, exact: true })
+  await wanted.click()
+  assert.equal(await wanted.getAttribute('aria-selected'), 'true', `the tab ${name}`)
+}
 
 /**
  * Waits until the API returns what `is` accepts, and returns the last response.

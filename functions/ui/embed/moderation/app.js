@@ -26,6 +26,9 @@ import { WebhooksPanel } from './webhooks.js'
 
 const TABS = /** @type {const} */ (['pending', 'reported', 'rejected', 'all', 'users', 'webhooks', 'log'])
 
+/** @type {readonly string[]} */
+const COUNTED = ['pending', 'reported']
+
 /** Milliseconds between checks of the log for other moderators' decisions. */
 const WATCH = 15_000
 
@@ -107,7 +110,7 @@ export class App {
   async show(readOnly) {
     const { t } = this
     const tabs = TABS.map((name) =>
-      h('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': 'panel', click: () => this.#showTab(name) }, t(name), h('span', { class: 'tally', 'aria-hidden': 'true', hidden: true })))
+      h('button', { type: 'button', role: 'tab', id: `tab-${name}`, 'aria-controls': 'panel', click: () => this.#showTab(name) }, t(name), COUNTED.includes(name) && h('span', { class: 'tally', 'aria-hidden': 'true' })))
     const list = h('div', { role: 'tablist', 'aria-label': t('sections'), keydown: (/** @type {KeyboardEvent} */ event) => this.#moveTab(event) }, ...tabs)
     const header = h('header', { class: 'top' },
       h('h1', {}, t('title')), list,

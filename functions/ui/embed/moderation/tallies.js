@@ -24,8 +24,7 @@ export class Tallies {
       const tab = this.app.root.getElementById(`tab-${name}`)
       const tally = /** @type {HTMLElement | undefined} */ (tab?.querySelector('.tally'))
       if (!tab || !tally) continue
-      tally.textContent = n < MANY ? `${n}` : `${MANY}+`
-      tally.hidden = !n
+      tally.textContent = n < MANY ? `${n || ''}` : `${MANY}+`
       tab.title = n ? this.app.t(n < MANY ? 'count' : 'count_more', { n }) : ''
     }
   }
