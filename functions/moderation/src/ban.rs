@@ -40,12 +40,12 @@ impl BanInput {
         let now = app.clock.now();
         let until = input.value("until").and_then(Value::as_str).and_then(Timestamp::parse);
         if input.value("until").is_some() && until.is_none_or(|until| until <= now) {
-            input.fail("until", "The until must be a time to come, such as 2030-01-02T03:04:05+00:00.");
+            input.fail("until", "The until must be a future time, for example 2030-01-02T03:04:05+00:00.");
         }
         if let Some((until, longest)) = until.zip(longest)
             && until > now + longest
         {
-            input.fail("until", format!("The until may be at most {} days ahead.", longest.as_secs() / 86_400));
+            input.fail("until", format!("The until can be at most {} days ahead.", longest.as_secs() / 86_400));
         }
         input.finish()?;
         Ok(Self { until, reason, rejects })

@@ -105,7 +105,7 @@ pub(crate) async fn create(app: &App, call: &Call) -> Result<Answer> {
         warning_due: false,
     };
     let added = app.store.add_endpoint(endpoint, app.by(&moderator)?).await?;
-    let too_many = || FieldErrors::one("url", format!("There may be at most {MAX_ENDPOINTS} webhooks."));
+    let too_many = || FieldErrors::one("url", format!("There can be at most {MAX_ENDPOINTS} webhooks."));
     let mut data = EndpointResource::from(&added.ok_or_else(too_many)?);
     data.secret = Some(secret.expose().to_owned());
     Ok(Answer::created(&Data { data }))

@@ -36,10 +36,13 @@ pub(crate) async fn counts(app: &App, call: &Call) -> Result<Answer> {
 fn threads(config: &Config, call: &Call) -> Result<Vec<ThreadId>, Refusal> {
     let refuse = |message: String| FieldErrors::one("threads", message);
     let names = call.parameter("threads").filter(|names| !names.is_empty());
-    let names = names.ok_or_else(|| refuse("The threads field is required, such as posts/1,posts/2.".to_owned()))?;
+    let names =
+        names.ok_or_else(|| refuse("The threads field is required, for example posts/1,posts/2.".to_owned()))?;
     let mut threads = Vec::new();
     for name in names.split(',') {
-        let (kind, record) = name.split_once('/').ok_or_else(|| refuse(format!("\"{name}\" is not type/id.")))?;
+        let (kind, record) = name
+            .split_once('/')
+            .ok_or_else(|| refuse(format!("\"{name}\" must be a type and an id, for example posts/1.")))?;
         let thread = policy::thread(config, kind, record).map_err(|refusal| match refusal {
             Refusal::UnknownType => refuse(format!("\"{kind}\" is an unknown commentable type.")),
             _ => refuse(format!("\"{record}\" is not the id of a record.")),

@@ -113,7 +113,7 @@ impl<R: Read> Read for Unpacked<R> {
         if unpacked > UNPACKED.saturating_add(self.budget.packed.get().saturating_mul(RATIO)) {
             let mb = UNPACKED >> 20;
             return Err(io::Error::other(format!(
-                "holds more than {RATIO} times its size and {mb} MB; if you trust it, unpack it and import what is inside"
+                "expands to more than {RATIO} times its size and {mb} MB; if you trust it, unpack it and import its contents"
             )));
         }
         Ok(read)

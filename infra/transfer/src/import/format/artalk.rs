@@ -12,7 +12,7 @@ use super::{Sink, comment_record, page};
 
 pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     if input.peek().map_err(ReadError::whole)? != Some(b'[') {
-        return Err(ReadError::whole("isn't an array; is it in this format?"));
+        return Err(ReadError::whole("isn't a JSON array; is it in this format?"));
     }
     let replaced = input.replaced();
     json::read(input, &[&[]], &mut |_, value| {

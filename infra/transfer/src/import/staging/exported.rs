@@ -27,8 +27,8 @@ pub enum TableError {
     #[error("{}", .0.chain())]
     Table(#[from] Fault),
     #[error(
-        "the table has other comments; a native file goes into an empty table, or finishes an import of the same file that \
-         was interrupted"
+        "the table already has comments; import a native file into an empty table, or again after its import was \
+         interrupted"
     )]
     Occupied,
     #[error(
