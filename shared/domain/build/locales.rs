@@ -1,9 +1,9 @@
-//! Reads the files of texts, one per language, checks them, and generates Rust from them.
+//! Reads the locale files, one per language, validates them and generates Rust code from them.
 //!
-//! A file consists of sections, which map keys to texts. A text with a number is a plural: an object with a form for each CLDR
-//! plural category of the language, such as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are placeholders. A form
-//! for a single number may spell the number out. English is complete. Another language may leave out all sections except those
-//! in [`REQUIRED`], and falls back to English there.
+//! A locale file consists of sections, which map keys to texts. A text that contains a number is a plural: an object with one
+//! form per CLDR plural category of the language, such as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are
+//! placeholders. A form that applies to only one number may spell that number out. English has all texts. Other languages may
+//! omit any section that isn't in [`REQUIRED`], and fall back to English for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -14,29 +14,29 @@ use std::path::Path;
 use serde::Deserialize;
 
 const ENGLISH: &str = "en";
-/// Sections that every language has.
+/// Sections that every language must have.
 const REQUIRED: [&str; 3] = ["errors", "labels", "times"];
-/// Sections that scripts get as a whole, as a table from key to text. The texts of other sections become functions.
+/// Sections generated as tables from key to text, which scripts receive whole. In other sections, each text becomes a function.
 const TABLES: [&str; 2] = ["labels", "moderation"];
-/// The table whose keys have no prefix. Keys of other tables begin with the name of their section.
+/// The table whose keys have no prefix. In other tables, keys begin with the section's name.
 const UNPREFIXED: &str = "labels";
 /// The separator between the forms of a plural.
 const SEPARATOR: &str = " | ";
-/// The placeholder for the number of a plural.
+/// The placeholder for the number in a plural.
 const NUMBER: &str = "n";
 
 #[derive(Clone, Deserialize)]
 #[serde(untagged)]
 pub(crate) enum Text {
     Single(String),
-    /// Forms by category.
+    /// The form for each CLDR category.
     Plural(BTreeMap<String, String>),
 }
 
 pub(crate) type Section = BTreeMap<String, Text>;
 /// Sections by name.
 pub(crate) type Locale = BTreeMap<String, Section>;
-/// Locales by the tag of their language.
+/// Locales by language tag.
 pub(crate) type Locales = BTreeMap<String, Locale>;
 
 pub(crate) fn read(folder: &Path) -> Result<Locales, Box<dyn Error>> {
@@ -50,7 +50,7 @@ pub(crate) fn read(folder: &Path) -> Result<Locales, Box<dyn Error>> {
     Ok(locales)
 }
 
-/// Tags in the order of the tables: English, which is the default, then the others alphabetically.
+/// The language tags in table order: English, which is the default, then the others alphabetically.
 fn tags(locales: &Locales) -> Vec<&str> {
     let others = locales.keys().map(String::as_str).filter(|tag| *tag != ENGLISH);
     [ENGLISH].into_iter().chain(others).collect()
@@ -60,18 +60,19 @@ fn tags(locales: &Locales) -> Vec<&str> {
 pub(crate) struct Rules {
     /// The language's categories in CLDR order.
     pub(crate) categories: Vec<&'static str>,
-    /// The index in `categories` for each number from 0 to 199, and for a million.
+    /// The index in `categories` for each number from 0 to 199, then for a million.
     pub(crate) forms: Vec<usize>,
 }
 
 impl Rules {
-    /// Whether the category applies to a single number, which a text may spell out: `يومين` is two days.
+    /// Whether the category applies to exactly one number, so that its form may spell the number out: Arabic `يومين` means two
+    /// days.
     fn is_of_one_number(&self, category: &str) -> bool {
         self.forms.iter().filter(|form| self.categories[**form] == category).count() == 1
     }
 }
 
-/// The names of a text's placeholders.
+/// The names of the placeholders in `text`.
 fn names(text: &str) -> BTreeSet<&str> {
     text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name).collect()
 }
@@ -88,7 +89,7 @@ impl Text {
         self.forms().into_iter().flat_map(names).collect()
     }
 
-    /// A form whose placeholders differ from the expected ones.
+    /// The first form whose placeholders differ from `expected`. A form that applies to only one number may omit the number.
     fn form_with_other_names(&self, expected: &BTreeSet<&str>, rules: &Rules) -> Option<&str> {
         match self {
             Self::Single(text) => (names(text) != *expected).then_some(text),
@@ -102,7 +103,7 @@ impl Text {
         }
     }
 
-    /// The text, or its forms joined in CLDR order, which scripts rely on too.
+    /// The text, or its forms in CLDR order, joined with [`SEPARATOR`]. Scripts rely on the order.
     fn joined(&self, rules: &Rules) -> String {
         match self {
             Self::Single(text) => text.clone(),
@@ -114,7 +115,7 @@ impl Text {
     }
 }
 
-/// The problems, one per line.
+/// Checks all locales. Returns one message per problem.
 pub(crate) fn mistakes(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) -> Vec<String> {
     let Some(english) = locales.get(ENGLISH) else { return vec![format!("{ENGLISH} is missing")] };
     let mut mistakes = Vec::new();
@@ -144,7 +145,7 @@ pub(crate) fn mistakes(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>)
     mistakes
 }
 
-/// The problem of a text compared with the English one, if any.
+/// The first problem with a text compared with its English original, if any.
 fn wrong(text: &Text, english: &Text, rules: &Rules) -> Option<String> {
     let expected = english.names();
     if text.forms().iter().any(|form| form.trim().is_empty()) {
@@ -167,7 +168,7 @@ fn wrong(text: &Text, english: &Text, rules: &Rules) -> Option<String> {
     }
 }
 
-/// The source of `domain/language.rs`: the tags of the languages.
+/// Generates the source that `language.rs` includes: the language tags.
 pub(crate) fn languages(locales: &Locales) -> String {
     let tags = tags(locales);
     format!(
@@ -176,7 +177,7 @@ pub(crate) fn languages(locales: &Locales) -> String {
     )
 }
 
-/// The source of `domain/texts.rs`: forms of plurals, and each section.
+/// Generates the source that `texts.rs` includes: the plural forms, and a table or a type for each section.
 pub(crate) fn texts(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) -> String {
     let tags = tags(locales);
     let rules: Vec<Rules> = tags.iter().filter_map(|tag| rules(tag)).collect();
@@ -197,7 +198,7 @@ pub(crate) fn texts(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) ->
             let row = |key: &String| [vec![format!("{prefix}{key}")], translated(key)].concat();
             let mut rows: Vec<_> = texts.keys().map(row).collect();
             if !prefix.is_empty() {
-                // Scripts need the language of these plurals.
+                // Scripts choose plural forms by this language, which is English if the section isn't translated.
                 let tags = tags.iter().zip(&has).map(|(tag, has)| if *has { *tag } else { ENGLISH }.to_owned());
                 rows.push([format!("{prefix}language")].into_iter().chain(tags).collect());
             }
@@ -210,7 +211,7 @@ pub(crate) fn texts(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) ->
     rust
 }
 
-/// Writes a type for the section, with a function for each text. The parameters are the text's placeholders.
+/// Writes a type for the section, with a function for each text. A function's parameters are the text's placeholders.
 fn write_functions(
     rust: &mut String,
     section: &str,

@@ -1,4 +1,5 @@
-//! Turns the texts of `locales/` into Rust, so that functions don't parse them at startup and contain only the ones they use.
+//! Generates Rust code from the texts in `locales/`, so that Lambda functions don't parse them at startup and contain only the
+//! texts that they use.
 
 mod locales;
 mod plurals;

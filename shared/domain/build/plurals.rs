@@ -1,4 +1,4 @@
-//! The plural rules of languages, which `plurals.js` takes from CLDR and writes to `plurals.json`.
+//! The plural rules of languages, from `plurals.json`, which `plurals.js` generates from CLDR.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ const PLURALS: &str = include_str!("plurals.json");
 #[derive(Deserialize)]
 struct Plurals {
     categories: Vec<&'static str>,
-    /// A digit for each form.
+    /// One digit for each entry of [`Rules::forms`].
     forms: &'static str,
 }
 
-/// `None` for a language that isn't in the file.
+/// The plural rules of a language; `None` if they aren't in `plurals.json`.
 pub(crate) fn rules(tag: &str) -> Option<Rules> {
     let mut languages: BTreeMap<&str, Plurals> = serde_json::from_str(PLURALS).ok()?;
     let Plurals { categories, forms } = languages.remove(tag)?;

@@ -1,4 +1,5 @@
-//! Finds web addresses in a text. The widget finds the same ones (`kit/addresses.js`); `tests/addresses.json` tests both.
+//! Finds web addresses in text. The widget must find the same addresses (`kit/addresses.js`); `tests/addresses.json` tests
+//! both.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,10 +10,10 @@ use url::Url;
 
 use crate::steps;
 
-/// Maximum characters of an address. A longer one stays text, because a link to part of it would lead elsewhere.
+/// Maximum characters in an address. A longer address stays plain text, because a link to part of it would lead elsewhere.
 pub const MAX_ADDRESS: usize = 2_048;
 
-/// The addresses in `text`, found in one pass.
+/// The byte ranges of the addresses in `text`, found in one pass.
 #[must_use]
 pub fn find(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
@@ -27,18 +28,18 @@ pub fn find(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The ranges of `text` in which an email client may find an address: a URL of any scheme, a host that begins with `www.` or an
-/// email address. A range includes the word directly before the address.
+/// The byte ranges of `text` that an email client may turn into links: a URL of any scheme, a host that begins with `www.` or
+/// an email address. Each range includes any word that runs directly into the address.
 #[must_use]
 pub fn find_loosely(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut from = 0;
     while let Some(sign) = (from..text.len()).find(|at| is_sign(text, *at)) {
         let before = &text[from..sign];
-        // In scripts without spaces, a whole sentence may precede an address. One letter of it is enough.
+        // In scripts without spaces, a whole sentence may run into the address. Only its last letter is included.
         let word = before.rfind(|c: char| !c.is_ascii() || Kind::of(c) == Kind::End).map_or(before, |at| &before[at..]);
         let start = sign - word.trim_start_matches(|c| Kind::of(c) != Kind::Other).len();
-        // Another script may follow an email address without a space.
+        // Text in another script may follow an email address without a space.
         let ends = |c: char| !c.is_ascii() || Kind::of(c) == Kind::End;
         let length = text[sign..].strip_prefix('@').map(|rest| rest.find(ends).unwrap_or(rest.len()));
         steps::take(length.unwrap_or_default());
@@ -49,7 +50,8 @@ pub fn find_loosely(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether the text at `at` indicates an address. A mention doesn't, and neither does `www.` within a word.
+/// Whether an address is recognizable by the text at `at`: `://`, `@` or `www.`. A mention doesn't count, and neither does
+/// `www.` within a word.
 fn is_sign(text: &str, at: usize) -> bool {
     let rest = &text.as_bytes()[at..];
     let begins = |sign: &[u8]| rest.get(..sign.len()).is_some_and(|start| start.eq_ignore_ascii_case(sign));
@@ -57,7 +59,7 @@ fn is_sign(text: &str, at: usize) -> bool {
     (begins(b"://") || begins(b"@")) && follows_word() || begins(b"www.") && !follows_word()
 }
 
-/// Position at or after `from` where the next address may begin: a scheme that begins a word.
+/// The first position at or after `from` where an address may begin: a scheme at the start of a word.
 #[must_use]
 pub fn next_start(text: &str, from: usize) -> Option<usize> {
     let mut from = from;
@@ -73,7 +75,7 @@ pub fn next_start(text: &str, from: usize) -> Option<usize> {
     }
 }
 
-/// Whether `rest` begins with a scheme that isn't part of a longer word.
+/// Whether `rest` begins with a scheme that isn't part of a longer word. `before` is the character before `rest`.
 fn begins(rest: &[u8], before: Option<char>) -> bool {
     let is_scheme = |scheme: &[u8]| rest.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme));
     (is_scheme(b"http://") || is_scheme(b"https://")) && !before.is_some_and(joins)
@@ -85,13 +87,14 @@ pub fn joins(c: char) -> bool {
     c.is_ascii_alphanumeric() || c == '_'
 }
 
-/// Whether an address excludes `c` at its end, unless `c` closes a bracket.
+/// Whether `c` is left out at the end of an address. A closing bracket is left out only if the address has no matching opening
+/// bracket.
 #[must_use]
 pub fn trails(c: char) -> bool {
     matches!(Kind::of(c), Kind::Trailing | Kind::Closing)
 }
 
-/// Whether an email client may read past the end of an address into `rest`, the text after it. Email clients stop only at white
+/// Whether an email client may extend an address into `rest`, the text after it. Email clients end an address only at white
 /// space and ASCII punctuation.
 #[must_use]
 pub fn runs_on(rest: &str) -> bool {
@@ -115,9 +118,9 @@ impl Kind {
         match c {
             // Not allowed in addresses (RFC 3986). Text may follow a closing `"` directly: `"https://a.example"です`.
             '<' | '>' | '"'
-            // Ideographic and full-width punctuation of sentences.
+            // Ideographic and full-width sentence punctuation.
             | '。' | '、' | '，' | '．' | '！' | '？' | '：' | '；' | '｡' | '､'
-            // The property `Quotation_Mark`.
+            // Quotation marks (Unicode property `Quotation_Mark`).
             | '«'
             | '»'
             | '‚'..='‟'
@@ -149,20 +152,21 @@ impl Kind {
 
 /// The extent of the possible address at the start of a text.
 pub struct Extent {
-    /// Bytes of the address.
+    /// The length of the address in bytes.
     pub end: usize,
-    /// Bytes after which the next address may begin.
+    /// The byte offset from which to search for the next address.
     pub read: usize,
     pub is_address: bool,
 }
 
 impl Extent {
-    /// `text` must begin with a scheme. `meant` maps each character of `text` to the character that it represents.
+    /// Measures the possible address at the start of `text`, which must begin with a scheme. `meant` maps each character of
+    /// `text` to the character that it represents.
     #[must_use]
     pub fn of(text: &str, meant: impl Fn(char) -> char) -> Self {
         let (mut end, mut read) = (0, text.len());
         let mut open = BTreeMap::<u32, usize>::new();
-        // The number of open non-ASCII brackets, and the end of the address if one of them is never closed.
+        // The number of open non-ASCII brackets, and the end of the address if one of these brackets is never closed.
         let (mut wide, mut before_wide) = (0_usize, 0);
         let mut before = None;
         for (at, written) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! Authors, whose comments can be listed by time and rejected together.
+//! Authors of comments. An author's comments can be listed by time and rejected together.
 
 use std::fmt;
 
@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::ids::UserId;
 
-/// A user, or the guests of one network, identified by its keyed hash. Written as `u7`, or as `n` and the hash.
+/// A user, or all guests of one network, which its keyed hash identifies. Serialized as `u` and the user's id, or `n` and the
+/// hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Author {

@@ -1,17 +1,17 @@
-//! Pictures of people.
+//! Avatars of users and guests.
 
 use serde::{Deserialize, Serialize};
 
 const GRAVATAR: &str = "https://www.gravatar.com/avatar/";
 
-/// A person's picture, stored in a short form.
+/// A person's picture, serialized as a short string.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Avatar {
-    /// None: people without a picture show initials.
+    /// No picture. The person's initials are shown instead.
     #[default]
     Neutral,
-    /// The hash of an email address. Anyone with a list of addresses can reverse it.
+    /// The hash of an email address, which anyone with a list of addresses can reverse.
     Gravatar(String),
     Picture(String),
 }
@@ -26,7 +26,7 @@ impl Avatar {
         }
     }
 
-    /// The address's hash, for a Gravatar picture.
+    /// The hash of the email address; `None` unless this is a Gravatar.
     #[must_use]
     pub fn hash(&self) -> Option<&str> {
         match self {
@@ -56,7 +56,7 @@ impl From<Avatar> for String {
     }
 }
 
-/// Whether this is Gravatar's picture for unknown people, which earlier versions stored for people without a picture.
+/// Whether `url` is Gravatar's default picture, which earlier versions stored for people without a picture.
 fn is_generic(url: &str) -> bool {
     let rest = url.split_once("gravatar.com/avatar").map(|(_, rest)| rest.trim_start_matches('/'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('?'))

@@ -7,12 +7,12 @@ use crate::time::{Timestamp, stored};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claim {
-    /// A new random id for each claim.
+    /// The id of the worker, random and new for each claim.
     #[serde(rename = "o")]
     owner: String,
     #[serde(rename = "u", serialize_with = "stored::time")]
     pub until: Timestamp,
-    /// Whether an earlier worker died while it sent the same email.
+    /// Whether an earlier worker died while sending the same email.
     #[serde(rename = "r", default, skip_serializing_if = "is_default")]
     pub again: bool,
 }
@@ -28,7 +28,7 @@ impl Claim {
         self.owner == owner
     }
 
-    /// The claim's expiry, for workers other than its owner. `None` once expired.
+    /// The claim's expiry if it blocks `worker`; `None` if `worker` holds the claim itself or the claim has expired.
     #[must_use]
     pub fn blocks(&self, worker: &str, now: Timestamp) -> Option<Timestamp> {
         (self.until > now && !self.is_of(worker)).then_some(self.until)

@@ -1,4 +1,4 @@
-//! A comment as stored. `store::keys` has its keys, and `http::resource` its form in responses.
+//! A comment as stored. `store::keys` defines its keys, and `http::resource` its form in responses.
 
 use std::collections::BTreeSet;
 
@@ -15,10 +15,10 @@ use crate::thread::PageInfo;
 use crate::time::{Timestamp, stored};
 use crate::verdict::Verdict;
 
-/// The depth of the deepest replies. A top-level comment has depth 0.
+/// Maximum depth of a reply. A top-level comment has depth 0.
 pub const MAX_DEPTH: usize = 10;
 
-/// Attribute names are short because a page reads forty comments and reads are billed by the byte.
+/// Attribute names are short because a page reads forty comments and DynamoDB bills reads by the byte.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Comment {
     #[serde(rename = "i")]
@@ -31,7 +31,7 @@ pub struct Comment {
     /// `None` for guests.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
-    /// `None` for users, whose visitor follows from the id.
+    /// `None` for users, whose [`Visitor`] is derived from the user id.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Visitor>,
     /// Keyed hash of a guest's network. `None` for users, for imported comments, and for comments from before networks were
@@ -42,58 +42,59 @@ pub struct Comment {
     pub name: String,
     #[serde(rename = "av", default, skip_serializing_if = "is_default")]
     pub avatar: Avatar,
-    /// Keyed hash of the email address that a guest gave, for finding the guest: [`crate::person::PersonHashes::address`].
+    /// Keyed hash of a guest's email address, used to find the guest's comments: [`crate::person::PersonHashes::address`].
     #[serde(rename = "ah", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
-    /// Whether the writer was a moderator at that time.
+    /// Whether the writer was a moderator when the comment was posted.
     #[serde(rename = "mo", default, skip_serializing_if = "is_default")]
     pub by_moderator: bool,
     #[serde(rename = "b", default, skip_serializing_if = "String::is_empty")]
     pub body: String,
-    /// Mentioned handles that belonged to a user when the body was written.
+    /// Mentioned handles that belonged to users when the body was written.
     #[serde(rename = "m", default, skip_serializing_if = "Vec::is_empty")]
     pub mentions: Vec<String>,
     #[serde(rename = "e", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
     pub edited_at: Option<Timestamp>,
     #[serde(rename = "s", default, skip_serializing_if = "is_default")]
     pub state: State,
-    /// Approved, with an edit that waits for a moderator.
+    /// Whether an edit of the approved comment is waiting for a moderator.
     #[serde(rename = "rv", default, skip_serializing_if = "is_default")]
     pub in_review: bool,
-    /// The spam check flagged a text that waited for approval.
+    /// Whether the spam check flagged a text of this comment while the comment was pending.
     #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
     pub suspicious: bool,
-    /// Shown without a decision while new writers needed approval, so it doesn't make its writer more trusted.
+    /// Whether the comment was shown without a moderator's decision while new writers needed approval, so that it doesn't earn
+    /// its writer more trust.
     #[serde(rename = "bt", default, skip_serializing_if = "is_default")]
     pub by_trust: bool,
-    /// The reasons for holding the current text, until a moderator approves it. Empty for texts that aren't held.
+    /// The reasons for holding the current text, until a moderator approves it. Empty if the text isn't held.
     #[serde(rename = "vd", default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
     /// A placeholder for a deleted comment with replies. It is approved, and has no writer, text, likes or reports.
     #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
     pub is_placeholder: bool,
-    /// The comment on another service that this one was imported from.
+    /// The id that the comment had on the service from which it was imported.
     #[serde(rename = "so", default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceId>,
-    /// All likes, imported ones included.
+    /// The number of likes, including imported ones.
     #[serde(rename = "lc", default, skip_serializing_if = "is_default")]
     pub likes: u64,
-    /// Likes that were imported as a number, without voters.
+    /// The number of likes that were imported as a count, without voters.
     #[serde(rename = "il", default, skip_serializing_if = "is_default")]
     pub imported_likes: u64,
-    /// Approved direct replies.
+    /// The number of approved direct replies.
     #[serde(rename = "rc", default, skip_serializing_if = "is_default")]
     pub replies: u64,
     /// The [`fingerprint()`] of the counted replies, which shows whether an index lists all of them. Top-level comments only.
     #[serde(rename = "fp", default, skip_serializing_if = "is_default")]
     pub fingerprint: i64,
-    /// The inline replies, which are the oldest: the index `thread` has them in the thread's partition, next to this comment.
+    /// The ids of the oldest replies, which the index `thread` has next to this comment in the thread's partition.
     #[serde(rename = "ld", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub inline: BTreeSet<u64>,
-    /// Whether any reply is or was separate: in this comment's own partition of the index `thread`. Never unset.
+    /// Whether any reply is or was stored separately, in this comment's own partition of the index `thread`. Never unset.
     #[serde(rename = "tr", default, skip_serializing_if = "is_default")]
     pub has_separate: bool,
-    /// All reports of the comment, resolved ones included.
+    /// The number of reports, including resolved ones.
     #[serde(rename = "rp", default, skip_serializing_if = "is_default")]
     pub reports: u64,
     /// Whether any report waits for a moderator.
@@ -102,26 +103,26 @@ pub struct Comment {
     /// Newest first.
     #[serde(rename = "rl", default, skip_serializing_if = "Vec::is_empty")]
     pub newest_reports: Vec<ReportExcerpt>,
-    /// The decisions of moderators about its reports, oldest first.
+    /// Moderators' decisions about the reports, oldest first.
     #[serde(rename = "rs", default, skip_serializing_if = "Vec::is_empty")]
     pub resolutions: Vec<Resolution>,
-    /// The title and address that the page reported. Top-level comments only.
+    /// The title and address that the host page reported. Top-level comments only.
     #[serde(rename = "pg", default, skip_serializing_if = "Option::is_none")]
     pub page: Option<Box<PageInfo>>,
     /// Whether the writer wants to be notified of replies.
     #[serde(rename = "sb", default, skip_serializing_if = "is_default")]
     pub subscribed: bool,
-    /// The address for notifications. Members don't need one once their notification state has it.
+    /// The recipient and address for reply notifications. Members need none once their notification state has an address.
     #[serde(rename = "su", default, skip_serializing_if = "Option::is_none")]
     pub subscription: Option<Box<Subscription>>,
     /// Whether the comment was public before a moderator rejected it.
     #[serde(rename = "ws", default, skip_serializing_if = "is_default")]
     pub was_shown: bool,
-    /// Only rejected comments have one, except those that were imported, or rejected before rejections were stored.
+    /// Set for rejected comments, except imported ones and those rejected before rejections were stored.
     #[serde(rename = "rj", default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Box<Rejection>>,
-    /// The log entry id of the latest decision by a moderator; 0 for none. A decision that changed nothing isn't logged, and
-    /// counts only if the writer was banned since the previous decision.
+    /// The log entry id of the latest moderator decision; 0 if there is none. A decision that changed nothing isn't logged, and
+    /// counts only if the writer was banned after the previous decision.
     #[serde(rename = "de", default, skip_serializing_if = "is_default")]
     pub decided: u64,
     /// Lets a deletion detect concurrent events that change no count (`store::deletion`). 0 if no reply has ever been
@@ -136,11 +137,11 @@ pub struct Subscription {
     /// `None` for members.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Recipient>,
-    /// Moves to the notification state once the comment is approved.
+    /// The address for notifications, until the comment is approved and the address moves to the notification state.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// The network of the person who gave the address, stored as long as the address is:
-    /// [`crate::mail_keys::MailKeys::network`].
+    /// Keyed hash of the network from which the address was given, [`crate::mail_keys::MailKeys::network`]. Stored as long as
+    /// the address is.
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
 }
@@ -159,7 +160,7 @@ pub enum State {
 pub enum HeldFor {
     /// The settings require approval.
     Approval,
-    /// The spam check flagged it.
+    /// The spam check flagged the comment.
     Spam,
     /// An edit of an approved comment: the spam check flagged it, or the settings require approval.
     Edit,
@@ -225,7 +226,7 @@ impl Comment {
         self.state == State::Approved
     }
 
-    /// Whether the thread counts the comment, provided that no ancestor is hidden.
+    /// Whether the thread's count includes the comment, provided that no ancestor is hidden.
     #[must_use]
     pub fn may_count(&self) -> bool {
         self.is_approved() && !self.is_placeholder
@@ -244,7 +245,7 @@ impl Comment {
         self.source.is_none()
     }
 
-    /// A placeholder with the place and the replies of the comment, but none of its content.
+    /// Converts the comment into a placeholder, which keeps its place and replies but none of its content.
     #[must_use]
     pub fn into_placeholder(self) -> Self {
         Self {
@@ -262,7 +263,7 @@ impl Comment {
         }
     }
 
-    /// The writer.
+    /// The comment's writer; [`Visitor::nobody`] if unknown.
     #[must_use]
     pub fn visitor(&self) -> Visitor {
         match (self.user, &self.guest) {
@@ -272,7 +273,7 @@ impl Comment {
         }
     }
 
-    /// The author whose list contains the comment. `None` for guests whose network is unknown.
+    /// The author under whom the comment is listed. `None` for guests whose network is unknown.
     #[must_use]
     pub fn author(&self) -> Option<Author> {
         self.user.map(Author::User).or_else(|| self.network.clone().map(Author::Network))
@@ -287,7 +288,7 @@ impl Comment {
         }
     }
 
-    /// The reason and note that the writer sees.
+    /// The reason and note of the rejection, which the writer can see. Empty if there are none.
     #[must_use]
     pub fn grounds(&self) -> Grounds {
         self.rejection.as_ref().map(|rejection| rejection.grounds.clone()).unwrap_or_default()
@@ -304,8 +305,7 @@ impl Comment {
         self.is_queued() || self.reported
     }
 
-    /// Identifies a new comment, or one of its stays in the moderators' queue. Each stay after the first follows an edit or a
-    /// report.
+    /// Identifies the latest event about which moderators are notified: the creation of the comment, an edit or a report.
     #[must_use]
     pub fn queue_entry(&self) -> u64 {
         let edited_at = u64::try_from(self.edited_at.unwrap_or_default().0).unwrap_or_default();

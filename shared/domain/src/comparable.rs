@@ -1,5 +1,5 @@
-//! Text normalized for comparing phrases: NFKC, one case, one space for each run of white space, and no invisible characters.
-//! Each character records its place in the source, so that a phrase can be shown as it was written.
+//! Text normalized for comparing phrases: NFKC, case-folded, with each run of white space as one space and without invisible
+//! characters. Each character records its place in the source, so that a match can be shown as it was written.
 
 use std::iter;
 use std::ops::Range;
@@ -16,7 +16,7 @@ const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::n
 const CLASSES: CanonicalCombiningClassMapBorrowed<'_> = CanonicalCombiningClassMapBorrowed::new();
 const COMPOSITION: CanonicalCompositionBorrowed<'_> = CanonicalCompositionBorrowed::new();
 
-/// A character, and the bytes of the source that it came from.
+/// A character and the byte range of the source that it came from.
 type Placed = (char, Range<usize>);
 
 /// A phrase, or a text to search for phrases.
@@ -24,7 +24,7 @@ type Placed = (char, Range<usize>);
 pub struct Comparable<'a> {
     source: &'a str,
     text: String,
-    /// The bytes of `source` that each character of `text` came from.
+    /// The byte range of `source` that each character of `text` came from.
     places: Vec<Range<usize>>,
 }
 
@@ -34,7 +34,7 @@ impl<'a> Comparable<'a> {
         Self::made(text, text.char_indices().map(|(at, c)| (c, at..at + c.len_utf8())).collect())
     }
 
-    /// An address, with percent-encoding decoded.
+    /// Normalizes an address after percent-decoding it.
     #[must_use]
     pub fn of_address(address: &'a str) -> Self {
         Self::made(address, percent_decoded(address))
@@ -54,13 +54,13 @@ impl<'a> Comparable<'a> {
         &self.text
     }
 
-    /// The first occurrence of `phrase`, as it is written in the source. `None` for an empty phrase.
+    /// The first occurrence of `phrase`, as it is written in the source. `None` if there is none or `phrase` is empty.
     #[must_use]
     pub fn find(&self, phrase: &Comparable<'_>) -> Option<&'a str> {
         let before = &self.text[..self.text.find(&phrase.text)?];
         let first = before.chars().count();
         let found = self.places.get(first..first + phrase.places.len())?;
-        // Marks may be in a different order in the source.
+        // Combining marks may be in a different order in the source.
         let start = found.iter().map(|place| place.start).min()?;
         let end = found.iter().map(|place| place.end).max()?;
         Some(&self.source[start..end])
@@ -76,7 +76,7 @@ impl<'a> Comparable<'a> {
     }
 }
 
-/// Replaces each run of white space between words with one space.
+/// Replaces each run of white space between words with one space, and trims the ends.
 fn with_single_spaces(chars: Vec<Placed>) -> Vec<Placed> {
     let mut words: Vec<Placed> = Vec::with_capacity(chars.len());
     let mut space = None;
@@ -93,7 +93,7 @@ fn with_single_spaces(chars: Vec<Placed>) -> Vec<Placed> {
     words
 }
 
-/// The characters in NFKC. A composed character gets the combined range of its parts.
+/// Normalizes the characters to NFKC. A composed character gets the combined range of its parts.
 fn normal(chars: Vec<Placed>) -> Vec<Placed> {
     let text: String = chars.iter().map(|(c, _)| c).collect();
     if NFKC.is_normalized(&text) {
@@ -102,13 +102,13 @@ fn normal(chars: Vec<Placed>) -> Vec<Placed> {
     composed(decomposed(chars))
 }
 
-/// A character with its combining class, which is 0 unless it is a mark, and its place.
+/// A character, its combining class, which is 0 unless it is a combining mark, and its byte range in the source.
 type Classed = (char, u8, Range<usize>);
 
-/// The characters in NFKD. One character may become up to 18.
+/// Decomposes the characters to NFKD, which turns one character into up to 18.
 fn decomposed(chars: Vec<Placed>) -> Vec<Classed> {
     let mut out: Vec<Classed> = Vec::with_capacity(chars.len());
-    // The start of the marks that aren't sorted yet.
+    // The index of the first combining mark that isn't sorted yet.
     let mut marks = 0;
     for (c, place) in chars {
         for c in NFKD.normalize_iter(iter::once(c)) {
@@ -128,7 +128,7 @@ fn decomposed(chars: Vec<Placed>) -> Vec<Classed> {
 /// Composes characters that have a precomposed form (UAX 15, section 1.3).
 fn composed(chars: Vec<Classed>) -> Vec<Placed> {
     let mut out: Vec<Placed> = Vec::with_capacity(chars.len());
-    // The index of the last character that isn't a mark, and the class of the last mark after it.
+    // The index of the last character that isn't a combining mark, and the class of the last mark after it.
     let (mut starter, mut last) = (None, None);
     for (c, class, place) in chars {
         let joined = starter.filter(|_| last.is_none_or(|last| last < class)).and_then(|starter: usize| {

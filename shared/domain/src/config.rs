@@ -1,5 +1,5 @@
-//! All settings, read from environment variables once at startup, and only here. An invalid value aborts the start with an
-//! error that names the variable, its value and the accepted values.
+//! All settings. They are read from environment variables once, at startup, and nowhere else. An invalid value aborts startup
+//! with an error that names the variable, its value and the accepted values.
 
 mod auth;
 mod mail;
@@ -32,7 +32,7 @@ pub use self::unknown::UnknownSetting;
 
 const API_PREFIX: &str = "svc/api/v1";
 const AKISMET_URL: &str = "https://rest.akismet.com";
-/// The values of `SVC_THEME`. The first one follows the page.
+/// The values of `SVC_THEME`. The first is the default and follows the theme of the host page.
 const THEMES: [&str; 3] = ["auto", "light", "dark"];
 
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum Needs {
 
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// `TABLE_NAME`
+    /// `TABLE_NAME`: the DynamoDB table
     pub table_name: String,
     /// `JOBS_QUEUE_URL`: the queue of the function `jobs`, for functions that start jobs
     pub jobs_queue_url: Option<String>,
@@ -80,11 +80,11 @@ pub struct Config {
     pub spam: Spam,
     pub limits: Limits,
     pub auth: Auth,
-    /// `SVC_PAGE_URL`: the page of a record, with `{type}` and `{id}`
+    /// `SVC_PAGE_URL`: the address of a record's page, with the placeholders `{type}` and `{id}`
     pub page_url: Option<String>,
     /// `None` without `SVC_MAIL_FROM`
     pub mail: Option<Mail>,
-    /// `SVC_SITE_NAME`, or the host of `SVC_PAGE_URL` or of `SVC_PUBLIC_URL`
+    /// `SVC_SITE_NAME`, or else the host of `SVC_PAGE_URL` or `SVC_PUBLIC_URL`
     pub site_name: Option<String>,
     /// `None` without `SVC_SIGN_IN`
     pub sign_in: Option<SignIn>,
@@ -105,14 +105,14 @@ pub struct Config {
     pub users_route_prefix: String,
     /// `SVC_MEDIA_MAX_BYTES`
     pub media_max_bytes: usize,
-    /// `SVC_VISITOR_SALT`: keys guests' hashes and signs cursors; empty in a function that needs none
+    /// `SVC_VISITOR_SALT`: the key for hashes of guests and signatures of cursors; empty in functions that don't need it
     pub visitor_salt: Secret,
     /// `SVC_EDGE_SECRET`: proves that a request came through CloudFront, whose client address is then trusted
     pub edge_secret: Option<Secret>,
-    /// Whether a cache in front of the functions serves most reads that are the same for everyone, which is the case if an edge
-    /// secret is set.
+    /// Whether a cache in front of the functions serves most reads that are the same for everyone. True if an edge secret is
+    /// set.
     pub at_edge: bool,
-    /// `SVC_METRICS_NAMESPACE`: CloudWatch's namespace for the metrics; without it there are none
+    /// `SVC_METRICS_NAMESPACE`: the CloudWatch namespace for metrics; `None` turns metrics off
     pub metrics_namespace: Option<String>,
     /// The names of all variables that were read.
     pub variables: Vec<&'static str>,
@@ -139,7 +139,7 @@ pub struct Lists {
     pub default_sort: Sort,
 }
 
-/// Each setting is `SVC_` and the field's name in capitals.
+/// Each field's variable is `SVC_` followed by the field's name in upper case.
 #[derive(Clone, Debug)]
 pub struct Features {
     pub sorting: bool,
@@ -162,9 +162,9 @@ pub struct Guests {
     pub allowed: bool,
     /// `SVC_GUEST_LIKES`
     pub likes: bool,
-    /// `SVC_GUEST_LIKES_PER_IP`; 0 for no bound
+    /// `SVC_GUEST_LIKES_PER_IP`; 0 means no limit
     pub likes_per_ip: u32,
-    /// `SVC_GUEST_REPORTS_PER_IP`; 0 for no bound
+    /// `SVC_GUEST_REPORTS_PER_IP`; 0 means no limit
     pub reports_per_ip: u32,
     /// `SVC_GUEST_REQUIRE_EMAIL`
     pub require_email: bool,
@@ -204,7 +204,7 @@ pub struct Webhooks {
 }
 
 impl ConfigError {
-    /// For a value that can't be used where the service runs. `held` is `None` for secrets.
+    /// Reports a setting that is missing or invalid where the service runs. `held` is `None` for secrets.
     #[must_use]
     pub fn new(variable: &'static str, held: Option<String>, accepted: &str) -> Self {
         Self { variable, held, accepted: accepted.to_owned() }
@@ -230,15 +230,16 @@ impl Config {
         unknown::unknown(names, &self.variables)
     }
 
-    /// The page of a record: `said` if given, otherwise the one from `SVC_PAGE_URL`.
+    /// The address of a record's page: `said` if it is given, otherwise built from `SVC_PAGE_URL`.
     #[must_use]
     pub fn page_of(&self, thread: &ThreadId, said: Option<&str>) -> Option<String> {
-        // Neither part contains characters that need percent-encoding.
+        // Types and record ids contain no characters that need percent-encoding.
         let made = |url: &String| url.replace("{type}", &thread.kind).replace("{id}", &thread.record);
         said.map(str::to_owned).or_else(|| self.page_url.as_ref().map(made))
     }
 
-    /// Reads the variables from `var`, for functions that serve requests. Missing and empty ones get the profile's defaults.
+    /// Reads the settings from `var`, for functions that serve requests. Missing and empty variables get the profile's
+    /// defaults.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         Self::from_vars_with(Needs::Callers, var)
     }
@@ -288,15 +289,15 @@ impl Config {
         Ok(Self { variables: vars.asked.into_inner(), ..config })
     }
 
-    /// Whether CORS headers depend on the requesting page, because API Gateway echoes a listed origin. CloudFront replaces
-    /// these headers.
+    /// Whether CORS headers depend on the requesting page: API Gateway echoes a listed origin, unless CloudFront replaces the
+    /// headers.
     #[must_use]
     pub fn varies_by_origin(&self) -> bool {
         self.edge_secret.is_none() && !self.cors_origins.is_any()
     }
 }
 
-/// Reads an environment variable. Invalid UTF-8 becomes U+FFFD, which the configuration refuses.
+/// Reads an environment variable. Invalid UTF-8 becomes U+FFFD, which [`Config`] rejects.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "the one place that reads settings")]
 pub fn environment(name: &str) -> Option<String> {
@@ -427,20 +428,20 @@ impl Vars<'_> {
     }
 }
 
-/// The issuers of sign-in providers' accounts, for commands that need no other setting.
+/// Reads the issuers of provider accounts, for commands that need no other settings.
 ///
 /// # Errors
 ///
-/// When an address is not valid.
+/// Returns an error if an address is invalid.
 pub fn issuers(var: impl Fn(&str) -> Option<String>) -> Result<Issuers, ConfigError> {
     Vars::new(&var)?.issuers()
 }
 
-/// Removes the API prefix from an address of the service, because owners sometimes paste it as well.
+/// Removes the API prefix from the end of the service's address, because owners sometimes include it.
 #[must_use]
 pub fn without_prefix<'a>(url: &'a str, prefix: &str) -> &'a str {
     let url = url.trim_end_matches('/');
-    // A host may have the same name as the prefix.
+    // The host may have the same name as the prefix, so only the path is compared.
     let path = url.split_once("://").and_then(|(_, rest)| rest.find('/').map(|start| &rest[start..]));
     let own = path.and_then(|path| path.strip_suffix(prefix)?.strip_suffix('/'));
     own.map_or(url, |own| url[..url.len() - path.map_or(0, str::len) + own.len()].trim_end_matches('/'))

@@ -1,4 +1,5 @@
-//! The messages of the queue `Deliveries`, which the function `delivery` handles. Each may be delivered twice, and late.
+//! Messages of the queue `Deliveries`, which the function `delivery` handles. A message may be delivered late or more than
+//! once.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,11 +13,11 @@ use crate::webhook::{EndpointId, Event, MessageId};
 pub enum Message {
     /// An email to this recipient may be due.
     Mail { recipient: Recipient },
-    /// A code for sign-in was requested.
+    /// A sign-in code was requested.
     Code { flow: FlowId },
-    /// A call to a webhook may be due.
+    /// A webhook delivery may be due.
     Webhook(DueWebhook),
-    /// An SNS notification. Its text is an SES event about a sent email.
+    /// An SNS notification whose text is an SES event about a sent email.
     #[serde(rename = "Notification")]
     Feedback {
         #[serde(rename = "Message")]
@@ -24,7 +25,7 @@ pub enum Message {
     },
 }
 
-/// A delivery to a webhook, whose next attempt may be due.
+/// A webhook delivery whose next attempt may be due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueWebhook {
     pub webhook: EndpointId,

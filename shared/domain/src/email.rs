@@ -1,4 +1,4 @@
-//! Email addresses: their validity, and the spellings of one mailbox.
+//! Email addresses: validation, and normalization of the different spellings of one mailbox.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
 
@@ -6,10 +6,10 @@ use crate::letters::{is_mark, is_of_word};
 
 const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
 
-/// Maximum characters of an address (RFC 5321).
+/// Maximum characters in an address (RFC 5321).
 pub const MAX_EMAIL: usize = 254;
 
-/// Maximum characters of a domain and of one label (RFC 1035).
+/// Maximum characters in a domain and in one label (RFC 1035).
 const MAX_DOMAIN: usize = 253;
 const MAX_LABEL: usize = 63;
 
@@ -21,7 +21,7 @@ pub fn is_email(text: &str) -> bool {
     let plain = |c: char| is_of_word(c) || is_joiner(c) || "!#$%&'*+/=?^_`{|}~-".contains(c);
     let begins = |part: &str| !part.starts_with(|c| is_mark(c) || is_joiner(c));
     let local_ok = local.split('.').all(|part| !part.is_empty() && begins(part) && part.chars().all(plain));
-    // Encoding doesn't shorten a non-ASCII label.
+    // Punycode never makes a label shorter, so no valid label is rejected.
     let label = |part: &str| {
         (1..=MAX_LABEL).contains(&part.chars().count())
             && part.chars().all(|c| is_of_word(c) || is_joiner(c) || c == '-')
@@ -38,15 +38,16 @@ fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
-/// Whether email can be sent to the address. Many servers accept only ASCII addresses, and no domain ends in a number.
+/// Whether we can send email to the address. It must be ASCII, because many mail servers accept nothing else, and its domain
+/// must not end in a number.
 #[must_use]
 pub fn is_mailable(text: &str) -> bool {
     let ends_in_number = text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));
     text.is_ascii() && text.len() <= MAX_EMAIL && is_email(text) && !ends_in_number
 }
 
-/// The same text for every spelling of one mailbox: lower case, without the tag after a `+`. Gmail addresses also lose their
-/// dots and use one of Gmail's two domains.
+/// Maps all spellings of one mailbox to the same text: lower case, without the tag after a `+`. In Gmail addresses, dots are
+/// removed too, and `googlemail.com` becomes `gmail.com`.
 #[must_use]
 pub fn canonical(address: &str) -> String {
     let address = exact(address);
@@ -58,8 +59,8 @@ pub fn canonical(address: &str) -> String {
     }
 }
 
-/// The address that identifies an account: in NFC and lower case. Nothing else is folded, because where `+` doesn't begin a tag,
-/// the address without it is someone else's mailbox.
+/// The form of an address that identifies an account: NFC and lower case. Tags are kept, because on some mail servers `+`
+/// doesn't begin a tag and the address without it is someone else's mailbox.
 #[must_use]
 pub fn exact(address: &str) -> String {
     NFC.normalize(address.trim()).to_lowercase()

@@ -43,7 +43,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// Every refusal once, in the order of the table.
+    /// Every refusal once, in the order of [`Self::row`].
     #[must_use]
     pub fn all() -> [Self; 21] {
         [
@@ -111,7 +111,7 @@ impl From<Refusal> for Error {
     }
 }
 
-/// The invalid fields of a request, each with a message. Never empty in a refusal that is sent.
+/// The invalid fields of a request, each with a message. A refusal that is sent has at least one.
 #[derive(Clone, Debug, Default)]
 pub struct FieldErrors(Vec<(&'static str, String)>);
 
@@ -132,7 +132,7 @@ impl FieldErrors {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self)) }
     }
 
-    /// The refusal of an `Idempotency-Key` that was used for another request.
+    /// The refusal for an `Idempotency-Key` that was used for another request.
     #[must_use]
     pub fn used_key() -> Refusal {
         Self::one("idempotency-key", "This Idempotency-Key was used for another request.")
@@ -154,12 +154,13 @@ impl FieldErrors {
     }
 }
 
-/// A failure that the caller didn't cause, for the log.
+/// A failure that the caller didn't cause. It is logged and never shown.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}")]
 pub struct Fault {
     doing: &'static str,
-    /// A throttle or a conflict that outlasted every retry. The caller may try again: 503, not 500.
+    /// Whether the cause is a throttle or a conflict that outlasted every retry. The response is then 503 instead of 500, so
+    /// that the caller may try again.
     pub transient: bool,
     #[source]
     source: Option<Box<dyn StdError + Send + Sync>>,

@@ -4,14 +4,14 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 
 const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
 
-/// Maps texts that differ only in case to the same text, in any script. Converting to upper case on the way turns `ß` into `ss`
-/// and `ς` into `σ`. Converting to lower case before that turns `ẞ` into `ß`.
+/// Maps texts that differ only in case to the same text, in any script. Each character is converted to lower case, which turns
+/// `ẞ` into `ß`; to upper case, which turns `ß` into `SS` and `ς` into `Σ`; and back to lower case.
 #[must_use]
 pub fn fold(text: &str) -> String {
     text.chars().flat_map(fold_char).collect()
 }
 
-/// Maps texts that differ only in case or normal form to the same text.
+/// Maps texts that differ only in case or Unicode normal form to the same text.
 #[must_use]
 pub fn fold_forms(text: &str) -> String {
     if text.is_ascii() {
@@ -20,7 +20,7 @@ pub fn fold_forms(text: &str) -> String {
     NFKC.normalize(&fold(&NFKC.normalize(text))).into_owned()
 }
 
-/// The result of [`fold()`] for one character. Drops U+0307, the dot that `İ` leaves after its lower-case `i`.
+/// Folds one character, like [`fold()`]. Drops U+0307, the dot that converting `İ` to lower case leaves after the `i`.
 pub fn fold_char(c: char) -> impl Iterator<Item = char> {
     c.to_lowercase().flat_map(char::to_uppercase).flat_map(char::to_lowercase).filter(|c| *c != '\u{307}')
 }
@@ -52,7 +52,7 @@ mod tests {
         }
     }
 
-    /// No letter after this one has a case.
+    /// No character after this one has upper and lower case.
     const LAST: char = '\u{1ffff}';
 
     #[test]

@@ -1,7 +1,7 @@
-//! Ids of comments, users, threads and visitors. `store::keys` makes the keys of the table from them.
+//! Ids of comments, users, threads and visitors. `store::keys` builds the keys of items from them.
 //!
-//! A comment's id contains its creation time, and ids sort by it. Ids from `SEAM` on count milliseconds. Ids below it count
-//! seconds, for comments that were written elsewhere before 2026-02-02T16:22:18.368Z.
+//! A comment's id contains its creation time, so ids sort by time. Ids from `SEAM` up have millisecond precision. Ids below
+//! `SEAM` have second precision, for comments that were written elsewhere before 2026-02-02T16:22:18.368Z.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,29 +16,29 @@ use serde::{Deserialize, Serialize};
 use crate::secret::Secret;
 use crate::time::{Clock, Timestamp};
 
-/// All ids are below this, so that JSON readers with 64-bit floats keep them exact.
+/// All ids are below this bound, so that JSON parsers with 64-bit floats represent them exactly.
 pub const ID_BOUND: u64 = 1 << 53;
-/// User ids from here to [`ID_BOUND`] are hashes of a `sub` that is not an id itself.
+/// User ids from here to [`ID_BOUND`] are hashes of a `sub` that isn't itself an id.
 const HASHED_IDS: u64 = 1 << 52;
-/// The epoch of ids from [`SEAM`] on: 2025-01-01 in Unix milliseconds.
+/// The epoch of ids from [`SEAM`] up: 2025-01-01 in Unix milliseconds.
 const EPOCH: i64 = 1_735_689_600_000;
-/// The low bits of these ids, which are random because several comments may be created in one millisecond.
+/// The number of low bits in ids from [`SEAM`] up. They are random, because several comments may be created in one millisecond.
 const RANDOM_BITS: u32 = 12;
-/// Ids below this are for earlier times. Their high bits are Unix seconds.
+/// The first id with millisecond precision. Lower ids are for earlier times, and their high bits are Unix seconds.
 const SEAM: u64 = 1 << 47;
-/// The low bits of ids below [`SEAM`], which distinguish the comments of one second.
+/// The number of low bits in ids below [`SEAM`]. They distinguish comments of the same second.
 const TIE_BITS: u32 = 16;
-/// The maximum lead of an instance's ids over its clock: one second. Within it, ids keep increasing even if they are created
-/// faster than the clock ticks. If the clock is set back further, ids follow the clock.
+/// The most by which an instance's ids may be ahead of its clock: one second. Up to this lead, ids keep increasing even if they
+/// are created faster than the clock ticks. If the clock is set back further, ids follow the clock.
 const MOST_AHEAD: u64 = 1_000 << RANDOM_BITS;
 
-/// The high bits are the time of creation, so ids are in order of creation.
+/// The high bits are the creation time, so ids sort by creation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CommentId(pub u64);
 
 impl CommentId {
-    /// The summand of this id in a [`fingerprint`].
+    /// The number that this id contributes to a [`fingerprint`].
     #[must_use]
     pub fn mark(self) -> i64 {
         // SplitMix64's finalizer. Only 32 bits are kept, so the marks of two billion comments add up without overflow.
@@ -57,15 +57,15 @@ impl CommentId {
         }
     }
 
-    /// The upper bound of the ids created up to this time. All later ids are above it.
+    /// An upper bound of the ids created up to and including this time. All later ids are above it.
     #[must_use]
     pub fn last_of(time: Timestamp) -> Self {
         Self(u64::try_from(time.0 - EPOCH + 1).map_or(0, |next| (next << RANDOM_BITS).saturating_sub(1)))
     }
 
-    /// The ids available to a comment that was written at this time but not created here. The low bits of `tie` choose the
-    /// first id, so comments of the same second are in the order of their ties. `None` if the time is before 1970 or too late
-    /// for an id.
+    /// The possible ids of a comment that was written elsewhere at this time, in the order in which to try them. The low bits
+    /// of `tie` choose the first id, so comments of the same second are in the order of their ties. `None` if the time is
+    /// before 1970 or too late for an id.
     pub fn slots(at: Timestamp, tie: u64) -> Option<impl Iterator<Item = Self>> {
         let (time, bits) =
             if at < Self(SEAM).created_at() { (at.seconds(), TIE_BITS) } else { (at.0 - EPOCH, RANDOM_BITS) };
@@ -77,23 +77,24 @@ impl CommentId {
     }
 }
 
-/// Distinguishes sets of comments of the same size. It is a sum, so a comment is added or removed by one addition.
+/// A hash of a set of comments, which distinguishes sets of the same size. It is a sum, so one addition adds or removes a
+/// comment.
 #[must_use]
 pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
     ids.into_iter().map(CommentId::mark).sum()
 }
 
-/// The prefix of a hashed source's id. Parsers begin their own ids with one tilde.
+/// The prefix of hashed source ids. Import parsers prefix the ids that they generate with a single tilde.
 pub(super) const HASHED_SOURCE: &str = "~~";
 
-/// The id of an imported comment at its origin, prefixed by the name of the format and, if known, of the site: `disqus:558`,
-/// `disqus@blog:558`.
+/// The id of an imported comment on the service that it came from, prefixed with the import format and, if known, the site:
+/// `disqus:558`, `disqus@blog:558`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourceId(pub String);
 
 impl SourceId {
-    /// The prefix of a site's sources. Colons in the site's name are escaped, so the prefix ends at the first colon.
+    /// The prefix of source ids from a site. Colons in the site's name are escaped, so the prefix ends at the first colon.
     #[must_use]
     pub fn prefix(format: &str, site: Option<&str>) -> String {
         match site {
@@ -107,7 +108,7 @@ impl SourceId {
         self.0.split([':', '@']).next().unwrap_or_default()
     }
 
-    /// Whether it is the hash of a source, as created by `PersonHashes::source`.
+    /// Whether this is a hash created by `PersonHashes::source`.
     #[must_use]
     pub fn is_hashed(&self) -> bool {
         self.0.split_once(':').is_some_and(|(_, id)| id.starts_with(HASHED_SOURCE))
@@ -120,9 +121,9 @@ impl fmt::Display for SourceId {
     }
 }
 
-/// Short hashes of a comment's page and of the writer's account or name there. They distinguish the comment from another site's
-/// comment with the same source. Anyone who knows the name can verify its hash. The address is hashed only if both account and
-/// name are missing.
+/// Short hashes of an imported comment's page and writer, which distinguish it from another site's comment with the same source
+/// id. The writer is hashed by account or name, or by address if both are missing. The hashes have no key, so anyone who knows
+/// a name can compare it with the hash.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Provenance {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -137,13 +138,13 @@ impl Provenance {
         *self == Self::default()
     }
 
-    /// Whether both have a page, and the pages differ.
+    /// Whether both pages are known, and they differ.
     #[must_use]
     pub fn is_on_another_page(&self, other: &Self) -> bool {
         self.thread.as_ref().zip(other.thread.as_ref()).is_some_and(|(own, other)| own != other)
     }
 
-    /// Whether both have a writer, and the writers differ.
+    /// Whether both writers are known, and they differ.
     #[must_use]
     pub fn is_by_another_writer(&self, other: &Self) -> bool {
         self.writer.as_ref().zip(other.writer.as_ref()).is_some_and(|(own, other)| own != other)
@@ -155,7 +156,7 @@ impl Provenance {
 #[serde(transparent)]
 pub struct UserId(pub u64);
 
-/// Reads an id as it is written in addresses: plain decimal, no sign, no leading zero, below [`ID_BOUND`].
+/// Reads an id as written in addresses: plain decimal, no sign, no leading zero, below [`ID_BOUND`].
 fn plain_decimal(text: &str) -> Option<u64> {
     let plain = text.bytes().all(|b| b.is_ascii_digit()) && !text.starts_with('0');
     text.parse().ok().filter(|id| plain && *id < ID_BOUND)
@@ -187,13 +188,14 @@ impl UserId {
         plain_decimal(sub).filter(|id| *id < HASHED_IDS).map(Self)
     }
 
-    /// Whether it is a hash of a `sub` that is not an id itself.
+    /// Whether this is the hash of a `sub` that isn't itself an id.
     #[must_use]
     pub fn is_hashed(self) -> bool {
         self.0 >= HASHED_IDS
     }
 
-    /// The id for any other `sub` of this issuer, and a longer hash, which distinguishes subjects with the same id.
+    /// The id for a `sub` of this issuer that isn't itself an id, and a longer hash, which distinguishes subjects with the same
+    /// id.
     #[must_use]
     pub fn hashed(salt: &Secret, issuer: &str, sub: &str) -> (Self, String) {
         let tag = keyed_tag(salt, &["sub", issuer, sub]);
@@ -202,13 +204,13 @@ impl UserId {
     }
 }
 
-/// Whether an issuer may use this `sub`: OpenID Connect Core, section 2.
+/// Whether `sub` has a valid length (OpenID Connect Core, section 2).
 #[must_use]
 pub fn is_subject(sub: &str) -> bool {
     (1..=255).contains(&sub.chars().count())
 }
 
-/// The thread of one record of the host application. Written `type#record`.
+/// The thread of one record of the host application. Serialized as `type#record`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ThreadId {
@@ -218,13 +220,13 @@ pub struct ThreadId {
 }
 
 impl ThreadId {
-    /// `None` if `record` is invalid, `.` or `..`. The caller checks the kind against the configuration.
+    /// The id of a thread; `None` if `record` is invalid, `.` or `..`. The caller must check `kind` against the settings.
     #[must_use]
     pub fn new(kind: &str, record: &str) -> Option<Self> {
         Self::stored(kind, record).filter(|thread| ![".", ".."].contains(&thread.record.as_str()))
     }
 
-    /// An existing thread. Its record may be `.` or `..`, which used to be allowed.
+    /// Like [`Self::new`], for stored threads. Their record may be `.` or `..`, which earlier versions allowed.
     #[must_use]
     pub fn stored(kind: &str, record: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._~:-".contains(&b);
@@ -273,7 +275,7 @@ impl Visitor {
         self.0.strip_prefix('u')?.parse().ok()
     }
 
-    /// A viewer who owns nothing, for responses that are the same for everyone.
+    /// A visitor who owns nothing, for responses that are the same for everyone.
     #[must_use]
     pub fn nobody() -> Self {
         Self(String::new())
@@ -284,7 +286,7 @@ impl Visitor {
         self.0.is_empty()
     }
 
-    /// Whether it identifies one person: a user, or a guest with a key. Several people may share a network and a user agent.
+    /// Whether this identifies one person: a user, or a guest with a key. Several people may share a network and a user agent.
     #[must_use]
     pub fn is_one_person(&self) -> bool {
         self.0.starts_with(['u', 'k'])
@@ -297,10 +299,10 @@ impl fmt::Display for Visitor {
     }
 }
 
-/// Characters of a [`keyed_hash`].
+/// Characters in a [`keyed_hash`].
 const HASH_LENGTH: usize = 22;
 
-/// 132 bits of a keyed hash, as 22 characters that are safe in keys and addresses.
+/// A keyed hash of the parts: 132 bits, as 22 characters that are safe in keys and addresses.
 #[must_use]
 pub fn keyed_hash(salt: &Secret, parts: &[&str]) -> String {
     text_of(keyed_tag(salt, parts))
@@ -312,7 +314,7 @@ pub fn is_keyed_hash(text: &str) -> bool {
     text.len() == HASH_LENGTH && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
 }
 
-/// Shows whether hashes were made under the same salt, without revealing it.
+/// Identifies the salt without revealing it, so that hashes made with different salts can be told apart.
 #[must_use]
 pub fn salt_fingerprint(salt: &Secret) -> String {
     keyed_hash(salt, &["fingerprint of the salt"])
@@ -334,13 +336,13 @@ fn text_of(tag: hmac::Tag) -> String {
     text
 }
 
-/// Lower-case hexadecimal SHA-256.
+/// The SHA-256 hash of a text, in lower-case hexadecimal.
 #[must_use]
 pub fn sha256_hex(text: &str) -> String {
     hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
 }
 
-/// Lower-case hexadecimal.
+/// The bytes in lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -374,9 +376,9 @@ impl Random {
     }
 }
 
-/// Generates ids that contain the time. The ids of one instance increase, so two comments of one millisecond keep their order.
-/// An id may be generated twice: by two instances, after a clock was set back, or by [`after`](IdSource::after). The conditional
-/// put of the second item then fails and is retried with another id.
+/// Generates ids that contain the time. The ids of one instance increase, so comments of the same millisecond keep their order.
+/// An id may be generated twice: by two instances, after a clock was set back, or by [`after`](IdSource::after). The
+/// conditional put of the second item then fails and is retried with another id.
 pub struct IdSource {
     clock: Clock,
     random: Random,
@@ -421,7 +423,7 @@ mod tests {
         Timestamp::parse("2026-02-02T16:22:18.368Z").unwrap()
     }
 
-    /// The low bits of its ids begin at zero, so that many fit into a millisecond.
+    /// A source with a fixed clock. The low bits of its ids begin at zero, so that many ids fit into a millisecond.
     fn source_at(time: Timestamp) -> IdSource {
         source(Clock::new(move || time))
     }
@@ -527,7 +529,7 @@ mod tests {
         }
     }
 
-    /// Times before and after the seam, more of them near it.
+    /// Times before and after the seam, with more samples near it.
     fn times() -> impl Strategy<Value = Timestamp> {
         let last = CommentId(ID_BOUND - 1).created_at().0;
         prop_oneof![0..=last, seam().0 - 5_000..seam().0 + 5_000].prop_map(Timestamp)

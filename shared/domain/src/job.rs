@@ -1,4 +1,4 @@
-//! Work that walks over many items. The function `jobs` does it in bounded parts.
+//! Jobs: work on many items, which the function `jobs` does in bounded parts.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ use crate::log::LogEntry;
 use crate::time::{Timestamp, stored};
 use crate::user::User;
 
-/// A message of the queue `Jobs`. It may be delivered twice, and late.
+/// A message of the queue `Jobs`. It may be delivered late or more than once.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "job", rename_all = "snake_case")]
 pub enum Job {
     /// Removes all replies to a deleted comment, and the comment's other items.
     CleanUp(CleanUp),
-    /// Removes the reports and guest counts of a comment that has become a placeholder.
+    /// Removes the reports of a comment that has become a placeholder, and the counts of its likes and reports by guests.
     ForgetReactions(ForgetReactions),
     /// Counts all replies below a comment that was shown, or stops counting them below one that was hidden.
     CountBelow(CountBelow),
@@ -27,7 +27,7 @@ pub enum Job {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CleanUp {
     pub comment: CommentId,
-    /// Counted replies that haven't been removed yet. The index may not list all of them yet.
+    /// The number of counted replies that haven't been removed yet. The index may not list all of them yet.
     pub replies: u64,
     #[serde(serialize_with = "stored::time")]
     pub deleted_at: Timestamp,
@@ -38,7 +38,8 @@ pub struct ForgetReactions {
     pub comment: CommentId,
 }
 
-/// The walk is postponed once this many comments are incomplete, because a queue message may have at most 256 KB.
+/// Maximum [`CountBelow::incomplete`] comments. The job is postponed when it reaches this number, because a queue message may
+/// have at most 256 KB.
 pub const MAX_INCOMPLETE: usize = 1_000;
 
 /// Counts everything below a comment that was hidden or shown, depth first.
@@ -62,7 +63,7 @@ pub struct CountBelow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountReplies {
     pub comment: CommentId,
-    /// Replies up to this one are counted, from the oldest to the newest; `None` at the start.
+    /// The last reply counted so far, in order from the oldest to the newest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<CommentId>,
     /// The number of replies counted so far.
@@ -80,13 +81,13 @@ impl CountReplies {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rename {
     pub user: UserId,
-    /// When the user's name or picture changed. The walk ends once there is a later change, which has a separate walk.
+    /// When the user's name or picture changed. A later change starts a separate job and ends this one.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub renamed_at: Option<Timestamp>,
-    /// The walk, from newest to oldest, has renamed the comments down to this one; `None` at the start.
+    /// The last comment renamed so far, in order from the newest to the oldest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
-    /// Whether this is the second walk, over comments written around the time of the change.
+    /// Whether this is the second pass, over comments written around the time of the change.
     #[serde(default)]
     pub again: bool,
 }
@@ -104,22 +105,22 @@ pub struct RejectRecent {
     /// The moderator who banned the author and rejects the comments.
     pub moderator: UserId,
     pub name: String,
-    /// The id of the ban, and of its entry in the log. Decisions with a later entry are kept.
+    /// The id of the ban, which is also the id of its log entry. Decisions with a later log entry are kept.
     pub ban: u64,
-    /// The walk, from newest to oldest, has reached this comment; `None` at the start.
+    /// The last comment visited so far, in order from the newest to the oldest; `None` at the start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<CommentId>,
     #[serde(default)]
     pub seen: usize,
     #[serde(default)]
     pub rejected: usize,
-    /// Whether this is the second walk, over comments written around the time of the ban.
+    /// Whether this is the second pass, over comments written around the time of the ban.
     #[serde(default)]
     pub again: bool,
 }
 
 impl RejectRecent {
-    /// The job for a ban's entry in the log; `None` if the ban rejects no comments.
+    /// The job for a ban's log entry; `None` if the ban rejects no comments.
     #[must_use]
     pub fn of(entry: &LogEntry) -> Option<Self> {
         Some(Self {

@@ -1,8 +1,8 @@
-//! The languages of texts: those that have a file in `locales/`. The build script lists them.
+//! The supported languages: those with a file in `locales/`, which the build script lists.
 
 include!(concat!(env!("OUT_DIR"), "/languages.rs"));
 
-/// A language, as its index in the tables of texts. English comes first, because it is the default.
+/// A language, represented by its index in the tables of texts. English, which is the default, has index 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Language(u8);
 
@@ -13,20 +13,20 @@ impl Language {
         (0..).take(TAGS.len()).map(Self)
     }
 
-    /// A longer tag falls back to its first part: `de-AT` is `de`. English for unknown tags.
+    /// The language of a tag. Only the first part of the tag counts: `de-AT` is `de`. Unknown tags are English.
     #[must_use]
     pub fn of_tag(tag: &str) -> Self {
         let primary = tag.split('-').next().unwrap_or_default();
         Self::all().find(|language| language.tag().eq_ignore_ascii_case(primary)).unwrap_or_default()
     }
 
-    /// The tag in the header `Content-Language`.
+    /// The language's tag, as in the header `Content-Language`.
     #[must_use]
     pub fn tag(self) -> &'static str {
         TAGS[self.index()]
     }
 
-    /// The direction of its script, as in the attribute `dir`.
+    /// The direction of the language's script, as a value of the attribute `dir`.
     #[must_use]
     pub fn direction(self) -> &'static str {
         if ["ar", "fa", "he", "ur"].contains(&self.tag()) { "rtl" } else { "ltr" }

@@ -4,7 +4,8 @@ use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup as Group, Script};
 use icu_properties::script::ScriptWithExtensions;
 
-/// Scripts written without spaces. The last one is Hangul, where particles follow names without a space.
+/// Scripts written without spaces between words, and Hangul, whose particles follow names without a space. Hangul must be last:
+/// [`Scripts::HANGUL`] is its bit.
 const SCRIPTS: [Script; 8] = [
     Script::Han,
     Script::Hiragana,
@@ -16,7 +17,7 @@ const SCRIPTS: [Script; 8] = [
     Script::Hangul,
 ];
 
-/// The scripts of `SCRIPTS` that a letter belongs to, one bit each: `ー` belongs to Hiragana and to Katakana.
+/// The scripts of `SCRIPTS` that a letter belongs to, one bit each: `ー` belongs to both Hiragana and Katakana.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scripts(u8);
 
@@ -32,7 +33,7 @@ impl Scripts {
         Self((0..).zip(SCRIPTS).filter(|(_, script)| own.contains(script)).fold(0, |bits, (bit, _)| bits | 1 << bit))
     }
 
-    /// Whether words of the script follow each other without a space.
+    /// Whether words in the script follow each other without a space.
     #[must_use]
     pub fn are_unspaced(self) -> bool {
         self.0 & !Self::HANGUL != 0
@@ -44,8 +45,7 @@ impl Scripts {
         self.0 != 0
     }
 
-    /// The scripts that a letter shares with all letters since the last change of script. `None` if the letter changes the
-    /// script.
+    /// The scripts that `next` shares with all letters since the last change of script. `None` if the script changes at `next`.
     #[must_use]
     pub fn and(self, next: Self) -> Option<Self> {
         let common = self.0 & next.0;
@@ -89,7 +89,7 @@ pub fn is_of_word(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() } else { of_word(category(c)) }
 }
 
-/// Whether it only affects display, such as a joiner. U+200B doesn't count: it separates words.
+/// Whether `c` is invisible and only affects display, such as a joiner. U+200B doesn't count, because it separates words.
 #[must_use]
 pub fn is_format(c: char) -> bool {
     !c.is_ascii() && c != '\u{200b}' && category(c) == GeneralCategory::Format

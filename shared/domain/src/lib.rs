@@ -1,7 +1,7 @@
 //! The concepts of the service and their rules, independent of storage and AWS. No I/O.
 //!
-//! [`policy`] decides who may do what, by the settings ([`config`]) and with the refusals of [`error`]; [`routes`] is the table
-//! of routes. `shared` re-exports these modules for the functions.
+//! [`policy`] decides who may do what, based on the settings in [`config`], and returns the refusals of [`error`]. [`routes`]
+//! is the table of routes. `shared` re-exports these modules for the functions.
 
 pub mod address;
 pub mod author;

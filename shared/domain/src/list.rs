@@ -1,9 +1,9 @@
-//! Parameters of list operations: the sort, and a page or a cursor.
+//! Parameters of list operations: the sort order, and a page or a cursor.
 
 use crate::ids::CommentId;
 
 pub const MAX_PER_PAGE: usize = 50;
-/// Numbered pages reach this many comments into a list. Cursors have no such limit.
+/// The number of comments in a list that numbered pages can reach. Cursors have no such limit.
 pub const MAX_NUMBERED: usize = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Sort {
         }
     }
 
-    /// Whether it sorts by a count and not by time.
+    /// Whether this sorts by a count instead of by time.
     #[must_use]
     pub fn is_ranked(self) -> bool {
         matches!(self, Self::MostLiked | Self::MostReplied)
@@ -70,9 +70,9 @@ pub struct Paging {
 
 #[derive(Clone, Copy, Debug)]
 pub enum PagePosition {
-    /// Counted from 1.
+    /// A page number, starting at 1.
     Page(usize),
-    /// `None` for the first page of a walk.
+    /// `None` for the first page.
     Cursor(Option<Cursor>),
 }
 
@@ -86,11 +86,12 @@ pub struct Cursor {
     pub pin: Option<CommentId>,
 }
 
-/// The position at which a walk through everything below a comment continues.
+/// The position at which a walk through all replies below a comment continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathCursor {
     pub direction: Direction,
-    /// The path of ids from below the comment to the reply that precedes the page, in the direction of the walk.
+    /// The ids on the path from the comment, which is left out, to the reply that precedes the page in the direction of the
+    /// walk.
     pub path: Vec<CommentId>,
 }
 

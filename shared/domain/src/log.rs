@@ -25,7 +25,7 @@ pub enum Action {
     SignIn,
 }
 
-/// An entry of the log, as stored. It is kept when the comment is deleted.
+/// A log entry, as stored. It is kept when its comment is deleted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogEntry {
     /// Ids are in chronological order.
@@ -34,7 +34,7 @@ pub struct LogEntry {
     /// `None` for a moderator whose data was erased.
     #[serde(rename = "mo", default, skip_serializing_if = "Option::is_none")]
     pub moderator: Option<UserId>,
-    /// The moderator's name at that time.
+    /// The moderator's name at the time of the action.
     #[serde(rename = "n", default)]
     pub name: String,
     #[serde(rename = "ac")]

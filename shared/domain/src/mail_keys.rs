@@ -1,5 +1,5 @@
-//! Keys for emails: addresses are stored sealed, guests are identified by a keyed hash, and links in emails are signed. All keys
-//! are derived from the visitor salt (HKDF-SHA256), so a new salt invalidates them all.
+//! Keys for emails: addresses are stored sealed, guests are identified by a keyed hash, and links in emails are signed. All
+//! keys are derived from the visitor salt (HKDF-SHA256), so a new salt invalidates all of them.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,17 +14,17 @@ use crate::seal::{DerivedKeys, Seal, tag};
 use crate::secret::Secret;
 use crate::time::{Hour, Timestamp};
 
-/// Characters of a signature in a link: 132 bits.
+/// Characters in the signature of a link: 132 bits.
 const SIGNATURE: usize = 22;
-/// Characters that represent a thread in a link and among the muted threads: 66 bits.
+/// Characters in the hash of a thread, in links and in the set of muted threads: 66 bits.
 const THREAD: usize = 11;
-/// Characters that represent an address, a domain or a network: 66 bits.
+/// Characters in the hash of an address, a domain or a network: 66 bits.
 const ADDRESS: usize = 11;
 /// Hours for which a confirmation link is valid.
 const CONFIRM_HOURS: i64 = 7 * 24;
 
-/// The recipient of an email: `u` and a user's id, `m` and a keyed hash of a guest's address, `c` and the inbox of a code,
-/// or `mods`.
+/// The recipient of an email: `u` and a user's id, `m` and a keyed hash of a guest's address, `c` and the inbox that a sign-in
+/// code goes to, or `mods` for the moderators.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Recipient(pub String);
@@ -36,7 +36,7 @@ impl Recipient {
         Self("mods".to_owned())
     }
 
-    /// The recipient of sign-in codes, for which no email is stored.
+    /// The recipient of sign-in codes in an inbox. It has no notification state.
     #[must_use]
     pub fn of_codes(inbox: &str) -> Self {
         Self(format!("c{inbox}"))
@@ -78,15 +78,15 @@ pub struct Link {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// Confirms this asker ([`crate::notifications::Asker`]) until the end of this hour. A member's asker is the address's hash,
-    /// [`MailKeys::address`].
+    /// Confirms this asker ([`crate::notifications::Asker`]) until the end of the hour `until`. A member's asker is the hash of
+    /// the address, [`MailKeys::address`].
     Confirm { until: Hour, asker: String },
-    /// Stops all emails, or only those of this thread ([`MailKeys::thread`]). Never expires.
+    /// Stops all emails, or only those about this thread ([`MailKeys::thread`]). Never expires.
     Stop { thread: Option<String> },
 }
 
 impl Purpose {
-    /// A confirmation that is valid from now on.
+    /// A confirmation that is valid for seven days from `now`.
     #[must_use]
     pub fn confirm(asker: String, now: Timestamp) -> Self {
         Self::Confirm { until: Hour::of(now).after(CONFIRM_HOURS), asker }
@@ -129,7 +129,7 @@ impl MailKeys {
         Self { seal: keys.addresses(), names: keys.mac("mail name"), links: keys.mac("mail link") }
     }
 
-    /// The recipient who has this address. All spellings of one mailbox are the same recipient.
+    /// The guest with this address, as a recipient. All spellings of one mailbox are the same recipient.
     #[must_use]
     pub fn guest(&self, address: &str) -> Recipient {
         Recipient(format!("m{}", tag(&self.names, &["guest", &canonical(address)], SIGNATURE)))
@@ -167,44 +167,46 @@ impl MailKeys {
         Some(tag(&self.names, &["domain", address.rsplit_once('@')?.1], ADDRESS))
     }
 
-    /// A keyed hash that represents a member to the owner of an address that the member claims, without revealing the member.
+    /// A keyed hash of a member who claims an address. The notification state of the address's owner stores it instead of the
+    /// member's id.
     #[must_use]
     pub fn member(&self, member: &Recipient) -> String {
         tag(&self.names, &["member", &member.0], SIGNATURE)
     }
 
-    /// A unique name for an email; `mail` is [`crate::notifications::NotificationState::mail`].
+    /// A unique id for an email to this recipient. `mail` is [`crate::notifications::NotificationState::mail`].
     #[must_use]
     pub fn mail(&self, recipient: &Recipient, mail: &str) -> String {
         tag(&self.names, &["mail", &recipient.0, mail], SIGNATURE)
     }
 
-    /// Equal addresses have the same sealed form, so that they can be compared.
+    /// Encrypts an address. Equal addresses have the same sealed form, so that they can be compared.
     #[must_use]
     pub fn seal(&self, address: &str) -> String {
         self.seal.close(address)
     }
 
-    /// `None` if it was sealed under another salt, or changed.
+    /// Decrypts a sealed address; `None` if it was sealed under another salt or has been changed.
     #[must_use]
     pub fn open(&self, sealed: &str) -> Option<String> {
         self.seal.open(sealed)
     }
 
-    /// Links that stop emails have at most sixty characters. Some relays refold longer ones in headers, which breaks DKIM.
+    /// The signed token of a link. A token that stops emails has at most sixty characters, because some relays refold longer
+    /// links in headers, which breaks DKIM.
     #[must_use]
     pub fn token(&self, link: &Link) -> String {
         let (purpose, recipient) = (link.purpose.text(), &link.recipient.0);
         format!("{purpose}.{recipient}.{}", tag(&self.links, &[&purpose, recipient], SIGNATURE))
     }
 
-    /// The link of a token; `None` when it is forged or has expired.
+    /// Verifies a token and returns its link; `None` if the token is forged or has expired.
     #[must_use]
     pub fn link(&self, token: &str, now: Timestamp) -> Option<Link> {
         let (signed, signature) = token.rsplit_once('.')?;
         let (purpose, recipient) = signed.split_once('.')?;
         let expected = tag(&self.links, &[purpose, recipient], SIGNATURE);
-        // Compared as hashes, so that the time it takes reveals nothing about the signature.
+        // Compares hashes, so that the time it takes reveals nothing about the signature.
         let hash = |text: &str| hmac::sign(&self.links, text.as_bytes());
         if hash(&expected).as_ref() != hash(signature).as_ref() {
             return None;

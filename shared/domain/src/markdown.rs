@@ -15,21 +15,21 @@ pub use crate::source::MAX_NESTING;
 use crate::source::Source;
 use crate::visible;
 
-/// Maximum bytes of HTML. A body whose HTML would be longer is shown as plain text.
+/// Maximum bytes of rendered HTML. A body whose HTML would be longer is shown as plain text.
 pub const MAX_HTML: usize = 64 * 1024;
 
-/// Maximum distinct mentions that count in a body.
+/// Maximum mentions that count in a body.
 pub const MAX_MENTIONS: usize = 20;
 
 const LINK_SCHEMES: &[&str] = &["http", "https", "mailto"];
 const IMAGE_SCHEMES: &[&str] = &["http", "https"];
 
-/// The mentions in a body, each as the handles that it may refer to, longest first.
+/// The mentions in a body, each as the handles that the mention may refer to, longest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mentions(Vec<Vec<String>>);
 
 impl Mentions {
-    /// All candidate handles, without duplicates.
+    /// All candidate handles of all mentions, without duplicates.
     #[must_use]
     pub fn tries(&self) -> Vec<String> {
         let mut tries = self.0.concat();
@@ -38,7 +38,7 @@ impl Mentions {
         tries
     }
 
-    /// The handles that the text mentions, in order and without duplicates. `known` are the handles that exist.
+    /// The longest known handle of each mention, in order and without duplicates. `known` are the handles that exist.
     #[must_use]
     pub fn meant(&self, known: &[String]) -> Vec<String> {
         let longest = |tries: &Vec<String>| tries.iter().find(|handle| known.contains(handle)).cloned();
@@ -47,7 +47,7 @@ impl Mentions {
     }
 }
 
-/// The first [`MAX_MENTIONS`] different mentions of `body`.
+/// The first [`MAX_MENTIONS`] different mentions in `body`.
 #[must_use]
 pub fn mentions(body: &str) -> Mentions {
     let mut mentions = Mentions::default();
@@ -71,21 +71,21 @@ pub fn render(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -
     to_html(&body, users_route_prefix, known).unwrap_or_else(|| plain(&body).0)
 }
 
-/// Whether [`render`] shows all of `body`, if it mentions no known handle.
+/// Whether [`render`] shows all of `body`, provided that it mentions no known handle.
 #[must_use]
 pub fn is_shown_whole(body: &str) -> bool {
     let body = without_nul(body);
     to_html(&body, "", &[] as &[&str]).is_some() || plain(&body).1
 }
 
-/// Whether [`render`] may show `body` as plain text, because its HTML is too long if all mentions are known.
+/// Whether [`render`] may show `body` as plain text, because its HTML would be too long if all its mentions were known.
 #[must_use]
 pub fn may_be_plain(body: &str, users_route_prefix: &str) -> bool {
     let mentions = mentions(body);
     to_html(&without_nul(body), users_route_prefix, &mentions.meant(&mentions.tries())).is_none()
 }
 
-/// `None` if the HTML would be longer than [`MAX_HTML`].
+/// The HTML of `body`; `None` if it would be longer than [`MAX_HTML`].
 fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> Option<String> {
     let prefix = users_route_prefix.trim_matches('/');
     let (source, mut links) = (Source::of(body), 0);
@@ -104,36 +104,35 @@ fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> O
 /// The parts of a body that readers see.
 #[derive(Debug, Default)]
 pub struct Shown {
-    /// The text without markup, with entities and escapes resolved. Code and the alternative texts of images are part of it.
+    /// The text without markup, with entities and escapes resolved. It includes code and the alternative texts of images.
     pub text: String,
     /// Links and images, in the order in which they begin.
     pub links: Vec<Link>,
-    /// The ranges of the text outside links, images and code.
+    /// The ranges of `text` outside links, images and code.
     prose: Vec<Range<usize>>,
-    /// The places in the text where markup begins or ends.
+    /// The byte offsets in `text` where markup begins or ends.
     joints: Vec<usize>,
     has_picture: bool,
 }
 
-/// A link or an image that is shown as one.
+/// A link or an image that is shown as such, not as text.
 #[derive(Debug)]
 pub struct Link {
     pub address: String,
     pub title: String,
-    /// The range of its text in [`Shown::text`].
+    /// The range of the link's text in [`Shown::text`].
     pub text: Range<usize>,
-    /// Whether it is an image, or in the description of one.
     is_image: bool,
 }
 
 impl Shown {
-    /// The result for a body that shows as plain text.
+    /// The parts of a body that is shown as plain text.
     #[must_use]
     pub fn plain(body: &str) -> Self {
         Self { text: body.to_owned(), ..Self::default() }
     }
 
-    /// The ranges of the text that are web addresses in prose, which the page links.
+    /// The ranges of the web addresses in prose, which the page turns into links.
     pub fn bare_addresses(&self) -> impl Iterator<Item = Range<usize>> {
         self.prose.iter().flat_map(|prose| {
             let found = address::find(&self.text[prose.clone()]).into_iter();
@@ -141,13 +140,13 @@ impl Shown {
         })
     }
 
-    /// The ranges of the text that lead to web addresses, each with its address: links, and addresses in prose. They don't
-    /// overlap.
+    /// The parts of the text that lead to web addresses: links, and addresses in prose. Maps the start of each part to its
+    /// range and its address. The ranges don't overlap.
     #[must_use]
     pub fn web_links(&self) -> BTreeMap<usize, (Range<usize>, String)> {
         let is_web = |link: &&Link| !link.is_image && address::next_start(&link.address, 0) == Some(0);
-        // Encodes these characters as the parser does. A bare address keeps them, because it would lead elsewhere if they were
-        // encoded.
+        // Encodes these characters as the parser does. A bare address keeps them, because encoding them would change its
+        // destination.
         let href = |link: &Link| link.address.replace('\\', "%5C").replace('[', "%5B").replace(']', "%5D");
         let links = self.links.iter().filter(is_web).map(|link| (link.text.clone(), href(link)));
         let bare = self.bare_addresses().map(|range| (range.clone(), self.text[range].to_owned()));
@@ -155,8 +154,8 @@ impl Shown {
         links.map(|link| (link.0.start, link)).collect()
     }
 
-    /// The places in the text where an address would run into text that is separate on the page. `links` are
-    /// [`Self::web_links`], whose labels stay whole.
+    /// The byte offsets in the text where an email client would extend an address into text that is separate on the page.
+    /// `links` are [`Self::web_links`]. Offsets within them are left out, so that their labels stay whole.
     #[must_use]
     pub fn run_ons(&self, links: &BTreeMap<usize, (Range<usize>, String)>) -> Vec<usize> {
         let is_in_link = |at: &usize| links.range(..at).next_back().is_some_and(|(_, (range, _))| *at < range.end);
@@ -174,13 +173,13 @@ impl Shown {
     }
 }
 
-/// The parts of `body` that readers see when it does not show as plain text.
+/// The parts of `body` that readers see, provided that it isn't shown as plain text.
 #[must_use]
 pub fn shown(body: &str) -> Shown {
     let body = without_nul(body);
     let source = Source::of(&body);
     let mut shown = Shown::default();
-    // Indexes into `links`.
+    // The indexes in `shown.links` of links and images that are open.
     let mut open = Vec::new();
     let (mut in_code_block, mut follows_text) = (false, false);
     for event in safe_events(&source, |_| None) {
@@ -196,7 +195,8 @@ pub fn shown(body: &str) -> Shown {
                 let end = shown.text.len();
                 match shown.prose.last_mut() {
                     _ if !open.is_empty() || in_code_block => {}
-                    // A link or an image that isn't allowed has no element on the page.
+                    // A link or an image that isn't allowed has no element on the page, so the text around it is one run of
+                    // prose.
                     Some(before) if follows_text => before.end = end,
                     _ => shown.prose.push(start..end),
                 }
@@ -228,8 +228,8 @@ pub fn shown(body: &str) -> Shown {
     shown
 }
 
-/// Whether the event draws something other than text. An empty address or a fragment refers to the page itself, which isn't an
-/// image.
+/// Whether the event draws something other than text. An image whose address is empty or a fragment draws nothing, because the
+/// address refers to the page itself.
 fn is_picture(event: &Event<'_>) -> bool {
     match event {
         Event::Rule => true,
@@ -243,8 +243,8 @@ fn without_nul(body: &str) -> Cow<'_, str> {
     if body.contains('\0') { body.replace('\0', "\u{fffd}").into() } else { body.into() }
 }
 
-/// The events of a body with everything that is not allowed turned into text, raw HTML included. `link_of` returns the
-/// address of a mention that becomes a link, and where its text ends.
+/// The events of a body. Everything that isn't allowed, including raw HTML, becomes text. `link_of` returns the address that a
+/// mention links to and where the mention's text ends, or `None` if the mention isn't linked.
 fn safe_events<'a>(source: &'a Source<'_>, link_of: impl FnMut(&[Try]) -> Option<(String, usize)>) -> Vec<Event<'a>> {
     let body = source.text();
     let plain = source.events().map(|(event, range)| (handle_to_text(shown_as_text(event), body, &range), range));
@@ -265,13 +265,13 @@ fn safe_events<'a>(source: &'a Source<'_>, link_of: impl FnMut(&[Try]) -> Option
 /// Reads the events of a body one by one and keeps the safe ones.
 struct Sanitizer<'a, E, F> {
     source: &'a Source<'a>,
-    /// Events, with the bytes of `source` that each represents.
+    /// Events, each with the byte range of `source` that it represents.
     events: E,
     link_of: F,
     safe: Vec<Event<'a>>,
-    /// Levels of open markup.
+    /// The number of levels of open markup.
     depth: usize,
-    /// Whether each open link is kept. An autolink may be in the text of a link, and links do not nest in HTML.
+    /// Whether each open link is kept. Markdown allows an autolink in the text of a link, but links can't nest in HTML.
     open_links: Vec<bool>,
     in_code_block: bool,
     /// The character that readers see just before the next text.
@@ -311,7 +311,7 @@ where
         self.safe
     }
 
-    /// An element that nests too deeply shows as it was typed.
+    /// Shows an element that nests too deeply as it was typed.
     fn show_source(&mut self, tag: TagEnd, range: Range<usize>) {
         skip_element(&mut self.events);
         let text = Event::Text(self.source.typed(range).trim_end().to_owned().into());
@@ -339,7 +339,7 @@ where
         }
     }
 
-    /// An image whose address is not allowed shows as its text.
+    /// Keeps an image whose address is allowed. Otherwise its alternative text replaces it.
     fn image(&mut self, image: Tag<'a>) {
         let alt = Event::Text(skip_element(&mut self.events).into());
         if matches!(&image, Tag::Image { dest_url, .. } if is_allowed(dest_url, IMAGE_SCHEMES)) {
@@ -395,8 +395,8 @@ where
     }
 }
 
-/// Turns raw HTML into text, so that nothing that was typed is lost, and nothing runs. Task boxes become text too, because
-/// readers couldn't tick them.
+/// Turns raw HTML into text, so that everything typed is shown and nothing runs. Checkboxes of task lists become text too,
+/// because readers couldn't tick them.
 fn shown_as_text(event: Event<'_>) -> Event<'_> {
     match event {
         Event::TaskListMarker(is_done) => Event::Text(task_box(is_done).into()),
@@ -407,13 +407,13 @@ fn shown_as_text(event: Event<'_>) -> Event<'_> {
     }
 }
 
-/// The box of a task, with the space after it.
+/// The character for a checkbox in a task list, with a space after it.
 #[must_use]
 pub fn task_box(is_done: bool) -> &'static str {
     if is_done { "☑ " } else { "☐ " }
 }
 
-/// Underscores at the start of a handle don't open emphasis.
+/// Turns an emphasis delimiter back into text if it consists of underscores at the start of a handle.
 fn handle_to_text<'a>(event: Event<'a>, body: &str, range: &Range<usize>) -> Event<'a> {
     let underscores = match event {
         Event::Start(Tag::Emphasis) | Event::End(TagEnd::Emphasis) => "_",
@@ -426,7 +426,8 @@ fn handle_to_text<'a>(event: Event<'a>, body: &str, range: &Range<usize>) -> Eve
     event
 }
 
-/// Paragraphs, headings, tables and code contain no markup that nests. A list item counts with its list.
+/// Whether an element counts as a level of nesting. Paragraphs, headings, tables and code don't, because they can't contain
+/// themselves. A list item counts with its list.
 fn nests(tag: TagEnd) -> bool {
     matches!(tag, TagEnd::BlockQuote(_) | TagEnd::List(_)) || is_inline(tag)
 }
@@ -435,7 +436,7 @@ fn is_inline(tag: TagEnd) -> bool {
     matches!(tag, TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link)
 }
 
-/// Skips the rest of an element whose start was read, its end included. Returns its text.
+/// Skips the rest of an element whose start has been read, including its end. Returns the element's text.
 fn skip_element<'a>(events: &mut impl Iterator<Item = (Event<'a>, Range<usize>)>) -> String {
     let mut text = String::new();
     let mut open = 1;
@@ -453,8 +454,8 @@ fn skip_element<'a>(events: &mut impl Iterator<Item = (Event<'a>, Range<usize>)>
     text
 }
 
-/// Keeps the first word of the info string, which names the language. `push_html` cuts at spaces only, so a tab would
-/// let a body set several classes.
+/// Keeps the first word of the info string, which names the language. `push_html` splits the info string at spaces only, so a
+/// tab would let a body set several classes.
 fn with_one_language(tag: Tag<'_>) -> Tag<'_> {
     match tag {
         Tag::CodeBlock(CodeBlockKind::Fenced(info)) => {
@@ -465,8 +466,8 @@ fn with_one_language(tag: Tag<'_>) -> Tag<'_> {
     }
 }
 
-/// An address without a scheme is relative. So is `//host`, which leads to http or https. Browsers ignore some control
-/// characters in a scheme, so an address with any of them is refused.
+/// Whether an address has one of these schemes, or none. An address without a scheme is relative or, like `//host`, leads to
+/// http or https. An address with control characters isn't allowed, because browsers ignore some of them in a scheme.
 fn is_allowed(address: &str, schemes: &[&str]) -> bool {
     let scheme = match address.find([':', '/', '?', '#']) {
         Some(end) if address[end..].starts_with(':') => Some(&address[..end]),
@@ -480,17 +481,17 @@ fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
     Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id: "".into() })
 }
 
-/// Writes HTML that `push_html` would write differently: links with their `rel`, and tables as GitHub writes them, aligned
-/// without a style, which content policies of pages forbid.
+/// Writes the HTML that must differ from the output of `push_html`: links have a `rel`, and tables are written like GitHub's,
+/// whose cells are aligned without a style, which the content security policies of pages may forbid.
 #[derive(Default)]
 struct OwnHtml {
     /// The alignments of the table's columns.
     alignments: Vec<Alignment>,
     /// The column of the next cell.
     column: usize,
-    /// The element of a cell.
+    /// The element name of a cell: `th` or `td`.
     cell: &'static str,
-    /// Rows of the table after its head.
+    /// The number of rows of the table after its head.
     rows: usize,
 }
 
@@ -545,15 +546,15 @@ fn link_to_html<'a>(address: &str, title: &str) -> Event<'a> {
     Event::InlineHtml(html.into())
 }
 
-/// `body` as typed, in paragraphs, and whether it is complete: an ellipsis replaces text that doesn't fit in [`MAX_HTML`].
-/// Bodies of 10,000 characters always fit, since a character takes at most 6 bytes on average: an escape takes at most 5, and
-/// `<br />` with its line feed takes 7 and has at least one character of text before it.
+/// Renders `body` as typed, in paragraphs, and returns whether all of it is shown: an ellipsis replaces text that doesn't fit
+/// in [`MAX_HTML`]. Bodies of 10,000 characters always fit, since a character takes at most 6 bytes on average: an escape takes
+/// at most 5, and `<br />` with its line feed takes 7 and has at least one character of text before it.
 fn plain(body: &str) -> (String, bool) {
     const END: &str = "</p>\n";
     const ELLIPSIS: &str = "…";
 
     let mut html = String::from("<p>");
-    // The length up to which an ellipsis still fits.
+    // The last length of `html` at which an ellipsis still fits.
     let mut room = html.len();
     let mut separator = "";
     for line in body.lines().map(str::trim) {

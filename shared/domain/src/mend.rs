@@ -1,9 +1,9 @@
-//! Mends JSON with invalid characters: half of a surrogate pair, which JavaScript leaves where it truncates a string, and bytes
-//! that aren't UTF-8. A parser would refuse the whole text.
+//! Repairs JSON that a parser would reject because of invalid characters: lone surrogates, which JavaScript leaves where it
+//! truncates a string, and bytes that aren't UTF-8.
 
 const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
 
-/// The text with U+FFFD for each half of a surrogate pair. `None` if it has none, or isn't UTF-8.
+/// The JSON with U+FFFD for each lone surrogate. `None` if it has none, or isn't UTF-8.
 #[must_use]
 pub fn mended(json: &[u8]) -> Option<Vec<u8>> {
     std::str::from_utf8(json).ok()?;
@@ -12,15 +12,15 @@ pub fn mended(json: &[u8]) -> Option<Vec<u8>> {
     (mend.replaced() > 0).then_some(out)
 }
 
-/// Copies JSON piece by piece.
+/// Repairs JSON as a stream, chunk by chunk.
 #[derive(Debug, Default)]
 pub struct Mend {
-    /// An incomplete escape or character, perhaps after the half of a pair that it may complete.
+    /// An incomplete escape or character, perhaps after the first half of a surrogate pair that the escape may complete.
     held: Vec<u8>,
     replaced: u64,
 }
 
-/// The fate of the first held byte.
+/// The decision about the first bytes of [`Mend::held`]: wait for more, or pass or replace this number of bytes.
 enum Fate {
     Waits,
     Passes(usize),
@@ -88,7 +88,7 @@ fn fate(held: &[u8]) -> Fate {
     }
 }
 
-/// The value of four hexadecimal digits, or 0.
+/// The value of the first four hexadecimal digits, or 0 if there are fewer.
 fn unit(digits: &[u8]) -> u32 {
     let digits = digits.get(..4).and_then(|digits| std::str::from_utf8(digits).ok());
     digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Mentions: the handle that mentions a user, and where it is in a text.
+//! Mentions: the handles of users, and finding them in text.
 
 use std::ops::Range;
 
@@ -10,17 +10,17 @@ use crate::letters::{Scripts, is_digit, is_format, is_letter, is_mark, is_punctu
 
 const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
 
-/// Maximum characters of a handle.
+/// Maximum characters in a handle.
 const MAX_HANDLE: usize = 50;
 
-/// Maximum candidate handles at one place of a text.
+/// Maximum candidate handles of one mention.
 const MAX_TRIES: usize = 4;
 
 /// The characters that begin a mention.
 const SIGNS: [char; 2] = ['@', '＠'];
 
-/// The name in NFC and lower case, with `_` for each run of characters other than letters, marks and digits, cut at
-/// `MAX_HANDLE`. `None` without a letter or digit.
+/// The handle for a name: the name in NFC and lower case, with `_` for each run of characters other than letters, marks and
+/// digits, truncated to `MAX_HANDLE` characters. `None` if it would have neither a letter nor a digit.
 #[must_use]
 pub fn handle(name: &str) -> Option<String> {
     let mut handle = String::new();
@@ -48,9 +48,9 @@ pub struct Try {
 /// A place in a text that mentions a user, if one of its handles is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mention {
-    /// The byte offset of its sign.
+    /// The byte offset of the mention's `@`.
     pub start: usize,
-    /// Longest first.
+    /// The handles that the mention may refer to, longest first.
     pub tries: Vec<Try>,
 }
 
@@ -59,7 +59,7 @@ pub fn has_sign(text: &str) -> bool {
     SIGNS.iter().any(|sign| text.contains(*sign))
 }
 
-/// The mentions in `text`, outside of addresses. `before` is the character that readers see in front of `text`.
+/// Finds the mentions in `text`, except those within addresses. `before` is the character that readers see in front of `text`.
 pub fn find(text: &str, before: Option<char>) -> impl Iterator<Item = Mention> {
     let mut addresses = address::find(text).into_iter().peekable();
     text.match_indices(SIGNS).filter_map(move |(start, _)| {
@@ -75,14 +75,14 @@ pub fn last_seen(text: &str, before: Option<char>) -> Option<char> {
     text.chars().rev().find(|c| !is_mark(*c) && !is_format(*c)).or(before)
 }
 
-/// Whether an underscore isn't markup, because it begins a handle. `before` is the text in front of it.
+/// Whether an underscore isn't markup, because it begins a handle. `before` is the text in front of the underscore.
 #[must_use]
 pub fn begins_handle(before: &str) -> bool {
     let underscores = before.bytes().rev().take(MAX_HANDLE).take_while(|byte| *byte == b'_').count();
     before[..before.len() - underscores].ends_with(SIGNS)
 }
 
-/// The mention at the start of `range`. An address may follow the range.
+/// The mention at the start of `range`, if there is one. The range ends where the next address begins.
 fn mention_at(text: &str, range: Range<usize>, before: Option<char>) -> Option<Mention> {
     let Range { start, end } = range;
     let name = after_sign(text, start);
@@ -111,8 +111,8 @@ fn is_of_run(c: char) -> bool {
     c == '_' || is_letter(c) || is_mark(c) || is_digit(c)
 }
 
-/// The handles that `run` may begin with, longest first, each with the byte at which it ends: all of `run`, and its part before
-/// each change into or out of a script of [`Scripts`].
+/// The handles that may be at the start of `run`, longest first, each with the byte offset of its end: all of `run`, and the
+/// part before each change into or out of a script of [`Scripts`].
 fn tries(run: &str) -> impl Iterator<Item = (String, usize)> {
     let mut ends = Vec::new();
     let (mut start, mut length) = (0, 0);
@@ -142,7 +142,8 @@ fn changes(run: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Whether the `@` at byte `at` is part of an email address: text directly on both sides, or an address around it.
+/// Whether the `@` at byte `at` is part of an email address: it has text on both sides, and it follows a word or the text
+/// around it is a valid address.
 fn is_in_email(text: &str, at: usize, before: Option<char>) -> bool {
     let is_of_domain = |c: char| is_of_run(c) && c != '_' || matches!(c, '-' | '.');
     let is_of_local = |c: char| is_of_run(c) || "!#$%&'*+/=?^`{|}~-.".contains(c);
@@ -153,7 +154,7 @@ fn is_in_email(text: &str, at: usize, before: Option<char>) -> bool {
     !local.is_empty() && !domain.is_empty() && (joins() || is_email(&format!("{local}@{domain}")))
 }
 
-/// The length in bytes of the leading characters of a kind.
+/// The length in bytes of the leading characters that match `is_of_kind`.
 fn length(text: impl Iterator<Item = char>, is_of_kind: impl Fn(char) -> bool) -> usize {
     text.take_while(|c| is_of_kind(*c)).map(char::len_utf8).sum()
 }
@@ -162,7 +163,7 @@ fn names_somebody(handle: &str) -> bool {
     handle.chars().any(|c| is_letter(c) || is_digit(c))
 }
 
-/// The text in NFC and lower case.
+/// Normalizes the text to NFC and lower case.
 fn normal(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -176,7 +177,7 @@ mod tests {
 
     use super::*;
 
-    /// Samples that also test the widget.
+    /// Samples that the widget's tests use too.
     #[derive(Deserialize)]
     struct Samples {
         handles: Vec<(String, Option<String>)>,

@@ -15,10 +15,10 @@ const NFD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::ne
 const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
 const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::new_nfkd();
 
-/// Maximum marks on a letter of a name. More of them would reach into the lines around it.
+/// Maximum combining marks on a letter of a name. More would overlap the lines above and below.
 const MAX_MARKS: usize = 2;
 
-/// Whether a letter has more marks than names may have.
+/// Whether any letter of `name` has more than `MAX_MARKS` marks.
 #[must_use]
 pub fn has_piled_marks(name: &str) -> bool {
     piled_marks(&NFD.normalize(name)).next().is_some()
@@ -36,7 +36,8 @@ pub fn without_piled_marks(name: &str) -> String {
     NFC.normalize(&kept.collect::<String>()).into_owned()
 }
 
-/// The byte offsets of surplus marks. Marks that take their own space don't count, nor do the lower letters of a Tibetan stack.
+/// The byte offsets of surplus marks in a decomposed name. Marks with a width of their own don't count, nor do the lower
+/// letters of a Tibetan stack.
 fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     let mut marks = 0;
     apart.char_indices().filter_map(move |(at, c)| {
@@ -57,9 +58,10 @@ fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
 pub struct Look {
     written: Signs,
     folded: Signs,
-    /// The skeleton of the name as written, then folded. Capital gamma is read as `r`, as UTS 39 reads the small one.
+    /// The skeleton of the name as written, then folded. Capital gamma is treated as `r`, which is the skeleton of small gamma.
     both: Signs,
-    /// Like `both`, but ASCII is folded first: a foreign capital is among capitals with other skeletons.
+    /// Like `both`, but ASCII is folded before the skeleton is taken. It finds a foreign capital among ASCII capitals such as
+    /// `I`, whose skeletons differ from those of their small letters.
     mixed: Signs,
     /// Whether invisible characters may change the order in which the name is displayed.
     is_turned: bool,
@@ -90,7 +92,7 @@ impl Look {
         look
     }
 
-    /// Whether readers may mistake one for the other.
+    /// Whether readers may mistake one name for the other.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         let is_turned = self.is_turned || other.is_turned;
@@ -102,13 +104,14 @@ impl Look {
     }
 }
 
-/// The visible characters of a name. Each has a flag for whether readers may take it for an ornament instead of the letter that
-/// it looks like, such as the `ⓥ` of `Ada ⓥ` and of `ⓥera`.
+/// The visible characters of a name. Each has a flag for whether readers may see it as an ornament and not as the letter that
+/// it looks like, such as the `ⓥ` in `Ada ⓥ` and in `ⓥera`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Signs(Vec<(char, bool)>);
 
 impl Signs {
-    /// Maps `rn`, the skeleton of `m`, and `M`, the skeleton of some capitals, to `m`.
+    /// Appends the characters of `text`, with `rn` as `m`. UTS 39 maps `m` to `rn`, but maps some capitals to `M`, which folds
+    /// to `m`.
     fn extend(&mut self, text: &str, is_ornament: bool) {
         for c in text.chars() {
             match self.0.last_mut() {
@@ -134,7 +137,7 @@ impl Signs {
         self.0.iter().filter(|(_, is_ornament)| !is_ornament).map(|(c, _)| *c).collect()
     }
 
-    /// Whether it may be read as `other`, with or without the ornaments of `other`.
+    /// Whether these characters may be read as `other`, with or without the ornaments of `other`.
     fn may_read(&self, other: &Self) -> bool {
         let bare = other.bare();
         let whole: Vec<char> = other.0.iter().map(|(c, _)| *c).collect();
@@ -142,7 +145,7 @@ impl Signs {
     }
 
     fn may_be(&self, text: &[char]) -> bool {
-        // The lengths of `text` that may have been read so far.
+        // The possible lengths of the part of `text` that has been read so far.
         let mut read = vec![0];
         for (c, is_ornament) in &self.0 {
             let passed = read.iter().filter(|at| text.get(**at) == Some(c)).map(|at| at + 1);
@@ -156,7 +159,7 @@ impl Signs {
     }
 }
 
-/// Letters as readers see them.
+/// The skeleton of the letters, without marks, punctuation, symbols, white space and invisible characters.
 fn seen(letters: &str) -> String {
     let is_seen = |c: &char| {
         !is_mark(*c) && !is_punctuation(*c) && !is_symbol(*c) && !c.is_whitespace() && !visible::is_unseen(*c)
@@ -165,7 +168,7 @@ fn seen(letters: &str) -> String {
     skeleton(&bare).map(letter_of).filter(is_seen).collect()
 }
 
-/// Whether the character may be decoration: a symbol, punctuation, a raised or circled letter or digit.
+/// Whether the character may be decoration: a symbol, punctuation, or a raised or circled letter or digit.
 fn is_ornament(c: char) -> bool {
     if c.is_ascii_alphanumeric() {
         return false;
@@ -191,7 +194,7 @@ fn letter_of(c: char) -> char {
     }
     let capital = |first: char| char::from_u32(u32::from('A') + (u32::from(c) - u32::from(first)));
     let found = match c {
-        // White on a circle, white on a square, and in a dotted square.
+        // White letters on circles, white letters on squares, and letters in dotted squares.
         '\u{1f150}'..='\u{1f169}' => capital('\u{1f150}'),
         '\u{1f170}'..='\u{1f189}' => capital('\u{1f170}'),
         '\u{1f1e6}'..='\u{1f1ff}' => capital('\u{1f1e6}'),
@@ -206,8 +209,8 @@ fn letter_of(c: char) -> char {
 /// Maximum moderators whose names are stored. The oldest name is dropped first.
 const MAX_MODERATORS: usize = 100;
 
-/// The moderators' names. No other user may have a similar name. They are stored as written, so that functions that store
-/// one don't need the tables for comparing names.
+/// The moderators' names. No other user may have a similar name. Names are stored as written, so that functions that store a
+/// name don't need the tables for comparing names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeratorNames {
     #[serde(rename = "vn", default)]
@@ -230,7 +233,7 @@ impl ModeratorNames {
         self.names.iter().any(|known| known.id == id && known.name == name)
     }
 
-    /// Replaces a moderator's earlier name.
+    /// Stores a moderator's name, replacing an earlier one.
     pub fn keep(&mut self, id: UserId, name: &str) {
         self.names.retain(|known| known.id != id);
         self.names.push(ModeratorName { id, name: name.to_owned() });
@@ -244,7 +247,7 @@ impl ModeratorNames {
         self.names.iter().any(|known| known.id == id)
     }
 
-    /// Removes a moderator's name. Returns false if there is none.
+    /// Removes a moderator's name. Returns false if none was stored.
     pub fn forget(&mut self, id: UserId) -> bool {
         let is_there = self.has_one_of(id);
         self.names.retain(|known| known.id != id);
@@ -257,7 +260,7 @@ impl ModeratorNames {
         self.like(look).any(|(id, _)| Some(id) != own)
     }
 
-    /// The moderators whose names look like this one.
+    /// The moderators whose names look like this one, with their names.
     pub fn like<'a>(&'a self, look: &'a Look) -> impl Iterator<Item = (UserId, &'a str)> + 'a {
         let alike = self.names.iter().filter(|known| Look::of(&known.name).is_like(look));
         alike.map(|known| (known.id, known.name.as_str()))
@@ -322,7 +325,7 @@ mod tests {
             ("علي", "عـلـي"),
             ("★★★", "★★★"),
             ("李雷", "李雷✔"),
-            // Letters that look like a symbol or like punctuation.
+            // Letters that look like symbols or punctuation.
             ("Grace Hopper", "Grace ᐩ Hopper"),
             ("Grace Hopper", "Grace Hopperꓸ"),
             ("Γιώργος", "ΓΙΏΡΓΟΣ"),

@@ -1,5 +1,5 @@
 //! Origins of web pages, as browsers send them, lists of allowed origins, and loopback hosts. Hosts are always parsed, because
-//! a matching prefix or suffix doesn't identify a host's owner.
+//! a matching prefix or suffix doesn't identify the owner of a host.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv6Addr};
 use http::uri::Authority;
 use url::Url;
 
-/// A list in the syntax of API Gateway: origins, `*` for any, `https://*` for any of that scheme. In loopback origins, `*` may
-/// represent any port.
+/// A list of origins in API Gateway's syntax: origins, `*` for any origin, and `https://*` or `http://*` for any origin with
+/// that scheme. In loopback origins, `*` may represent any port.
 #[derive(Clone, Debug)]
 pub struct Origins(Vec<String>);
 
@@ -32,13 +32,13 @@ impl Origins {
         (!origins.is_empty() && origins.iter().all(valid)).then_some(Self(origins))
     }
 
-    /// `origin` as a browser sends it.
+    /// Whether the list contains `origin`, which is in the form that browsers send.
     #[must_use]
     pub fn contains(&self, origin: &str) -> bool {
         self.has(origin, |_| true)
     }
 
-    /// Whether an entry contains this origin. Patterns for any host don't count.
+    /// Whether an entry other than a pattern for any host contains this origin.
     #[must_use]
     pub fn names(&self, origin: &str) -> bool {
         self.has(origin, |listed| !is_any_host(listed))
@@ -70,21 +70,21 @@ impl Origins {
         self.0.iter().any(|listed| listed == "*")
     }
 
-    /// Whether pages of any host are allowed. Loopback origins have one host, on any port.
+    /// Whether pages of any host are allowed. Loopback origins don't count, because they allow one host on any port.
     #[must_use]
     pub fn has_any_host(&self) -> bool {
         self.0.iter().any(|listed| is_any_host(listed))
     }
 }
 
-/// Whether `host` can be a DNS name, which may end in a dot, or begins like an IPv6 address in brackets.
+/// Whether `host` can be a DNS name, which may end in a dot, or begins with a bracket, like an IPv6 address.
 pub(crate) fn is_host(host: &str) -> bool {
     let is_label = |label: &str| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
     let mut labels = host.strip_suffix('.').unwrap_or(host).split('.');
     host.starts_with('[') || labels.all(|label| !label.is_empty() && is_label(label))
 }
 
-/// Whether browsers would send a web origin in this form. They send `127.0.0.1` for `127.1`.
+/// Whether browsers would send a web origin in this form. For `127.1`, they send `127.0.0.1`.
 fn is_sent(origin: &str) -> bool {
     Url::parse(origin).is_ok_and(|url| {
         let is_web = matches!(url.scheme(), "http" | "https");
@@ -115,12 +115,13 @@ pub fn of(address: &str) -> Option<String> {
     Some(format!("{scheme}://{authority}").to_ascii_lowercase())
 }
 
-/// A host with an optional port, as in an origin and in the header `Host`, without a user or anything else.
+/// Parses a host with an optional port, as in an origin or the header `Host`. `None` if the text contains anything else, such
+/// as a user.
 #[must_use]
 pub fn authority(text: &str) -> Option<Authority> {
     let authority: Authority = text.parse().ok()?;
     let host = authority.host();
-    // A user would come before the host.
+    // A user would precede the host.
     let port = text.strip_prefix(host)?;
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok();
     let has_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
@@ -132,7 +133,7 @@ fn ipv6(host: &str) -> Option<Ipv6Addr> {
     host.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
-/// IPv6 addresses are in brackets.
+/// Whether `host` is a loopback host. An IPv6 address may be in brackets.
 #[must_use]
 pub fn is_loopback(host: &str) -> bool {
     let ip = ipv6(host).map(IpAddr::V6).or_else(|| host.parse().ok());

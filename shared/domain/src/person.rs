@@ -14,10 +14,10 @@ use crate::secret::Secret;
 use crate::sign_in::account_of;
 use crate::sign_in::keys::FlowKeys;
 
-/// Minimum characters of a name that is searched for in others' texts. Shorter names are too often ordinary words.
+/// Minimum characters in a name that is searched for in other people's texts. Shorter names are too often ordinary words.
 const MIN_NAME: usize = 2;
 
-/// The properties by which a person is found.
+/// The user id or address by which a person is found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     User(UserId),
@@ -30,17 +30,17 @@ pub enum Who {
         keyed: [String; 2],
         /// The recipient of emails to a guest.
         recipient: Recipient,
-        /// The address, as stored.
+        /// The address, sealed as it is stored.
         sealed: String,
         /// The account that the address has or would have.
         account: UserId,
-        /// The inbox of codes.
+        /// The inbox to which sign-in codes are sent.
         inbox: String,
     },
 }
 
 impl Who {
-    /// A person who is found by an address. `md5` is the address's hash as Gravatar used it earlier.
+    /// A person who is found by an address. `md5` is the MD5 hash of the address, which Gravatar used earlier.
     #[must_use]
     pub fn address(address: &str, md5: String, salt: &Secret) -> Self {
         let (address, keys) = (email::exact(address), MailKeys::new(salt));
@@ -73,17 +73,17 @@ pub struct KnownBy {
     /// Gravatar's hashes of addresses.
     #[serde(rename = "ad", default)]
     pub addresses: BTreeSet<String>,
-    /// Keyed hashes of the guest's addresses, for finding the guest: [`PersonHashes::address`].
+    /// Keyed hashes of the guest's addresses, used to find the guest's comments: [`PersonHashes::address`].
     #[serde(skip)]
     pub keyed: BTreeSet<String>,
     #[serde(rename = "vs", default)]
     pub visitors: BTreeSet<Visitor>,
-    /// Hashes of the subject of a token.
+    /// Hashes of token subjects, [`crate::user::Identity::subject`].
     #[serde(rename = "sj", default)]
     pub subjects: BTreeSet<String>,
     #[serde(rename = "re", default)]
     pub recipients: BTreeSet<Recipient>,
-    /// Addresses, as stored.
+    /// Addresses, sealed as they are stored.
     #[serde(rename = "se", default)]
     pub sealed: BTreeSet<String>,
     #[serde(rename = "ib", default)]
@@ -91,7 +91,7 @@ pub struct KnownBy {
     /// Whether the profile has a picture that does not come from an address.
     #[serde(rename = "pi", default, skip_serializing_if = "std::ops::Not::not")]
     pub has_picture: bool,
-    /// Whether the profile has changed, so that others may have used a name that is no longer stored.
+    /// Whether the profile has changed, so that other people may have used a name that is no longer stored.
     #[serde(rename = "rn", default, skip_serializing_if = "std::ops::Not::not")]
     pub profile_changed: bool,
 }
@@ -145,7 +145,7 @@ impl Person {
         names.filter_map(|name| handle(name)).collect()
     }
 
-    /// Whether a text contains a name as a word, or a mention.
+    /// Whether a text contains one of the person's names as a word, or mentions the person.
     #[must_use]
     pub fn is_named_in(&self, text: &str) -> bool {
         let text = fold_forms(text);
@@ -155,8 +155,8 @@ impl Person {
     }
 }
 
-/// Whether `word` is in the text, with neither a letter nor a digit beside it, except letters of scripts in which words
-/// touch.
+/// Whether `word` is in the text without a letter or digit directly beside it. Letters of scripts in which words touch are
+/// allowed.
 fn contains_word(text: &str, word: &str) -> bool {
     let joins = |c: &char| *c == '_' || (is_of_word(*c) && !Scripts::of(*c).touch());
     text.match_indices(word).any(|(start, found)| {
@@ -180,7 +180,7 @@ impl PersonHashes {
         keyed_hash(&self.0, &["person", "user", &id.to_string()])
     }
 
-    /// `hash` is Gravatar's hash of the address.
+    /// The hash of an email address. `hash` is Gravatar's hash of the address.
     #[must_use]
     pub fn address(&self, hash: &str) -> String {
         keyed_hash(&self.0, &["person", "address", &hash.to_ascii_lowercase()])
@@ -201,14 +201,14 @@ impl PersonHashes {
         addresses.chain([self.user(person.user())]).collect()
     }
 
-    /// A hash of an erased comment's source, because ids and sites of other systems may be names.
+    /// A hash of an erased comment's source, because ids and site names of other systems may be names of people.
     #[must_use]
     pub fn source(&self, source: &SourceId) -> SourceId {
         let format = source.format();
         SourceId(format!("{format}:{HASHED_SOURCE}{}", keyed_hash(&self.0, &["person", "source", &source.0])))
     }
 
-    /// Distinguishes hashes under one salt from hashes under another.
+    /// A fingerprint of the salt, which distinguishes hashes made with different salts.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         salt_fingerprint(&self.0)

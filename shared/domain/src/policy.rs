@@ -1,9 +1,9 @@
 //! The rules about who may see and do what, one function each. Pure: no I/O and no clock.
 //!
 //! A rule returns the refusal to send, or `Ok`. Handlers apply a rule with `?`. Code that only shows what a viewer may do
-//! (`can` of a comment, `can_comment` of `ui`) uses `.is_ok()`. A rule checks its refusals in the order of its lines; the
-//! order over a whole request is listed in `app::admission`. `tests/permissions.out` shows every route against every kind
-//! of caller.
+//! (`can` of a comment, `can_comment` of `ui`) uses `.is_ok()`. A rule makes its checks in the order of its lines.
+//! `app::admission` lists the order of the checks for a whole request. `tests/permissions.out` has the result of every route
+//! for every kind of caller.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -39,12 +39,12 @@ pub fn thread(config: &Config, kind: &str, record: &str) -> Result<ThreadId, Ref
     ThreadId::new(kind, record).ok_or(Refusal::NotFound)
 }
 
-/// Applies to every write.
+/// Refuses every write in read-only mode.
 pub fn writable(config: &Config) -> Result<(), Refusal> {
     if config.read_only { Err(Refusal::ReadOnly) } else { Ok(()) }
 }
 
-/// Applies to every write. Banned users can still read.
+/// Refuses every write by a banned viewer. Banned viewers can still read.
 pub fn not_banned(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.banned { Err(Refusal::CommentBanned) } else { Ok(()) }
 }
@@ -59,7 +59,7 @@ pub fn comment(config: &Config, viewer: &Viewer) -> Result<(), Refusal> {
     not_banned(viewer)
 }
 
-/// Requires a name for writing comments, because accounts of our own start without one.
+/// Requires a name for writing comments, because our own accounts start without one.
 pub fn has_name(viewer: &Viewer, language: Language) -> Result<(), Refusal> {
     match &viewer.user {
         Some(user) if user.name.is_empty() => Err(FieldErrors::one("name", Errors::of(language).no_name())),
@@ -67,7 +67,8 @@ pub fn has_name(viewer: &Viewer, language: Language) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a page may sign in or refresh a session.
+/// Whether a page may sign in readers or refresh their sessions. `is_from_elsewhere` is whether the page's origin is neither
+/// listed nor the API's own.
 pub fn sign_in(config: &Config, is_from_elsewhere: bool) -> Result<(), Refusal> {
     feature(config.sign_in.is_some())?;
     if is_from_elsewhere { Err(Refusal::Forbidden) } else { Ok(()) }
@@ -89,7 +90,7 @@ pub fn may_write_in(config: &Config, viewer: &Viewer, thread: &Thread, now: Time
     if is_closed(config, thread, now) && !viewer.is_moderator() { Err(Refusal::ThreadClosed) } else { Ok(()) }
 }
 
-/// The refusal of a reply whose parent does not exist or may not be seen.
+/// The refusal for a reply whose parent does not exist or may not be seen.
 pub fn missing_parent() -> Refusal {
     FieldErrors::one("parent_id", "The parent comment does not exist.")
 }
@@ -134,22 +135,22 @@ pub fn edit_needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now
     needs_approval(config, viewer, writer, now).filter(|_| !viewer.is_moderator())
 }
 
-/// Whether a comment without a decision is public only because its writer is trusted.
+/// Whether comments without a moderator's decision are public only because their writers are trusted.
 pub fn shows_by_trust(config: &Config) -> bool {
     config.require_approval == RequireApproval::OfNewWriters
 }
 
-/// Whether the trust in the viewer matters, as it does for members and for guests with a key.
+/// Whether the trust in the viewer matters. It does for members and for guests with a key.
 pub fn depends_on_trust(config: &Config, viewer: &Viewer) -> bool {
     shows_by_trust(config) && !viewer.is_moderator() && viewer.owners.comments.is_one_person()
 }
 
-/// Whether a comment exists, for every use except listing it and its replies. Placeholders don't.
+/// Refuses placeholders, which exist only for listing them and their replies.
 pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
 }
 
-/// The time in which guests may edit and delete comments that they wrote with their key.
+/// The time within which guests may edit and delete comments that they wrote with their key.
 const GUEST_CHANGES: Duration = Duration::from_mins(15);
 
 /// Only the writer may edit a comment. Moderators may not.
@@ -166,8 +167,9 @@ pub fn delete(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), 
     own(viewer, comment, now)
 }
 
-/// Members own their comments. Guests own those written with their key, for a while. Guests without a key own nothing, because
-/// others with the same network and browser would own it too.
+/// Whether the viewer may change a comment as its owner. Members own their comments. Guests own comments that they wrote with
+/// their key, for [`GUEST_CHANGES`]. Guests without a key own nothing, because others with the same network and browser would
+/// own the same comments.
 fn own(viewer: &Viewer, comment: &Comment, now: Timestamp) -> Result<(), Refusal> {
     let writer = &viewer.owners.comments;
     if !writer.is_one_person() || !comment.is_by(writer) {
@@ -224,7 +226,7 @@ pub fn unapproved_pin() -> Refusal {
     FieldErrors::one("comment", "Only approved comments can be pinned.")
 }
 
-/// The pin of a comment, if pins are on. Turning pins off doesn't remove stored ones.
+/// The pin of a comment, if pins are on. Turning pins off doesn't remove stored pins.
 pub fn shown_pin(config: &Config, thread: &Thread, comment: &Comment) -> Option<Pin> {
     thread.pin.filter(|pin| config.features.pins && pin.comment == comment.id)
 }
@@ -235,7 +237,8 @@ pub fn is_author(thread: &Thread, comment: &Comment) -> bool {
 }
 
 /// Whether the viewer may see one comment by its id, to change, like or report it. Moderators see all comments, and writers see
-/// their own. Everyone else sees an approved comment unless one above it is hidden from them. Placeholders are never seen.
+/// their own. Everyone else sees an approved comment unless a comment above it is hidden from them. Placeholders are never
+/// seen.
 pub fn see(viewer: &Viewer, comment: &Comment, ancestors: &[Comment]) -> Result<(), Refusal> {
     exists(comment)?;
     let seen = viewer.is_moderator()
@@ -265,9 +268,9 @@ pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Notification<'a> {
     pub comment: &'a Comment,
-    /// The comment that it replies to.
+    /// The comment that `comment` replies to.
     pub parent: Option<&'a Comment>,
-    /// Users whose handles it mentions.
+    /// Users whose handles `comment` mentions.
     pub mentioned: &'a [UserId],
     pub thread: &'a Thread,
 }
@@ -276,7 +279,7 @@ pub struct Notification<'a> {
 pub const MAX_MENTIONED: usize = 5;
 
 /// The recipients to notify of a public comment, with the reasons. The writer is never notified. Mentions by guests notify no
-/// one, and neither do comments that are not announced ([`Comment::is_announced`]). The recipient's own switches apply as well.
+/// one, and neither do comments that aren't announced ([`Comment::is_announced`]). Recipients' own choices apply as well.
 #[must_use]
 pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Reason>> {
     let Notification { comment, parent, mentioned, thread } = notification;
@@ -300,7 +303,7 @@ pub fn recipients(notification: Notification<'_>) -> BTreeMap<Recipient, Vec<Rea
     recipients
 }
 
-/// The recipient to notify of a comment's rejection, which is its writer, with the reason as for a reply. `None` if the comment
+/// The recipient to notify of a comment's rejection: its writer, with the same reason as for a reply. `None` if the comment
 /// isn't rejected or was imported, or if the rejection is for spam or follows from a ban.
 #[must_use]
 pub fn rejection_recipient(comment: &Comment) -> Option<(Recipient, Reason)> {
@@ -309,7 +312,7 @@ pub fn rejection_recipient(comment: &Comment) -> Option<(Recipient, Reason)> {
     if is_notified && !is_silent && comment.is_announced() { writer(comment) } else { None }
 }
 
-/// The writer of a comment, who may be notified of replies to it.
+/// The writer of a comment as a recipient, with the reason for notifications of replies.
 fn writer(comment: &Comment) -> Option<(Recipient, Reason)> {
     let guest = || comment.subscription.as_ref()?.guest.clone();
     match comment.user {
@@ -368,13 +371,13 @@ mod tests {
         ThreadId::new("posts", record).unwrap()
     }
 
-    /// A comment of the owner.
+    /// A comment by the owner.
     fn owned(state: State, depth: u64) -> Comment {
         let ancestors = (1..=depth).map(CommentId).collect();
         Comment { user: Some(UserId(7)), state, ancestors, ..Comment::blank(in_thread("1")) }
     }
 
-    /// `ok`, the code of the refusal, or its message if fields are invalid.
+    /// `ok`, the code of the refusal, or the refusal's message if fields are invalid.
     fn verdict(result: Result<(), Refusal>) -> String {
         match result {
             Ok(()) => "ok".to_owned(),
@@ -576,7 +579,7 @@ mod tests {
         let (missing, deep) = ("The parent comment does not exist.", "Replies go at most 10 levels deep.");
         let (on, off) = (config(&[]), config(&[("SVC_NESTING", "false")]));
         let everyone = |message| [message; 6];
-        // A moderator sees the parent, but may reply only where everyone may.
+        // A moderator sees the parent, but may reply only if everyone may.
         let hidden = |message| [missing, missing, message, message, missing, missing];
         for (config, record, parent, expected) in [
             (&on, "1", owned(State::Approved, 0), everyone("ok")),
@@ -592,7 +595,7 @@ mod tests {
         }
     }
 
-    /// The recipients of a comment that mentions these users, in the thread of user 3.
+    /// The recipients of a comment that mentions these users, in a thread whose author is user 3.
     fn recipients_of(comment: &Comment, parent: Option<&Comment>, mentioned: &[u64]) -> Vec<(String, Vec<Reason>)> {
         let thread = Thread { author: Some(UserId(3)), ..Thread::default() };
         let mentioned: Vec<UserId> = mentioned.iter().copied().map(UserId).collect();
@@ -642,7 +645,7 @@ mod tests {
         assert_eq!(recipients_of(&guest("g2"), Some(&guest("g3")), &[]).len(), 1);
     }
 
-    /// The rules that hold a comment or an edit, which no response shows to its writer. `None` if it isn't held.
+    /// The names of the rules that hold a comment or an edit; `None` if it isn't held.
     fn held_by(approval: Option<Vec<Verdict>>) -> Option<Vec<&'static str>> {
         approval.map(|verdicts| verdicts.into_iter().map(|verdict| verdict.rule.name()).collect())
     }

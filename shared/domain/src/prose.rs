@@ -1,5 +1,6 @@
-//! Rendered HTML as its writer typed it: soft line breaks become breaks, and addresses become links. Pages, feeds and emails
-//! show comments this way. The API's `html` stays as the parser renders it, and the widget makes the same changes to it.
+//! Makes rendered HTML look as its writer typed it: soft line breaks become `<br />`, and addresses become links. Pages, feeds
+//! and emails show comments this way. The API's `html` stays as the parser renders it, and the widget makes the same changes to
+//! it.
 
 use std::ops::Range;
 
@@ -32,12 +33,12 @@ const BLOCKS: &[&str] = &[
     "br",
 ];
 
-/// `html` is the result of [`crate::markdown::render`], or escaped text. Returned unchanged if the result would be longer than
-/// [`MAX_HTML`].
+/// Returns HTML with a `<br />` for each soft line break and a link for each address. `html` is the result of
+/// [`crate::markdown::render`], or escaped text. It is returned unchanged if the result would be longer than [`MAX_HTML`].
 #[must_use]
 pub fn as_typed(html: &str) -> String {
     let mut shown = String::with_capacity(html.len() * 5 / 4);
-    // The number of open elements for code and for links.
+    // The numbers of open elements for code and for links.
     let (mut code, mut links) = (0_usize, 0_usize);
     let mut follows_block = true;
     let mut rest = html;
@@ -71,7 +72,7 @@ fn name(tag: &str) -> &str {
     &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())]
 }
 
-/// Pushes a text between two tags. Line feeds next to blocks have no meaning.
+/// Pushes the text between two tags, with a `<br />` for each line feed. Line feeds next to blocks stay as they are.
 fn push_lines(shown: &mut String, text: &str, follows_block: bool, precedes_block: bool, may_link: bool) {
     let body = if follows_block { text.trim_start_matches('\n') } else { text };
     let before = &text[..text.len() - body.len()];
@@ -114,8 +115,8 @@ pub fn linked(text: &str, links: impl IntoIterator<Item = (Range<usize>, impl As
     html
 }
 
-/// Pushes an address for an attribute. Brackets around a host and backslashes stay as they were typed: percent-encoded, they would
-/// lead elsewhere or nowhere.
+/// Pushes an address into an attribute. Brackets and backslashes stay as typed: percent-encoded, they would change where the
+/// address leads, or lead nowhere.
 fn push_href(shown: &mut String, address: &str) {
     const KEPT: [char; 3] = ['[', ']', '\\'];
     for part in address.split_inclusive(KEPT) {
@@ -126,7 +127,7 @@ fn push_href(shown: &mut String, address: &str) {
     }
 }
 
-/// The text of escaped HTML.
+/// The text that escaped HTML represents.
 fn unescaped(html: &str) -> String {
     html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }

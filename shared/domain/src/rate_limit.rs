@@ -6,7 +6,7 @@ use crate::time::Timestamp;
 const READ_UNITS: f64 = 10.0;
 const WRITE_UNITS: f64 = 20.0;
 
-/// A count of a caller's requests per minute.
+/// A counter of a caller's requests per minute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Limiter {
     Read,
@@ -31,7 +31,7 @@ impl Limiter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateClass {
     Read,
-    /// A feed, or a page of comments over the default size. It reserves its possible cost, in read units.
+    /// A feed, or a page with more comments than the default. The largest possible cost, in read units, is reserved.
     LargeRead {
         units: u32,
     },
@@ -51,7 +51,7 @@ impl RateClass {
         matches!(self, Self::Read | Self::LargeRead { .. } | Self::Changes)
     }
 
-    /// Whether read-only mode and bans refuse it. Deleting one's address is always possible.
+    /// Whether read-only mode and bans refuse the request. Deleting one's address is always possible.
     #[must_use]
     pub fn is_restricted(self) -> bool {
         matches!(self, Self::Write | Self::Bulk | Self::Upload)
@@ -67,13 +67,14 @@ impl RateClass {
         }
     }
 
-    /// The limiter that also counts the request, as one.
+    /// A second limiter, which counts the request as one, whatever its cost. `None` unless the request is an upload.
     #[must_use]
     pub fn second_limiter(self) -> Option<Limiter> {
         (self == Self::Upload).then_some(Limiter::Upload)
     }
 
-    /// The number of requests that a request of this cost counts as. `units` are read units for a read, write units for a write.
+    /// The number of requests that a request of this cost counts as. `units` are read units for a read and write units for a
+    /// write.
     #[must_use]
     pub fn worth(self, units: f64) -> u32 {
         let each = match self {
@@ -105,7 +106,7 @@ pub struct RateLimitStatus {
     pub limiter: Limiter,
     /// When the request was counted.
     pub at: Timestamp,
-    /// The number of requests that it was counted as.
+    /// The number of requests that the request was counted as.
     pub counted: u32,
     pub limit: u32,
     pub remaining: u32,

@@ -1,11 +1,11 @@
-//! The rejection of a comment: the moderator's reason and note, and the moderator.
+//! The rejection of a comment: the moderator who rejected it, the reason and the note.
 
 use serde::{Deserialize, Serialize};
 
 use crate::ids::UserId;
 use crate::time::{Timestamp, stored};
 
-/// Maximum characters of a note.
+/// Maximum characters in a note.
 pub const MAX_NOTE: usize = 500;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ pub struct Rejection {
     /// `None` for a moderator whose data was erased.
     #[serde(rename = "mo", default, skip_serializing_if = "Option::is_none")]
     pub moderator: Option<UserId>,
-    /// The moderator's name at that time.
+    /// The moderator's name at the time of the rejection.
     #[serde(rename = "nm", default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     #[serde(rename = "at", serialize_with = "stored::time")]

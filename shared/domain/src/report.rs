@@ -1,4 +1,4 @@
-//! Reports of comments, and the decisions of moderators about them.
+//! Reports of comments, and moderators' decisions about them.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use crate::time::{Timestamp, stored};
 
 /// Maximum report excerpts stored with a comment.
 const MAX_EXCERPTS: usize = 3;
-/// Maximum characters of a reason in an excerpt, which lists read with the comment.
+/// Maximum characters of a reason in an excerpt. Excerpts are short because lists read them with the comment.
 const MAX_EXCERPT: usize = 100;
-/// Marks an erased reporter, before the id of the report.
+/// The prefix that marks an erased reporter. The id of the report follows it.
 const NOBODY: char = '-';
 
 /// A report as stored.
@@ -19,7 +19,7 @@ pub struct Report {
     /// Ids are in chronological order. The store sets id and time.
     #[serde(rename = "id")]
     pub id: u64,
-    /// The reason, and the details after a colon when there are any.
+    /// The reason, followed by a colon and the details if there are any.
     #[serde(rename = "r")]
     pub reason: String,
     #[serde(rename = "c", serialize_with = "stored::time")]
@@ -36,7 +36,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report without its erased reporter. Only the reason remains, without details.
+    /// The report without its reporter, who was erased. The reason remains, but not its details.
     #[must_use]
     pub fn without_reporter(self) -> Self {
         Self {
@@ -54,7 +54,7 @@ impl Report {
         !self.visitor.0.starts_with(NOBODY)
     }
 
-    /// The moderators' decision about the report, derived from the decisions about its comment's reports.
+    /// The moderators' decision about the report, derived from the decisions about the comment's reports.
     #[must_use]
     pub fn status(&self, resolutions: &[Resolution]) -> ReportStatus {
         let resolved = resolutions.iter().find(|resolution| self.created_at <= resolution.until);
@@ -78,7 +78,7 @@ pub fn bare_reason(reason: &str) -> &str {
 pub struct ReportExcerpt {
     #[serde(rename = "i")]
     pub id: u64,
-    /// Cut at `MAX_EXCERPT` characters.
+    /// Truncated to `MAX_EXCERPT` characters.
     #[serde(rename = "r")]
     pub reason: String,
     #[serde(rename = "c", serialize_with = "stored::time")]

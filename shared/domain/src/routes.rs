@@ -1,5 +1,5 @@
-//! The routes of the API: names, methods, paths and functions. The events of `template.yaml` and the router of `Cargo.toml`
-//! are written from this table.
+//! The routes of the API: names, methods, paths and functions. The events in `template.yaml` and the router in `Cargo.toml` are
+//! generated from this table.
 
 use http::Method;
 
@@ -10,9 +10,9 @@ pub struct Route {
     pub method: &'static str,
     /// The path below the API's prefix, with parameters in braces.
     pub path: &'static str,
-    /// The folder in `functions/` of the function that serves it.
+    /// The folder in `functions/` of the function that serves the route.
     pub function: &'static str,
-    /// Whether it also serves HEAD, as GET routes that are open to everyone do.
+    /// Whether the route also serves HEAD, as GET routes that are open to everyone do.
     pub answers_head: bool,
 }
 

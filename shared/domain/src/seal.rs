@@ -1,5 +1,5 @@
 //! Encrypts stored values that must be readable again: AES-256-GCM under a key derived from the visitor salt (HKDF-SHA256). A
-//! new salt makes them all unreadable.
+//! new salt makes all stored values unreadable.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,7 +9,7 @@ use crate::secret::Secret;
 
 const NONCE: usize = aead::NONCE_LEN;
 
-/// The keys derived from a secret, each by its own label.
+/// Derives keys from a secret, one for each label.
 pub(super) struct DerivedKeys(hkdf::Prk);
 
 impl DerivedKeys {
@@ -33,7 +33,7 @@ impl DerivedKeys {
         self.seal("mail", "mail nonce")
     }
 
-    /// `nonce_label` is the label of the key that derives nonces.
+    /// The seal for one kind of value. `nonce_label` is the label of the key that derives nonces.
     pub(super) fn seal(&self, label: &'static str, nonce_label: &'static str) -> Seal {
         let key = aead::UnboundKey::new(&aead::AES_256_GCM, &self.bytes(label)).expect("AES-256 takes 32 bytes");
         Seal { key: aead::LessSafeKey::new(key), nonces: self.mac(nonce_label) }
@@ -46,26 +46,26 @@ pub struct Seal {
 }
 
 impl Seal {
-    /// The seal of webhooks' secrets.
+    /// The seal for the secrets of webhooks.
     #[must_use]
     pub fn of_webhooks(salt: &Secret) -> Self {
         DerivedKeys::new(salt).seal("webhook", "webhook nonce")
     }
 
-    /// Equal texts are equal when sealed, so that they can be compared: the nonce is a keyed hash of the text.
+    /// Encrypts a text. The nonce is a keyed hash of the text, so equal texts have the same sealed form and can be compared.
     #[must_use]
     pub fn close(&self, text: &str) -> String {
         let tag = hmac::sign(&self.nonces, text.as_bytes());
         let nonce: [u8; NONCE] = tag.as_ref().first_chunk().copied().unwrap_or([0; NONCE]);
         let mut sealed = text.as_bytes().to_vec();
         let nonce_once = aead::Nonce::assume_unique_for_key(nonce);
-        // Cannot fail: the text is far shorter than the bound of AES-GCM.
+        // Cannot fail: the text is far below the size limit of AES-GCM.
         let done = self.key.seal_in_place_append_tag(nonce_once, aead::Aad::empty(), &mut sealed);
         debug_assert!(done.is_ok(), "the text is short");
         URL_SAFE_NO_PAD.encode([nonce.as_slice(), &sealed].concat())
     }
 
-    /// `None` if it was sealed under another salt, or changed.
+    /// Decrypts a sealed text; `None` if it was sealed under another salt or has been changed.
     #[must_use]
     pub fn open(&self, sealed: &str) -> Option<String> {
         let bytes = URL_SAFE_NO_PAD.decode(sealed).ok()?;
@@ -77,7 +77,7 @@ impl Seal {
     }
 }
 
-/// The first characters of a keyed hash over the parts.
+/// The first characters of a keyed hash of the parts.
 pub(super) fn tag(key: &hmac::Key, parts: &[&str], characters: usize) -> String {
     let mut context = hmac::Context::with_key(key);
     for part in parts {

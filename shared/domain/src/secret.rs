@@ -13,7 +13,7 @@ impl Secret {
     }
 }
 
-/// Whether `value` is the name of a secret in AWS and not a secret itself.
+/// Whether `value` is the ARN of a secret in AWS instead of a secret.
 #[must_use]
 pub fn is_name(value: &str) -> bool {
     value.starts_with("arn:")

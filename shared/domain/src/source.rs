@@ -1,8 +1,8 @@
-//! The Markdown of a body, parsed so that an address in its text contains no markup: `https://a.example/__init__.py` is shown as
-//! typed. The exception is a delimiter at the end of an address that closes an element opened before it.
+//! The Markdown of a body, parsed so that an address in its text contains no markup: `https://a.example/__init__.py` is shown
+//! as typed. The exception is a delimiter at the end of an address that closes an element opened before the address.
 //!
-//! The parser has no rule for this, but its events show which addresses are text, not code or links. Their markup characters are
-//! replaced with noncharacters, and restored in the parser's output.
+//! The parser has no rule for this, but its events show which addresses are text, not code or links. The markup characters of
+//! those addresses are replaced with noncharacters, and restored in the parser's output.
 //!
 //! GitHub's tables, strikethrough and task lists are supported. A single tilde, which also strikes text on GitHub, is text here.
 
@@ -14,27 +14,28 @@ use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd}
 use crate::address::{self, Extent};
 use crate::steps;
 
-/// Maximum levels of nested quotes, lists, emphasis and links. Deeper markup shows as it was typed.
+/// Maximum levels of nested quotes, lists, emphasis and links. Deeper markup is shown as typed.
 pub const MAX_NESTING: usize = 16;
 
 const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
-/// Maximum cells in the tables of a body. The HTML of more cells would be longer than [`crate::domain::markdown::MAX_HTML`].
-/// Short rows are filled up to the width of their table, so a short text could have very many cells.
+/// Maximum cells in the tables of a body. The HTML of more cells would be longer than [`crate::markdown::MAX_HTML`]. Short rows
+/// are filled up to the width of their table, so a short text could have very many cells.
 const MAX_CELLS: usize = 6_000;
 
-/// Characters that are markup inside a line. [`SHIELDS`] replace them.
+/// Characters that are markup inside a line. Each is replaced with the character at the same index in [`SHIELDS`].
 const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
 
 /// Noncharacters, which are never typed and which the parser treats as letters.
 const SHIELDS: [char; 8] =
     ['\u{fdd0}', '\u{fdd1}', '\u{fdd2}', '\u{fdd3}', '\u{fdd4}', '\u{fdd5}', '\u{fdd6}', '\u{fdd7}'];
 
-/// Represents a tilde without another one next to it. It is punctuation, so that the emphasis around it doesn't change, and
-/// belongs to an extinct script.
+/// Replaces a tilde without another tilde next to it. It is punctuation, so that the emphasis around it doesn't change, and
+/// belongs to an extinct script, so that texts seldom contain it.
 const LONE_TILDE: char = '\u{10a58}';
 
-/// Markup in one address may change which of the others are text, so addresses are searched again, at most this often.
+/// Maximum searches for addresses. Shielding the markup in one address may change which other addresses are text, so they are
+/// searched for again.
 const MAX_PASSES: usize = 4;
 
 /// Markdown that is ready for the parser.
@@ -50,7 +51,7 @@ impl<'a> Source<'a> {
         Self::with(body, OPTIONS)
     }
 
-    /// The source for a parser that has some of GitHub's extensions.
+    /// The source for a parser that supports only these of GitHub's extensions.
     #[must_use]
     pub fn with(body: &'a str, extensions: Options) -> Self {
         let mut source = Self { text: Cow::Borrowed(body), is_shielded: false, options: OPTIONS & extensions };
@@ -89,7 +90,7 @@ impl<'a> Source<'a> {
         &self.text
     }
 
-    /// The events of the parser, with the bytes of this source that each represents.
+    /// The events of the parser, each with the byte range of this source that it represents.
     pub fn events(&self) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
         let restore = |event| if self.is_shielded { restored_event(event) } else { event };
         Parser::new_ext(&self.text, self.options).into_offset_iter().map(move |(event, range)| (restore(event), range))
@@ -103,7 +104,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Whether a possible address contains one of [`MARKUP`].
+/// Whether a possible address contains any of the characters in [`MARKUP`].
 fn may_have_markup(body: &str) -> bool {
     let mut is_inside = false;
     body.contains("://")
@@ -113,7 +114,7 @@ fn may_have_markup(body: &str) -> bool {
         })
 }
 
-/// `markup` are the positions of markup, in order, and the characters that replace it.
+/// Replaces markup characters. `markup` has their positions, in order, and their replacements.
 fn shielded(text: &str, markup: &[(usize, char)]) -> String {
     let mut out = String::with_capacity(text.len() + markup.len() * 3);
     let mut written = 0;
@@ -126,8 +127,8 @@ fn shielded(text: &str, markup: &[(usize, char)]) -> String {
     out
 }
 
-/// Single tildes, except those after a backslash. The first tilde of a longer run after a backslash is escaped, and not part of
-/// the run.
+/// The positions and replacements of single tildes, except those after a backslash. The first tilde of a longer run after a
+/// backslash is escaped, and not part of the run.
 fn lone_tildes(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
     let bytes = text.as_bytes();
@@ -142,8 +143,8 @@ fn lone_tildes(text: &str) -> Vec<(usize, char)> {
     found
 }
 
-/// Whether tables may have more than [`MAX_CELLS`]. Every row up to the next blank line counts as many columns as the delimiter
-/// row may have.
+/// Whether tables may have more than [`MAX_CELLS`] cells. Every row up to the next blank line counts as many columns as the
+/// delimiter row may have.
 fn has_many_cells(text: &str) -> bool {
     let (mut cells, mut columns) = (0, 0);
     if !text.contains('|') {
@@ -192,12 +193,12 @@ fn restored_event(event: Event<'_>) -> Event<'_> {
     }
 }
 
-/// Looks for markup in addresses.
+/// Searches the parser's events for addresses that contain markup.
 struct Reader<'a> {
     text: &'a str,
     /// The positions of markup, each with the character that shields it.
     markup: Vec<(usize, char)>,
-    /// The closing delimiters of emphasis that is open.
+    /// The closing delimiters of open emphasis and strikethrough.
     closing: Vec<Range<usize>>,
     /// The number of open links, images and code blocks.
     verbatim: usize,
@@ -205,7 +206,7 @@ struct Reader<'a> {
     cell_end: usize,
     /// The character just before the next text, or `None` if no text comes directly before it.
     before: Option<char>,
-    /// No address begins before this position.
+    /// The position up to which the text has been searched for addresses.
     read: usize,
 }
 
@@ -231,7 +232,7 @@ impl<'a> Reader<'a> {
         let before = self.before.take();
         match event {
             Event::Text(text) => {
-                // An entity isn't part of an address.
+                // A text that differs from its source in length is an entity, which isn't part of an address.
                 if self.verbatim == 0 && text.len() == range.len() {
                     self.find(text, range, before);
                 }
@@ -249,7 +250,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Looks for addresses that begin in a text.
+    /// Looks for addresses that begin in a text event.
     fn find(&mut self, text: &str, range: Range<usize>, before: Option<char>) {
         let mut from = self.read.saturating_sub(range.start);
         while let Some(start) = address::next_start(text, from) {
@@ -286,13 +287,14 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A backslash at the end of a line breaks it.
+    /// The end of the address without a backslash that breaks the line after it. `None` if there is no such backslash.
     fn ended_by_break(&self, end: usize) -> Option<usize> {
         let is_break = self.text[end..].starts_with(['\n', '\r']) && self.text[..end].ends_with('\\');
         is_break.then(|| end - 1)
     }
 
-    /// Scripts without spaces continue after a delimiter: `**https://a.example**へ`.
+    /// The end of the address before a closing delimiter that non-ASCII letters follow: `**https://a.example**へ`.
+    /// `None` if there is no such delimiter.
     fn ended_before_letters(&self, start: usize, end: usize) -> Option<usize> {
         let ends = |delimiter: &&Range<usize>| {
             start < delimiter.start

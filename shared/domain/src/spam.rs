@@ -1,4 +1,4 @@
-//! The configured rules of the spam check. `app::akismet` queries Akismet, and `policy` decides the consequences of
+//! The configured rules of the spam check. `app::akismet` queries Akismet, and `policy` decides on the consequences of
 //! findings.
 
 use crate::comparable::Comparable;
@@ -8,7 +8,7 @@ use crate::verdict::Verdict;
 /// The action on a text with a finding. Ordered, so that `max` is the stricter of two actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
-    /// A moderator should look at the text first.
+    /// A moderator must review the text first.
     Review,
     /// The text must not be stored.
     Deny,
@@ -27,8 +27,8 @@ impl Finding {
     }
 }
 
-/// Phrases are matched, as [`Comparable`] text, against the visible text and the addresses and titles of links. A link limit
-/// applies from this number of links; 0 means no limit.
+/// The configured phrases and link limits. Phrases are matched, as [`Comparable`] text, against the visible text and the
+/// addresses and titles of links. A link limit is reached at this number of links; 0 means no limit.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     pub deny: Vec<String>,
@@ -38,7 +38,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// The findings of the rules in a body, which readers may see in any of these forms. A phrase is reported once.
+    /// Checks a body, which readers may see in any of these forms, against the rules. A phrase is reported once.
     #[must_use]
     pub fn judge(&self, forms: &[Shown]) -> Vec<Finding> {
         let forms: Vec<Form<'_>> = forms.iter().map(Form::of).collect();
@@ -76,7 +76,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// The first words that a phrase matches.
+/// The first match of a phrase, as it was written in the texts.
 fn first<'a>(texts: &[&Comparable<'a>], phrase: &str) -> Option<&'a str> {
     let phrase = Comparable::of(phrase);
     texts.iter().find_map(|text| text.find(&phrase))
@@ -94,7 +94,7 @@ fn count_links(shown: &Shown, text: &Comparable<'_>) -> usize {
     addresses.len() + shown.links.iter().filter(is_unnamed).count()
 }
 
-/// Whether an address leads to a named host, as `//host` does in browsers, and `http:host` on a page with another scheme.
+/// Whether an address contains a host, as browsers read it: `//host` does, and `http:host` does on a page with another scheme.
 fn is_absolute(address: &str) -> bool {
     let address = address.to_ascii_lowercase();
     ["//", "http:", "https:"].iter().any(|start| address.starts_with(start))

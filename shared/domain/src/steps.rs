@@ -1,4 +1,4 @@
-//! Counts the steps of loops over people's text, for the tests that bound them.
+//! Counts the steps of loops over text that people wrote, for the tests that limit these steps.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ pub(crate) fn take(steps: usize) {
     TAKEN.with(|taken| taken.set(taken.get() + steps as u64));
 }
 
-/// The steps that `act` takes on this thread.
+/// The number of steps that `act` takes on this thread.
 pub fn of(act: impl FnOnce()) -> u64 {
     let before = TAKEN.with(Cell::get);
     act();

@@ -1,4 +1,4 @@
-//! The texts of the service in every language. Each language is a file of `locales/`, which the build script turns into the
+//! The texts of the service in every language. The build script turns the files in `locales/`, one per language, into the
 //! tables and functions that are included here.
 
 use serde::{Serialize, Serializer};
@@ -14,7 +14,8 @@ type Row = [&'static str; TAGS.len() + 1];
 #[derive(Clone, Copy, Debug)]
 pub struct Labels {
     language: Language,
-    /// Texts of a page in addition to the widget's. Functions that don't serve the page don't contain them.
+    /// The texts of the moderators' page, in addition to the widget's. Functions that don't serve the page don't contain these
+    /// texts.
     more: &'static [Row],
 }
 
@@ -41,7 +42,7 @@ impl Labels {
         self.all().find(|(known, _)| *known == key).map_or("", |(_, text)| text)
     }
 
-    /// The form of a label for a number, which replaces `{n}`.
+    /// The form of a label for a number, with the number in place of `{n}`.
     #[must_use]
     pub fn plural(self, key: &str, number: u64) -> String {
         fill(form(self.text(key), self.language, number), &[("n", &number.to_string())])
@@ -54,8 +55,8 @@ impl Serialize for Labels {
     }
 }
 
-/// The plural form for a number, by the rules of CLDR. For large numbers, these depend on the last two digits and on whether the
-/// number is a multiple of a million.
+/// The plural form for a number, by the CLDR rules. For large numbers, the form depends on the last two digits and on whether
+/// the number is a multiple of a million.
 fn form(forms: &'static str, language: Language, number: u64) -> &'static str {
     let places = &FORMS[language.index()];
     let last = places.len() - 1;
@@ -67,7 +68,7 @@ fn form(forms: &'static str, language: Language, number: u64) -> &'static str {
     forms.split(" | ").nth(place.into()).unwrap_or(forms)
 }
 
-/// Replaces names in braces, but not those in the values.
+/// Replaces the placeholders in `text` with their values. Braces in the values aren't placeholders.
 fn fill(text: &str, values: &[(&str, &str)]) -> String {
     let mut filled = String::with_capacity(text.len());
     let mut rest = text;

@@ -11,16 +11,16 @@ use crate::origin;
 use crate::time::{Timestamp, stored};
 use crate::visible;
 
-/// Maximum characters of a record's title.
+/// Maximum characters in a record's title.
 pub const MAX_TITLE: usize = 300;
-/// Maximum characters of a record's address.
+/// Maximum characters in a record's address.
 pub const MAX_ADDRESS: usize = 2_048;
 
-/// Maximum characters of the title and the address that a page reports.
+/// Maximum characters in the title and in the address that a page reports.
 const MAX_PAGE_TITLE: usize = 200;
 const MAX_PAGE_ADDRESS: usize = 2_000;
 
-/// The valid title and address that a page with the widget reports.
+/// The title and address that a host page reported, if they are valid.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PageInfo {
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +30,7 @@ pub struct PageInfo {
 }
 
 impl PageInfo {
-    /// Leaves out malformed values, and an address unless its origin is allowed. `None` when nothing is left.
+    /// Leaves out malformed values, and the address unless its origin is allowed. `None` if nothing is left.
     #[must_use]
     pub fn new(title: Option<&str>, url: Option<&str>, is_allowed: impl Fn(&str) -> bool) -> Option<Self> {
         let address = |url: &str| {
@@ -67,10 +67,10 @@ fn page_title(text: &str) -> Option<String> {
     (!visible::shows_nothing(title)).then(|| title.to_owned())
 }
 
-/// The default is a thread without an item in the table: without comments, and without data about its record.
+/// A thread. The default is a thread without an item in the table: it has no comments and no data about its record.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
-    /// Approved top-level comments.
+    /// The number of approved top-level comments.
     #[serde(rename = "n", default, deserialize_with = "count")]
     pub parents: u64,
     #[serde(rename = "pin", default, skip_serializing_if = "Option::is_none")]
@@ -98,37 +98,39 @@ pub struct Thread {
 }
 
 impl Thread {
-    /// The title of the record: the host's, or else the one that a page reported.
+    /// The title of the record: the host's, or else the title that a page reported.
     #[must_use]
     pub fn known_title(&self) -> Option<&str> {
         self.title.as_deref().or(self.page_title.as_deref())
     }
 
-    /// The address of the record: the host's, or else the one that a page reported.
+    /// The address of the record: the host's, or else the address that a page reported.
     #[must_use]
     pub fn known_url(&self) -> Option<&str> {
         self.url.as_deref().or(self.page_url.as_deref())
     }
 
-    /// For moderators and emails: falls back to the title that the page reported with a comment.
+    /// Like [`Self::known_title`], for moderators and emails: falls back to the title that the page reported with a comment.
     #[must_use]
     pub fn known_title_or<'a>(&'a self, page: Option<&'a PageInfo>) -> Option<&'a str> {
         self.known_title().or(page.and_then(|page| page.title.as_deref()))
     }
 
-    /// For moderators, emails and checks: falls back to the address that the page reported with a comment.
+    /// Like [`Self::known_url`], for moderators, emails and checks: falls back to the address that the page reported with a
+    /// comment.
     #[must_use]
     pub fn known_url_or<'a>(&'a self, page: Option<&'a PageInfo>) -> Option<&'a str> {
         self.known_url().or(page.and_then(|page| page.url.as_deref()))
     }
 
-    /// Whether this page reports something that no page has reported before.
+    /// Whether `page` has a title or an address, and no page has reported one for this thread before.
     #[must_use]
     pub fn lacks(&self, page: &PageInfo) -> bool {
         (page.title.is_some() && self.page_title.is_none()) || (page.url.is_some() && self.page_url.is_none())
     }
 
-    /// `age` is the age at which a thread closes if no moderator closed or reopened it; `None` means never.
+    /// Whether the thread is closed. `age` is the age at which a thread closes if no moderator closed or reopened it; `None`
+    /// means never.
     #[must_use]
     pub fn is_closed(&self, age: Option<Duration>, now: Timestamp) -> bool {
         let is_old = |age| self.opened_at.is_some_and(|at| now.since(at) >= age);
@@ -151,21 +153,21 @@ pub struct VisitorThreadState {
     pub liked: BTreeSet<u64>,
     #[serde(rename = "rd", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub reported: BTreeSet<u64>,
-    /// Whether further likes and reports go to overflow items. Never unset, so that none is in two items.
+    /// Whether further likes and reports are stored in overflow items. Never unset, so that no like or report is in two items.
     #[serde(rename = "fl", default)]
     pub full: bool,
-    /// Own top-level comments that are not approved.
+    /// The number of the visitor's top-level comments that aren't approved.
     #[serde(rename = "up", default, deserialize_with = "count")]
     pub hidden_parents: u64,
-    /// Own replies that are not approved.
+    /// The number of the visitor's replies that aren't approved.
     #[serde(rename = "ur", default, deserialize_with = "count")]
     pub hidden_replies: u64,
-    /// Whether any of these replies is or was separate. Never unset.
+    /// Whether any of the visitor's unapproved replies is or was stored separately. Never unset.
     #[serde(rename = "ut", default)]
     pub hidden_separate: bool,
 }
 
-/// Whether this may be a record's address, which links lead to: the address of a web page, without user and password.
+/// Whether this may be a record's address: the address of a web page, without user and password.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     let is_web = |uri: http::Uri| {
@@ -175,8 +177,8 @@ pub fn is_address(text: &str) -> bool {
     text.chars().count() <= MAX_ADDRESS && visible::is_plain_line(text) && text.parse().is_ok_and(is_web)
 }
 
-/// A record's address from another system, normalized by the URL standard and without user and password. `None` if it isn't
-/// an address.
+/// A record's address from another system, normalized by the URL standard and without user and password. `None` if the text
+/// isn't an address.
 #[must_use]
 pub fn imported_address(text: &str) -> Option<String> {
     if is_address(text) {
@@ -188,15 +190,15 @@ pub fn imported_address(text: &str) -> Option<String> {
     Some(String::from(url)).filter(|text| is_address(text))
 }
 
-/// The title of a record from another system, made plain and truncated. `None` if none of it is visible.
+/// The title of a record from another system, made plain and truncated. `None` if no character of it is visible.
 #[must_use]
 pub fn imported_title(text: &str) -> Option<String> {
     let title: String = visible::plain_line(text).chars().take(MAX_TITLE).collect();
     (!visible::shows_nothing(&title)).then_some(title)
 }
 
-/// A stored count, at least 0. The stored number is negative if comments are deleted that an import has written but not counted
-/// yet.
+/// Converts a stored count to a number that is at least 0. The stored count becomes negative if comments are deleted that an
+/// import has written but not counted yet.
 #[must_use]
 pub fn from_stored(count: i64) -> u64 {
     u64::try_from(count).unwrap_or_default()
@@ -207,7 +209,7 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
 }
 
 impl VisitorThreadState {
-    /// These likes and reports, with the counts of another visitor's unapproved comments.
+    /// These likes and reports, combined with the counts of the other visitor's unapproved comments.
     #[must_use]
     pub fn with_comments_of(self, other: &Self) -> Self {
         Self { liked: self.liked, reported: self.reported, full: self.full, ..*other }
@@ -217,7 +219,7 @@ impl VisitorThreadState {
         self.hidden_parents + self.hidden_replies > 0
     }
 
-    /// Whether the visitor sees the thread as everyone does.
+    /// Whether the visitor sees the thread like everyone else.
     pub fn is_plain(&self) -> bool {
         self.liked.is_empty() && self.reported.is_empty() && !self.full && !self.has_hidden()
     }

@@ -12,20 +12,20 @@ use time::format_description::well_known::Rfc3339;
 use crate::language::Language;
 use crate::texts::Times;
 
-/// Milliseconds since the Unix epoch, which is the default.
+/// A time in milliseconds since the Unix epoch. The default is the epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
 pub struct Timestamp(pub i64);
 
 impl Timestamp {
-    /// Reads RFC 3339 with any offset.
+    /// Parses an RFC 3339 timestamp with any offset.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let time = OffsetDateTime::parse(text, &Rfc3339).ok()?;
         i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Self)
     }
 
-    /// The time this many seconds after the Unix epoch, or the most distant one if it would overflow.
+    /// The time this many seconds after the Unix epoch, or the most distant time if the result would overflow.
     #[must_use]
     pub const fn from_seconds(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1000))
@@ -37,19 +37,19 @@ impl Timestamp {
         self.0.div_euclid(1000)
     }
 
-    /// The beginning of its second, for values stored in seconds.
+    /// The time rounded down to a whole second, for values stored in seconds.
     #[must_use]
     pub fn start_of_second(self) -> Self {
         Self::from_seconds(self.seconds())
     }
 
-    /// The time from `earlier` to this. Zero when `earlier` is later.
+    /// The time that has passed since `earlier`. Zero if `earlier` is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or_default())
     }
 
-    /// The time from this to `now` in words, such as `3 days ago`. A time after `now` is `just now`.
+    /// The time relative to `now` in words, such as `3 days ago`. A time after `now` is `just now`.
     #[must_use]
     pub fn relative(self, now: Self, language: Language) -> String {
         let times = Times::of(language);
@@ -144,7 +144,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// Responses contain the text. Items of the table contain the number, which `stored` writes.
+/// Serializes the text, for responses. Stored items contain the number instead, which [`stored`] writes.
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
@@ -169,7 +169,7 @@ pub mod stored {
         serializer.collect_seq(times.iter().map(|time| time.0))
     }
 
-    /// Unix seconds. The fraction of a second is not written.
+    /// Unix seconds. The fraction of a second is dropped.
     pub mod seconds {
         use super::{Deserialize, Deserializer, Serialize, Serializer, Timestamp};
 
@@ -182,7 +182,7 @@ pub mod stored {
         }
     }
 
-    /// Unix seconds, or nothing.
+    /// Unix seconds, which may be missing.
     pub mod optional_seconds {
         use super::{Deserialize, Deserializer, Serialize, Serializer, Timestamp};
 

@@ -1,6 +1,6 @@
-//! Trust in a writer, where new writers' comments are held (`SVC_REQUIRE_APPROVAL=new`): moderators' decisions about the
-//! writer's comments. They are sets of ids, so that each decision counts once, regardless of the order of decisions and
-//! deletions.
+//! Trust in a writer, for holding new writers' comments (`SVC_REQUIRE_APPROVAL=new`). It consists of moderators' decisions
+//! about the writer's comments, stored as sets of comment ids, so that each decision counts once, regardless of the order of
+//! decisions and deletions.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 
 /// Maximum ids in each set.
 pub const MAX_TRUSTED_IDS: usize = 20;
-/// The time for which a rejected comment counts against its writer, from its creation.
+/// The time, from its creation, for which a rejected comment counts against its writer.
 const REJECTION_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,7 @@ pub enum Decided {
 }
 
 impl Trust {
-    /// The trust after a decision. Once there is no room left, further approved comments aren't added.
+    /// The trust after a decision. Once the set is full, further approved comments aren't added.
     #[must_use]
     pub fn after(&self, comment: CommentId, decided: Decided) -> Self {
         let mut after = self.clone();
@@ -61,7 +61,7 @@ impl Trust {
         &self.rejected
     }
 
-    /// The oldest of these comments that have no decision, up to the room left among the approved ones.
+    /// Those of the comments that have no decision, oldest first, as many as the set of approved comments has room for.
     #[must_use]
     pub fn without_decision(&self, comments: &BTreeSet<u64>) -> BTreeSet<u64> {
         let room = MAX_TRUSTED_IDS.saturating_sub(self.approved.len());

@@ -21,7 +21,7 @@ pub const RENAME_PAUSE: Duration = Duration::from_mins(1);
 /// Minimum time between two name changes of an account.
 const NAME_PAUSE: Duration = Duration::from_hours(24);
 
-/// Maximum characters of a name. Longer names are truncated.
+/// Maximum characters in a name. Longer names are truncated.
 pub const MAX_NAME: usize = 100;
 const MAX_PICTURE: usize = 1024;
 /// Maximum seconds by which the clock of the token's signer may be ahead of ours.
@@ -41,7 +41,7 @@ pub struct Claims {
     pub moderator: bool,
     /// Unix seconds as given by the issuer, which may be any number. Of two tokens, the one with the larger value is newer.
     pub issued_at: Option<i64>,
-    /// The account, in a token that this service signed.
+    /// The account, if this service signed the token.
     pub account: Option<Box<Account>>,
 }
 
@@ -55,7 +55,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The holder of an account of our own.
+    /// The user of one of our own accounts.
     #[must_use]
     pub fn of_account(account: Account) -> Self {
         let claims = Claims { account: Some(Box::new(account.clone())), ..Claims::default() };
@@ -76,13 +76,14 @@ impl Identity {
         Self { id, subject, claims }
     }
 
-    /// The `iat` of the token.
+    /// The `iat` of the token; `None` if it is missing or too far ahead.
     pub fn issued_at(&self, now: Timestamp) -> Option<i64> {
         unless_ahead(self.claims.issued_at, now)
     }
 }
 
-/// Treats an `iat` that is too far ahead (a wrong clock, or milliseconds) as absent, so that it doesn't block every later name.
+/// Treats an `iat` that is too far ahead (a wrong clock, or milliseconds) as absent, so that it doesn't prevent every later
+/// name change.
 fn unless_ahead(issued_at: Option<i64>, now: Timestamp) -> Option<i64> {
     issued_at.filter(|at| at.saturating_sub(now.seconds()) <= MAX_AHEAD)
 }
@@ -105,10 +106,10 @@ pub struct User {
     /// share a second.
     #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub renamed_at: Option<Timestamp>,
-    /// The second in which existing comments got this name and picture, or the earliest in which they may.
+    /// The second in which existing comments got this name and picture, or the earliest second in which they may get them.
     #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub comments_at: Option<Timestamp>,
-    /// [`Identity::subject`], which shows whether a user with the same id is the same user.
+    /// [`Identity::subject`], which distinguishes users with the same id.
     #[serde(rename = "sh", default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The `iss` of the tokens, if the id is a hash of the `iss` and the `sub`.
@@ -119,7 +120,7 @@ pub struct User {
     /// The id of the ban, which is its key in the list of bans. Ids are in chronological order.
     #[serde(rename = "bi", default, skip_serializing_if = "Option::is_none")]
     pub ban_id: Option<u64>,
-    /// The extra data of our own accounts.
+    /// The account data of a user who signs in with one of our own accounts.
     #[serde(rename = "ac", default, skip_serializing_if = "Option::is_none")]
     pub account: Option<OwnAccount>,
     #[serde(flatten)]
@@ -147,26 +148,27 @@ pub struct Ban {
     pub until: Option<Timestamp>,
     #[serde(rename = "r", default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The id of the first ban, if this one replaced others without a gap. A rejection that any of them began continues.
+    /// The id of the first ban, if this ban replaced others without a gap. A job that rejects comments for one of those bans
+    /// continues.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none")]
     pub first: Option<u64>,
 }
 
-/// The ban of a network, for its guests.
+/// The ban of a network's guests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NetworkBan {
-    /// Keyed hash.
+    /// Keyed hash of the network.
     pub network: String,
-    /// Orders the bans of users and networks by time.
+    /// The id of the ban. Ids order the bans of users and networks by time.
     pub id: u64,
     pub ban: Ban,
-    /// The comment of a guest that caused the ban of the network.
+    /// The guest's comment for which the network was banned.
     pub comment: CommentId,
     pub thread: ThreadId,
 }
 
 impl Ban {
-    /// The ban as it replaces the current one. `present` has the current ban and its id.
+    /// The ban as a replacement of the current ban. `present` has the current ban and its id.
     #[must_use]
     pub fn after(&self, present: Option<(u64, &Self)>) -> Self {
         Self { first: present.map(|(id, ban)| ban.first.unwrap_or(id)), ..self.clone() }
@@ -233,7 +235,7 @@ impl User {
         Self { name: name.to_owned(), ..Self::unnamed(UserId(7)) }
     }
 
-    /// The user's handle for mentions; `None` without one.
+    /// The user's handle for mentions; `None` if the name has no letter or digit.
     #[must_use]
     pub fn handle(&self) -> Option<String> {
         mention::handle(&self.name)
@@ -244,14 +246,14 @@ impl User {
         unless_ahead(self.token_issued_at, now)
     }
 
-    /// Whether a token that we signed belongs to this user, and is not signed out.
+    /// Whether a token that we signed belongs to this user and hasn't been invalidated by signing out everywhere.
     #[must_use]
     pub fn is_signed_in(&self, account: &Account) -> bool {
         self.subject.as_ref() == Some(&account.subject)
             && self.account.as_ref().is_some_and(|own| own.epoch == account.epoch)
     }
 
-    /// The user with a chosen name. The first name isn't a change.
+    /// The user with a newly chosen name. Choosing the first name isn't a change.
     #[must_use]
     pub fn renamed(&self, name: &str, now: Timestamp) -> Self {
         let is_first = self.name.is_empty();
@@ -270,7 +272,7 @@ impl User {
         self.renamed_at.map(|then| then + NAME_PAUSE)
     }
 
-    /// When the user's comments get a name that is changed now. Updates are at least [`RENAME_PAUSE`] apart.
+    /// When the user's comments are updated if the name changes now. Updates are at least [`RENAME_PAUSE`] apart.
     fn comments_from(&self, now: Timestamp) -> Timestamp {
         match self.comments_at {
             Some(at) if at <= now => now.max(at + RENAME_PAUSE),
@@ -292,7 +294,7 @@ impl User {
         self.ban.as_ref().filter(|ban| ban.holds(now))
     }
 
-    /// The name. A user who was banned before the first sign-in gets one made from the id.
+    /// The name to show. A user who was banned before the first sign-in is shown with a name made from the id.
     #[must_use]
     pub fn shown_name(&self) -> String {
         if self.name.is_empty() { placeholder(self.id) } else { self.name.clone() }
@@ -308,7 +310,7 @@ fn change_after(earlier: Option<Timestamp>, now: Timestamp) -> Timestamp {
     earlier.map_or(now, |then| now.max(then + Duration::from_secs(1)))
 }
 
-/// The name of a user whose tokens have none.
+/// The name of a user whose tokens have no name.
 fn placeholder(id: UserId) -> String {
     format!("User {id}")
 }
@@ -318,7 +320,7 @@ fn name(claims: &Claims) -> Option<String> {
     clean_name(claims.name.as_deref()?)
 }
 
-/// A name from elsewhere, cleaned for display. `None` if no character of it is visible.
+/// A name from elsewhere, cleaned for display; `None` if no character of it is visible.
 #[must_use]
 pub fn clean_name(name: &str) -> Option<String> {
     let name = without_piled_marks(&visible::without_bidi_overrides(name));
@@ -326,7 +328,7 @@ pub fn clean_name(name: &str) -> Option<String> {
     (!visible::shows_nothing(&name)).then_some(name)
 }
 
-/// Whether pictures may have this address.
+/// Whether a picture may have this address.
 #[must_use]
 pub fn is_picture(url: &str) -> bool {
     let web = url.starts_with("https://") || url.starts_with("http://");

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Maximum verdicts stored with a comment.
 const MAX_VERDICTS: usize = 10;
-/// Maximum characters of the words that a phrase matched.
+/// Maximum stored characters of the words that a phrase matched.
 const MAX_MATCH: usize = 100;
 
 /// The finding of a check that holds a text.
@@ -13,7 +13,7 @@ const MAX_MATCH: usize = 100;
 pub struct Verdict {
     #[serde(rename = "r")]
     pub rule: Rule,
-    /// The words as written in the text, or in the address or title of a link. Only phrases have them.
+    /// The words that matched, as written in the text, or in the address or title of a link. Only phrases have them.
     #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
     pub matched: Option<String>,
     #[serde(rename = "d", default, skip_serializing_if = "Option::is_none")]
@@ -24,9 +24,9 @@ pub struct Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// A phrase of the settings.
+    /// The text contains a phrase from the settings.
     Phrase,
-    /// Too many links.
+    /// The text has too many links.
     Links,
     /// The same visitor wrote the same text within a minute.
     Repeat,
@@ -34,11 +34,11 @@ pub enum Rule {
     Akismet,
     /// No moderator has approved a comment of the writer yet.
     FirstComment,
-    /// Recent comments of the writer are rejected.
+    /// Some recent comments of the writer were rejected.
     Rejections,
 }
 
-/// Further details of a check. Each rule has its own field.
+/// Details of a verdict. Each rule uses its own fields.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detail {
     /// The number of links in the text.
@@ -50,7 +50,7 @@ pub struct Detail {
     /// The reason why Akismet returned no verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
-    /// The number of the writer's recent comments that are rejected.
+    /// The number of the writer's recent comments that were rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rejected: Option<u64>,
 }

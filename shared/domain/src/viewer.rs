@@ -1,4 +1,4 @@
-//! The sender of a request, from its token and the stored user. `policy` decides what a viewer may do.
+//! The sender of a request, as known from the token and the stored user. `policy` decides what a viewer may do.
 
 use std::ops::Deref;
 
@@ -15,10 +15,10 @@ pub struct Viewer {
     pub banned: bool,
 }
 
-/// The owners of a caller's items. Both are the same, except for a guest with a `Comment-Key`.
+/// The owners of a caller's items. They differ only for a guest with a `Comment-Key`.
 #[derive(Clone, Debug)]
 pub struct Owners {
-    /// The writer of comments, and the sender of repeatable requests. A guest is identified by the key.
+    /// The writer of comments, and the sender of idempotent requests. A guest with a key is identified by the key.
     pub comments: Visitor,
     /// The owner of likes, reports and repeated texts. A guest is identified by network and user agent.
     pub reactions: Visitor,
@@ -36,7 +36,7 @@ impl From<UserId> for Owners {
     }
 }
 
-/// A viewer who moderates. Only [`crate::policy::moderate`] makes one.
+/// A viewer who moderates. Only [`crate::policy::moderate`] creates one.
 pub struct Moderator(pub(crate) Viewer);
 
 impl Deref for Moderator {
@@ -54,7 +54,7 @@ impl Viewer {
         Self { owners: Visitor::nobody().into(), user: None, has_role: false, banned: false }
     }
 
-    /// A ban suspends moderator rights.
+    /// Whether the viewer has moderator rights. A ban suspends them.
     pub fn is_moderator(&self) -> bool {
         self.has_role && !self.banned
     }

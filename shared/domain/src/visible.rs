@@ -12,7 +12,7 @@ pub fn is_unseen(c: char) -> bool {
     is_invisible(c) || (c.is_control() && !c.is_whitespace())
 }
 
-/// Zero width (non-)joiners: they shape words of several scripts, and join emoji.
+/// The zero-width non-joiner and joiner, which shape words of several scripts and join emoji.
 pub const NON_JOINER: char = '\u{200c}';
 pub const JOINER: char = '\u{200d}';
 
@@ -24,7 +24,7 @@ pub fn joins(c: char) -> bool {
     c.is_alphanumeric() || c == '\u{fe0f}' || (is_sign() && !is_unseen(c))
 }
 
-/// Whether the character takes no room, and neither shapes nor joins others.
+/// Whether the character has no width, and neither shapes nor joins other characters.
 #[must_use]
 pub fn has_no_width(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -36,8 +36,8 @@ pub fn breaks_names(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// `text` on one line: characters that [`breaks_names`] matches become spaces. Isolates end where the text does, so that they
-/// don't affect the text around it.
+/// `text` on one line: characters that [`breaks_names`] matches become spaces. Open isolates are closed at the end, so that
+/// they don't affect the text around the line.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let (mut line, mut open) = (String::new(), 0_usize);
@@ -54,20 +54,20 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Whether the character is unseen, and may change the order in which others show.
+/// Whether the character is invisible and may change the order in which other characters are shown.
 #[must_use]
 pub fn turns_text(c: char) -> bool {
     is_bidi_override(c) || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether `text` has an embedding or an override of the Unicode Bidirectional Algorithm. These reorder the text that
-/// follows them too. Isolates (U+2066 to U+2069) and marks do not, and ordinary Arabic and Hebrew use them.
+/// Whether `text` has an embedding or an override of the Unicode Bidirectional Algorithm, which also reorders the text that
+/// follows. Isolates (U+2066 to U+2069) and marks do not, and ordinary Arabic and Hebrew use them.
 #[must_use]
 pub fn has_bidi_override(text: &str) -> bool {
     text.contains(is_bidi_override)
 }
 
-/// Whether `text` shows on one line and in the order in which it is written.
+/// Whether `text` is shown on one line and in the order in which it is written.
 #[must_use]
 pub fn is_plain_line(text: &str) -> bool {
     !has_bidi_override(text) && !text.contains(breaks_names)
@@ -89,8 +89,8 @@ fn is_bidi_override(c: char) -> bool {
     ('\u{202a}'..='\u{202e}').contains(&c)
 }
 
-/// The property `Default_Ignorable_Code_Point` of Unicode 17 (`DerivedCoreProperties.txt`), and four characters that it
-/// leaves out: the blank Braille pattern and the marks of interlinear annotations.
+/// The property `Default_Ignorable_Code_Point` of Unicode 17 (`DerivedCoreProperties.txt`), and four characters without it: the
+/// blank Braille pattern and the interlinear annotation characters.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}'

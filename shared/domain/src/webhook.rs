@@ -2,8 +2,8 @@
 //! of events, deliveries with their attempts, and signatures. Decisions are made here in memory; `store::webhooks` writes them
 //! on condition that the stored item is unchanged.
 //!
-//! Signatures are computed here: each is one HMAC, and the crate `standardwebhooks` would add a second crypto library to the
-//! functions. It verifies signatures in tests.
+//! Signatures are computed here, because each is a single HMAC and the crate `standardwebhooks` would add a second crypto
+//! library to the functions. Tests use the crate to verify signatures.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -22,7 +22,7 @@ use crate::secret::Secret;
 use crate::time::{Timestamp, stored};
 
 pub const MAX_ENDPOINTS: usize = 10;
-/// Pauses between a failed attempt and the next one.
+/// Pauses before the second and later attempts.
 const RETRIES: [Duration; 7] = [
     Duration::from_secs(5),
     Duration::from_mins(1),
@@ -38,12 +38,12 @@ const MAX_FAILING: Duration = Duration::from_hours(5 * 24);
 const LEASE: Duration = Duration::from_mins(1);
 /// The time for which a delivery is listed and can be sent again.
 const DELIVERY_TTL: Duration = Duration::from_hours(30 * 24);
-/// Maximum stored attempts of a delivery. The newest are kept.
+/// Maximum stored attempts of a delivery. The newest attempts are stored.
 const MAX_ATTEMPTS: usize = 20;
-/// Bytes of a secret before it is encoded.
+/// The length of a secret in bytes, before it is encoded.
 const SECRET: usize = 32;
 
-/// An event that endpoints are notified of.
+/// An event of which endpoints are notified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EventKind {
     /// A new comment was public immediately.
@@ -69,7 +69,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// The events that endpoints choose from.
+    /// The events that endpoints can subscribe to.
     pub const OF_COMMENTS: [Self; 7] =
         [Self::Created, Self::Pending, Self::Approved, Self::Rejected, Self::Updated, Self::Deleted, Self::Reported];
 
@@ -87,7 +87,7 @@ impl EventKind {
         }
     }
 
-    /// One of [`Self::OF_COMMENTS`] by its name.
+    /// Finds one of [`Self::OF_COMMENTS`] by its name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::OF_COMMENTS.into_iter().find(|event| event.name() == name)
@@ -97,7 +97,8 @@ impl EventKind {
 /// The events caused by one change of a comment: `old` is `None` for a new comment, `new` for a deleted one. Likes and renames
 /// cause none. [`Comment::is_announced`] decides whether a new comment causes any.
 ///
-/// `is_shown`: the change made a comment visible to everyone, by its own approval or the approval of a comment above it.
+/// `is_shown` is whether the change made a comment visible to everyone, by its own approval or the approval of a comment above
+/// it.
 #[must_use]
 pub fn events_of(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) -> Vec<EventKind> {
     let exists = |comment: &&Comment| !comment.is_placeholder;
@@ -129,7 +130,7 @@ pub fn events_of(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) -
     }
 }
 
-/// The id of an endpoint, ordered by the time of its creation.
+/// The id of an endpoint. Ids sort by creation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EndpointId(pub u64);
@@ -148,7 +149,7 @@ impl FromStr for EndpointId {
     }
 }
 
-/// The id of a message, the same for every attempt: `msg_`, a number in the order of time, and a hash that makes it unique.
+/// The id of a message, the same for every attempt: `msg_`, a number that sorts by time, and a hash that makes the id unique.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct MessageId {
@@ -158,8 +159,8 @@ pub struct MessageId {
 }
 
 impl MessageId {
-    /// Equal for equal arguments, so that a stream record that arrives twice is one message. `cause` is the id of that record,
-    /// or of a request.
+    /// The id is the same for equal arguments, so that a stream record that is delivered twice causes one message. `cause` is
+    /// the id of the stream record, or of a request.
     #[must_use]
     pub fn new(endpoint: EndpointId, event: EventKind, cause: &str, at: Timestamp) -> Self {
         let mut hash = sha256_hex(&format!("{endpoint} {} {cause}", event.name()));
@@ -204,11 +205,11 @@ impl From<MessageId> for String {
     }
 }
 
-/// An address that is notified of events, as stored.
+/// An endpoint that is notified of events, as stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     pub id: EndpointId,
-    /// Changes with every write, for the condition of the next one.
+    /// A new number for every write, for the condition of the next write.
     #[serde(rename = "vn")]
     pub version: u64,
     pub url: String,
@@ -233,7 +234,7 @@ impl Endpoint {
         self.enabled && self.events.contains(&event)
     }
 
-    /// Changes the address. A new address has not failed yet.
+    /// Changes the address. If the new address differs, its failures start anew.
     pub fn move_to(&mut self, url: String) {
         if self.url != url {
             self.failing_since = None;
@@ -275,7 +276,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// The outcome for a status, `None` without a response. A redirect is a failure.
+    /// The outcome for a response status, which is `None` without a response. A redirect is a failure.
     #[must_use]
     pub fn of(status: Option<u16>) -> Self {
         match status {
@@ -286,7 +287,7 @@ impl Outcome {
     }
 }
 
-/// An event without its comment: every attempt sends the comment's current state.
+/// An event without the data of its comment, because every attempt sends the comment's current state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {
     #[serde(rename = "ev")]
@@ -341,7 +342,7 @@ pub struct Attempt {
 pub struct Delivery {
     #[serde(rename = "mg")]
     pub message: MessageId,
-    /// Changes with every write, for the condition of the next one.
+    /// A new number for every write, for the condition of the next write.
     #[serde(rename = "vn")]
     pub version: u64,
     #[serde(flatten)]
@@ -351,7 +352,7 @@ pub struct Delivery {
     /// Oldest first.
     #[serde(rename = "tr", default, skip_serializing_if = "Vec::is_empty")]
     pub attempts: Vec<Attempt>,
-    /// Attempts since it was last sent again by hand.
+    /// The number of attempts since the delivery was last sent again manually.
     #[serde(rename = "rn", default, skip_serializing_if = "is_default")]
     round: usize,
     #[serde(rename = "du", serialize_with = "stored::time")]
@@ -381,13 +382,13 @@ impl Delivery {
         }
     }
 
-    /// `None` if no attempt is left.
+    /// When the next attempt is due; `None` if no attempt is left.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         (self.status == Status::Pending).then_some(self.due)
     }
 
-    /// Claims the delivery for this worker, if an attempt is due.
+    /// Claims the delivery for `worker` if an attempt is due.
     pub fn take(&mut self, now: Timestamp, worker: &str) -> DeliveryStep {
         if self.status != Status::Pending {
             return DeliveryStep::Nothing;
@@ -403,7 +404,7 @@ impl Delivery {
         DeliveryStep::Send(())
     }
 
-    /// Ends an attempt of this worker. Does nothing if another worker has taken over.
+    /// Records the result of this worker's attempt. Does nothing if another worker has taken over.
     pub fn finish(&mut self, worker: &str, attempt: Attempt, now: Timestamp) {
         if self.claim.as_ref().is_none_or(|claim| !claim.is_of(worker)) {
             return;

@@ -1,15 +1,15 @@
-//! Validates the addresses of webhooks. Moderators choose them, and the service calls them from inside its network, so none may
-//! lead into a private network.
+//! Validates the addresses of webhooks. Moderators choose them, and the service calls them from inside its network, so no
+//! address may lead into a private network.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use url::{Host, SyntaxViolation, Url};
 
-/// Maximum characters of a webhook's address.
+/// Maximum characters in a webhook's address.
 pub const MAX_URL: usize = 2_048;
 
-/// Whether the address is public. For IPv6, that means global unicast, without the ranges that embed an IPv4 address.
+/// Whether the address is public. A public IPv6 address is global unicast, and outside the ranges that embed an IPv4 address.
 #[must_use]
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
@@ -42,14 +42,14 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
     match ip.segments() {
         // protocol assignments (Teredo among them), documentation, 6to4
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
-        // All global unicast addresses. Mapped ones, NAT64, private and link-local ones are outside.
+        // All global unicast addresses. IPv4-mapped, NAT64, private and link-local addresses are outside this range.
         [0x2000..=0x3fff, ..] => true,
         _ => false,
     }
 }
 
-/// The address as stored and called, normalized by the URL standard, which turns a host that is a number in any base into an IP
-/// address. `private` allows any host, and http.
+/// Validates and normalizes an address by the URL standard, which turns a host that is a number in any base into an IP address.
+/// `private` allows http and any host.
 ///
 /// # Errors
 ///
@@ -84,7 +84,7 @@ pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
     Ok(text)
 }
 
-/// Parses an address. The URL standard corrects malformed addresses, but an address is refused if that may change its host.
+/// Parses an address. The URL standard corrects malformed addresses; `None` if a correction may have changed the host.
 pub(crate) fn parse_as_written(text: &str) -> Option<Url> {
     let is_mended = Cell::new(text.chars().any(char::is_control));
     let mend = |violation| {

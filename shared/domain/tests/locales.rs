@@ -1,4 +1,4 @@
-//! The build's errors about mistakes in `locales/`, and unused texts.
+//! Tests the build's errors about mistakes in `locales/`, and that every text is used.
 
 #[path = "../build/locales.rs"]
 mod locales;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use locales::{Locales, Rules, mistakes};
 use serde_json::json;
 
-/// Sections that are functions, and the folders that call them.
+/// Sections whose texts become functions, and the folders that contain the callers.
 const CALLERS: [(&str, &[&str]); 5] = [
     (
         "errors",
@@ -44,7 +44,7 @@ fn source(path: &str) -> String {
     files.filter(|path| path.is_file()).map(|path| fs::read_to_string(path).unwrap()).collect()
 }
 
-/// The plural forms of English and Polish.
+/// The plural categories of English and Polish.
 fn rules(tag: &str) -> Option<Rules> {
     let categories = match tag {
         "en" => vec!["one", "other"],
@@ -91,7 +91,7 @@ fn each_mistake_is_named() {
     ] {
         assert_eq!(with(other), expected);
     }
-    // Arabic has a separate form for two.
+    // A form that applies to one number may spell the number out, like the Arabic form for two.
     let one_number =
         |tag: &str| rules(tag).map(|known| Rules { forms: (0..201).map(|n| usize::from(n != 1)).collect(), ..known });
     let in_words = labels("{name}", &json!({ "one": "dzień", "few": "{n}", "many": "{n}", "other": "{n}" }));

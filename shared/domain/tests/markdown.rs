@@ -69,7 +69,7 @@ fn allow_list() -> Builder<'static> {
     builder
 }
 
-/// The output of the cleaner's serializer, which differs from `CommonMark` in spelling only.
+/// The HTML as ammonia serializes it. It differs from the output of `CommonMark` only in spelling.
 fn serialised(html: &str) -> String {
     html.replace(" />", ">").replace("&#39;", "'").replace("&#x27;", "'").replace('\u{a0}', "&nbsp;")
 }
@@ -150,7 +150,7 @@ struct Example {
     html: String,
 }
 
-/// The examples that render differently on purpose, with the reason.
+/// The examples that intentionally render differently, with the reason.
 const DIFFERENT: &[(u32, &str)] = &[
     (500, "a colon before any slash ends a scheme, whatever the scheme is made of"),
     (596, "the scheme irc"),
@@ -400,7 +400,7 @@ fn a_table_of_too_many_cells_stays_text() {
     assert_eq!(html(&small.repeat(15)).matches("<table>").count(), 15);
 }
 
-/// The html of an address that stays as it was typed.
+/// The HTML of an address that is shown as typed.
 fn literal(address: &str) -> String {
     format!("<p>{}</p>\n", address.replace('&', "&amp;"))
 }
@@ -463,7 +463,7 @@ fn delimiters_at_the_end_of_an_address_close_what_was_opened_before_it() {
         (format!("`a {a}`_b_"), format!("<code>a {a}</code><em>b</em>")),
         (format!("[{a}](/b)_c_"), format!("<a href=\"/b\"{REL}>{a}</a><em>c</em>")),
         (format!("<{init}>"), format!("<a href=\"{init}\"{REL}>{init}</a>")),
-        // A backslash breaks a line.
+        // A backslash at the end of a line breaks the line.
         (format!("{init}\\\nb"), format!("{init}<br />\nb")),
     ] {
         assert_eq!(html(&body), format!("<p>{expected}</p>\n"), "{body}");
@@ -560,7 +560,7 @@ fn a_body_whose_html_is_too_long_shows_as_plain_text() {
 
 #[test]
 fn plain_text_of_any_length_keeps_the_bound() {
-    // Short texts that render to long HTML.
+    // A short text that renders to long HTML.
     let references = format!("[a]: /{}\n\n{}\n\n", "u".repeat(1_000), "[a] ".repeat(90));
     for pattern in ["&\n", "&\n\n", "&", "\n", "😀", "<b>", "a\n&\n"] {
         for length in [10_000, 12_000, 50_000] {
@@ -575,7 +575,7 @@ fn plain_text_of_any_length_keeps_the_bound() {
 
 #[test]
 fn plain_text_is_shown_as_far_as_the_bound_allows_and_ends_in_an_ellipsis() {
-    // Too many links for the bound; as text they are 60,000 bytes and more.
+    // Has too many links for [`MAX_HTML`]. As plain text, the links take at least 60,000 bytes.
     let body = |links: usize, more: &str| format!("{}{more}", "[a](b)".repeat(links));
     let whole = html(&body(10_000, ""));
     assert_eq!((whole.matches("[a](b)").count(), whole.contains('…')), (10_000, false));

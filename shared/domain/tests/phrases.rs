@@ -1,4 +1,4 @@
-//! Compares the match of a phrase in a text, as moderators see it, with a naive search.
+//! Compares the matches of phrases in a text, as moderators see them, with a naive search.
 
 use std::ops::RangeInclusive;
 
@@ -11,7 +11,7 @@ use domain::visible;
 use icu_normalizer::ComposingNormalizerBorrowed;
 use proptest::prelude::*;
 
-/// The verdicts about a body, for phrases to review.
+/// The verdicts on a body, for phrases that require a review.
 fn verdicts(phrases: &[&str], forms: &[Shown]) -> Vec<Verdict> {
     let rules = Rules { review: phrases.iter().map(|phrase| (*phrase).to_owned()).collect(), ..Rules::default() };
     rules.judge(forms).into_iter().map(|found| found.verdict).collect()
@@ -131,7 +131,7 @@ fn texts(most: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(prop::char::ranges(RANGES.into()), 0..most).prop_map(String::from_iter)
 }
 
-/// Whether the words can't be shortened at either end.
+/// Whether the words no longer contain the phrase if they are shortened at either end.
 fn is_shortest(words: &str, phrase: &str) -> bool {
     let is_needed = |rest: Option<&str>| rest.is_none_or(|rest| !naive(rest).contains(phrase));
     is_needed(words.get(1..)) && is_needed(words.get(..words.len() - 1))
@@ -158,7 +158,7 @@ proptest! {
             let Some(words) = found else { continue };
             prop_assert!(text.contains(words));
             prop_assert!(naive(words).contains(&phrase_form), "{:?} in {:?}", phrase, words);
-            // A mark belongs to its letter, even where the letter alone is found.
+            // A match includes the marks of its letters, so only ASCII matches are the shortest possible.
             prop_assert!(!words.is_ascii() || is_shortest(words, &phrase_form), "{:?} in {:?}", phrase, words);
         }
     }

@@ -1,4 +1,4 @@
-//! The spam check by the configured rules.
+//! Tests the configured rules of the spam check.
 
 use domain::markdown::{self, Shown};
 use domain::spam::{Action, Rules};
@@ -16,7 +16,7 @@ const PASS: Option<Action> = None;
 const REVIEW: Option<Action> = Some(Action::Review);
 const DENY: Option<Action> = Some(Action::Deny);
 
-/// The worst action of the rules' findings.
+/// The strictest action in the rules' findings.
 fn judge_shown(rules: &Rules, shown: Shown) -> Option<Action> {
     rules.judge(&[shown]).into_iter().map(|found| found.action).max()
 }
@@ -163,7 +163,7 @@ fn links_are_counted_as_they_are_rendered() {
         ("[a] [a]\n\n[a]: //a.example", 2),
         ("`http://a.example`", 1),
         ("<a href=\"http://a.example\">", 1),
-        // A link counts once whatever its text is. Further addresses in its text count too.
+        // A link whose text contains an address counts once. Further addresses in its text count too.
         ("[http://a.example](http://a.example)", 1),
         ("[http://a.example](http://b.example)", 1),
         ("[http://a.example http://b.example](http://c.example)", 2),

@@ -1,4 +1,4 @@
-//! Settings of callers' tokens and of moderators, and all secrets.
+//! Settings for tokens and moderators, and checks of all secrets.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
@@ -15,9 +15,9 @@ use crate::sign_in::account_of;
 use crate::sign_in::providers::ProviderAccount;
 use crate::user::Identity;
 
-/// Minimum bytes of an HS256 secret. A shorter one can be guessed (RFC 7518, section 3.2).
+/// Minimum length of an HS256 secret, in bytes. A shorter secret could be guessed (RFC 7518, section 3.2).
 pub const MIN_SECRET: usize = 32;
-/// Minimum bytes of the salt, which keys hashes of addresses. With a shorter salt, the addresses could be guessed.
+/// Minimum length of the salt, in bytes. With a shorter salt, addresses could be guessed from their hashes.
 pub const MIN_SALT: usize = 16;
 
 pub type SecretCheck = fn(&Secret) -> Result<(), ConfigError>;
@@ -36,15 +36,15 @@ pub struct Auth {
     pub moderators: Vec<Moderator>,
 }
 
-/// Numbers below 2^53 are user ids. `email:` begins an address, and `github:`, `google:` and `oidc:` begin a provider account.
-/// Everything else is the `sub` of a token.
+/// An entry of `SVC_MODERATORS`. A number below 2^53 is a user id. An entry that begins with `email:` is an address, and one
+/// that begins with `github:`, `google:` or `oidc:` is a provider account. Anything else is the `sub` of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Moderator {
     Id(UserId),
     Sub(String),
-    /// An email address, which only our sign-in codes prove.
+    /// An email address. Only our sign-in codes prove that a user owns it.
     Email(String),
-    /// A provider account, which only our sign-in with the provider proves.
+    /// A provider account. Only our sign-in with the provider proves that a user owns it.
     Elsewhere(ProviderAccount),
 }
 
@@ -55,7 +55,7 @@ pub(super) fn check_length(variable: &'static str, secret: &Secret, least: usize
     Err(ConfigError { variable, held: None, accepted: format!("a secret of at least {least} bytes") })
 }
 
-/// Whether the text is a public key or a certificate: PEM, a key of OpenSSH, a JWK, a JWKS, or DER in base64.
+/// Whether the text is a public key or a certificate: PEM, an OpenSSH key, a JWK, a JWKS, or DER in base64.
 fn is_public_key(text: &str) -> bool {
     let text = text.trim_matches(|c: char| c.is_whitespace() || "\u{feff}\"'".contains(c));
     let is_jwk = |json: Value| json.get("keys").is_some() || json.get("kty").is_some_and(|kind| kind != "oct");
@@ -64,11 +64,12 @@ fn is_public_key(text: &str) -> bool {
     ["-----BEGIN", "AAAAB3NzaC1", "AAAAC3NzaC1", "AAAAE2VjZHNhLX"].iter().any(|mark| text.contains(mark))
         || serde_json::from_str(text).is_ok_and(is_jwk)
         || der.starts_with(b"-----BEGIN")
-        // A sequence that begins with a sequence or, for RSA, with a long number. The outer length takes one to three bytes.
+        // An ASN.1 sequence whose first element is a sequence or, for RSA, a long integer. The length of the outer sequence
+        // takes one to three bytes.
         || matches!(der[..], [0x30, _, 0x30, _, 6, ..] | [0x30, 0x81, _, 0x30 | 2, ..] | [0x30, 0x82, _, _, 0x30 | 2, ..])
 }
 
-/// Anyone who has a provider's public key could sign tokens with it.
+/// Rejects public keys and short secrets. Anyone who has a public key could sign tokens with it.
 fn check_secret(secret: &Secret) -> Result<(), ConfigError> {
     if is_public_key(secret.expose()) {
         let accepted = "a secret that both sides share; SVC_JWKS_URL takes the address of public keys".to_owned();
@@ -82,7 +83,7 @@ fn check_salt(salt: &Secret) -> Result<(), ConfigError> {
 }
 
 impl Config {
-    /// Whether `SVC_MODERATORS` names this user, by id, by `sub` or by the address of an account.
+    /// Whether `SVC_MODERATORS` names this user, by id, `sub`, email address or provider account.
     #[must_use]
     pub fn names_moderator(&self, user: &Identity) -> bool {
         let has = |(id, subject): (UserId, String)| {
@@ -110,7 +111,7 @@ impl Config {
         })
     }
 
-    /// The variable of a secret whose value is the name of a secret in AWS instead of the secret itself.
+    /// The first variable that should contain a secret but contains the ARN of a secret in AWS, if any.
     #[must_use]
     pub fn secret_kept_in_aws(&self) -> Option<&'static str> {
         let secrets = [
@@ -126,7 +127,7 @@ impl Config {
         secrets.find(|(_, secret)| secret::is_name(secret.expose())).map(|(name, _)| name)
     }
 
-    /// The secrets, each with the check of its value. A value may have been fetched by name.
+    /// All secrets, each with the check for its value. A secret given as an ARN has to be fetched before it is checked.
     pub fn secrets_mut(&mut self) -> impl Iterator<Item = (&mut Secret, SecretCheck)> {
         let salt = Some(&mut self.visitor_salt).filter(|salt| !salt.expose().is_empty());
         let (seed, clients) = match &mut self.sign_in {
@@ -165,7 +166,7 @@ impl Vars<'_> {
             audience: self.text("SVC_JWT_AUDIENCE"),
             moderators: self.moderators("SVC_MODERATORS")?,
         };
-        // A secret that is named by its ARN is checked once it is fetched.
+        // A secret given as an ARN is checked after it has been fetched.
         if let Some(secret) = auth.secret.as_ref().filter(|secret| !secret::is_name(secret.expose())) {
             check_secret(secret)?;
         }
@@ -184,7 +185,7 @@ impl Vars<'_> {
     }
 
     pub(super) fn moderators(&self, name: &'static str) -> Result<Vec<Moderator>, ConfigError> {
-        // An id followed by more words means spaces instead of commas. A `sub` may contain spaces.
+        // An id followed by more words means that the list has spaces instead of commas. A `sub` may contain spaces.
         let is_list = |text: &str| {
             let mut words = text.split_ascii_whitespace();
             words.next().is_some_and(|word| word.parse::<UserId>().is_ok()) && words.next().is_some()

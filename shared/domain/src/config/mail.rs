@@ -1,4 +1,4 @@
-//! Settings of email, and the names and addresses that emails show.
+//! Settings for email, and for the names and addresses that emails show.
 
 use std::time::Duration;
 
@@ -15,9 +15,9 @@ use crate::visible;
 
 /// Maximum addresses in `SVC_MODERATION_MAIL`. Each gets a separate email.
 pub(super) const MAX_DIGESTS: usize = 50;
-/// The values that `SVC_PAGE_URL` accepts. Links to comments have their own fragment.
+/// Describes the accepted values of `SVC_PAGE_URL`. A fragment isn't accepted, because links to comments add their own.
 const PAGE_URL: &str = "an http or https address with {type} and {id} after its host, without user and fragment";
-/// Maximum characters of `SVC_SITE_NAME`.
+/// Maximum characters in `SVC_SITE_NAME`.
 pub(super) const MAX_SITE_NAME: usize = 100;
 
 #[derive(Clone, Debug)]
@@ -28,15 +28,15 @@ pub struct Mail {
     pub public_url: String,
     /// [`super::Config::site_name`]
     pub site_name: String,
-    /// `SVC_SMTP_URL`; without it emails go to SES
+    /// `SVC_SMTP_URL`; `None` sends emails through SES
     pub smtp_url: Option<Secret>,
-    /// `SVC_MAIL_WAIT`: the time for which notifications gather before an email is sent
+    /// `SVC_MAIL_WAIT`: the time for which notifications are collected before an email is sent
     pub wait: Duration,
     /// `SVC_MODERATION_MAIL`: addresses that get a digest
     pub moderators: Vec<String>,
-    /// `SVC_MODERATION_MAIL_FOR`: the digest lists public new comments too, not only those held
+    /// `SVC_MODERATION_MAIL_FOR`: whether the digest also lists new public comments, not only held ones
     pub digest_has_all: bool,
-    /// `MAIL_CONFIGURATION_SET`: SES's configuration set, which reports bounces and complaints
+    /// `MAIL_CONFIGURATION_SET`: the SES configuration set that reports bounces and complaints
     pub configuration_set: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let accepted = "smtp:// or smtps:// with a host, and user and password where the server wants them; @, :, /, ? and # in \
                     them as %40, %3A, %2F, %3F and %23";
     let read = Url::parse(url.expose()).ok();
-    // Emails and passwords go to other machines only over TLS.
+    // Emails and passwords are sent to other machines only over TLS, so `tls` must not be anything but `required`.
     let is_secure = |query: &str| query.split('&').all(|pair| pair == "tls=required" || !pair.starts_with("tls="));
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
@@ -64,7 +64,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
 }
 
 impl Vars<'_> {
-    /// `None` without a sender. Invalid values are refused even without one.
+    /// Reads the email settings; `None` without a sender. Invalid values are rejected even without one.
     pub(super) fn mail(&self) -> Result<Option<Mail>, ConfigError> {
         let (wait, moderators) = (self.number("SVC_MAIL_WAIT", 60, 0, 3_600)?, self.moderation_mail()?);
         let (from, page_url) = (self.mail_from()?, self.page_url()?);
@@ -91,8 +91,8 @@ impl Vars<'_> {
         }))
     }
 
-    /// A function whose environment has `SVC_MAIL_FROM`, even an empty one, handles email. Subscriptions and sign-in need a
-    /// sender there.
+    /// Reads the sender of emails. `SVC_MAIL_FROM` is present, even if empty, in functions that handle email. In those
+    /// functions, subscriptions, sign-in by email and moderators' digests require a sender.
     pub(super) fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),
@@ -123,7 +123,7 @@ impl Vars<'_> {
         if is_page { Ok(Some(url)) } else { Err(self.wrong("SVC_PAGE_URL", PAGE_URL)) }
     }
 
-    /// The name of the site, or the host of its pages.
+    /// The name of the site, or else the host of its pages or of the service.
     pub(super) fn site_name(&self) -> Result<Option<String>, ConfigError> {
         let host = || host_of(&self.text("SVC_PAGE_URL").or_else(|| self.text("SVC_PUBLIC_URL"))?);
         let name = self.text("SVC_SITE_NAME").or_else(host);
@@ -154,7 +154,7 @@ impl Vars<'_> {
         }
     }
 
-    /// An address named by its ARN is checked after it is fetched.
+    /// Reads the address of the SMTP server. An address given as an ARN is checked after it has been fetched.
     pub(super) fn smtp_url(&self) -> Result<Option<Secret>, ConfigError> {
         let url = self.text("SVC_SMTP_URL").map(Secret::from);
         if let Some(url) = url.as_ref().filter(|url| !secret::is_name(url.expose())) {
@@ -174,12 +174,12 @@ impl Vars<'_> {
     }
 }
 
-/// An address with values in place of its placeholders.
+/// Replaces the placeholders in an address with sample values.
 fn filled(url: &str) -> String {
     url.replace("{type}", "posts").replace("{id}", "1")
 }
 
-/// The host of an address, which may have placeholders in it.
+/// The host of an address that may contain placeholders.
 fn host_of(url: &str) -> Option<String> {
     web_address(&filled(url))?.host().map(str::to_owned)
 }

@@ -1,11 +1,12 @@
-//! Profiles: defaults for kinds of sites, replacing those in `config.rs`. A variable that is set takes precedence.
+//! Profiles: defaults for kinds of sites, which override those in `config.rs`. A variable that is set takes precedence over
+//! both.
 
 pub type Defaults = &'static [(&'static str, &'static str)];
 
-/// The profile of sites with their own users. It has only the defaults of `config.rs`.
+/// The profile for sites with their own users. It overrides no defaults.
 pub(super) const DEFAULT: &str = "members";
 
-/// Variables and their defaults in each profile.
+/// The name of each profile, and the defaults that it overrides.
 pub const PROFILES: [(&str, Defaults); 2] = [
     (DEFAULT, &[]),
     (

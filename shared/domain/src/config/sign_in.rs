@@ -1,4 +1,4 @@
-//! The settings of sign-in: its methods, and the providers among them.
+//! Settings for sign-in: its methods, and our clients at the providers.
 
 use super::ConfigError;
 use super::auth::check_length;
@@ -13,14 +13,14 @@ use crate::visible;
 /// Minimum length, in bytes, of the secret that signs access tokens.
 pub const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
-/// The values accepted by settings that locate a provider.
+/// Describes the accepted values of settings that contain a provider's address.
 const PROVIDER_URL: &str = "an https address without user, query, fragment or /.well-known/openid-configuration, such as https://id.example.org";
 
 #[derive(Clone, Debug)]
 pub struct SignIn {
-    /// `SVC_SIGN_IN`, in its order
+    /// `SVC_SIGN_IN`, in the order given
     pub methods: Vec<Method>,
-    /// The providers among the methods.
+    /// Our clients at the providers among the methods; empty in functions other than `sign_in`.
     pub clients: Vec<ProviderClient>,
     /// `SVC_OIDC_NAME`, if `oidc` is among the methods
     pub oidc_name: String,
@@ -28,7 +28,7 @@ pub struct SignIn {
     pub seed: Option<Secret>,
 }
 
-/// Our client at a provider. Only the function `sign_in` has these.
+/// Our OAuth client at a provider.
 #[derive(Clone, Debug)]
 pub struct ProviderClient {
     pub provider: Provider,
@@ -44,7 +44,7 @@ impl SignIn {
         self.methods.contains(&method)
     }
 
-    /// Our client at a provider that is among the methods.
+    /// Our client at this provider; `None` if the provider isn't among the methods.
     #[must_use]
     pub fn client(&self, provider: Provider) -> Option<&ProviderClient> {
         self.clients.iter().find(|client| client.provider == provider)
@@ -64,19 +64,19 @@ pub(super) fn check_seed(seed: &Secret) -> Result<(), ConfigError> {
     check_length("SVC_SIGN_IN_SEED", seed, MIN_SEED)
 }
 
-/// The variable of a client's secret, with the secret.
+/// The clients' secrets, each with the name of its variable.
 pub(super) fn client_secrets(sign_in: Option<&SignIn>) -> impl Iterator<Item = (&'static str, &Secret)> {
     let clients = sign_in.into_iter().flat_map(|sign_in| &sign_in.clients);
     clients.map(|client| (client_variables(client.provider)[1], &client.secret))
 }
 
-/// A provider account as written in `SVC_MODERATORS`, such as `github:583231`. `None` if the text names no provider.
+/// Parses a provider account as written in `SVC_MODERATORS`, such as `github:583231`. `None` if the text names no provider.
 pub(super) fn provider_account(text: &str) -> Option<Result<ProviderAccount, &'static str>> {
     Provider::of_id(text.split_once(':')?.0).map(|_| text.parse())
 }
 
 impl super::Config {
-    /// The id and the subject of a provider account. `None` while the provider's issuer is not set.
+    /// The user id and the subject of a provider account; `None` if the provider's issuer isn't set.
     #[must_use]
     pub fn account_elsewhere(&self, account: &ProviderAccount) -> Option<(UserId, String)> {
         self.issuers.account(&self.visitor_salt, account)
@@ -84,7 +84,7 @@ impl super::Config {
 }
 
 impl Vars<'_> {
-    /// The methods of `SVC_SIGN_IN`; none while sign-in is off. `true` alone is short for `email`.
+    /// The methods in `SVC_SIGN_IN`; empty if sign-in is off. `true` is short for `email`.
     pub(super) fn methods(&self) -> Result<Vec<Method>, ConfigError> {
         const NAME: &str = "SVC_SIGN_IN";
         if let Ok(on) = self.switch(NAME, false) {
@@ -118,7 +118,7 @@ impl Vars<'_> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let is_safe = |url: &http::Uri| {
             let is_private = url.scheme_str() == Some("https") || url.host().is_some_and(is_loopback);
-            // The address of the discovery document isn't the issuer's.
+            // The issuer isn't the address of its discovery document.
             is_private && !text.contains('?') && !text.ends_with("/.well-known/openid-configuration")
         };
         match web_address(&text).filter(is_safe) {
@@ -127,7 +127,8 @@ impl Vars<'_> {
         }
     }
 
-    /// A function whose environment has the seed, even an empty one, signs access tokens.
+    /// Reads the sign-in settings; `None` if sign-in is off. `SVC_SIGN_IN_SEED` is present, even if empty, only in the function
+    /// that signs access tokens.
     pub(super) fn sign_in(&self) -> Result<Option<SignIn>, ConfigError> {
         let seed = self.text("SVC_SIGN_IN_SEED").map(Secret::from);
         let signs = (self.var)("SVC_SIGN_IN_SEED").is_some();
@@ -165,8 +166,8 @@ impl Vars<'_> {
         self.wrong(name, format_args!("{accepted}, because SVC_SIGN_IN has {}", provider.facts().id))
     }
 
-    /// The clients of the methods; empty unless `signs`. The variables of other methods are read too, so that they
-    /// aren't reported as unknown.
+    /// Our clients at the providers among `methods`; empty unless `signs`. The variables of all providers are read, so that
+    /// none is reported as unknown.
     fn clients(&self, methods: &[Method], signs: bool) -> Result<Vec<ProviderClient>, ConfigError> {
         let mut clients = Vec::new();
         for provider in [Provider::GitHub, Provider::Google, Provider::Oidc] {
@@ -183,7 +184,7 @@ impl Vars<'_> {
         Ok(clients)
     }
 
-    /// The name on the button. Empty when it is not set.
+    /// The name on the OpenID Connect button; empty if it isn't set.
     fn oidc_name(&self) -> Result<String, ConfigError> {
         let Some(name) = self.text("SVC_OIDC_NAME") else { return Ok(String::new()) };
         if visible::is_plain_line(&name) && !visible::shows_nothing(&name) && name.chars().count() <= MAX_SITE_NAME {
@@ -265,7 +266,7 @@ mod tests {
             assert!(error.starts_with(missing) && error.ends_with(&format!("SVC_SIGN_IN has {because}")), "{error}");
             assert!(with(&[(missing, ""), ("SVC_SIGN_IN", "email")]).is_ok(), "{missing}");
         }
-        // `cargo local --sign-in` sets a sender, whatever the methods are.
+        // `cargo local --sign-in` sets a sender regardless of the methods.
         assert!(with(&[("SVC_SIGN_IN", "github"), ("SVC_PAGE_URL", "")]).is_ok());
         let without_mail = [("SVC_MAIL_FROM", ""), ("SVC_SIGN_IN", "github")];
         assert!(with(&without_mail).is_ok() && with(&without_mail[..1]).is_err());

@@ -299,7 +299,7 @@ fn a_public_key_or_a_secret_of_fewer_than_32_bytes_stops_the_start() {
         "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCh+JwMkS1obS0cszqxpMjPckS2",
         "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTY",
         "AAAAC3NzaC1lZDI1NTE5AAAAIBm/RAlphM3+hUG6wWfcO5bIUIaqMLa2yw",
-        // PEM in base64, RSA's own form, and base64 for URLs.
+        // PEM in base64, then PKCS #1 RSA keys in base64 and base64url.
         "LS0tLS1CRUdJTiBQVUJMSUMgS0VZLS0tLS0KTUNvd0JRWURLMlZ3QXlFQUdi",
         "MIGJAoGBAKH4nAyRLWhtLRyzOrGkyM9yRLaStLH4wmfpZEJlMg5THAoP",
         "MIIBCgKCAQEAoficDJEtaG0tHLM6saTIz3JEtpK0sfjCZ-lkQmUyDlMcCg_7",

@@ -1,4 +1,4 @@
-//! Environment variables that are named like settings but that nothing reads, such as a misspelled setting.
+//! Environment variables that are named like settings but that nothing reads, such as misspelled settings.
 
 const PREFIX: &str = "SVC_";
 

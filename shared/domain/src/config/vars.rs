@@ -1,4 +1,4 @@
-//! Reads variables by the kind of their value.
+//! Reads environment variables by the type of their value.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -10,15 +10,15 @@ use url::Url;
 use super::{ConfigError, profile};
 use crate::{origin, visible};
 
-/// The base addresses that settings accept.
+/// Describes the accepted values of settings that contain a base address.
 pub(super) const BASE_URL: &str =
     "an http or https address without user, query or fragment, such as https://comments.example.org";
 
 pub(super) struct Vars<'a> {
     pub(super) var: &'a dyn Fn(&str) -> Option<String>,
-    /// The defaults of the profile. `SVC_PROFILE` is read before everything else.
+    /// The profile's defaults; empty while `SVC_PROFILE` itself is read.
     defaults: profile::Defaults,
-    /// The names that were read.
+    /// The names of the variables read so far.
     pub(super) asked: RefCell<Vec<&'static str>>,
 }
 
@@ -40,7 +40,7 @@ impl<'a> Vars<'a> {
         set.or_else(default)
     }
 
-    /// The error for a variable, without the value of a secret.
+    /// The error for an invalid variable. It omits the value of a secret.
     pub(super) fn wrong(&self, variable: &'static str, accepted: impl fmt::Display) -> ConfigError {
         let secret = ["SECRET", "SALT", "SEED", "KEY", "SMTP_URL"].iter().any(|kind| variable.ends_with(kind));
         let held = (!secret).then(|| self.text(variable).unwrap_or_default());
@@ -69,7 +69,7 @@ impl<'a> Vars<'a> {
         number.ok_or_else(|| self.wrong(name, format_args!("a whole number from {least} to {most}")))
     }
 
-    /// The entries of a list, without repeated ones.
+    /// The entries of a list, without duplicates.
     pub(super) fn list(&self, name: &'static str) -> Vec<String> {
         distinct(self.entries(name), str::to_owned)
     }
@@ -95,7 +95,7 @@ impl<'a> Vars<'a> {
         web_address(&text).map(Some).ok_or_else(|| self.wrong(name, accepted))
     }
 
-    /// An address that paths are appended to, without a trailing slash.
+    /// An address to which paths are appended, without a trailing slash.
     pub(super) fn base_url(&self, name: &'static str) -> Result<Option<String>, ConfigError> {
         match self.address(name, BASE_URL)? {
             Some(address) if address.query().is_some() => Err(self.wrong(name, BASE_URL)),
@@ -104,7 +104,7 @@ impl<'a> Vars<'a> {
         }
     }
 
-    /// Refuses values that aren't UTF-8, which U+FFFD reveals.
+    /// Rejects values that weren't valid UTF-8, which contain U+FFFD.
     pub(super) fn check_encoding(&self) -> Result<(), ConfigError> {
         let asked = self.asked.borrow().clone();
         let broken = asked.into_iter().find(|name| self.text(name).is_some_and(|value| value.contains('\u{FFFD}')));
@@ -118,7 +118,7 @@ pub(super) fn is_segment(part: &str) -> bool {
     is_name && !["", ".", ".."].contains(&part)
 }
 
-/// An http or https address of a host, without user and fragment.
+/// Parses an http or https address without user and fragment. `None` if the text is anything else.
 pub(super) fn web_address(text: &str) -> Option<http::Uri> {
     let uri: http::Uri = text.parse().ok()?;
     let authority = origin::authority(uri.authority()?.as_str())?;
@@ -129,7 +129,7 @@ pub(super) fn web_address(text: &str) -> Option<http::Uri> {
     (is_web && is_host && is_decodable && !text.contains('#')).then_some(uri)
 }
 
-/// Removes entries with the same key as an earlier one.
+/// Removes entries with the same key as an earlier entry.
 pub(super) fn distinct(mut entries: Vec<String>, key: fn(&str) -> String) -> Vec<String> {
     let mut seen = BTreeSet::new();
     entries.retain(|entry| seen.insert(key(entry)));

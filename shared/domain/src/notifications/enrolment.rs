@@ -1,6 +1,6 @@
-//! A recipient's address and choices. Nothing is sent to an address without its owner's consent: a visitor who gives an
-//! address without proof is an [`Asker`], and the owner has to confirm the request. Notifications of unconfirmed askers are
-//! held.
+//! A recipient's address and choices. Nothing is sent to an address without its owner's consent: a visitor who gives an address
+//! without proof of owning it is an [`Asker`], and the owner has to confirm the request. Notifications for unconfirmed askers
+//! are held.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,14 +13,14 @@ use crate::time::{Timestamp, stored};
 
 /// Maximum muted threads. The oldest is dropped first.
 pub(super) const MAX_MUTED: usize = 100;
-/// Maximum confirmation emails to an address per week, in total and caused by one network.
+/// Maximum confirmation emails to an address per week, in total and per network that causes them.
 const MAX_CONFIRMATIONS: usize = 3;
 const MAX_OF_NETWORK: usize = 2;
-/// Maximum askers whose confirmation has not been sent yet. Further ones are ignored.
+/// Maximum askers whose confirmation hasn't been sent yet. Further requests are ignored.
 pub(super) const MAX_ASKING: usize = 10;
 /// Maximum confirmed askers. The oldest is dropped first.
 const MAX_CONFIRMED: usize = 50;
-/// Hexadecimal digits that represent an asker.
+/// Hexadecimal digits in the hash of an asker.
 const ASKER: usize = 16;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,16 +29,16 @@ pub enum Status {
     /// Not subscribed, or the address was deleted.
     #[default]
     New,
-    /// The address waits for its confirmation.
+    /// The owner hasn't confirmed the address yet.
     Asked,
     On,
-    /// Stopped by a link. Only the member can turn it on again.
+    /// Unsubscribed. Only the member can turn emails on again.
     Off,
     /// The address can't receive emails.
     Bounced,
 }
 
-/// A member's switches.
+/// The notifications that a member has turned on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     pub replies: bool,
@@ -46,12 +46,12 @@ pub struct Wants {
     pub own_records: bool,
 }
 
-/// An address as given, sealed.
+/// An email address as given, sealed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Address {
     #[serde(rename = "a")]
     pub sealed: String,
-    /// The language of emails to it.
+    /// The language of emails to the address.
     #[serde(rename = "l")]
     pub language: String,
     /// Whether the address is known to be the recipient's.
@@ -59,10 +59,11 @@ pub struct Address {
     pub confirmed: bool,
 }
 
-/// A visitor who gave an address without proof of owning it: a guest in a guest's item, the member in a member's item.
+/// A visitor who gave an address without proof of owning it. The visitor is a guest in a guest's item, and the member in a
+/// member's item.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asker {
-    /// Hash of the visitor, [`Asker::of`], or of the address that a member claims.
+    /// Hash of the guest, [`Asker::of`], or of the address that a member claims.
     #[serde(rename = "v")]
     pub name: String,
     #[serde(rename = "ad")]
@@ -70,19 +71,19 @@ pub struct Asker {
     /// Hash of the network, [`crate::mail_keys::MailKeys::network`]. Empty once the asker is confirmed.
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
-    /// The comment that the request came with, if any.
+    /// The comment with which the address was given, if any.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
     /// The time of the request.
     #[serde(rename = "t", default, serialize_with = "stored::time")]
     pub(super) at: Timestamp,
-    /// The earliest time for the confirmation.
+    /// The earliest time at which the confirmation may be sent.
     #[serde(rename = "f", default, serialize_with = "stored::time")]
     pub(super) from: Timestamp,
     /// When the confirmation was sent.
     #[serde(rename = "s", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
     pub(super) asked_at: Option<Timestamp>,
-    /// Comments that wait for the confirmation.
+    /// The numbers of notices that are held until the confirmation.
     #[serde(rename = "h", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     held: BTreeSet<u64>,
 }
@@ -102,7 +103,7 @@ impl Asker {
         name
     }
 
-    /// Identifies this request by `who`, for [`Enrolment::book`].
+    /// Identifies this request, made by `who`, for [`Enrolment::book`].
     #[must_use]
     pub fn asking_of(&self, who: &str) -> String {
         format!("{who} {}", self.at.0)
@@ -124,7 +125,7 @@ struct Confirmation {
     at: Timestamp,
     #[serde(rename = "n")]
     network: String,
-    /// [`Asker::asking_of`].
+    /// The request, as identified by [`Asker::asking_of`].
     #[serde(rename = "v")]
     asking: String,
 }
@@ -134,11 +135,11 @@ struct Confirmation {
 pub enum Asking {
     Allowed,
     From(Timestamp),
-    /// The owner wants no emails, or no such address exists.
+    /// The owner has unsubscribed, or the address can't receive emails.
     Never,
 }
 
-/// A recipient's address, the visitors who requested emails to it, and which emails are wanted.
+/// A recipient's address, the visitors who requested emails to it, and the notifications that the recipient wants.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Enrolment {
     #[serde(rename = "st", default, skip_serializing_if = "is_default")]
@@ -165,8 +166,8 @@ pub struct Enrolment {
     stopped_at: Timestamp,
     #[serde(rename = "ch", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
     chosen_at: Timestamp,
-    /// Hash of a confirmed address that was deleted by an unsubscribe, [`crate::mail_keys::MailKeys::address`]. The address
-    /// needs no new confirmation.
+    /// Hash ([`crate::mail_keys::MailKeys::address`]) of a confirmed address that was deleted when the recipient unsubscribed.
+    /// The address needs no new confirmation.
     #[serde(rename = "pv", default, skip_serializing_if = "Option::is_none")]
     proven: Option<String>,
 }
@@ -196,7 +197,7 @@ impl Enrolment {
         self.askers.iter_mut().find(|asker| asker.name == name)
     }
 
-    /// The asker that the owner has to confirm before the recipient is notified for one of these reasons.
+    /// The asker that the owner has to confirm before the recipient is notified for any of these reasons.
     fn holder(&mut self, reasons: &[Reason]) -> Option<&mut Asker> {
         let is_holder = |asker: &Asker, reason: &Reason| match reason {
             Reason::ReplyToGuest(guest) => asker.name == Asker::of(guest),
@@ -206,7 +207,8 @@ impl Enrolment {
         askers.into_iter().find(|asker| reasons.iter().any(|reason| is_holder(asker, reason)))
     }
 
-    /// Holds a comment until the owner confirms its asker. `is_wanted`: whether a switch for it is on.
+    /// Holds a notice until the owner confirms its asker. `is_wanted` is whether the recipient wants notifications for any of
+    /// these reasons.
     pub(super) fn hold(&mut self, notice: u64, reasons: &[Reason], is_wanted: bool) -> Notified {
         let is_guest = |reason: &Reason| matches!(reason, Reason::ReplyToGuest(_));
         match self.holder(reasons).filter(|_| is_wanted || reasons.iter().any(is_guest)) {
@@ -222,12 +224,12 @@ impl Enrolment {
         self.askers.iter().any(|asker| asker.held.contains(&notice))
     }
 
-    /// When the first waiting confirmation may be sent.
+    /// The earliest time at which a waiting confirmation may be sent.
     pub(super) fn next_confirmation(&self) -> Option<Timestamp> {
         self.askers.iter().filter(|asker| asker.waits()).map(|asker| asker.from).min()
     }
 
-    /// The address that emails go to, or the first that was given without proof.
+    /// The address that emails go to, or else the first address that was given without proof.
     #[must_use]
     pub fn given_address(&self) -> Option<&Address> {
         self.address.as_ref().or_else(|| self.askers.first().map(|asker| &asker.address))
@@ -251,8 +253,8 @@ impl Enrolment {
         }
     }
 
-    /// Whether a confirmation of this request, by a guest or a member, may be sent to the address. If so, it is counted. Safe
-    /// to repeat. The limits expire, so no one can use them up forever, and one network can't use them up alone.
+    /// Decides whether a confirmation of this request, by a guest or a member, may be sent to the address. If so, it is
+    /// counted. Safe to repeat. The limits expire, so no one can use them up forever, and one network can't use them up alone.
     pub fn book(&mut self, asking: &str, network: &str, now: Timestamp) -> Asking {
         if matches!(self.status, Status::Off | Status::Bounced) {
             return Asking::Never;
@@ -276,28 +278,29 @@ impl Enrolment {
         Asking::Allowed
     }
 
-    /// Whether the member has confirmed this address before. `address` is its hash, [`crate::mail_keys::MailKeys::address`].
+    /// Whether the member has confirmed this address before. `address` is the hash of the address,
+    /// [`crate::mail_keys::MailKeys::address`].
     #[must_use]
     pub fn has_proven(&self, address: &str) -> bool {
         self.proven.as_deref() == Some(address)
     }
 
-    /// Whether emails to this address of the member were stopped after the member's last choice. A member's choices for an
-    /// unproven address don't count. `owner` is the enrolment of the address itself.
+    /// Whether the owner of the member's address unsubscribed after the member's last choice. For an unconfirmed address, the
+    /// member's choices don't count. `owner` is the enrolment of the address itself.
     #[must_use]
     pub fn is_stopped_by(&self, owner: &Self, address: &Address) -> bool {
         owner.status == Status::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
     }
 
-    /// Whether the asker is confirmed, or has waited for the owner for less than a day. In both cases, another request changes
-    /// nothing.
+    /// Whether the asker is confirmed, or its confirmation is waiting to be sent or was sent less than a day ago. Another
+    /// request then changes nothing.
     #[must_use]
     pub fn has_heard(&self, name: &str, now: Timestamp) -> bool {
         self.asker(name)
             .is_some_and(|asker| asker.asked_at.is_none_or(|at| asker.is_confirmed() || now.since(at) < DAY))
     }
 
-    /// Whether a request for this address is accepted: not after an unsubscribe, nor after a bounce.
+    /// Whether a request for this address is accepted. It isn't after the recipient unsubscribed or this address bounced.
     #[must_use]
     pub fn receives(&self, address: &Address) -> bool {
         match self.status {
@@ -349,7 +352,7 @@ impl Enrolment {
         self.ask(Asker { held, ..asker }, confirming, now, wait);
     }
 
-    /// Stores an address that is known to be the member's, and returns the held comments. `None` if this changes nothing.
+    /// Stores an address that is known to be the member's, and returns the held notices. `None` if this changes nothing.
     pub(super) fn enrol(&mut self, address: Address) -> Option<Vec<u64>> {
         let same = self.address.as_ref().is_some_and(|known| known.sealed == address.sealed);
         if !self.receives(&address) || (self.status == Status::On && same) {
@@ -359,7 +362,7 @@ impl Enrolment {
         Some(std::mem::take(&mut self.askers).into_iter().flat_map(|asker| asker.held).collect())
     }
 
-    /// Records that the owner confirmed this asker, and returns the held comments. `None` if there is no such asker.
+    /// Records that the owner confirmed this asker, and returns the asker's held notices. `None` if there is no such asker.
     pub(super) fn confirm(&mut self, name: &str) -> Option<BTreeSet<u64>> {
         let asker = self.asker_mut(name)?;
         asker.address.confirmed = true;
@@ -376,7 +379,7 @@ impl Enrolment {
         Some(held)
     }
 
-    /// Removes an asker whose comments are all gone.
+    /// Removes an asker whose comments were all deleted.
     pub(super) fn dismiss(&mut self, name: Option<&str>) {
         self.askers.retain(|asker| Some(asker.name.as_str()) != name);
         if self.status == Status::Asked && self.askers.is_empty() {
@@ -384,7 +387,7 @@ impl Enrolment {
         }
     }
 
-    /// Accepts any address again after an unsubscribe or a bounce, because the member makes a new choice.
+    /// Accepts all addresses again after an unsubscribe or a bounce, because the member makes a new choice.
     pub fn reopen(&mut self, now: Timestamp) {
         self.chosen_at = now;
         if matches!(self.status, Status::Off | Status::Bounced) {
@@ -401,7 +404,7 @@ impl Enrolment {
         self.status == Status::Off && now.since(self.stopped_at) < MINUTE
     }
 
-    /// Deletes the address and blocks it from being enrolled again. `proven` is its hash if it was confirmed.
+    /// Deletes the address and prevents it from being enrolled again. `proven` is the hash of the address if it was confirmed.
     pub(super) fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         let proven = proven.or(self.proven.take());
         self.clear();
@@ -410,14 +413,14 @@ impl Enrolment {
         (self.status, self.stopped_at, self.proven) = (Status::Off, now, proven);
     }
 
-    /// Marks the address as bounced, and keeps it to recognize it later.
+    /// Marks the address as bounced, and keeps it so that it can be recognized later.
     pub(super) fn bounce(&mut self) {
         let address = self.given_address().cloned();
         self.clear();
         (self.status, self.address) = (Status::Bounced, address);
     }
 
-    /// Forgets the address, the askers and the switches.
+    /// Deletes the address, the askers and the notification choices.
     pub(super) fn clear(&mut self) {
         *self = Self {
             confirmations: std::mem::take(&mut self.confirmations),
@@ -427,7 +430,7 @@ impl Enrolment {
         };
     }
 
-    /// The state reduced to the refusal of emails. `None` unless the recipient unsubscribed.
+    /// The enrolment reduced to the fact that the recipient unsubscribed. `None` unless the recipient did.
     pub(super) fn refusal(&self) -> Option<Self> {
         let stopped = Self { status: Status::Off, stopped_at: self.stopped_at, ..Self::default() };
         (self.status == Status::Off).then_some(stopped)

@@ -1,5 +1,5 @@
-//! The notifications of one recipient, and their times. Pure: every step takes the time and changes the state in memory; the
-//! store writes the state on condition that the stored one is unchanged.
+//! The notifications of one recipient and their schedule. Pure: every step takes the current time and changes the state in
+//! memory. The store writes the state on condition that the stored state is unchanged.
 //!
 //! ```text
 //!           held ──┐ confirmed       ┌── its text waits ──→ aside
@@ -9,13 +9,13 @@
 //!                  └──── refused ────┘
 //! ```
 //!
-//! An id is in one set at a time, so that each comment is emailed once, however often its event and the queue's message are
+//! A notice is in one set at a time, so that each comment is emailed once, however often its event and the queue message are
 //! delivered. There are three exceptions. If a worker dies after the server accepts the email but before this is stored, the
-//! email is sent again with the same `Message-ID`. Beyond 100 waiting ids only a count is stored, so a redelivered event counts
-//! twice. Only the newest 200 to 400 notified ids are stored, so an event redelivered after those is emailed again. An id in
-//! flight is also in `aside` if its text was accepted meanwhile.
+//! email is sent again with the same `Message-ID`. Beyond 100 waiting notices only a count is stored, so a redelivered event
+//! counts twice. Only the newest 200 to 400 sent notices are stored, so a comment whose event is redelivered later is emailed
+//! again. A notice in flight is also in `aside` if its text was accepted meanwhile.
 //!
-//! [`Enrolment`] has the address and the consent, and [`Schedule`] has the emails. Both are attributes of one item.
+//! [`Enrolment`] has the address and the consent, and [`Schedule`] has the emails. Both are stored as attributes of one item.
 
 mod enrolment;
 mod notice;
@@ -35,7 +35,7 @@ use crate::claim::{self, Claim};
 use crate::ids::{CommentId, Visitor};
 use crate::time::Timestamp;
 
-/// Maximum comments that one email lists. Further ones are only counted.
+/// Maximum comments that one email lists. Further comments are only counted.
 pub const MAX_WAITING: usize = 100;
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
@@ -44,13 +44,13 @@ const DAY: Duration = Duration::from_hours(24);
 const WEEK: Duration = Duration::from_hours(7 * 24);
 /// The duration of a claim, longer than sending an email takes.
 const CLAIM: Duration = Duration::from_mins(2);
-/// An item that is overdue by this much must have lost its message.
+/// The delay after which an overdue item's queue message must have been lost.
 const OVERDUE: Duration = Duration::from_mins(10);
 
 /// The reason for notifying a recipient of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// A reply to the member's comment, or the rejection of that comment. `subscribed`: whether the member subscribed to the
+    /// A reply to the member's comment, or the rejection of that comment. `subscribed` is whether the member subscribed to the
     /// comment's replies.
     Reply {
         subscribed: bool,
@@ -58,7 +58,7 @@ pub enum Reason {
     /// A reply to a comment of this guest, who subscribed, or the rejection of that comment.
     ReplyToGuest(Visitor),
     Mention,
-    /// A new top-level comment on a record of the recipient.
+    /// A new top-level comment on a record that the recipient wrote.
     OwnRecord,
 }
 
@@ -68,7 +68,7 @@ pub type MailStep = claim::WorkerStep<Mail>;
 pub enum Mail {
     /// Asks the owner of the address to confirm this asker.
     Confirm(Asker),
-    /// These notices, as numbers, and the number of further ones.
+    /// Lists the notices with these numbers, and counts the further ones.
     Notify(BTreeSet<u64>, u64),
 }
 
@@ -76,7 +76,7 @@ pub enum Mail {
 pub enum Kind {
     Confirmation,
     Notifications,
-    /// The email for moderators.
+    /// The digest for moderators.
     Digest,
 }
 
@@ -84,7 +84,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notified {
     Added,
-    /// The notice waits or is in flight. The process that added it may have died before sending a message.
+    /// The notice is already waiting or in flight. The process that added it may have died before sending the queue message.
     Waiting,
     /// The recipient was notified before, or isn't subscribed.
     No,
@@ -98,10 +98,10 @@ enum NoticeSet {
     None,
 }
 
-/// The item of one recipient.
+/// The notification state of one recipient, stored as one item.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotificationState {
-    /// Counts the changes, for the condition of the next write.
+    /// The number of changes, for the condition of the next write.
     #[serde(rename = "vn", default)]
     pub version: u64,
     #[serde(flatten)]
@@ -117,26 +117,26 @@ impl NotificationState {
         self.enrolment.ask(asker, self.schedule.confirming.as_deref(), now, wait);
     }
 
-    /// A member claims an address without proof, replacing the one claimed before.
+    /// Records that a member claims an address without proof, replacing the address claimed before.
     pub fn claim_address(&mut self, asker: Asker, now: Timestamp, wait: Duration) {
         self.enrolment.claim(asker, self.schedule.confirming.as_deref(), now, wait);
     }
 
-    /// A member gives an address that is known to be the member's.
+    /// Stores an address that is known to be the member's.
     pub fn enrol(&mut self, address: Address, now: Timestamp, wait: Duration) {
         if let Some(held) = self.enrolment.enrol(address) {
             self.turn_on(held, now, wait);
         }
     }
 
-    /// Records that the owner confirmed this asker. False if there is no such asker.
+    /// Records that the owner confirmed this asker. Returns false if there is no such asker.
     pub fn confirm(&mut self, name: &str, now: Timestamp, wait: Duration) -> bool {
         let Some(held) = self.enrolment.confirm(name) else { return false };
         self.turn_on(held, now, wait);
         true
     }
 
-    /// Records that the address is known to be the recipient's. Held comments then wait for the next email.
+    /// Moves held notices to the next email, because the address is now known to be the recipient's.
     fn turn_on(&mut self, held: impl IntoIterator<Item = u64>, now: Timestamp, wait: Duration) {
         for id in held {
             self.schedule.add(id);
@@ -154,7 +154,7 @@ impl NotificationState {
         self.schedule.confirming.as_ref().and_then(|name| self.enrolment.asker(name))
     }
 
-    /// Deletes the address and blocks it from being enrolled again. `proven` is its hash if it was confirmed.
+    /// Deletes the address and prevents it from being enrolled again. `proven` is the hash of the address if it was confirmed.
     /// Unsubscribing again within a minute changes nothing, so that a link pressed repeatedly writes little.
     pub fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         if !self.enrolment.was_just_stopped(now) {
@@ -163,7 +163,7 @@ impl NotificationState {
         }
     }
 
-    /// Deletes the address and the switches. An unsubscribed recipient has no address, and stays unsubscribed.
+    /// Deletes the address and the notification choices. An unsubscribed recipient has no address, and stays unsubscribed.
     pub fn forget(&mut self) {
         if self.enrolment.status != Status::Off {
             self.enrolment.clear();
@@ -171,7 +171,8 @@ impl NotificationState {
         }
     }
 
-    /// The remaining state of an erased recipient who unsubscribed: a block against enrolling the address again.
+    /// The remaining state of an erased recipient who unsubscribed, which prevents the address from being enrolled again.
+    /// `None` unless the recipient unsubscribed.
     #[must_use]
     pub fn refusal(&self) -> Option<Self> {
         let enrolment = self.enrolment.refusal()?;
@@ -186,8 +187,8 @@ impl NotificationState {
         }
     }
 
-    /// Schedules the notification of a comment or of a rejection. `thread` is the hash of its thread, as in the set of muted
-    /// threads.
+    /// Schedules the notification about a comment or a rejection. `thread` is the hash of the comment's thread, as in the set
+    /// of muted threads.
     pub fn notify(
         &mut self,
         notice: impl Into<Notice>,
@@ -214,7 +215,7 @@ impl NotificationState {
         self.enrolment.hold(notice, reasons, is_wanted)
     }
 
-    /// Notifies of a comment whose text a moderator has accepted, if an email left it out before.
+    /// Schedules the notification about a comment whose text a moderator has accepted, if an email left it out before.
     pub fn notify_accepted(
         &mut self,
         id: CommentId,
@@ -230,8 +231,8 @@ impl NotificationState {
         }
     }
 
-    /// Notifies the writer that a comment was rejected. An email may have left out an earlier rejection, because it was
-    /// undone.
+    /// Schedules the notification to the writer that a comment was rejected. An email may have left out an earlier rejection,
+    /// because it was undone.
     pub fn notify_rejected(
         &mut self,
         id: CommentId,
@@ -269,8 +270,8 @@ impl NotificationState {
         self.schedule.has(notice) || self.enrolment.holds(notice)
     }
 
-    /// Notifies the moderators of a comment, at most once an hour, and once for each `entry` of their queue,
-    /// [`crate::comment::Comment::queue_entry`].
+    /// Adds a comment to the moderators' digest, which is sent at most once an hour. A comment is added once for each `entry`
+    /// of the queue, [`crate::comment::Comment::queue_entry`].
     pub fn alert(&mut self, id: CommentId, entry: u64, now: Timestamp, wait: Duration) -> Notified {
         let schedule = &mut self.schedule;
         if schedule.has(id.0) {
@@ -301,10 +302,10 @@ impl NotificationState {
         self.due().is_some_and(|due| now.since(due) > OVERDUE)
     }
 
-    /// Takes due notices, and claims the item for `worker` when there is something to send.
+    /// Takes due notices. Claims the item for `worker` if there is something to send.
     pub fn take(&mut self, now: Timestamp, worker: &str) -> MailStep {
         let earlier = match self.schedule.claim.take() {
-            // The response to the write of the claim was lost.
+            // This worker has already claimed the item, but the response to that write was lost.
             Some(claim) if claim.is_of(worker) => {
                 self.schedule.claim = Some(claim);
                 return self.step();
@@ -341,7 +342,7 @@ impl NotificationState {
         self.due().map_or(MailStep::Nothing, MailStep::Wait)
     }
 
-    /// Begins the confirmation of one asker, or else the email about waiting comments.
+    /// Begins to confirm one asker, or else to send the email about waiting comments.
     fn begin(&mut self, now: Timestamp) {
         let asking = self.enrolment.askers.iter().find(|asker| asker.waits() && asker.from <= now);
         self.schedule.confirming = asking.map(|asker| asker.name.clone());
@@ -385,7 +386,7 @@ impl NotificationState {
         self.dropped(now, wait, kind);
     }
 
-    /// Records that there was nothing left to send, because the comments are gone.
+    /// Records that there was nothing left to send, because the comments were deleted.
     pub fn dropped(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         if kind == Kind::Digest {
             // A comment can be reported again, so only its queue entry counts as notified.
@@ -397,13 +398,13 @@ impl NotificationState {
         }
     }
 
-    /// Leaves these notices out of the email, because the text of a comment waits for a moderator, or a rejection was undone.
-    /// They are sent once the text is accepted or the comment is rejected again, which may already have happened.
+    /// Leaves these notices out of the email, because the text of the comment waits for a moderator, or the rejection was
+    /// undone. A notice is sent once the text is accepted or the comment is rejected again, which may already have happened.
     pub fn set_aside(&mut self, ids: &BTreeSet<u64>) {
         self.schedule.set_aside(ids);
     }
 
-    /// Counts the notices in flight and the confirmation as sent.
+    /// Counts the notices in flight and the confirmation as sent, and schedules the waiting notices.
     fn settle(&mut self, now: Timestamp, wait: Duration) {
         if let Some(asker) = self.schedule.settle(now).and_then(|name| self.enrolment.asker_mut(&name)) {
             asker.asked_at = Some(now);
@@ -413,7 +414,7 @@ impl NotificationState {
         }
     }
 
-    /// Postpones the confirmation that was to be sent.
+    /// Postpones the confirmation that is being sent.
     pub fn put_off(&mut self, until: Timestamp) {
         self.schedule.claim = None;
         if let Some(asker) = self.schedule.confirming.take().and_then(|name| self.enrolment.asker_mut(&name)) {
@@ -421,7 +422,7 @@ impl NotificationState {
         }
     }
 
-    /// The asker's comments are gone, so no confirmation is sent.
+    /// Drops the confirmation that is being sent, because the asker's comments were deleted.
     pub fn dismiss(&mut self) {
         self.schedule.claim = None;
         self.enrolment.dismiss(self.schedule.confirming.take().as_deref());
@@ -436,7 +437,8 @@ impl NotificationState {
         }
     }
 
-    /// Comments in flight count as notified, except for comments since the first refusal, which get another day.
+    /// Stops retrying the email. Its comments count as notified, except those written since the first refusal, which are
+    /// retried for another day.
     fn give_up(&mut self, now: Timestamp, wait: Duration) {
         if self.schedule.confirming.is_some() {
             return self.settle(now, wait);

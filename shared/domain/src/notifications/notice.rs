@@ -1,4 +1,4 @@
-//! Notices: the comments and rejections that emails report. A schedule's sets store them as numbers.
+//! Notices: the comments and rejections that emails report. The sets of a schedule store notices as numbers.
 
 use crate::ids::CommentId;
 

@@ -1,4 +1,4 @@
-//! The notifications of a recipient, and their times: waiting comments, the email that is being sent, and past notifications.
+//! The schedule of a recipient's emails: waiting comments, the email that is being sent, and past notifications.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,29 +9,29 @@ use super::{DAY, HOUR, Kind, MAX_WAITING, MINUTE, Notice, is_default};
 use crate::claim::Claim;
 use crate::time::{Timestamp, stored};
 
-/// Maximum notified comments in each of two sets.
+/// Maximum notices in each of the two sets of past notifications.
 const MAX_NOTIFIED: usize = 200;
 /// Maximum emails within 24 hours.
 pub(super) const MAX_MAILS: usize = 10;
-/// The time for which notifications gather after the first, second and later emails within 24 hours.
+/// The time for which notifications are collected after the first, second and later emails within 24 hours.
 const WAITS: [Duration; 3] = [Duration::from_mins(15), HOUR, Duration::from_hours(6)];
-/// Pauses before the second and later attempts. The last one repeats for [`GIVE_UP`].
+/// Pauses before the second and later attempts. The last pause repeats until [`GIVE_UP`] has passed.
 const RETRIES: [Duration; 5] = [Duration::from_secs(5), MINUTE, Duration::from_mins(5), Duration::from_mins(30), HOUR];
 const GIVE_UP: Duration = DAY;
 
-/// The emails of a recipient. A [`Notice`] is in one set at a time, as a number.
+/// A recipient's emails. Each [`Notice`] is stored as a number and is in one set at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     #[serde(rename = "wt", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub(super) waiting: BTreeSet<u64>,
-    /// The number of comments that wait beyond [`MAX_WAITING`].
+    /// The number of waiting comments beyond [`MAX_WAITING`].
     #[serde(rename = "wm", default, skip_serializing_if = "is_default")]
     more: u64,
     #[serde(rename = "fl", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub(super) in_flight: BTreeSet<u64>,
     #[serde(rename = "fm", default, skip_serializing_if = "is_default")]
     pub(super) more_in_flight: u64,
-    /// Comments, and for moderators the queue entries, [`crate::comment::Comment::queue_entry`].
+    /// Notices that were sent; for moderators, queue entries ([`crate::comment::Comment::queue_entry`]).
     #[serde(rename = "td", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     notified: BTreeSet<u64>,
     #[serde(rename = "ty", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
@@ -48,14 +48,14 @@ pub struct Schedule {
     pub(super) sent: Vec<Timestamp>,
     #[serde(rename = "rf", default, skip_serializing_if = "is_default")]
     refusals: u32,
-    /// When the mail server began to refuse.
+    /// When the mail server first refused the current email.
     #[serde(rename = "rs", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
     refused_since: Timestamp,
     /// The asker whose confirmation is being sent.
     #[serde(rename = "cf", default, skip_serializing_if = "Option::is_none")]
     pub(super) confirming: Option<String>,
-    /// Notices that were left out of an email, because the text is pending or the rejection was undone. If a notice is also in
-    /// flight, its text has since been approved, or the comment rejected again.
+    /// Notices that an email left out, because the text was pending or the rejection was undone. If a notice is also in flight,
+    /// its text has since been approved, or the comment rejected again.
     #[serde(rename = "as", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub(super) aside: BTreeSet<u64>,
 }
@@ -86,14 +86,14 @@ impl Schedule {
     }
 
     pub(super) fn schedule_waiting(&mut self, now: Timestamp, wait: Duration) {
-        // While an email about comments is being sent, the next one waits for its result.
+        // While an email about comments is being sent, the next email isn't scheduled.
         let is_free = self.claim.is_none() || self.confirming.is_some();
         if !self.waiting.is_empty() && is_free && self.due.is_none() {
             self.due = Some(self.next(now, wait));
         }
     }
 
-    /// When the next batch is due.
+    /// When the next email is due.
     pub(super) fn next(&self, now: Timestamp, wait: Duration) -> Timestamp {
         let recent: Vec<Timestamp> = self.sent.iter().copied().filter(|at| now.since(*at) < DAY).collect();
         let wait = match recent.len() {
@@ -136,7 +136,7 @@ impl Schedule {
             if self.aside.contains(id) {
                 self.add(*id);
             } else {
-                // Drops the oldest that isn't in flight. Those in flight were accepted.
+                // Drops the oldest notice that isn't in flight. The text of notices in flight has been accepted.
                 let is_full = self.aside.len() >= MAX_WAITING;
                 if is_full && let Some(oldest) = self.aside.iter().copied().find(|id| !self.in_flight.contains(id)) {
                     self.aside.remove(&oldest);
@@ -147,7 +147,7 @@ impl Schedule {
         self.aside.retain(|id| !self.waiting.contains(id));
     }
 
-    /// Counts the comments in flight as notified. Returns the asker whose confirmation was in flight.
+    /// Counts the comments in flight as notified. Returns the asker whose confirmation was being sent.
     pub(super) fn settle(&mut self, now: Timestamp) -> Option<String> {
         let notified = std::mem::take(&mut self.in_flight);
         self.aside.retain(|id| !notified.contains(id));
@@ -158,7 +158,7 @@ impl Schedule {
         self.confirming.take()
     }
 
-    /// Counts a refusal by the mail server, and returns the pause after it. `None` after a day of refusals.
+    /// Counts a refusal by the mail server, and returns the pause before the next attempt. `None` after a day of refusals.
     pub(super) fn refuse(&mut self, now: Timestamp) -> Option<Duration> {
         if self.refusals == 0 {
             self.refused_since = now;
@@ -171,7 +171,7 @@ impl Schedule {
         Some(retry)
     }
 
-    /// Returns the comments in flight to the waiting set, which is due at `due`.
+    /// Returns the comments in flight to the waiting set, which becomes due at `due`.
     pub(super) fn put_back(&mut self, due: Timestamp) {
         for id in std::mem::take(&mut self.in_flight) {
             self.aside.remove(&id);
@@ -182,7 +182,7 @@ impl Schedule {
         self.due = Some(due);
     }
 
-    /// Takes comments written since the first refusal out of flight.
+    /// Removes the comments written since the first refusal from the set in flight, and returns them.
     pub(super) fn split_newer(&mut self) -> BTreeSet<u64> {
         let is_newer = |notice: &u64| Notice::of_number(*notice).comment().created_at() > self.refused_since;
         let (newer, older) = std::mem::take(&mut self.in_flight).into_iter().partition(is_newer);
@@ -190,7 +190,7 @@ impl Schedule {
         newer
     }
 
-    /// Returns to the waiting set the comments whose email was refused along with older ones. They are retried for another day.
+    /// Adds comments to the waiting set whose email was refused along with older comments. They are retried for another day.
     pub(super) fn retry_newer(&mut self, newer: BTreeSet<u64>, now: Timestamp) {
         for id in newer {
             self.add(id);
@@ -201,7 +201,7 @@ impl Schedule {
         }
     }
 
-    /// Clears waiting comments, but keeps the notified ones.
+    /// Clears the state, but keeps past notifications and the times of sent emails.
     pub(super) fn clear(&mut self) {
         *self = Self {
             notified: std::mem::take(&mut self.notified),

@@ -23,14 +23,14 @@ fn asker(name: &str, network: &str) -> Asker {
     Asker::new(Asker::of(&guest(name)), address(false), network.to_owned(), None)
 }
 
-/// The state of a guest for whom this visitor requested emails.
+/// The state of a guest after the visitor with this name requested emails.
 fn asked(name: &str) -> NotificationState {
     let mut state = NotificationState::default();
     state.ask(asker(name, "home"), NOW, WAIT);
     state
 }
 
-/// Notifies this visitor of a reply.
+/// Notifies the guest with this name of a reply.
 fn answer(state: &mut NotificationState, name: &str, id: u64, now: Timestamp) -> Notified {
     state.notify(CommentId(id), &[Reason::ReplyToGuest(guest(name))], "thread", now, WAIT)
 }

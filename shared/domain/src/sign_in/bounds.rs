@@ -1,4 +1,5 @@
-//! Limits on codes and tries across addresses, and on codes to addresses without an account. `inbox` has the limits per address.
+//! Limits on codes and tries across addresses, and on codes to addresses without an account. `inbox` has the limits for each
+//! address.
 
 use std::time::Duration;
 
@@ -14,10 +15,10 @@ pub const WRONG_TRIES_OF_NETWORK: u32 = 30;
 const CODES_OF_DOMAIN: u32 = 150;
 /// Maximum codes per hour overall.
 const CODES_OF_ALL: u32 = 300;
-/// Number of refusals, bounces and complaints in an hour that stops codes to strangers until the hour ends. Mail services
-/// suspend senders whose emails bounce, and invented addresses bounce.
+/// The number of refusals, bounces and complaints in an hour after which no codes are sent to addresses without an account
+/// until the hour ends. Email services suspend senders whose emails bounce, and invented addresses bounce.
 pub const MAX_FAILURES: u64 = 5;
-/// The time for which no code is sent to an address that refused one, bounced or complained.
+/// The time for which no code is sent to an address that refused a code, bounced or complained.
 pub const STOPPED: Duration = Duration::from_hours(30 * 24);
 
 /// The limit on codes to one domain per hour, for an address with or without an account.
@@ -32,7 +33,7 @@ pub fn codes_of_all(has_account: bool) -> u32 {
     without_what_is_kept(CODES_OF_ALL, has_account)
 }
 
-/// A quarter is reserved for addresses with an account.
+/// Reserves a quarter of the codes for addresses with an account.
 fn without_what_is_kept(codes: u32, has_account: bool) -> u32 {
     if has_account { codes } else { codes * 3 / 4 }
 }

@@ -11,12 +11,13 @@ use crate::time::{Timestamp, stored};
 
 /// Maximum tries per code.
 const MAX_TRIES: u32 = 5;
-/// Maximum unused codes per hour and per day: for the address, and for each network that it has signed in from.
+/// Maximum unused codes per hour and per day: for all unknown networks together, and for each network that the address has
+/// signed in from.
 const UNUSED_OF_HOUR: usize = 3;
 const UNUSED_OF_DAY: usize = 6;
-/// Maximum codes that one unknown network may cause per day, so that it can't keep the owner from getting one.
+/// Maximum codes that one unknown network may cause per day, so that it can't prevent the owner from getting one.
 const UNUSED_OF_NETWORK: usize = 2;
-/// Maximum characters stored of a host: the last ones, which identify its owner.
+/// Maximum stored characters of a host. The last characters are stored, because they identify the owner of the host.
 const MAX_HOST: usize = 96;
 
 /// An inbox. Its item must stay below 1 KB, so that a change costs one write unit.
@@ -26,10 +27,11 @@ pub struct Inbox {
     pub version: u64,
     #[serde(rename = "fl", default, skip_serializing_if = "Vec::is_empty")]
     flows: Vec<Flow>,
-    /// Unused codes of the last day, by the network that requested them.
+    /// Unused codes of the last day, by the unknown network that requested them.
     #[serde(rename = "cu", default, skip_serializing_if = "BTreeMap::is_empty")]
     unknown: UnusedCodes,
-    /// The same, for networks that the address had signed in from before.
+    /// Unused codes of the last day, by the known network that requested them: a network from which the address had signed in
+    /// before.
     #[serde(rename = "ck", default, skip_serializing_if = "BTreeMap::is_empty")]
     known: UnusedCodes,
     /// The second in which the item expires.
@@ -39,19 +41,19 @@ pub struct Inbox {
 
 type UnusedCodes = BTreeMap<String, Vec<RequestedAt>>;
 
-/// A whole second.
+/// When a code was requested, as a whole second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct RequestedAt(#[serde(with = "stored::seconds")] Timestamp);
 
-/// A requested code. It is computed from the nonce.
+/// A requested code. The code itself isn't stored, because it is computed from the nonce.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
     #[serde(rename = "n")]
     pub nonce: String,
     #[serde(rename = "tr", default)]
     tries: u32,
-    /// A whole second.
+    /// When the code was requested, as a whole second.
     #[serde(rename = "a", with = "stored::seconds")]
     at: Timestamp,
     /// The host of the page that requested the code.
@@ -60,7 +62,7 @@ pub struct Flow {
     /// The language tag of the email.
     #[serde(rename = "l")]
     pub language: String,
-    /// The address as it was typed, sealed. Empty once no try is left.
+    /// The address as typed, sealed. Empty once no try is left.
     #[serde(rename = "ad", default, skip_serializing_if = "String::is_empty")]
     pub address: String,
 }
@@ -68,7 +70,7 @@ pub struct Flow {
 /// A network that requests a code.
 #[derive(Clone, Debug)]
 pub struct Asker {
-    /// Keyed hash.
+    /// Keyed hash of the network.
     pub network: String,
     /// Whether the address has signed in from this network before.
     pub is_known: bool,
@@ -102,14 +104,14 @@ impl Inbox {
         is_spared && within(&counted, HOUR) < UNUSED_OF_HOUR && within(&counted, DAY) < UNUSED_OF_DAY
     }
 
-    /// Whether one more code may go to the address.
+    /// Whether one more code may be sent to the address.
     #[must_use]
     pub fn has_room(&self, flow: &Flow, asker: &Asker, now: Timestamp) -> bool {
         self.clone().start(flow.clone(), asker, now)
     }
 
-    /// Adds a flow, if one more code may go to the address. Returns whether the flow was added; if not, the inbox must not be
-    /// stored. Safe to repeat: the response to a write may get lost.
+    /// Adds a flow if one more code may be sent to the address. Returns whether the flow was added; if not, the inbox must not
+    /// be stored. Safe to repeat, because the response to a write may be lost.
     pub fn start(&mut self, flow: Flow, asker: &Asker, now: Timestamp) -> bool {
         if self.flows.iter().any(|started| started.nonce == flow.nonce) {
             return true;
@@ -131,9 +133,9 @@ impl Inbox {
         self.make_room()
     }
 
-    /// Drops flows before the newest one until the item is small enough: longest address first, then oldest, so that long
-    /// spellings of the address can't push out the owner's flow. False if the newest flow and the unused codes are too large
-    /// together, which takes a very long address and dozens of codes.
+    /// Drops flows before the newest one until the item is small enough: those with the longest address first, then the oldest,
+    /// so that long spellings of the address can't push out the owner's flow. Returns false if the newest flow and the unused
+    /// codes are too large together, which takes a very long address and dozens of codes.
     fn make_room(&mut self) -> bool {
         while !fits_into_one_unit(self) {
             let older = self.flows.len().saturating_sub(1);
@@ -152,8 +154,8 @@ impl Inbox {
         self.flows.iter().find(|flow| flow.nonce == nonce && flow.is_live(now))
     }
 
-    /// Counts a try, before the code is checked. `None` if there is no such flow, or no try is left. Also removes expired flows,
-    /// and the address with the last try.
+    /// Counts a try, before the code is checked, and returns the flow. `None` if there is no such flow, or no try is left. Also
+    /// removes expired flows, and the stored address after the last try.
     pub fn try_code(&mut self, nonce: &str, now: Timestamp) -> Option<Flow> {
         self.flows.retain(|flow| flow.is_live(now));
         let flow = self.flows.iter_mut().find(|flow| flow.nonce == nonce && flow.tries < MAX_TRIES)?;
@@ -165,8 +167,8 @@ impl Inbox {
         Some(tried)
     }
 
-    /// Spends a flow whose code was right, with the others of the same address, and resets the limits. False if it is already
-    /// spent.
+    /// Removes a flow whose code was right, with the other flows of the same address, and resets the limits. Returns false if
+    /// the flow was already removed.
     pub fn spend(&mut self, flow: &Flow) -> bool {
         let is_there = self.flows.iter().any(|other| other.nonce == flow.nonce);
         self.flows.retain(|other| other.nonce != flow.nonce && other.address != flow.address);
@@ -180,7 +182,7 @@ impl Inbox {
 mod tests {
     use super::*;
 
-    // Seconds.
+    // Durations in seconds.
     const CODE: i64 = 10 * 60;
     const HOUR: i64 = 3_600;
     const DAY: i64 = 24 * HOUR;
@@ -201,7 +203,7 @@ mod tests {
         Flow::new(nonce.to_owned(), "www.example.org", "en".to_owned(), address.to_owned(), now)
     }
 
-    /// Requests a code. Returns whether one is sent.
+    /// Requests a code. Returns whether the code is sent.
     fn ask(inbox: &mut Inbox, asker: &Asker, seconds: i64) -> bool {
         inbox.start(flow(&format!("n{seconds}"), "ada", at(seconds)), asker, at(seconds))
     }
@@ -292,15 +294,15 @@ mod tests {
         assert!(inbox.spend(&tried) && inbox.flows.is_empty());
     }
 
-    /// Maximum unused codes: six of networks that the address hasn't signed in from, and six of each of the eight that an
-    /// account remembers.
+    /// Maximum unused codes: six for networks that the address hasn't signed in from, and six for each of the eight networks
+    /// that an account remembers.
     const MAX_CODES: usize = 6 + 8 * 6;
 
     fn count(inbox: &Inbox) -> usize {
         inbox.unknown.values().chain(inbox.known.values()).map(Vec::len).sum()
     }
 
-    /// An inbox for which [`MAX_CODES`] are requested with the largest flows of an address of this length.
+    /// An inbox for which [`MAX_CODES`] are requested, with the largest possible flows for an address of this length.
     fn full(length: usize, host: usize) -> Inbox {
         let sealed = "x".repeat(((12 + length + 16) * 4).div_ceil(3));
         let (mut inbox, mut version) = (Inbox::default(), 999_999_900);

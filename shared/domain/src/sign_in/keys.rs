@@ -24,19 +24,19 @@ use crate::visible::is_unseen;
 
 const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
 
-/// Digits of a code.
+/// The number of digits in a code.
 const DIGITS: usize = 8;
 const CODES: u32 = 100_000_000;
-/// Characters of the hash of an address, and of a nonce: 132 bits.
+/// Characters in the hash of an address, and in a nonce: 132 bits.
 const INBOX: usize = 22;
-/// Characters of the hash of a network or a domain: 66 bits.
+/// Characters in the hash of a network or a domain: 66 bits.
 const SHORT: usize = 11;
-/// Characters of the signature of a refresh token: 258 bits.
+/// Characters in the signature of a refresh token: 258 bits.
 const SIGNATURE: usize = 43;
-/// Characters of the id of a public key.
+/// Characters in the id of a public key.
 const KEY_ID: usize = 16;
 
-/// Identifies a flow. The browser that requested the code has it.
+/// The id of a flow, which the browser that requested the code receives.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct FlowId {
@@ -99,14 +99,14 @@ impl FlowKeys {
         Self { seal: keys.addresses(), redirects, names: keys.mac("sign-in name"), codes: keys.mac("code") }
     }
 
-    /// A keyed hash of an address's mailbox, the same for all of its spellings.
+    /// A keyed hash of an address's mailbox. All spellings of one mailbox have the same hash.
     #[must_use]
     pub fn inbox(&self, address: &str) -> String {
         tag(&self.names, &["inbox", &canonical(address)], INBOX)
     }
 
-    /// A keyed hash of one address, for stopping codes to it. Only case is folded. Otherwise, where `+` doesn't begin a tag, a
-    /// stranger could stop another's codes with an address that doesn't exist.
+    /// A keyed hash of one address, used to stop codes to it. Only case is folded. If tags were removed, a stranger could stop
+    /// codes to another person with an address that doesn't exist, because not all servers treat `+` as the start of a tag.
     #[must_use]
     pub fn address(&self, address: &str) -> String {
         tag(&self.names, &["address", &exact(address)], INBOX)
@@ -119,25 +119,26 @@ impl FlowKeys {
         tag(&self.names, &["domain", address.rsplit_once('@').map_or("", |(_, domain)| domain)], SHORT)
     }
 
-    /// A keyed hash of a caller's network. One customer of a provider may have an IPv6 /48.
+    /// A keyed hash of a caller's network: an IPv4 address, or an IPv6 /48, which one customer of an internet provider may
+    /// have.
     #[must_use]
     pub fn network(&self, ip: IpAddr) -> String {
         tag(&self.names, &["network", &cut(ip, 32).to_string()], SHORT)
     }
 
-    /// A keyed hash of a caller's wider network, which phones stay in while they move between addresses: a /24 or a /48.
+    /// A keyed hash of a caller's wider network, in which phones stay while they move between addresses: a /24 or a /48.
     #[must_use]
     pub fn wider_network(&self, ip: IpAddr) -> String {
         tag(&self.names, &["wider network", &cut(ip, 24).to_string()], SHORT)
     }
 
-    /// The flow of a `state`. The page has the flow; only the provider's response has the state.
+    /// The id of the redirect flow with this `state`. The page has the id. Only the provider's response has the state.
     #[must_use]
     pub fn redirect(&self, state: &str) -> String {
         tag(&self.names, &["redirect", state], INBOX)
     }
 
-    /// A keyed hash of a redirect flow, for its item.
+    /// A keyed hash of the id of a redirect flow, for the key of its item.
     #[must_use]
     pub fn redirect_name(&self, flow: &str) -> String {
         tag(&self.names, &["redirect name", flow], INBOX)
@@ -155,7 +156,7 @@ impl FlowKeys {
         self.redirects.close(&serde_json::to_string(value).unwrap_or_default())
     }
 
-    /// `None` when it was sealed under another salt.
+    /// Opens a sealed value of a redirect flow; `None` if it was sealed under another salt.
     #[must_use]
     pub fn open_of_redirect<T: DeserializeOwned>(&self, sealed: &str) -> Option<T> {
         serde_json::from_str(&self.redirects.open(sealed)?).ok()
@@ -166,13 +167,13 @@ impl FlowKeys {
         self.seal.close(address)
     }
 
-    /// `None` when it was sealed under another salt.
+    /// Decrypts a sealed address; `None` if it was sealed under another salt.
     #[must_use]
     pub fn open(&self, sealed: &str) -> Option<String> {
         self.seal.open(sealed)
     }
 
-    /// The code of a flow. All codes are equally likely, because numbers above the last whole multiple are skipped.
+    /// The code of a flow. All codes are equally likely, because numbers from the largest multiple of `CODES` up are skipped.
     #[must_use]
     pub fn code(&self, flow: &FlowId) -> String {
         const WHOLE: u32 = u32::MAX - u32::MAX % CODES;
@@ -185,7 +186,7 @@ impl FlowKeys {
         format!("{:0DIGITS$}", number % CODES)
     }
 
-    /// Whether the typed text is the flow's code. Takes the same time for every code.
+    /// Whether the typed text is the flow's code. Takes the same time for right and wrong codes.
     #[must_use]
     pub fn is_code(&self, flow: &FlowId, typed: &str) -> bool {
         let typed: String =
@@ -230,7 +231,7 @@ impl Seed {
         URL_SAFE_NO_PAD.encode(pair.public_key())
     }
 
-    /// The same token has the same text, so that two tabs get the same successor.
+    /// The signed text of a token. The same token has the same text, so that two tabs get the same successor.
     #[must_use]
     pub fn write(&self, token: &RefreshToken) -> String {
         let RefreshToken { account, nonce, generation } = token;
@@ -238,20 +239,20 @@ impl Seed {
         format!("{signed}.{}", tag(&self.refresh, &[&signed], SIGNATURE))
     }
 
-    /// `None` if the token wasn't signed with this seed.
+    /// Reads a signed token; `None` if it wasn't signed with this seed.
     #[must_use]
     pub fn read(&self, text: &str) -> Option<RefreshToken> {
         let mut parts = text.split('.');
         let account = parts.next()?.parse().ok()?;
         let token =
             RefreshToken { account, nonce: parts.next()?.parse().ok()?, generation: parts.next()?.parse().ok()? };
-        // Compared as hashes, so that the time it takes reveals nothing about the signature.
+        // Compares hashes, so that the time it takes reveals nothing about the signature.
         let hash = |text: &str| hmac::sign(&self.refresh, text.as_bytes());
         (hash(&self.write(&token)).as_ref() == hash(text).as_ref()).then_some(token)
     }
 }
 
-/// The network of an address: this many bits of IPv4, and a /48.
+/// The network of an IP address: the first `bits` bits of an IPv4 address, or an IPv6 /48.
 fn cut(ip: IpAddr, bits: u32) -> IpAddr {
     match ip {
         IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & (u32::MAX << (32 - bits)))),
@@ -266,7 +267,7 @@ pub fn key_id(public: &str) -> String {
     id
 }
 
-/// The public keys of access tokens. A new seed replaces the current key.
+/// The public keys that verify access tokens. A new seed replaces the current key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PublicKeys {
     #[serde(rename = "vn", default)]
@@ -291,7 +292,7 @@ impl PublicKeys {
         }
     }
 
-    /// The bytes of the key with this id.
+    /// The bytes of the key with this id; `None` if the key is unknown or its tokens have expired.
     #[must_use]
     pub fn find(&self, id: &str, now: Timestamp) -> Option<Vec<u8>> {
         let previous = self.previous.iter().filter(|_| now.start_of_second() <= self.changed_at + TOKEN_LIFETIME);
@@ -343,7 +344,7 @@ mod tests {
                 counts[place][usize::from(digit - b'0')] += 1;
             }
         }
-        // 400 of each are expected, within five standard deviations.
+        // Each digit is expected 400 times, within five standard deviations.
         assert!(counts.iter().flatten().all(|count| (305..=495).contains(count)), "{counts:?}");
     }
 

@@ -26,8 +26,8 @@ use crate::email;
 use crate::ids::UserId;
 use crate::secret::Secret;
 
-/// The `iss` of our own tokens. No other token may have it. The ids of provider accounts are hashed under this issuer, a colon,
-/// and the provider's issuer. No other token may have that `iss` either.
+/// The `iss` of our own tokens. The ids of provider accounts are hashed with another `iss`: this one, a colon and the
+/// provider's issuer. No other tokens may have either `iss`.
 pub const ISSUER: &str = "svc-pro:sign-in";
 pub const CODE_LIFETIME: Duration = Duration::from_mins(10);
 /// The lifetime of an access token.
@@ -36,10 +36,10 @@ pub const TOKEN_LIFETIME: Duration = Duration::from_mins(10);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
 
-/// The size of an item of one write unit, without its key and the version's next digits.
+/// Maximum size of an item that costs one write unit, not counting its key and the digits that its version may gain.
 const UNIT: usize = 1_024 - 48;
 
-/// Whether a change of the item costs one write unit.
+/// Whether writing the item costs one write unit.
 fn fits_into_one_unit(item: &impl Serialize) -> bool {
     serde_json::to_value(item).is_ok_and(|item| size(&item) <= UNIT)
 }
@@ -50,22 +50,22 @@ fn size(value: &Value) -> usize {
         Value::Object(fields) => 3 + fields.iter().map(|(name, value)| name.len() + 1 + size(value)).sum::<usize>(),
         Value::Array(elements) => 3 + elements.iter().map(|value| 1 + size(value)).sum::<usize>(),
         Value::String(text) => text.len(),
-        // Two digits per byte, plus one byte.
+        // A number takes one byte per two digits, plus one byte.
         number => number.to_string().len().div_ceil(2) + 1,
     }
 }
 
-/// An account, as an access token names it.
+/// An account, as named by an access token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub id: UserId,
-    /// A longer hash than the id.
+    /// A hash that is longer than the id, and distinguishes accounts with the same id.
     pub subject: String,
     /// Signing out everywhere changes the account's epoch, which invalidates tokens with an earlier one.
     pub epoch: u64,
 }
 
-/// The id and the subject of the account that has this address. They depend only on the address and the salt.
+/// The id and the subject of the account with this address. They depend only on the address and the salt.
 #[must_use]
 pub fn account_of(salt: &Secret, address: &str) -> (UserId, String) {
     UserId::hashed(salt, ISSUER, &email::exact(address))

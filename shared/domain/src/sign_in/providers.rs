@@ -34,13 +34,13 @@ pub enum Protocol {
     OpenId,
 }
 
-/// The constants of a provider. The rest is in its settings.
+/// The constants of a provider. Its other properties are settings.
 #[derive(Debug)]
 pub struct Facts {
     /// The provider's name in settings, addresses and [`ProviderAccount`]s.
     pub id: &'static str,
     pub protocol: Protocol,
-    /// The scopes that we request, and those that also return the address.
+    /// The scopes that we request, without and with access to the email address.
     pub scope: &'static str,
     pub scope_with_address: &'static str,
     is_subject: fn(&str) -> bool,
@@ -117,7 +117,7 @@ impl fmt::Display for ProviderAccount {
 }
 
 impl ProviderAccount {
-    /// `None` for a subject that the provider never assigns.
+    /// A provider account; `None` if the provider never assigns this subject.
     #[must_use]
     pub fn new(provider: Provider, subject: &str) -> Option<Self> {
         (provider.facts().is_subject)(subject).then(|| Self { provider, subject: subject.to_owned() })
@@ -143,7 +143,7 @@ impl Issuers {
         }
     }
 
-    /// The id of the account here, and its subject. `None` while the provider's issuer is not set.
+    /// The user id and subject of the account in this service; `None` if the provider's issuer isn't set.
     #[must_use]
     pub fn account(&self, salt: &Secret, account: &ProviderAccount) -> Option<(UserId, String)> {
         let issuer = self.of(account.provider)?;

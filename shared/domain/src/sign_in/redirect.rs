@@ -1,5 +1,5 @@
 //! The redirect of a reader to a provider and back. The page starts a *flow* and keeps its verifier. The provider sends the
-//! reader to our callback, which hands the page a one-time code; the page finishes the flow with the code and the verifier.
+//! reader to our callback, which gives the page a one-time code. The page finishes the flow with the code and the verifier.
 
 use std::time::Duration;
 
@@ -20,11 +20,11 @@ pub const FLOW_LIFETIME: Duration = Duration::from_mins(15);
 pub const CODE_LIFETIME: Duration = Duration::from_mins(1);
 /// Maximum flows that a network may start per hour.
 pub const FLOWS_OF_NETWORK: u32 = 120;
-/// Maximum visits to the callback per network and hour.
+/// Maximum visits to the callback that a network may make per hour.
 pub const CALLBACKS_OF_NETWORK: u32 = 240;
 /// The number of wrong tries that ends a flow.
 const MAX_TRIES: u32 = 5;
-/// Maximum characters of an address to return to.
+/// Maximum characters in an address to return to.
 const MAX_RETURN: usize = 2_000;
 
 /// A flow, stored as one item that is emptied when the flow ends.
@@ -41,10 +41,10 @@ pub struct RedirectFlow {
     /// Set until the callback.
     #[serde(rename = "st", default, skip_serializing_if = "Option::is_none")]
     started: Option<Started>,
-    /// Set from the callback on.
+    /// Set after the callback.
     #[serde(rename = "re", default, skip_serializing_if = "Option::is_none")]
     returned: Option<Returned>,
-    /// The flow's account, set from the callback on.
+    /// The flow's account, set after the callback.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     user: Option<UserId>,
     #[serde(rename = "tr", default)]
@@ -77,7 +77,7 @@ pub struct Returned {
     pub profile: String,
 }
 
-/// The proofs that we give the provider, and those that it gives us.
+/// Our PKCE verifier, which we send to the provider, and the nonce, which the provider's ID token must contain.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct OwnSecrets {
     #[serde(rename = "v")]
@@ -100,7 +100,7 @@ pub struct Profile {
     pub address: Option<String>,
 }
 
-/// The proofs with which a page finishes a flow.
+/// The proofs that a page needs to finish a flow.
 pub struct Finish<'a> {
     /// Keyed hash of the code.
     pub code: &'a str,
@@ -130,7 +130,7 @@ impl RedirectFlow {
         *self = Self { version: self.version, ends: self.ends, ..Self::default() };
     }
 
-    /// Takes the secrets that this provider's callback needs, once.
+    /// Takes the data that the callback of this provider needs. `None` if the data was taken before or the flow has ended.
     pub fn take(&mut self, provider: &str, now: Timestamp) -> Option<Started> {
         if !self.is_live(now) || self.provider != provider {
             return None;
@@ -138,7 +138,7 @@ impl RedirectFlow {
         self.started.take()
     }
 
-    /// Stores the account that returned. False if the flow has ended in the meantime.
+    /// Stores the account with which the reader returned. Returns false if the flow has ended in the meantime.
     pub fn comes_back(&mut self, user: UserId, returned: Returned, now: Timestamp) -> bool {
         if self.challenge.is_empty() {
             return false;
@@ -148,8 +148,9 @@ impl RedirectFlow {
         true
     }
 
-    /// The provider's id and the sealed profile, if the code is right and comes from the page that started the flow, by the
-    /// network that reached the callback. The right code without the rest ends the flow, because the code was stolen.
+    /// Finishes the flow. Returns the provider's id and the sealed profile if the code is right and is sent by the page that
+    /// started the flow, from the network that reached the callback. A right code from anywhere else ends the flow, because the
+    /// code was stolen.
     pub fn finish(&mut self, given: &Finish<'_>, now: Timestamp) -> Option<(String, String)> {
         let is_right = |returned: &Returned| returned.code == given.code;
         if !self.is_live(now) {
@@ -169,7 +170,7 @@ impl RedirectFlow {
     }
 }
 
-/// The address of a page to return to, without its fragment. Its origin must be listed, or be the API's own.
+/// Parses the address of a page to return to, without its fragment. `None` unless its origin is listed or the API's own.
 #[must_use]
 pub fn return_to(text: &str, listed: &Origins, own: Option<&str>) -> Option<Url> {
     if text.len() > MAX_RETURN || !text.is_ascii() {
@@ -189,7 +190,7 @@ pub fn is_challenge(text: &str) -> bool {
     URL_SAFE_NO_PAD.decode(text).is_ok_and(|hash| hash.len() == 32)
 }
 
-/// The S256 challenge of a verifier. `None` if it isn't a verifier.
+/// The S256 challenge of a verifier; `None` if the text isn't a verifier.
 #[must_use]
 pub fn challenge_of(verifier: &str) -> Option<String> {
     let is_plain = verifier.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~".contains(&b));
@@ -314,7 +315,7 @@ mod tests {
         }
     }
 
-    /// The example of RFC 7636, appendix B.
+    /// Uses the example in RFC 7636, appendix B.
     #[test]
     fn a_challenge_is_the_hash_of_a_verifier() {
         assert_eq!(challenge_of(VERIFIER).as_deref(), Some(CHALLENGE));

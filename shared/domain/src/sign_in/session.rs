@@ -1,6 +1,6 @@
 //! The sessions of an account. A refresh token is used once, and yields its successor. The token used last yields the same
-//! successor for a while, because two tabs may use it at once and a response may be lost. An older token must have been copied,
-//! so it ends the session.
+//! successor for a while, because two tabs may use it at the same time and a response may be lost. An older token must have
+//! been copied, so it ends the session.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::keys::RefreshToken;
 use crate::time::{Timestamp, stored};
 
-/// Maximum sessions of an account. A new one replaces the oldest.
+/// Maximum sessions of an account. A new session replaces the oldest.
 const MAX_SESSIONS: usize = 20;
 /// Maximum networks that an account remembers.
 const MAX_NETWORKS: usize = 8;
-/// The time in which the token used last yields the same successor again.
+/// The time within which the token used last yields the same successor again.
 const GRACE: Duration = Duration::from_secs(30);
 /// The time without use after which a session ends.
 const MAX_UNUSED: Duration = Duration::from_hours(30 * 24);
@@ -25,12 +25,12 @@ const MAX_AGE: Duration = Duration::from_hours(180 * 24);
 pub struct Sessions {
     #[serde(rename = "vn", default)]
     pub version: u64,
-    /// The account's epoch when these sessions began. They end once it changes.
+    /// The account's epoch when these sessions began. The sessions end once the account's epoch changes.
     #[serde(rename = "ep", default)]
     epoch: u64,
     #[serde(rename = "se", default, skip_serializing_if = "Vec::is_empty")]
     live: Vec<Session>,
-    /// Hashes of the networks from which the account signed in lately, newest last.
+    /// Hashes of the networks from which the account signed in most recently, newest last.
     #[serde(rename = "nw", default, skip_serializing_if = "Vec::is_empty")]
     networks: Vec<String>,
 }
@@ -39,13 +39,13 @@ pub struct Sessions {
 struct Session {
     #[serde(rename = "i")]
     nonce: u64,
-    /// Generation of the newest token.
+    /// The generation of the newest token.
     #[serde(rename = "g", default)]
     generation: u64,
     /// The second in which the newest token was made.
     #[serde(rename = "t", with = "stored::seconds")]
     used_at: Timestamp,
-    /// To the second.
+    /// The second in which the session began.
     #[serde(rename = "s", with = "stored::seconds")]
     started_at: Timestamp,
 }
@@ -63,7 +63,7 @@ impl Sessions {
         self.networks.iter().any(|known| known == network)
     }
 
-    /// Begins a session, which `nonce` identifies.
+    /// Begins a session, with `nonce` as its id.
     pub fn begin(&mut self, epoch: u64, nonce: u64, network: &str, now: Timestamp) {
         if self.epoch != epoch {
             self.live.clear();
@@ -82,7 +82,7 @@ impl Sessions {
         }
     }
 
-    /// The successor of a token. `None` if there is none; a copied token also ends its session.
+    /// The successor of a token; `None` if the token is no longer valid. A copied token also ends its session.
     pub fn refresh(&mut self, token: &RefreshToken, epoch: u64, now: Timestamp) -> Option<RefreshToken> {
         if self.epoch != epoch {
             return None;
@@ -119,7 +119,7 @@ mod tests {
     use crate::ids::UserId;
 
     const EPOCH: u64 = 11;
-    /// Seconds.
+    /// A day in seconds.
     const DAY: i64 = 24 * 3_600;
 
     fn at(seconds: i64) -> Timestamp {
