@@ -1,4 +1,4 @@
-//! The spam check by Akismet, with a local fake server.
+//! Tests the Akismet client against a local fake server.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -22,7 +22,7 @@ const SUBMISSION: Submission<'_> = Submission {
     permalink: Some("https://site.example/posts/1?a=b&c"),
 };
 
-/// Responds to one request with `answer` and returns the request. With an empty `answer` it doesn't respond.
+/// Responds to one request with `answer` and returns the request. If `answer` is empty, the server doesn't respond in time.
 async fn serve(answer: &'static str) -> (SocketAddr, JoinHandle<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = listener.local_addr().expect("an address");

@@ -1,5 +1,5 @@
-//! For any ten thousand characters, the loops that render, judge, link and email them take a proportional number of steps.
-//! `infra/measure/text` counts the instructions of the same work, including the parser's.
+//! Tests that the loops that render, judge, link and email a body take a number of steps proportional to its length, even for
+//! hostile bodies. `infra/measure/text` counts the instructions of the same work, including the parser's.
 
 use serde::Deserialize;
 use shared::domain::markdown::{MAX_HTML, MAX_MENTIONS, Shown, may_be_plain, mentions, render, shown};
@@ -9,7 +9,7 @@ use shared::domain::steps;
 
 /// Characters of the longest body.
 const LONGEST: usize = 10_000;
-/// Maximum steps per character. One Arabic ligature is eighteen letters.
+/// Maximum steps per character. One Arabic ligature expands to eighteen letters.
 const MAX_STEPS: u64 = 60;
 
 /// A body that consists of `start`, then `unit` repeatedly, then `end`.
@@ -34,7 +34,7 @@ impl Hostile {
         start.chars().chain(unit.chars().cycle()).take(room).chain(end.chars()).collect()
     }
 
-    /// The same body with a second half that mirrors the first, so that delimiters that open can close.
+    /// The same body with a second half that mirrors the first, so that opening delimiters can close.
     fn mirrored(&self, length: usize) -> String {
         let half = self.body(length / 2);
         half.chars().chain(half.chars().rev()).collect()
@@ -58,7 +58,7 @@ fn process(body: &str) {
     assert!(rules.judge(&forms).len() <= 6);
 }
 
-/// `infra/measure/text` counts the instructions that are executed in here.
+/// `infra/measure/text` counts the instructions that this function executes.
 #[inline(never)]
 fn measured(body: &str) {
     process(body);
@@ -85,7 +85,7 @@ fn the_steps_of_a_hostile_body_are_bounded_and_grow_as_it_does() {
         let name = &hostile.name;
         assert_eq!(hostile.body(LONGEST).chars().count(), LONGEST, "{name}");
         assert!(whole.max(mirrored) <= MAX_STEPS * LONGEST as u64, "{name}: {whole} steps, mirrored {mirrored}");
-        // The slack allows for a long start that both lengths share.
+        // The slack allows for a long `start`, which both lengths share.
         assert!(whole <= half * 11 / 5 + LONGEST as u64, "{name}: {half} steps, then {whole}");
     }
 }

@@ -11,7 +11,7 @@ use crate::store::meter::Cost;
 
 pub(crate) struct LogLine {
     pub(crate) route: &'static str,
-    /// Lambda's id of the invocation.
+    /// Lambda's invocation id.
     pub(crate) request_id: String,
     pub(crate) status: u16,
     pub(crate) took: Duration,
@@ -21,7 +21,7 @@ pub(crate) struct LogLine {
 }
 
 impl LogLine {
-    /// Logs a line, with metrics when there is a namespace for them.
+    /// Logs the line, with metrics if `namespace` is set.
     pub(crate) fn log(&self, namespace: Option<&str>, now: Timestamp) {
         match namespace {
             // Printed, because the logger's JSON cannot nest objects.
@@ -45,7 +45,8 @@ impl LogLine {
         u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// Leaves out what can be derived: the unit of a metric, and the number of requests, which is the sample count of `Errors`.
+    /// The line in the embedded metric format. Omits derivable values: the units of metrics, and the number of requests, which
+    /// is the sample count of `Errors`.
     fn embedded(&self, namespace: &str, now: Timestamp) -> Value {
         json!({
             "_aws": {

@@ -1,19 +1,19 @@
-//! The checks before a handler acts. Every request is refused for the first of these that applies:
+//! The checks that a request must pass before its handler acts. The first failed check determines the response:
 //!
 //! 1. 429 `rate_limited`; 503 `unavailable` for a write that cannot be counted
 //! 2. 423 `read_only`: writes in read-only mode, except those that delete data about the caller
-//! 3. 404 `not_found`, 405 `method_not_allowed`: the route, the type, the feature
-//! 4. 401 `unauthenticated`; 503 `unavailable`: a token that cannot be verified at the moment; 403 `forbidden`: a guest's
-//!    write from a page of another site
-//! 5. 403 `comment_banned`: the same writes by banned users and by guests on banned networks; moderators' requests by banned
-//!    moderators
+//! 3. 404 `not_found`, 405 `method_not_allowed`: the route, type or feature doesn't exist
+//! 4. 401 `unauthenticated`; 503 `unavailable`: a token that cannot be verified at the moment; 403 `forbidden`: a guest's write
+//!    from another site's page
+//! 5. 403 `comment_banned`: the writes of check 2 by banned users and by guests on banned networks; moderation requests by
+//!    banned moderators
 //! 6. 404 `not_found`: the comment does not exist, or the viewer may not see it
-//! 7. 403 `forbidden`: the viewer is not the owner, or not a moderator; 403 `edit_closed`: a guest's time to edit is over; 422
-//!    before these, if a malformed `Comment-Key` doesn't identify the guest; 403 `thread_closed`
-//! 8. 413 and 422: the fields and what they refer to, the idempotency key, spam
+//! 7. 403 `forbidden`: the viewer is not the owner, or not a moderator; 403 `edit_closed`: the guest's time to edit is over;
+//!    422 instead of these if a malformed `Comment-Key` doesn't identify the guest; 403 `thread_closed`
+//! 8. 413 and 422: invalid fields and references, the idempotency key, spam
 //! 9. 409 `already_reported`, 409 `comment_changed`, 429 `rate_limited`: limits that the write itself checks
 //!
-//! [`App::admit`] checks 1 to 5, and handlers the rest in this order. The rules themselves are in [`policy`].
+//! [`App::admit`] performs checks 1 to 5, and handlers perform the rest in this order. [`policy`] defines the rules.
 
 use crate::app::App;
 use crate::domain::comment::Comment;
@@ -36,16 +36,16 @@ pub use crate::domain::rate_limit::RateClass;
 /// The callers that a route admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthRequirement {
-    /// Everyone. A bad token counts as none.
+    /// Everyone. A bad token is ignored.
     None,
-    /// Users, and guests under a condition: a switch is on, or they sent a key.
+    /// Users, and guests if the condition is true: for example, a setting is on, or the guest sent a key.
     GuestsIf(bool),
     User,
-    /// Users. [`App::admit_moderator`] then refuses those who aren't moderators.
+    /// Users. [`App::admit_moderator`] then refuses users who aren't moderators.
     Moderator(RoleIsChecked),
 }
 
-/// Only functions of this module that return a [`Moderator`] create one.
+/// Restricts [`AuthRequirement::Moderator`] to the functions of this module that check the role and return a [`Moderator`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoleIsChecked(());
 
@@ -57,7 +57,7 @@ pub fn exists<T>(named: &Result<T, Refusal>) -> Result<(), Refusal> {
 }
 
 impl App {
-    /// Checks everything up to the ban, and returns the caller. `exists`: whether the route, type or feature exists.
+    /// Performs checks 1 to 5 and returns the caller. `exists` is an error if the route, type or feature doesn't exist.
     pub async fn admit(
         &self,
         call: &Call,
@@ -69,9 +69,10 @@ impl App {
         Ok(viewer)
     }
 
-    /// Like [`Self::admit`], with the handler's own `reads`. They run concurrently with the limiter, in one round trip to the
-    /// table, if the caller is known to be within the limit, and after it otherwise. A request that is refused without the
-    /// table reads nothing. Refusals by `reads` come after all refusals here.
+    /// Like [`Self::admit`], and also runs the handler's `reads`. If the request is a write and the caller is known to be
+    /// within the limit, `reads` run concurrently with the limiter, to save a round trip to the table. Otherwise, they run
+    /// after it. A request that is refused without reading the table skips them. Refusals by `reads` apply only if every check
+    /// here passes.
     pub fn admit_with<'a, T: 'a>(
         &'a self,
         call: &'a Call,
@@ -86,8 +87,7 @@ impl App {
         self.admit_viewer(call, class, exists, auth, work)
     }
 
-    /// Like [`Self::admit_with`], with `reads` that also return the caller's item. Their batch includes the item, so it needs no
-    /// separate request.
+    /// Like [`Self::admit_with`], but `reads` also return the caller's item, which they read in the same batch.
     pub fn admit_with_user<'a, T: 'a>(
         &'a self,
         call: &'a Call,
@@ -106,7 +106,8 @@ impl App {
         self.admit_viewer(call, class, exists, auth, work)
     }
 
-    /// `work` looks up the user and the network's ban, and performs the handler's reads.
+    /// Returns the admitted viewer and the result of the handler's reads. `work` performs these reads, and looks up the user
+    /// and the network's ban.
     async fn admit_viewer<T>(
         &self,
         call: &Call,
@@ -127,7 +128,7 @@ impl App {
         }
         if let (true, Some(user)) = (viewer.has_role, &viewer.user) {
             self.note_moderator(user);
-            // Functions without moderators' routes aren't permitted to write the name.
+            // Functions without moderation routes have no permission to write the name.
             if auth == MODERATOR {
                 self.keep_moderator_name(user).await?;
             }
@@ -145,7 +146,7 @@ impl App {
         Ok(policy::moderate(viewer)?)
     }
 
-    /// Admits moderators to the comment whose id is in the path. For users who can't see the comment, it doesn't exist.
+    /// Admits a moderator, and returns the comment whose id is in the path. Returns 404 if the viewer can't see the comment.
     pub async fn admit_moderator_of(
         &self,
         call: &Call,
@@ -171,7 +172,7 @@ impl App {
         self.admit_work(call, class, exists, AuthRequirement::None, Box::pin(reads)).await?
     }
 
-    /// Performs the checks that need no table, counts the request, and runs `work`.
+    /// Performs the checks that don't read the table, counts the request, and runs `work`.
     async fn admit_work<T>(
         &self,
         call: &Call,
@@ -185,7 +186,7 @@ impl App {
             self.count(call, class, &caller, true).await?;
             return Err(refusal.into());
         }
-        // Only writes gain from concurrency: a read within the limit is counted without the table.
+        // Only writes gain from concurrency: a read within the limit is usually counted without accessing the table.
         let has_room = |limiter| self.store.has_room(self.counter(class, limiter, &caller));
         if !class.is_read() && has_room(class.limiter()) && class.second_limiter().is_none_or(has_room) {
             let (counted, done) = tokio::join!(self.count(call, class, &caller, false), work);
@@ -197,8 +198,8 @@ impl App {
         }
     }
 
-    /// The checks 2 to 4, which need no table. A guest is identified by the browser, so pages of other sites must not write
-    /// through it, not even with requests that need no preflight.
+    /// Checks 2 to 4, which don't read the table. Guests are identified by network and browser, so without check 4, a page of
+    /// another site could write in a visitor's name with requests that need no preflight.
     fn check(
         &self,
         call: &Call,
@@ -229,7 +230,7 @@ impl App {
     /// Refuses a path or method that no route matches.
     pub async fn unrouted(&self, call: &Call) -> Result<Answer> {
         let methods = routes::methods(&call.path());
-        // API Gateway matched a different route than ours, because the path is spelled in an unusual way.
+        // An unusual spelling of the path made API Gateway send the request to the wrong function.
         let misspelled = methods.contains(&call.method);
         let nothing = methods.is_empty() || misspelled;
         let refusal = if nothing { Refusal::NotFound } else { Refusal::MethodNotAllowed(methods) };
@@ -238,7 +239,7 @@ impl App {
         Err(Refusal::NotFound.into())
     }
 
-    /// Counts a request and refuses it over the limit. `refused`: whether the request will be refused anyway.
+    /// Counts a request, and refuses it if the caller is over the limit. `refused`: whether the request is refused anyway.
     async fn count(&self, call: &Call, class: RateClass, caller: &str, refused: bool) -> Result<()> {
         let known = |limiter| self.store.known_refusal(self.counter(class, limiter, caller));
         if let Some(status) = known(class.limiter()).or_else(|| class.second_limiter().and_then(known)) {
@@ -270,8 +271,8 @@ impl App {
         enforce(call, second.filter(is_reached_first).unwrap_or(first))
     }
 
-    /// Reserves the total possible cost of an admitted read, in read units, once that maximum is known and before the read
-    /// continues. Over the limit, the read is refused, and counted at its cost so far.
+    /// Reserves the maximum cost of an admitted read, in read units, as soon as the maximum is known. If it exceeds the limit,
+    /// the read is refused and counted at its cost so far.
     pub async fn reserve(&self, call: &Call, units: f64) -> Result<()> {
         let Some(status) = call.rate_limit.get().filter(|status| status.allowed) else { return Ok(()) };
         let class = status.class;
@@ -290,7 +291,7 @@ impl App {
         }
     }
 
-    /// Corrects the count of an admitted request, once its cost is known.
+    /// Corrects the count of an admitted request to its actual cost.
     pub(crate) async fn settle(&self, call: &mut Call, cost: &Cost) {
         let Some(status) = call.rate_limit.get().copied().filter(|status| status.allowed) else { return };
         let class = status.class;
@@ -308,7 +309,7 @@ impl App {
         } else {
             Box::pin(self.store.count_surplus(counter, worth - 1)).await
         };
-        // The surplus of a read that reserved nothing is shown from the next read on.
+        // If a read reserved nothing, its surplus appears only in the next response.
         let shows = !is_read || counted > 1;
         let last = if call.reserved.get().is_some() { call.reserved.get_mut() } else { call.rate_limit.get_mut() };
         if let (Some(settled), Some(status)) = (settled.filter(|_| shows), last.filter(|status| status.allowed))
@@ -345,7 +346,7 @@ impl App {
         self.sync_user(call, known).await
     }
 
-    /// The calling user according to the token. `known` is the user according to the table.
+    /// The calling user, updated from the token; `None` for a guest. `known` is the user as stored in the table.
     async fn sync_user(&self, call: &Call, known: Option<User>) -> Result<Option<User>> {
         match &call.credential {
             Credential::User(identity) => {
@@ -356,7 +357,7 @@ impl App {
         }
     }
 
-    /// The user of the token, or a guest. A malformed key counts as none.
+    /// The ids under which the caller owns comments and reactions. A malformed `Comment-Key` is ignored.
     #[must_use]
     pub fn owners(&self, call: &Call) -> Owners {
         if let Credential::User(identity) = &call.credential {
@@ -371,13 +372,13 @@ impl App {
         }
     }
 
-    /// A keyed hash of a guest's network, which can't be turned back into an address.
+    /// A keyed hash of the caller's network, which can't be reversed to an IP address.
     #[must_use]
     pub fn network(&self, call: &Call) -> String {
         keyed_hash(&self.config.visitor_salt, &["network", &call.network.to_string()])
     }
 
-    /// Whether the network of a guest who writes is banned. Reads are the same for everyone, and caches share them.
+    /// Whether this is a guest's write from a banned network. Always false for reads, because caches share their responses.
     async fn network_is_banned(&self, call: &Call, class: RateClass) -> Result<bool> {
         if !class.is_restricted() || !matches!(call.credential, Credential::None) {
             return Ok(false);
@@ -400,7 +401,7 @@ impl App {
     }
 }
 
-/// Stores the status for the headers of the response, and refuses the request over the limit. A request is counted once.
+/// Stores the status for the response headers, unless one is stored already, and refuses a request that is over the limit.
 fn enforce(call: &Call, status: RateLimitStatus) -> Result<()> {
     call.rate_limit.get_or_init(|| status);
     checked(status)

@@ -9,7 +9,7 @@ use crate::aws::https;
 use crate::domain::spam::{Action, Finding};
 use crate::domain::verdict::{Failure, Verdict};
 
-/// A comment for Akismet to check. Has no `Debug`, so that it is never logged.
+/// A comment for Akismet to check. Doesn't implement `Debug`, so that it is never logged.
 #[derive(Clone, Copy)]
 pub struct Submission<'a> {
     /// Address of the site's front page.
@@ -98,7 +98,7 @@ impl Akismet {
     }
 }
 
-/// The action for a response: `true`, `false`, or one that isn't a verdict, such as `invalid`.
+/// The action that a response demands, if any. An error unless the body is `true` or `false`.
 fn action(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Option<Action>, Failure> {
     let discard =
         || headers.get("x-akismet-pro-tip").is_some_and(|tip| tip.as_bytes().eq_ignore_ascii_case(b"discard"));

@@ -8,8 +8,7 @@ use crate::error::Fault;
 use crate::store::sign_in::FAILED_CODES;
 
 impl App {
-    /// Stops codes to an address for a while. If a code `failed`, also counts the address among the hour's failures. Safe to
-    /// repeat.
+    /// Stops codes to an address for 30 days. If `failed`, also counts the address toward the hour's failures. Safe to repeat.
     ///
     /// # Errors
     ///
@@ -29,7 +28,8 @@ impl App {
         Ok(())
     }
 
-    /// Whether a code may be sent to this address, as far as failed codes are concerned.
+    /// Whether a code may be sent to this address. If too many codes have failed in this hour, only addresses of existing
+    /// accounts receive codes.
     ///
     /// # Errors
     ///

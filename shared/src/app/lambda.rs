@@ -34,7 +34,7 @@ pub async fn run_with(needs: Needs, handler: impl Handler) -> ExitCode {
     start(serve(needs, handler)).await
 }
 
-/// Runs a function of any kind, from its first log line to its end.
+/// Sets up logging, runs `function`, and logs the error if it fails.
 pub async fn start(function: impl Future<Output = Result<(), Error>>) -> ExitCode {
     log_to_stdout();
     panic::set_hook(Box::new(log_panic));
@@ -47,7 +47,7 @@ pub async fn start(function: impl Future<Output = Result<(), Error>>) -> ExitCod
     }
 }
 
-/// Messages built at run time may contain part of a reader's text, so only literal ones are logged.
+/// Logs a panic. Its message is included only if it is a literal, because a formatted message may contain a user's text.
 fn log_panic(panic: &PanicHookInfo<'_>) {
     let place = panic.location().map(ToString::to_string).unwrap_or_default();
     let literal = panic.payload().downcast_ref::<&'static str>();
@@ -70,8 +70,8 @@ type Event = LambdaEvent<LambdaRequest>;
 type EventService<S> =
     MapRequest<Adapter<'static, Encoded, MapResponse<S, fn(Response<Body>) -> Encoded>>, fn(Event) -> Event>;
 
-/// A response whose body is already text or binary. For a [`Response`], `lambda_http` would decide by content type, copy the
-/// body and decode it from any charset, and its charset tables would take up a thirtieth of the program.
+/// A response whose body is already text or binary. Given a plain [`Response`], `lambda_http` would decide by content type,
+/// copy the body and decode its charset, and the charset tables would be a thirtieth of the binary.
 #[derive(Debug)]
 pub struct Encoded(Response<Body>);
 
@@ -81,7 +81,8 @@ impl IntoResponse for Encoded {
     }
 }
 
-/// Adapts a request service to API Gateway events. `lambda_http` alone panics if `http::Uri` refuses the query.
+/// Adapts a request service to API Gateway events. Encodes the query first, because `lambda_http` panics if `http::Uri` refuses
+/// it.
 pub fn adapter<S>(service: S) -> EventService<S>
 where
     S: Service<Request, Response = Response<Body>, Error = Error>,
@@ -90,7 +91,7 @@ where
     Adapter::from(service.map_response(Encoded as fn(_) -> _)).map_request(with_valid_query)
 }
 
-/// Encodes characters that `http::Uri` refuses, because API Gateway passes on the client's query as it is.
+/// Percent-encodes the characters of the query that `http::Uri` refuses. API Gateway passes on the client's query unchanged.
 fn with_valid_query(mut event: Event) -> Event {
     const REFUSED: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>');
     if let LambdaRequest::ApiGatewayV2(request) = &mut event.payload
@@ -102,7 +103,7 @@ fn with_valid_query(mut event: Event) -> Event {
     event
 }
 
-/// The crates that may log below INFO. Others log whole requests at those levels, including tokens.
+/// The crates that may log below INFO. Other crates log whole requests at those levels, including tokens.
 const OUR_CRATES: [&str; 13] = [
     "shared",
     "comments",
@@ -119,7 +120,7 @@ const OUR_CRATES: [&str; 13] = [
     "users",
 ];
 
-/// One line per event. Lambda sets `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` from the function's configuration.
+/// Logs one line per event. Lambda sets `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` from the function's configuration.
 #[expect(clippy::disallowed_methods, reason = "set by Lambda, so no settings of ours")]
 fn log_to_stdout() {
     let asked = |name| std::env::var(name).unwrap_or_default();
@@ -216,7 +217,7 @@ mod tests {
         }
     }
 
-    /// The log of a process that runs only this test, since all threads share the log and the hook.
+    /// The log lines of a separate process that runs only this test, because all threads share the logger and the panic hook.
     fn logged_alone(test: &str, level: &str) -> Vec<serde_json::Value> {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", &format!("app::lambda::tests::{test}"), "--nocapture"]);

@@ -1,4 +1,4 @@
-//! Shared by several functions that send emails: keys, and messages to the function `delivery`.
+//! Helpers for functions that send emails: keys, and messages to the function `delivery`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::domain::user::User;
 use crate::error::Fault;
 use crate::http::request::{Call, Credential};
 
-/// Maximum addresses that callers from one network may give without proof per hour.
+/// Maximum unproven addresses that callers on one network may enter per hour.
 const MAX_OF_NETWORK: usize = 5;
 
 impl App {
@@ -21,8 +21,8 @@ impl App {
         MailKeys::new(&self.config.visitor_salt)
     }
 
-    /// A member's email address: the account's, proven by a code or its provider, or the token's. `None` if no email can be
-    /// sent to it.
+    /// A member's email address: the account's, which a code or the provider has proven, or else the token's. `None` if no
+    /// email can be sent there.
     #[must_use]
     pub fn member_address(&self, call: &Call, member: &User) -> Option<Address> {
         let language = call.language().tag().to_owned();
@@ -34,7 +34,7 @@ impl App {
         Some(Address { sealed: self.mail_keys().seal(email), language, confirmed: !identity.claims.email_unverified })
     }
 
-    /// Sends a message that arrives when the next email to this recipient is due. Does nothing if none is due.
+    /// Sends the queue message that triggers the recipient's next email when it is due. Does nothing if no email is waiting.
     ///
     /// # Errors
     ///
@@ -45,8 +45,8 @@ impl App {
         self.deliveries()?.send(&message, self.until(due)).await
     }
 
-    /// Whether a caller from this network ([`MailKeys::network`]) may give this address without proof. Counts the address toward
-    /// the hourly limit. Safe to repeat: a refused address isn't counted, and a repeated one is counted once.
+    /// Counts an unproven address toward the hourly limit of a network ([`MailKeys::network`]), and returns whether it is
+    /// within the limit. Safe to repeat: a refused address isn't counted, and a repeated one is counted once.
     ///
     /// # Errors
     ///
@@ -56,14 +56,14 @@ impl App {
         self.store.count_asking(network, &name, MAX_OF_NETWORK, self.clock.now()).await
     }
 
-    /// The owner of an address, as the recipient of guest emails to it. `None` if it was sealed under another salt.
+    /// The recipient who owns an address: the guest who uses it. `None` if the address was sealed under another salt.
     #[must_use]
     pub fn owner(&self, address: &Address) -> Option<Recipient> {
         let keys = self.mail_keys();
         keys.open(&address.sealed).map(|email| keys.guest(&email))
     }
 
-    /// Whether all emails to this recipient's address were stopped through an email to another recipient with the same address.
+    /// Whether the recipient's address was unsubscribed from all emails through another recipient with the same address.
     ///
     /// # Errors
     ///
@@ -92,9 +92,9 @@ impl App {
         }
     }
 
-    /// Unsubscribes a recipient from everything, and the address too, for all recipients who have it. An unconfirmed address is
-    /// unsubscribed only if the request proves that an email arrived there: `confirmed_address_hash` is then its
-    /// [`MailKeys::address`].
+    /// Unsubscribes a recipient from all emails, and the recipient's address for everyone who uses it. An unconfirmed address
+    /// is unsubscribed only if the request proves that an email arrived there. `confirmed_address_hash` is then the
+    /// [`MailKeys::address`] of that address.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl App {
         self.stop_recipient(recipient).await
     }
 
-    /// Stops all emails to a recipient, but not to others who have the same address.
+    /// Stops all emails to a recipient, but not to other recipients with the same address.
     ///
     /// # Errors
     ///
@@ -135,14 +135,14 @@ impl App {
         Hour::of(self.clock.now()).after(1).start()
     }
 
-    /// The duration until `time`, rounded up to whole seconds. Zero if `time` is past.
+    /// The duration until `time`, rounded up to whole seconds. Zero if `time` has passed.
     #[must_use]
     pub fn until(&self, time: Timestamp) -> Duration {
         Duration::from_secs(u64::try_from(time.since(self.clock.now()).as_millis()).unwrap_or(u64::MAX).div_ceil(1_000))
     }
 
-    /// Notifies a recipient. Sends a message if an email became due, or due earlier, or if an earlier message may never have
-    /// been sent. Returns the result of `notify`.
+    /// Updates a recipient's state with `notify`, and returns its result. Sends a queue message if an email becomes due, or due
+    /// earlier, or if an earlier message may be lost.
     ///
     /// # Errors
     ///

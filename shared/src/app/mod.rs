@@ -1,4 +1,4 @@
-//! Builds everything that a function needs, once at startup, and processes requests: reads them, calls the handler, turns a
+//! Builds a function's dependencies at startup and processes its requests: reads each request, calls the handler, turns a
 //! refusal or fault into a response, and logs.
 
 pub mod access_log;
@@ -50,8 +50,8 @@ use crate::store::{self, Reading, Store, meter};
 /// Timeout for fetching the keys that verify tokens.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Handles the routes of a function. Implemented by plain functions, and by types that hold what one function needs in
-/// addition to the app.
+/// Handles the routes of a function. Implemented by plain functions, and by types that contain a function's dependencies beyond
+/// the app.
 pub trait Handler: Send + Sync + 'static {
     fn handle<'a>(&'a self, app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>;
 }
@@ -77,7 +77,7 @@ pub struct App {
     pub names: names::KnownNames,
 }
 
-/// The queues that a function sends to. Only those it needs are set.
+/// The queues that a function sends to; `None` for a queue that it doesn't need.
 #[derive(Clone, Default)]
 pub struct Queues {
     pub jobs: Option<Queue>,
@@ -145,7 +145,7 @@ impl App {
         queue.send(job, delay).await
     }
 
-    /// The queue of emails and webhooks that are due.
+    /// The queue of due emails and webhooks.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl App {
         queue.ok_or_else(|| Fault::new("using the queue Deliveries", "DELIVERIES_QUEUE_URL is not set"))
     }
 
-    /// Handles one request of API Gateway.
+    /// Handles one API Gateway request.
     pub async fn answer(&self, handler: &dyn Handler, request: Request) -> Response<Body> {
         let started = Instant::now();
         let request_id = request.lambda_context_ref().map(|context| context.request_id.clone());
@@ -163,7 +163,7 @@ impl App {
         let mut call = Call::new(&self.config, request, credential);
         let (mut result, mut cost) = meter::measure(self.dispatch(handler, &call)).await;
         if call.session_ended.get().is_some() {
-            // The token now counts as bad, and the response is for a guest.
+            // The token's session has ended, so the handler runs again for a guest.
             call.credential = Credential::Bad;
             let (again, more) = meter::measure(self.dispatch(handler, &call)).await;
             result = again;
@@ -209,7 +209,7 @@ impl App {
         Ok(By { id: user.id, name: &user.name, ids: &self.ids, clock: &self.clock })
     }
 
-    /// Presents comments of one thread to the viewer, now and in the language of the request.
+    /// A presenter of one thread's comments to the viewer, at the current time and in the request's language.
     pub fn presenter<'a>(
         &'a self,
         call: &Call,
@@ -221,12 +221,12 @@ impl App {
         CommentPresenter { config, viewer, thread, visitor_state, now, relative_to: now, language }
     }
 
-    /// The idempotency of a request that has an `Idempotency-Key`. Requests with equal bodies are the same.
+    /// Identifies a request by its `Idempotency-Key` and body. `None` without a key.
     pub fn idempotency(&self, call: &Call) -> Result<Option<IdempotencyRequest>, Refusal> {
         self.idempotency_of(call, &call.body)
     }
 
-    /// Like [`Self::idempotency`], but requests with equal `content` are the same, whatever encloses it.
+    /// Like [`Self::idempotency`], but compares `content` instead of the whole body.
     pub fn idempotency_of(&self, call: &Call, content: &[u8]) -> Result<Option<IdempotencyRequest>, Refusal> {
         let Some(key) = call.idempotency_key()? else { return Ok(None) };
         Ok(Some(IdempotencyRequest {
@@ -251,7 +251,7 @@ impl App {
     }
 }
 
-/// Logs a fault, which the caller must not see.
+/// The refusal to return for an error. A fault is logged, and its details are hidden from the caller.
 pub fn refusal(error: Error) -> Refusal {
     match error {
         Error::Refused(refusal) => refusal,

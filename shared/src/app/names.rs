@@ -59,7 +59,7 @@ impl App {
         Ok(())
     }
 
-    /// Drops the cached names if a moderator named in the settings was seen under another name.
+    /// Clears the cache if a moderator from the settings has a name other than the cached one.
     pub(super) fn note_moderator(&self, moderator: &User) {
         let mut known = self.names.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_other = |names: &ModeratorNames| !moderator.name.is_empty() && !names.has(moderator.id, &moderator.name);
@@ -88,7 +88,7 @@ impl App {
     ///
     /// When the table fails.
     pub async fn present_moderator_names(&self) -> Result<ModeratorNames, Fault> {
-        // One by one, because not every function may read in batches.
+        // Reads users one by one, because not every function has permission to read in batches.
         let named = self.config.named_moderators(&[]).map(|id| self.store.user(id, Reading::Eventual));
         let (mut names, named) = try_join(self.store.moderator_names(), try_join_all(named)).await?;
         for user in named.into_iter().flatten().filter(|user| !user.name.is_empty()) {

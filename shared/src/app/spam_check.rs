@@ -1,5 +1,5 @@
-//! Checks a text before it is stored. The spam check applies our rules, repeats and Akismet to the body, and the strictest of
-//! their actions counts. Separately, the writer's comments may need approval.
+//! Checks a text before it is stored. The spam check applies our rules, detects repeats and queries Akismet. The strictest
+//! resulting action applies. Independently, the writer's comments may need approval.
 
 use http::header;
 
@@ -22,9 +22,9 @@ pub struct Draft<'a> {
     pub author: &'a str,
     /// A guest's email address.
     pub email: Option<&'a str>,
-    /// The address of the page it is on.
+    /// The address of the text's page.
     pub url: Option<&'a str>,
-    /// Edits are not checked for repeats, because they may leave the body unchanged.
+    /// Whether the text is an edit. Edits are not checked for repeats, because they may leave the body unchanged.
     pub edit: bool,
 }
 
@@ -37,7 +37,7 @@ impl App {
         self.config.spam.rules.judge(&forms)
     }
 
-    /// The findings about the viewer's text. Refuses spam.
+    /// The findings about the viewer's text, and whether it needs approval. Refuses spam.
     pub async fn judge(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Judgment> {
         let (found, trust) = tokio::try_join!(self.check_for_spam(call, viewer, draft), self.trust(viewer))?;
         let now = self.clock.now();
@@ -49,7 +49,7 @@ impl App {
         Ok(Judgment::new(found, approval))
     }
 
-    /// The trust in the viewer, which is read only if needed.
+    /// The viewer's trust. Read only if the policy depends on it.
     async fn trust(&self, viewer: &Viewer) -> Result<Trust> {
         if !policy::depends_on_trust(&self.config, viewer) {
             return Ok(Trust::default());
@@ -76,7 +76,7 @@ impl App {
         let mut found = self.apply_rules(draft.body);
         if self.config.spam.review_repeats && !draft.edit && denied(&found).is_none() {
             let hash = sha256_hex(draft.body);
-            // A repeated request, by the SDK or by a caller with an `Idempotency-Key`, is not a repeated text.
+            // A retry by the SDK, or by a caller with an `Idempotency-Key`, doesn't count as a repeated text.
             let request =
                 self.idempotency(call)?.map_or_else(|| hex(&self.random.bytes::<16>()), |idempotency| idempotency.key);
             if self.store.is_repeat(&viewer.owners.reactions, &hash, request, self.clock.now()).await? {

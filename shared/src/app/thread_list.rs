@@ -1,5 +1,5 @@
-//! A page of a thread: the request's parameters, the reads, and the list in the response. `comments.index` shows the page as the
-//! caller sees it, and public routes show it as everyone does.
+//! A page of a thread: the request's parameters, the reads, and the list in the response. `comments.index` returns the caller's
+//! view of the page, and public routes return the anonymous view.
 
 use crate::app::App;
 use crate::app::admission::{self, RateClass};
@@ -27,7 +27,7 @@ pub struct ThreadRequest<'a> {
     signer: CursorSigner<'a>,
 }
 
-/// The page that a valid request asks for.
+/// The parameters of a valid request.
 struct Wanted {
     thread: ThreadId,
     sort: Sort,
@@ -59,14 +59,14 @@ impl<'a> ThreadRequest<'a> {
         Self { app, class, exists, wanted: wanted(), signer }
     }
 
-    /// Adds the response of `ui`, if the request includes it.
+    /// Adds the response of `ui` to the list if the request has `include=ui`.
     #[must_use]
     pub fn including_ui(mut self, call: &Call) -> Self {
         self.wanted = self.wanted.and_then(|wanted| Ok(Wanted { with_ui: includes_ui(call)?, ..wanted }));
         self
     }
 
-    /// Turns page 1 into the first page of a walk by cursor, if the sort has cursors.
+    /// Makes a request for page 1 start paging by cursor, if the sort supports cursors.
     #[must_use]
     pub fn walking(mut self) -> Self {
         if let Ok(Wanted { sort, paging, .. }) = &mut self.wanted
@@ -78,7 +78,7 @@ impl<'a> ThreadRequest<'a> {
         self
     }
 
-    /// The arguments of [`App::admit`].
+    /// The rate class for [`App::admit`].
     pub fn class(&self) -> RateClass {
         self.class
     }
@@ -97,7 +97,7 @@ impl<'a> ThreadRequest<'a> {
         Ok(PageRead { page, sort: *sort, paging: *paging })
     }
 
-    /// The pages before and after this one, by cursor if the sort has cursors.
+    /// Links to the previous and next pages, by cursor if the sort supports cursors.
     #[must_use]
     pub fn neighbours(&self, address: &ListAddress, read: &PageRead) -> Neighbours {
         let PageRead { page, sort, paging } = read;
@@ -114,7 +114,7 @@ impl<'a> ThreadRequest<'a> {
         }
     }
 
-    /// The list, with links derived from `address`.
+    /// The response with the list. `address` is the base of its links.
     pub fn answer(&self, address: &ListAddress, presenter: &CommentPresenter<'_>, read: &PageRead) -> Result<Answer> {
         let page = &read.page;
         let parents = page.parents.iter();
@@ -135,7 +135,7 @@ impl<'a> ThreadRequest<'a> {
     }
 }
 
-/// The addresses of the pages around a page.
+/// The addresses of the previous and next pages.
 #[derive(Debug, Default)]
 pub struct Neighbours {
     pub prev: Option<String>,
@@ -143,7 +143,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The neighbors of a page in a walk by cursor.
+    /// The neighbors of a page that was read by cursor.
     #[must_use]
     pub fn in_walk(address: &ListAddress, signer: &CursorSigner<'_>, cursors: PageCursors) -> Self {
         let link = |cursor: Option<Cursor>| cursor.map(|cursor| address.with("cursor", &signer.sign(cursor)));

@@ -1,4 +1,4 @@
-//! Shared by several functions for webhooks: the key of their secrets, and messages to the function `delivery`.
+//! Helpers for functions that use webhooks: the key that seals webhook secrets, and messages to the function `delivery`.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ impl App {
         Seal::of_webhooks(&self.config.visitor_salt)
     }
 
-    /// Sends a message about a delivery.
+    /// Sends the queue message that triggers a webhook delivery after `delay`.
     ///
     /// # Errors
     ///

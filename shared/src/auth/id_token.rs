@@ -1,5 +1,5 @@
-//! ID tokens (OpenID Connect Core, section 3.1.3.7). Libraries for them would add a second crypto library, while `jsonwebtoken`
-//! and ring are already used for the host's tokens.
+//! ID tokens (OpenID Connect Core, section 3.1.3.7). Verified with `jsonwebtoken` and ring, which already verify the host's
+//! tokens, because an OpenID Connect library would add a second crypto library.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::domain::time::Timestamp;
 /// Maximum seconds by which the issuer's clock may differ from ours.
 const LEEWAY: f64 = 60.0;
 
-/// The keys of an issuer: cached, and fetched again for an unknown id, at most once a minute.
+/// An issuer's cached keys. A token with an unknown key id triggers another fetch, at most once a minute.
 #[derive(Clone)]
 pub struct IssuerKeys(Arc<Jwks>);
 
@@ -103,7 +103,7 @@ fn check(claims: &Map<String, Value>, expected: Expected<'_>, now: Timestamp) ->
     if text("sub").is_some_and(is_subject) { Ok(()) } else { Err(BadToken::Subject) }
 }
 
-/// A JSON object without duplicate names, because parsers disagree on which value counts.
+/// A JSON object. Duplicate names are refused, because parsers disagree on which value counts.
 struct Claims(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Claims {

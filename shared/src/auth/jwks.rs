@@ -92,7 +92,7 @@ impl Jwks {
         known.find(algorithm, id).ok_or(NoKey::Unknown)
     }
 
-    /// Fetches the keys, unless the last attempt is recent. After a failure, the old keys stay.
+    /// Fetches the keys, unless the last attempt is recent. A failure keeps the old keys.
     pub(super) async fn refresh(self: &Arc<Self>, now: Timestamp) {
         let jwks = Arc::clone(self);
         let task = tokio::spawn(async move {
@@ -145,7 +145,7 @@ impl CachedKeys {
     }
 }
 
-/// Keys of other kinds, and keys that cannot be read, are ignored. The rest of the set is used.
+/// Parses a key set. Unreadable keys and keys of other kinds are ignored.
 fn parse(json: &[u8]) -> Result<Arc<[PublicKey]>, serde_json::Error> {
     #[derive(Deserialize)]
     struct KeySet {

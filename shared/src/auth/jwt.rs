@@ -6,7 +6,7 @@ use super::jwks::NoKey;
 
 pub(super) const LENGTH_LIMIT: usize = 8 * 1024;
 
-/// The reason for refusing a token. Responses show only [`Self::NoKeys`], because another attempt may succeed.
+/// The reason for refusing a token. Responses distinguish only [`Self::NoKeys`], because a retry may succeed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadToken {
     #[error("longer than {LENGTH_LIMIT} bytes")]
@@ -55,7 +55,7 @@ pub(super) fn peek(token: &str) -> Result<Header, BadToken> {
     Ok(header)
 }
 
-/// The caller that chose the key checks the claims, because the library would use the system's clock.
+/// A validation that checks only the signature. Our code checks the claims, because the library would use the system clock.
 pub(super) fn signature_only(algorithm: Algorithm) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.required_spec_claims.clear();

@@ -1,4 +1,4 @@
-//! Bearer tokens: verified signatures and the claims of the user.
+//! Verifies bearer tokens and reads their claims.
 
 pub mod id_token;
 mod jwks;

@@ -1,5 +1,6 @@
 //! The access tokens of our own sign-in. Tokens with our `iss` are verified only here, with our own keys. One function signs
-//! tokens and writes its public key to the table. The others read it when a token has an unknown key.
+//! tokens and writes its public key to the table. The other functions read the public keys from the table when a token has an
+//! unknown key.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -32,15 +33,15 @@ pub trait KeySource: Send + Sync {
 #[derive(Serialize, Deserialize)]
 struct Payload {
     iss: String,
-    /// The id of the account, a dot, and its subject.
+    /// The account's id, a dot, and the account's subject.
     sub: String,
     iat: i64,
     exp: i64,
     epoch: u64,
 }
 
-/// Whether a token claims our issuer, or one of the issuers derived from it, under which the ids of provider accounts are
-/// hashed. Doesn't check the signature.
+/// Whether a token claims our issuer, or an issuer derived from ours, as used to hash the ids of provider accounts. Doesn't
+/// check the signature.
 pub(super) fn is_own(token: &str) -> bool {
     #[derive(Deserialize)]
     struct Issuer {
@@ -61,7 +62,7 @@ pub(super) fn payload(token: &str) -> Option<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// None known.
+/// When signing fails, which has no known cause.
 pub fn sign(seed: &Seed, account: &Account, now: Timestamp) -> Result<String, Fault> {
     super::signature::install();
     let payload = Payload {
@@ -80,7 +81,7 @@ pub fn sign(seed: &Seed, account: &Account, now: Timestamp) -> Result<String, Fa
 pub(super) struct OwnKeys {
     source: Arc<dyn KeySource>,
     known: RwLock<PublicKeys>,
-    /// When the source was last read. Locked during a read, so that concurrent callers share its response.
+    /// When the source was last read. Locked during a read, so that concurrent callers share its result.
     asked_at: Mutex<Option<Timestamp>>,
 }
 

@@ -1,5 +1,5 @@
-//! The four accepted signature algorithms for `jsonwebtoken`, computed by ring, which TLS needs anyway. Tokens are signed with
-//! two of them.
+//! Implements the four accepted signature algorithms for `jsonwebtoken` with ring, which TLS needs anyway. Only HS256 and
+//! `EdDSA` also sign.
 
 use jsonwebtoken::crypto::{CryptoProvider, JwtSigner, JwtVerifier, KeyUtils};
 use jsonwebtoken::errors::{ErrorKind, Result};
@@ -17,7 +17,7 @@ static RING: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Installs the algorithms for the whole process. Further calls change nothing.
+/// Installs the algorithms for the whole process. Repeated calls have no effect.
 pub(super) fn install() {
     let _ = RING.install_default();
 }
@@ -50,7 +50,7 @@ impl JwtSigner for EdDsa {
     }
 }
 
-/// An `EdDSA` key is its 32-byte seed.
+/// A signer with this key. An `EdDSA` key is a 32-byte seed.
 fn signer(algorithm: Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
     match (algorithm, key.family()) {
         (Algorithm::HS256, AlgorithmFamily::Hmac) => {

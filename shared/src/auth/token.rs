@@ -43,7 +43,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// An empty secret counts as none, because anyone could sign with it.
+    /// An empty secret is ignored, because anyone could sign with it.
     #[must_use]
     pub fn new(settings: KeySettings, client: https::Client) -> Self {
         signature::install();
@@ -56,7 +56,7 @@ impl Keys {
         }
     }
 
-    /// Accepts tokens of our own sign-in, too.
+    /// Also accepts tokens from our own sign-in.
     #[must_use]
     pub fn accepting_own(self, source: Arc<dyn KeySource>) -> Self {
         Self { own: Some(OwnKeys::new(source)), ..self }
@@ -136,7 +136,7 @@ impl Keys {
         })
     }
 
-    /// Signs a token, for local use and tests. `None` when there is no secret to sign with.
+    /// Signs a token, for local use and tests. `None` if no secret is set.
     #[must_use]
     pub fn sign(&self, claims: &Claims, expires_at: Timestamp) -> Option<String> {
         let key = EncodingKey::from_secret(self.secret.as_ref()?.expose().as_bytes());
@@ -161,17 +161,17 @@ impl fmt::Debug for Keys {
     }
 }
 
-/// The claims of a signed token that contains half of a surrogate pair, as in a truncated name. Claims that identify a person
-/// must be whole.
+/// The claims of a signed token that contains half of a surrogate pair, as in a truncated name. `None` if `sub` or `iss`
+/// contains it, because they identify a person.
 fn mended_payload(token: &str, key: &DecodingKey, validation: &Validation) -> Option<Payload> {
-    // The earlier error may concern the token's form, so its signature may not be verified yet.
+    // The first attempt may have failed before it verified the signature.
     jsonwebtoken::decode::<IgnoredAny>(token, key, validation).ok()?;
     let payload: Payload = serde_json::from_slice(&mended(&own::payload(token)?)?).ok()?;
     let is_whole = |text: &str| !text.contains(char::REPLACEMENT_CHARACTER);
     (is_whole(&payload.sub) && payload.iss.as_deref().is_none_or(is_whole)).then_some(payload)
 }
 
-/// Finds the required claim that is wrong, for the developer who signs tokens.
+/// The error that names the wrong required claim, for the developer who signs tokens.
 fn wrong_claim(token: &str, key: &DecodingKey, validation: &Validation) -> BadToken {
     match jsonwebtoken::decode::<serde_json::Value>(token, key, validation).map(|token| token.claims) {
         Ok(claims) if claims.is_object() && !claims["sub"].is_string() => BadToken::Subject,

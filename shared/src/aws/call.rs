@@ -27,15 +27,14 @@ pub struct Call<'a> {
     pub input: Value,
 }
 
-/// An operation, in the protocol of its service.
+/// An operation, as the service's protocol encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Named in the header `X-Amz-Target`, by the service's protocol name and the operation. The body is JSON in this version of
-    /// AWS's protocol; each service supports only one version.
+    /// The header `X-Amz-Target` names the service and the operation. The body is JSON in this version of AWS's protocol.
     Json(Version, &'static str),
-    /// Named by the path.
+    /// The path names the operation.
     Path(&'static str),
-    /// Named by the input's field `Action`. The input is a form, and the response is XML.
+    /// The input's field `Action` names the operation. The input is sent as a form, and the response is XML.
     Query,
 }
 

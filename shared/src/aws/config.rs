@@ -1,6 +1,6 @@
-//! The configuration of every AWS client, read by hand from the environment variables that Lambda sets:
-//! `aws_config::defaults` would also read profile files and query the metadata service and STS, which no function
-//! needs, and add a megabyte to each.
+//! The configuration of every AWS client, read from the environment variables that Lambda sets. `aws_config::defaults` would
+//! also read profile files and query the metadata service and STS, which no function needs, and would add a megabyte to each
+//! function.
 
 use std::env;
 use std::time::Duration;
@@ -21,7 +21,7 @@ use crate::aws::https;
 const ENDPOINT: &str = "AWS_ENDPOINT_URL";
 const ATTEMPTS: u32 = 3;
 const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Leaves time to respond to a caller who waits ten seconds.
+/// Leaves time to respond to a caller that waits ten seconds.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// Region, credentials and endpoints (`AWS_ENDPOINT_URL`, or `AWS_ENDPOINT_URL_DYNAMODB` and `AWS_ENDPOINT_URL_S3` for
@@ -62,7 +62,7 @@ pub fn of_service(sdk: &SdkConfig, service: &str) -> SdkConfig {
     config.build()
 }
 
-/// Settings of one service. As in the SDK reference guide, `NAME_SERVICE` takes precedence over `NAME`.
+/// Reads a service's settings from the environment. As in the SDK reference guide, `NAME_SERVICE` takes precedence over `NAME`.
 #[derive(Debug)]
 struct Environment;
 
@@ -89,7 +89,7 @@ mod tests {
 
     #[tokio::test]
     async fn region_credentials_and_endpoint_come_from_the_environment() {
-        // All threads share the environment, so it is set for a process that runs this test alone.
+        // All threads share the environment, so the test runs again in a separate process that has these variables.
         if variable(TABLES).is_some() {
             let config = sdk_config().await;
             let tables = aws_sdk_dynamodb::Client::new(&config);

@@ -60,8 +60,8 @@ impl Error {
 }
 
 impl Client {
-    /// A client for any host of the public web, with Mozilla's roots. `timeout` bounds a whole exchange, from the DNS lookup
-    /// to the last byte of the response.
+    /// A client for any public host, which trusts Mozilla's roots. `timeout` bounds a whole exchange, from the DNS lookup to
+    /// the last byte of the response.
     #[must_use]
     pub fn new(timeout: Duration) -> Self {
         Self::trusting(public_roots, timeout)
@@ -83,7 +83,7 @@ impl Client {
         Self { limit, ..self }
     }
 
-    /// Sends to the absolute `http` or `https` address of `request`. Redirects are not followed.
+    /// Sends `request` to its absolute `http` or `https` URI, and returns the response. Redirects are not followed.
     ///
     /// # Errors
     ///
@@ -199,7 +199,8 @@ impl SdkConnector for AwsConnector {
     }
 }
 
-/// Failures on the way to AWS may be temporary. A request that hyper refuses to send fails every time.
+/// Classifies an error for the SDK's retries. Network failures may be temporary, but a request that hyper refuses to send
+/// always fails.
 fn classify(error: hyper_util::client::legacy::Error) -> ConnectorError {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<hyper::Error>());
     if cause.is_some_and(hyper::Error::is_user) {
@@ -359,7 +360,8 @@ mod tests {
         assert_eq!(found, published);
     }
 
-    /// SHA-256 of the subject's public key info. An anchor stores it without the outermost DER header, so that is added back.
+    /// SHA-256 of the subject's public key info. A trust anchor stores the info without its outermost DER header, so this
+    /// function adds the header back.
     fn fingerprint(root: &TrustAnchor<'_>) -> String {
         let body = &root.subject_public_key_info;
         let mut der = match u16::try_from(body.len()).unwrap().to_be_bytes() {

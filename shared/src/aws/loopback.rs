@@ -1,4 +1,4 @@
-//! A local HTTP server for tests that gives a fixed response and records requests.
+//! A local HTTP server for tests that returns a fixed response and records requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

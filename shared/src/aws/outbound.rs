@@ -1,5 +1,5 @@
-//! HTTPS requests to URLs that others choose, such as webhook URLs. The resolved address is checked and used for the connection,
-//! so a name that resolves differently the next time can't lead elsewhere.
+//! Requests to URLs that users choose, such as webhook URLs. The resolved address is checked and then used for the connection,
+//! so a name can't resolve to a private address after the check.
 
 use std::error::Error as StdError;
 use std::io;
@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Resolves a name to addresses.
 pub type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
-/// Uses the system's resolver.
+/// A lookup that uses the system's resolver.
 #[must_use]
 pub fn system_lookup() -> Lookup {
     Arc::new(|name| {
@@ -45,7 +45,7 @@ pub struct Outbound {
     pool: Arc<OnceLock<Connections>>,
 }
 
-/// The reason why there is no response.
+/// The reason for a missing response.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("no response within {0:?}")]

@@ -48,7 +48,8 @@ impl Queue {
         self.call(doing, SEND, input).await
     }
 
-    /// Delivers a received message again after `delay`, which is limited to [`MAX_HIDDEN`], unless it is deleted first.
+    /// Hides a received message for `delay`, which is limited to [`MAX_HIDDEN`]. SQS then delivers it again unless it was
+    /// deleted.
     ///
     /// # Errors
     ///

@@ -33,7 +33,7 @@ pub enum StartError {
     Secret(#[from] Error),
 }
 
-/// Fetches the settings whose values are names of secrets.
+/// Replaces each setting that names a secret with the fetched secret.
 pub async fn resolve_all(mut config: Config, sdk: &SdkConfig) -> Result<Config, StartError> {
     for (secret, check) in config.secrets_mut() {
         *secret = resolve(secret.expose(), sdk).await?;
@@ -42,8 +42,8 @@ pub async fn resolve_all(mut config: Config, sdk: &SdkConfig) -> Result<Config, 
     Ok(config)
 }
 
-/// Returns `value` as a secret, or fetches the secret if `value` is its ARN. An ARN of anything else is an error, because ARNs
-/// are easy to guess.
+/// Returns `value` as a secret, or fetches the secret if `value` is its ARN. Any other ARN is an error, because ARNs are too
+/// easy to guess to be secrets.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ impl Service {
 }
 
 impl<'a> Source<'a> {
-    /// `arn:partition:service:region:account:resource`
+    /// Parses `arn:partition:service:region:account:resource`.
     fn parse(arn: &'a str) -> Option<Self> {
         let parts: Vec<&str> = arn.splitn(6, ':').collect();
         let &["arn", partition, service, region, account, resource] = parts.as_slice() else {

@@ -21,11 +21,11 @@ pub struct RawMail {
     pub to: String,
     /// Headers and body (RFC 5322).
     pub raw: Vec<u8>,
-    /// The key of the recipient, without an address.
+    /// The recipient's key, which contains no address.
     pub recipient: String,
 }
 
-/// The reason why an email was not sent, or may not have been.
+/// A failed attempt to send an email. The email may have been sent nevertheless.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotSent {
@@ -35,7 +35,7 @@ pub struct NotSent {
     pub permanent: bool,
     /// Whether the permanent refusal concerns the recipient rather than this account's right to send.
     pub of_recipient: bool,
-    /// The server's reason, without an address.
+    /// The reason, without an email address.
     pub reason: String,
 }
 
@@ -69,11 +69,11 @@ impl Ses {
         let operation = Operation::Path(SEND_EMAIL);
         let call = Call { service: "ses", region: &self.region, host: &self.host, operation, input };
         let sent = self.caller.call(&call).await;
-        // SES's message about a refusal may name the address.
+        // SES's message about a refusal may contain the address, so only the kind of error is kept.
         sent.map(drop).map_err(|error| {
             let says = |text| matches!(&error, CallError::Refused { reason, .. } if reason.contains(text));
             let permanent = says("MessageRejected");
-            // The sandbox refuses unverified addresses, which may be accepted once the account has left it.
+            // In the sandbox, SES refuses unverified addresses that it may accept once the account has left the sandbox.
             let of_recipient = permanent && !says("not verified");
             NotSent { unknown: error.may_be_done(), permanent, of_recipient, reason: error.kind() }
         })

@@ -1,5 +1,5 @@
-//! Preflights: browsers send OPTIONS before some requests for a page of another origin. API Gateway responds to most of them
-//! itself, but passes some on to a function. It sets the CORS headers of all other responses.
+//! CORS preflights: OPTIONS requests that browsers send before some cross-origin requests. API Gateway responds to most
+//! preflights itself, but passes some on to a function. It also sets the CORS headers of all other responses.
 
 use http::{HeaderValue, Method, header};
 
@@ -7,13 +7,13 @@ use crate::domain::origin::Origins;
 use crate::http::request::Call;
 use crate::http::response::Answer;
 
-/// The same as in the `CorsConfiguration` of `template.yaml`; a test compares them.
+/// Must equal the `CorsConfiguration` in `template.yaml`; a test compares them.
 pub const METHODS: &str = "GET,POST,PUT,PATCH,DELETE";
 pub const HEADERS: &str = "accept-language,authorization,comment-key,content-type,idempotency-key,if-none-match";
-/// Seconds.
+/// Seconds for which browsers may cache a preflight.
 pub const MAX_AGE: u16 = 7200;
 
-/// The response to a preflight; `None` if the call isn't one. Browsers block pages whose origin isn't in the response.
+/// The response to a preflight; `None` if the call isn't a preflight. Browsers block pages whose origin isn't in the response.
 pub(crate) fn preflight(origins: &Origins, call: &Call) -> Option<Answer> {
     let asks = call.method == Method::OPTIONS && call.headers.contains_key(header::ACCESS_CONTROL_REQUEST_METHOD);
     if !asks {

@@ -1,4 +1,4 @@
-//! Cursors as callers get them: opaque, signed, and valid for one list only.
+//! Cursors in requests and responses: opaque, signed, and valid for only one list.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,7 +11,7 @@ use crate::domain::secret::Secret;
 /// Bytes of a signature.
 const SIGNATURE: usize = 32;
 
-/// Signs and verifies the cursors of one list. A cursor of another thread or sort, or of another signer, is not valid.
+/// Signs and verifies the cursors of one list. A cursor from another thread or sort, or signed with another salt, is invalid.
 pub struct CursorSigner<'a> {
     salt: &'a Secret,
     list: String,
@@ -23,7 +23,7 @@ impl<'a> CursorSigner<'a> {
         Self { salt, list }
     }
 
-    /// A byte for the direction, eight for the edge, and eight for the pin (0 for none).
+    /// Signs one byte for the direction, eight for the edge, and eight for the pin (0 for none).
     #[must_use]
     pub fn sign(&self, cursor: Cursor) -> String {
         let pin = cursor.pin.unwrap_or(CommentId(0));
@@ -37,7 +37,7 @@ impl<'a> CursorSigner<'a> {
         Some(Cursor { direction, edge, pin: (pin.0 != 0).then_some(pin) })
     }
 
-    /// A byte for the direction, and eight for each id of the path.
+    /// Signs one byte for the direction, and eight for each id of the path.
     #[must_use]
     pub fn sign_path(&self, cursor: &PathCursor) -> String {
         self.sign_ids(cursor.direction, &cursor.path)
@@ -49,7 +49,7 @@ impl<'a> CursorSigner<'a> {
         Some(PathCursor { direction, path })
     }
 
-    /// Direction, ids and signature, in base64url.
+    /// Returns the direction, the ids and their signature in base64url.
     fn sign_ids(&self, direction: Direction, ids: &[CommentId]) -> String {
         let mut bytes = vec![match direction {
             Direction::Next => 0,
@@ -80,7 +80,7 @@ impl<'a> CursorSigner<'a> {
         hmac::Key::new(hmac::HMAC_SHA256, self.salt.expose().as_bytes())
     }
 
-    /// The bytes that are signed: the content and the list it belongs to.
+    /// The bytes to sign: the list and the content.
     fn signed_content(&self, content: &[u8]) -> Vec<u8> {
         [b"cursor\0", self.list.as_bytes(), b"\0", content].concat()
     }

@@ -34,8 +34,8 @@ fn label(field: &str) -> Option<&'static str> {
     })
 }
 
-/// The texts of a field's errors, and the field's name in them: in the language of the reader who fills it in, else in
-/// English.
+/// The texts of a field's errors, and the field's name for use in them. In the reader's language if readers fill in the field,
+/// otherwise in English.
 #[must_use]
 pub fn wording(reader: Option<Language>, field: &str) -> (Errors, String) {
     match (reader, label(field)) {
@@ -47,7 +47,7 @@ pub fn wording(reader: Option<Language>, field: &str) -> (Errors, String) {
 pub struct Input {
     fields: Map<String, Value>,
     errors: FieldErrors,
-    /// The language of the reader who fills in the form.
+    /// The language of the reader who fills in the form; `None` for a request that developers write.
     reader: Option<Language>,
 }
 
@@ -57,7 +57,7 @@ impl Input {
         Self { fields, errors: FieldErrors::default(), reader: None }
     }
 
-    /// The fields that a reader filled in.
+    /// The fields of a form that a reader filled in, with errors in `language`.
     #[must_use]
     pub fn of_reader(fields: Map<String, Value>, language: Language) -> Self {
         Self { reader: Some(language), ..Self::new(fields) }
@@ -78,7 +78,7 @@ impl Input {
         self.errors.check()
     }
 
-    /// The values of the fields, if all of them were valid.
+    /// Returns `read` if all fields were valid.
     pub fn finish_with<T>(self, read: Option<T>) -> Result<T, Refusal> {
         self.errors.check()?;
         read.ok_or_else(|| Refusal::Invalid(FieldErrors::default()))
@@ -116,7 +116,7 @@ impl Input {
         Some(text)
     }
 
-    /// A string of 1 to `max` characters, at least one of them visible. Empty when it is refused.
+    /// A string of 1 to `max` characters, at least one of which is visible. Returns an empty string if the field is refused.
     pub fn required_text(&mut self, field: &'static str, max: usize) -> String {
         let given = self.value(field).is_some();
         match self.optional_text(field, max) {
@@ -129,7 +129,7 @@ impl Input {
         }
     }
 
-    /// A name that others see.
+    /// A name that other readers see.
     pub fn name(&mut self, field: &'static str) -> String {
         let name = self.required_text(field, MAX_NAME);
         if name.chars().any(visible::breaks_names) {
@@ -146,7 +146,7 @@ impl Input {
         self.fail_as(field, Errors::required);
     }
 
-    /// A comment's body. Part of it must be visible once it is rendered.
+    /// A comment's body. Some of it must be visible when rendered.
     pub fn body(&mut self) -> String {
         let body = self.required_text("body", MAX_BODY);
         // An empty body has already been refused.
@@ -163,7 +163,7 @@ impl Input {
     }
 
     fn check_body(&mut self, body: String) -> String {
-        // Rendered too, because entities can represent any character.
+        // Also checks the rendered body, because entities can represent any character.
         let rendered = markdown::render(&body, "", &[""; 0]);
         self.refuse_bidi_overrides("body", &format!("{body}{rendered}"));
         body
@@ -196,7 +196,7 @@ impl Input {
         }
     }
 
-    /// A time as in RFC 3339; absent and null are `None`.
+    /// An RFC 3339 time; absent and null are `None`.
     pub fn optional_time(&mut self, field: &'static str) -> Option<Timestamp> {
         let time = self.value(field)?.as_str().and_then(Timestamp::parse);
         if time.is_none() {
@@ -205,7 +205,7 @@ impl Input {
         time
     }
 
-    /// A whole number from 1; absent and null are `None`.
+    /// An id, which is a positive whole number; absent and null are `None`.
     pub fn optional_id(&mut self, field: &'static str) -> Option<u64> {
         let value = self.value(field)?;
         let id = value.as_u64().filter(|id| (1..crate::domain::ids::ID_BOUND).contains(id));

@@ -57,8 +57,8 @@ pub fn fitting(mut envelope: Envelope<CommentResource>) -> Result<Answer, Refusa
     Ok(answer)
 }
 
-/// Makes a page fit into Lambda's response. Drops embedded replies first; if that is not enough, the caller must request
-/// fewer comments.
+/// Makes a page fit into Lambda's response. Drops embedded replies first. If that is not enough, refuses the request and names
+/// the number of comments that fit.
 fn fit(data: &mut [CommentResource]) -> Result<(), Refusal> {
     let most = data.iter().map(|resource| resource.replies.len()).max().unwrap_or(0);
     for embedded in (0..=most).rev() {

@@ -1,4 +1,5 @@
-//! Pages that readers reach from a link in an email or from a provider: a sentence, and perhaps buttons.
+//! Pages that readers open from a link in an email or reach from a sign-in provider. A page has one sentence, and possibly
+//! buttons.
 
 use http::{HeaderName, HeaderValue, StatusCode, header};
 use maud::{Markup, PreEscaped, html};
@@ -12,7 +13,7 @@ h1{font-size:1.5rem;line-height:1.25}form{display:flex;flex-wrap:wrap;gap:.75rem
 button{padding:.6rem 1.1rem;border:1px solid;border-radius:6px;background:none;color:inherit;font:inherit;cursor:pointer}\
 button:first-child{border-color:#0b57d0;background:#0b57d0;color:#fff}";
 
-/// A page without links or scripts.
+/// A page with a title, a sentence and a form, but no links or scripts.
 #[must_use]
 pub fn of_one_sentence(status: StatusCode, language: Language, title: &str, says: &str, form: &Markup) -> Answer {
     let page = html! {

@@ -14,7 +14,7 @@ use crate::http::cursor::CursorSigner;
 use crate::http::request::Call;
 use crate::store::queue::QueueCounts;
 
-/// The sort of a list request, or the default one while sorting is off.
+/// The sort that a list request names. The default sort if it names none, or if sorting is off.
 pub fn sort(call: &Call, lists: &Lists, sorting: bool) -> Result<Sort, Refusal> {
     match call.parameter("sort") {
         Some(name) if sorting => Sort::parse(name)
@@ -23,7 +23,7 @@ pub fn sort(call: &Call, lists: &Lists, sorting: bool) -> Result<Sort, Refusal> 
     }
 }
 
-/// `signer` is `None` for lists without cursors.
+/// The page that a list request selects. `signer` is `None` for lists without cursors.
 pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> Result<Paging, Refusal> {
     let mut errors = FieldErrors::default();
     let per_page = per_page(call, lists, &mut errors);
@@ -44,7 +44,7 @@ pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> 
     Ok(Paging { per_page, position })
 }
 
-/// The page of a list that includes replies to replies; `None` for other lists.
+/// The cursor and the page size of a request with `deep=1`, which lists replies at every depth; `None` for other requests.
 pub fn deep_paging(
     call: &Call,
     lists: &Lists,
@@ -78,8 +78,8 @@ fn cursor<T>(text: &str, verify: impl FnOnce(&str) -> Option<T>, errors: &mut Fi
     cursor
 }
 
-/// The class of a request for a page of comments. `units` returns the highest cost, in read units, of a page of this many
-/// comments.
+/// The rate class of a request for a page of comments. `units` returns the maximum cost, in read units, of a page of the given
+/// size.
 pub fn class(call: &Call, lists: &Lists, units: impl FnOnce(usize) -> u32) -> RateClass {
     match whole(call, "per_page", lists.per_page) {
         Some(per_page) if (lists.per_page + 1..=MAX_PER_PAGE).contains(&per_page) => {
@@ -89,11 +89,11 @@ pub fn class(call: &Call, lists: &Lists, units: impl FnOnce(usize) -> u32) -> Ra
     }
 }
 
-/// The parameter as a positive number; `None` if it isn't one.
+/// The parameter as a positive number, or `default` if it is absent; `None` if it isn't a positive number.
 fn whole(call: &Call, name: &str, default: usize) -> Option<usize> {
     let Some(text) = call.parameter(name) else { return Some(default) };
     let digits = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    // A number too large to parse is beyond every bound.
+    // A number too large to parse exceeds every bound.
     digits.then(|| text.parse().unwrap_or(usize::MAX)).filter(|number| *number > 0)
 }
 
@@ -105,7 +105,7 @@ pub struct Envelope<T> {
     /// The response of `ui`, in lists that include it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ui: Option<Value>,
-    /// The current names of the users in the data, in the log of moderators.
+    /// The current names of the users in the data; only in the moderation log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<BTreeMap<UserId, String>>,
 }
@@ -125,7 +125,7 @@ pub struct Meta {
     /// The number of the thread's public comments, in lists that include `ui`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// The numbers of comments awaiting a moderator's decision; only in the moderation queues.
+    /// The numbers of comments awaiting moderation; only in the moderation queues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub counts: Option<QueueCounts>,
     /// Whether the thread is closed; only in the thread's own list.
@@ -163,7 +163,7 @@ impl<T> Envelope<T> {
 
     #[must_use]
     pub fn page(address: &ListAddress, data: Vec<T>, page: usize, per_page: usize, total: usize) -> Self {
-        // Numbered pages end before long lists do.
+        // Numbered pages cover only the first [`MAX_NUMBERED`] comments.
         let last_page = total.min(MAX_NUMBERED).div_ceil(per_page).max(1);
         let link = |page: usize| Some(address.with("page", &page.to_string()));
         let links = Links {
@@ -179,7 +179,7 @@ impl<T> Envelope<T> {
         Self::new(data, links, position)
     }
 
-    /// A page without a total; see [`Self::of_total`].
+    /// A page of a list that is paged by cursor. [`Self::of_total`] adds the total.
     #[must_use]
     pub fn cursor(
         address: &ListAddress,
@@ -195,7 +195,7 @@ impl<T> Envelope<T> {
         Self::new(data, links, position)
     }
 
-    /// Adds the number of items on all pages to a page of a walk.
+    /// Adds the total number of items to a page of a list that is paged by cursor.
     #[must_use]
     pub fn of_total(mut self, items: u64) -> Self {
         if let Position::Cursor { total, .. } = &mut self.meta.position {
@@ -218,7 +218,7 @@ impl ListAddress {
         Self { path: format!("{}/{}", call.base_url, call.segments.join("/")), query: call.query.clone() }
     }
 
-    /// Drops all other query parameters.
+    /// Keeps only the query parameters with these names.
     #[must_use]
     pub fn keeping(mut self, names: &[&str]) -> Self {
         self.query.retain(|(name, _)| names.contains(&name.as_str()));

@@ -5,7 +5,7 @@ pub fn members(list: &str) -> impl Iterator<Item = (&str, u16)> {
     list.split(',').filter_map(member)
 }
 
-/// The weight of the member with this name, which is case-insensitive, or else of `*`. `None` when neither is in the list.
+/// The weight of the member with this name, which is case-insensitive, or else of `*`. `None` if neither is in the list.
 #[must_use]
 pub fn weight_of(list: &str, name: &str) -> Option<u16> {
     let find = |wanted: &str| {
@@ -28,7 +28,7 @@ fn member(text: &str) -> Option<(&str, u16)> {
     (!name.is_empty() && parts.next().is_none()).then_some((name, weight))
 }
 
-/// `0`, `0.5`, `1.000`: at most 1, at most three decimals.
+/// Parses a weight, such as `0.5` or `1.000`: at most 1, with at most three decimals.
 fn parse_weight(value: &str) -> Option<u16> {
     let (whole, decimals) = value.split_once('.').unwrap_or((value, ""));
     if decimals.len() > 3 || !decimals.bytes().all(|b| b.is_ascii_digit()) {

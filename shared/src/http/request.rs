@@ -40,33 +40,35 @@ pub enum Credential {
 const COMMENT_KEY: &str = "comment-key";
 
 pub struct Call {
-    /// GET for HEAD, if the route serves HEAD.
+    /// GET instead of HEAD, if the route serves HEAD.
     pub method: Method,
     /// Whether the response is sent without its body.
     pub is_head: bool,
     pub route: Option<&'static Route>,
     /// The decoded segments of the path below the API's prefix. Empty for a path that is not below it.
     pub segments: Vec<String>,
-    /// Decoded parameters in their order.
+    /// Decoded parameters, in the order of the request.
     pub query: Vec<(String, String)>,
     pub headers: HeaderMap,
     pub body: Vec<u8>,
     pub credential: Credential,
-    /// The client's address as API Gateway saw it, or CloudFront when it is in front. IPv6 addresses are cut to their /64.
+    /// The client's IP address, as seen by CloudFront if it is in front, otherwise by API Gateway. IPv6 addresses are truncated
+    /// to their /64 prefix.
     pub network: IpAddr,
     /// Absolute address of the API, without a trailing slash.
     pub base_url: String,
     /// Set by the limiter, for the headers of the response.
     pub rate_limit: OnceLock<RateLimitStatus>,
-    /// Set by the limiter if an admitted read reserved more.
+    /// Set by the limiter when an admitted read reserves its maximum cost.
     pub reserved: OnceLock<RateLimitStatus>,
-    /// Set when the token is of a session that has ended, on a route where bad tokens are ignored.
+    /// Set if the token belongs to a session that has ended, on a route that ignores bad tokens.
     pub session_ended: OnceLock<()>,
     /// Set if the response doesn't reveal the reason for refusing the request.
     pub refused_because: OnceLock<RefusedBecause>,
 }
 
-/// The reason for refusing a request, as an extension of the response for developers. Contains no text, token or address.
+/// The reason for refusing a request, attached to the response as an extension, for developers. Contains no text, token or
+/// address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedBecause {
     Token(BadToken),
@@ -139,7 +141,7 @@ impl Call {
         self.query.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
-    /// The body as a JSON object. No body is an empty object.
+    /// The body as a JSON object. An empty body counts as an empty object.
     pub fn json(&self) -> Result<Map<String, Value>, Refusal> {
         if self.body.is_empty() {
             return Ok(Map::new());
@@ -152,8 +154,8 @@ impl Call {
         }
     }
 
-    /// The body as JSON, if it was invalid only because of half a character in the page's title or address. These fields never
-    /// cause a refusal.
+    /// The body as JSON, if its only fault is half a character in `page`, because the page's title and address never cause a
+    /// refusal.
     fn mended(&self) -> Option<Value> {
         let read: Value = serde_json::from_slice(&mended(&self.body)?).ok()?;
         let is_whole = |value: &Value| !value.to_string().contains(char::REPLACEMENT_CHARACTER);
@@ -214,14 +216,14 @@ impl Call {
         quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)
     }
 
-    /// Whether the caller wants a private response: by `mine=1`, or as a guest with a key. Such a response has the guest's own
-    /// comments, likes and reports, so no cache may share it.
+    /// Whether the response includes the caller's own comments, likes and reports, so that no cache may share it: the request
+    /// has `mine=1` or a guest's `Comment-Key`.
     pub(super) fn is_for_the_caller_alone(&self) -> bool {
         let is_marked = self.method == Method::GET && self.parameter("mine") == Some("1");
         is_marked || matches!(self.comment_key(), Ok(Some(_)))
     }
 
-    /// Whether the caller has the body with this entity tag. Compares without the prefix `W/`.
+    /// Whether the caller has cached the body with this entity tag. Compares tags without the prefix `W/`.
     pub(super) fn holds(&self, tag: &str) -> bool {
         let known = self.header(header::IF_NONE_MATCH).unwrap_or_default();
         known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == tag)
@@ -233,7 +235,7 @@ pub fn path_id<T: FromStr>(segment: &str) -> Result<T, Refusal> {
     segment.parse().map_err(|_| Refusal::NotFound)
 }
 
-/// The bearer token of a request that has an `Authorization` header. A header of another scheme is a bad token.
+/// The bearer token of a request that has an `Authorization` header. Returns an empty token for any other scheme.
 #[must_use]
 pub fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(header::AUTHORIZATION)?.to_str().unwrap_or_default();
@@ -249,12 +251,12 @@ fn source_ip(request: &lambda_http::Request) -> IpAddr {
     ip.and_then(|ip| ip.parse().ok()).unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
 }
 
-/// The client's address from CloudFront's header, if the request proves that it came through CloudFront. API Gateway sees
-/// only CloudFront's own address then.
+/// The client's address from CloudFront's header, if the request proves that it came through CloudFront. API Gateway then sees
+/// only CloudFront's own address.
 fn edge_ip(config: &Config, headers: &HeaderMap) -> Option<IpAddr> {
     let expected = config.edge_secret.as_ref()?;
     let hash = |secret: &[u8]| digest::digest(&digest::SHA256, secret);
-    // Compared as hashes, so that the time it takes reveals nothing about the secret.
+    // Compares hashes, so that the timing reveals nothing about the secret.
     if hash(headers.get("x-edge-secret")?.as_bytes()).as_ref() != hash(expected.expose().as_bytes()).as_ref() {
         return None;
     }
@@ -262,7 +264,7 @@ fn edge_ip(config: &Config, headers: &HeaderMap) -> Option<IpAddr> {
     ip.trim_matches(['[', ']']).parse().ok()
 }
 
-/// A household has a whole IPv6 /64, so all addresses in one count as the same.
+/// Truncates an IPv6 address to its /64 prefix, because a household usually has a whole /64.
 fn network(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(ip) => IpAddr::V4(ip),

@@ -1,4 +1,4 @@
-//! Comments as responses show them to one viewer. Policy decides which comments a viewer sees.
+//! Comments as presented to one viewer. Policy decides which comments a viewer sees.
 
 use std::collections::BTreeSet;
 
@@ -74,11 +74,11 @@ impl UserResource {
     }
 }
 
-/// A user, as a response to that user shows it.
+/// A user, as presented to that user.
 #[derive(Debug, Serialize)]
 pub struct OwnUser {
     id: UserId,
-    /// `None` until an account has chosen one.
+    /// `None` until the account has chosen a name.
     name: Option<String>,
     avatar: String,
 }
@@ -88,7 +88,7 @@ pub struct OwnUser {
 pub struct Visitor {
     #[serde(flatten)]
     user: OwnUser,
-    /// The time from which the account may change its name; `None` if it already may.
+    /// When the account may change its name again; `None` if it may do so now.
     name_from: Option<Timestamp>,
 }
 
@@ -149,7 +149,7 @@ impl ThreadResource {
         Self::with_page(config, id, thread, None)
     }
 
-    /// For moderators: falls back to the page's own title and address if the thread has none.
+    /// Like [`Self::new`], for moderators: falls back to the page's own title and address if the thread has none.
     #[must_use]
     pub fn with_page(config: &Config, id: &ThreadId, thread: &Thread, page: Option<&PageInfo>) -> Self {
         Self {
@@ -233,7 +233,7 @@ impl CommentPresenter<'_> {
         }
     }
 
-    /// A comment in the list of everything below `root`.
+    /// A comment in a list of all replies below `root`, with its depth.
     #[must_use]
     pub fn present_below(&self, root: &Comment, comment: &Comment) -> CommentResource {
         let depth = comment.ancestors.len() - root.ancestors.len();

@@ -15,25 +15,25 @@ use serde_json::json;
 use crate::error::Refusal;
 use crate::http::request::Call;
 
-/// Minimum bytes of a body to compress. Smaller ones gain nothing.
+/// Minimum size of a body to compress, in bytes. Smaller bodies gain nothing.
 const COMPRESS_FROM: usize = 1024;
 
-/// Half a year: longer than a moderator stays away, and no longer, because the owner may give up the domain. Subdomains are
-/// excluded, because they are not ours. Browsers ignore the header over http, which `cargo local` uses.
+/// Half a year: longer than a moderator stays away, but no longer, because the owner may give up the domain. Subdomains are
+/// excluded, because they aren't ours. Browsers ignore this header over plain HTTP, which `cargo local` uses.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=15768000");
 
 /// The caches that may store a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sharing {
-    /// None.
+    /// No cache.
     Never,
-    /// The caller's cache, which must revalidate it.
+    /// The caller's cache, which must revalidate the response.
     Private,
-    /// Shared caches, for anonymous callers and for a few seconds.
+    /// Shared caches, for anonymous callers, for five seconds.
     Anonymous,
     /// Shared caches, for this many seconds. Every caller gets the same response.
     Everyone { seconds: u16 },
-    /// Shared caches, for `fresh` seconds, then for `stale` seconds more while they refetch it, and for `failing` seconds while
+    /// Shared caches, for `fresh` seconds, then for `stale` more seconds while they refetch it, and for `failing` seconds while
     /// the service fails. Every caller gets the same response, even with a key or with `mine=1`.
     Public { fresh: u32, stale: u32, failing: u32 },
     /// All caches, for an hour: a file that is compiled in. Every caller gets the same response.
@@ -122,7 +122,7 @@ impl Answer {
         Self::of(status, content_type, body.into())
     }
 
-    /// A page with its content security policy. Its links don't reveal where a reader came from.
+    /// An HTML page with a content security policy. Its links send no referrer.
     #[must_use]
     pub fn page(status: StatusCode, html: String, policy: &str) -> Self {
         let mut answer = Self::new(status, "text/html; charset=utf-8", html.into_bytes());
@@ -174,8 +174,7 @@ impl Answer {
         self.body.len()
     }
 
-    /// Adds the headers of every response, returns 304 to a caller that has the body already, compresses, and leaves the body
-    /// out of a response to HEAD.
+    /// Adds the common headers, returns 304 if the caller has cached the body, compresses the body, and omits it for HEAD.
     #[must_use]
     pub fn into_response(mut self, call: &Call) -> Response<Body> {
         self.set_common_headers(call);
@@ -209,7 +208,7 @@ impl Answer {
         if let Ok(control) = HeaderValue::from_str(&control) {
             self.set(header::CACHE_CONTROL, control);
         }
-        // One header, because API Gateway keeps only one of several.
+        // `Vary` is one header, because API Gateway keeps only one of several headers with the same name.
         let vary = match self.sharing {
             sharing if !sharing.is_by_caller() && self.by_origin => "Accept-Encoding, Origin",
             sharing if !sharing.is_by_caller() => "Accept-Encoding",
@@ -220,7 +219,7 @@ impl Answer {
         self.set(header::VARY, HeaderValue::from_static(vary));
     }
 
-    /// Sets `ETag`. Becomes a 304 when the caller has a body with this tag.
+    /// Sets `ETag`, and turns the response into a 304 if the caller has cached this body.
     fn validate(&mut self, call: &Call) {
         let tag = etag(&self.body);
         if let Ok(value) = HeaderValue::from_str(&tag) {
@@ -254,7 +253,8 @@ fn gzip(body: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Text is sent as text, so that Lambda need not encode it as base64. A gzip stream never is: its second byte is 0x8B.
+/// Text is sent as text, so that Lambda need not encode it as base64. A gzip stream is never valid UTF-8, because its second
+/// byte is 0x8B.
 fn into_body(bytes: Cow<[u8]>) -> Body {
     match String::from_utf8(bytes.into_owned()) {
         Ok(text) if text.is_empty() => Body::Empty,

@@ -1,4 +1,4 @@
-//! The size of lists. Lambda returns at most six megabytes, which contain the body as a JSON string.
+//! The size limit of lists. Lambda returns at most six megabytes, which contain the body as an escaped JSON string.
 
 use serde::Serialize;
 

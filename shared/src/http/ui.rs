@@ -1,5 +1,5 @@
-//! The configuration of a comment widget for one viewer: the response of `ui`, also in lists that include it. The moderation
-//! page gets more.
+//! The widget's configuration for one viewer: the response of `ui`, which lists can include. The moderation page's
+//! configuration has more fields.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ pub fn configuration(config: &Config, viewer: &Viewer, labels: Labels, now: Time
     })
 }
 
-/// The configuration for the moderators' page: the widget's, the texts of the page, and the events of webhooks.
+/// The moderation page's configuration: the widget's configuration with the page's own texts, and the webhook events.
 #[must_use]
 pub fn configuration_of_moderation(config: &Config, viewer: &Viewer, language: Language, now: Timestamp) -> Value {
     let mut configuration = configuration(config, viewer, Labels::of_moderation(language), now);

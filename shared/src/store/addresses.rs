@@ -1,6 +1,6 @@
 //! Hashes of people's email addresses, stored in addition to the sealed addresses. Gravatar's hash, which anyone with a list of
 //! addresses can reverse, is stored only if `SVC_GUEST_SHOW_GRAVATAR` is on. A guest's comment stores a keyed hash, so that the
-//! guest can be found.
+//! guest can be found by address.
 
 use super::Store;
 use crate::domain::avatar::Avatar;
@@ -27,14 +27,14 @@ impl Addresses {
         self.has_gravatars
     }
 
-    /// The keyed form of an address's hash, which may be stored.
+    /// A keyed hash of an address's hash, which may be stored.
     pub fn keyed(&self, hash: &str) -> Option<String> {
         self.hashes.as_ref().map(|hashes| hashes.address(hash))
     }
 }
 
 impl Store {
-    /// The picture, or none if it may not be stored.
+    /// The picture, or a neutral one if it may not be stored.
     pub(super) fn kept_picture(&self, avatar: Avatar) -> Avatar {
         let is_kept = avatar.hash().is_none() || self.addresses.as_ref().is_none_or(Addresses::has_gravatars);
         if is_kept { avatar } else { Avatar::Neutral }

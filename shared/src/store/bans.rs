@@ -1,5 +1,5 @@
-//! Bans. A user's ban is on the user's item, which is read with every request of the user. A network's ban is a separate item,
-//! which is read with guests' writes. Each ban also has an item in the list of bans, written in the same transaction.
+//! Bans. A user's ban is part of the user's item, which every request of the user reads. A network's ban is a separate item,
+//! which guests' writes read. Each ban also has an entry in the list of bans, which is written in the same transaction.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -58,23 +58,23 @@ pub enum Banned {
     Network(NetworkBan, Option<String>),
 }
 
-/// The expiry of a ban's item: rounded up to a whole second, so that the item exists as long as the ban holds.
+/// The expiry of a ban's item: rounded up to a whole second, so that the item exists as long as the ban is in force.
 fn expires(ban: &Ban) -> Option<Timestamp> {
     ban.until.map(|until| (until + Duration::from_millis(999)).start_of_second())
 }
 
-/// The entry of a user's ban.
+/// The list entry of a user's ban.
 pub fn row(id: u64, user: UserId, ban: &Ban) -> Result<Item, Fault> {
     write(&keys::banned(id), &Row { user: Some(user), network: None, expires: expires(ban) })
 }
 
-/// The entry of a network's ban.
+/// The list entry of a network's ban.
 pub fn network_row(of: &NetworkBan) -> Result<Item, Fault> {
     let row = Row { user: None, network: Some(of.network.clone()), expires: expires(&of.ban) };
     write(&keys::banned(of.id), &row)
 }
 
-/// Reads the item of a network's ban.
+/// Deserializes the ban of the network `name`.
 pub fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
     let NetworkItem { id, ban, comment, thread, .. } = read(item)?;
     Ok(NetworkBan { network: name.to_owned(), id, ban, comment, thread })
@@ -273,7 +273,7 @@ fn change(id: UserId, next: Option<&(u64, Ban)>, known: Option<&User>) -> Result
     Ok(writes)
 }
 
-/// The id of a ban, and its entry.
+/// The id and the list entry of a ban.
 fn ban_and_row(item: Item) -> Option<Result<(CommentId, Row), Fault>> {
     let id = keys::ban_of(item.get(SK)?.as_s().ok()?)?;
     Some(read(item).map(|row| (CommentId(id), row)))

@@ -1,4 +1,4 @@
-//! Counters per hour or per day, and their limits. Counters expire.
+//! Hourly and daily counters with limits. Each counter is an item that expires.
 
 use super::counts::count_of;
 use super::keys::{self, Key};
@@ -8,21 +8,21 @@ use super::{Reading, Store, number};
 use crate::domain::time::{Hour, Timestamp};
 use crate::error::Fault;
 
-/// Hours of a day, which begins at midnight UTC.
+/// Hours in a day. Days begin at midnight UTC.
 const DAY: i64 = 24;
 
 /// A counter and its maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound<'a> {
     scope: &'static str,
-    /// The owner of the count: a keyed hash, or [`Bound::ALL`].
+    /// The owner of the counter: a keyed hash, or [`Bound::ALL`].
     whose: &'a str,
     hours: i64,
     most: u32,
 }
 
 impl<'a> Bound<'a> {
-    /// The owner of counts across everyone.
+    /// The owner of counters that everyone shares.
     pub const ALL: &'static str = "all";
 
     #[must_use]
@@ -35,7 +35,7 @@ impl<'a> Bound<'a> {
         Self { scope, whose, hours: DAY, most }
     }
 
-    /// Counts per hour, without a maximum.
+    /// An hourly counter without a maximum.
     #[must_use]
     pub const fn counter(scope: &'static str, whose: &'a str) -> Self {
         Self::hourly(scope, whose, u32::MAX)
@@ -66,7 +66,7 @@ impl<'a> Bound<'a> {
 }
 
 impl Store {
-    /// Increments the counter, unless its limit is reached. Returns whether it did.
+    /// Increments the counter, unless its limit is reached. Returns whether it was incremented.
     pub async fn count_towards(&self, bound: Bound<'_>, now: Timestamp) -> Result<bool, Fault> {
         Ok(self.update("counting towards a bound", bound.write(now)).await?.is_some())
     }

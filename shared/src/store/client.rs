@@ -1,4 +1,4 @@
-//! The table's client: the SDK's, with a meter of costs and with retries of calls that conflict with a transaction.
+//! Builds the table's client: the SDK's client with cost metering, and with retries of calls that conflict with a transaction.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Builder;
@@ -14,8 +14,8 @@ pub fn build(config: Builder) -> Client {
     Client::from_conf(config.interceptor(Meter).retry_classifier(Conflicts).build())
 }
 
-/// Classifies conflicts with a transaction as transient, because the SDK treats them as errors of the caller. Conflicts between
-/// transactions are handled in `transaction`.
+/// Classifies conflicts with a transaction as transient, because the SDK treats them as client errors and doesn't retry them.
+/// `transaction` handles conflicts between transactions.
 #[derive(Debug)]
 struct Conflicts;
 

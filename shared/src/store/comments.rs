@@ -1,5 +1,5 @@
-//! Finds, creates, edits and deletes single comments. Writes that belong together are one transaction, whose conditions detect
-//! changes since the comment was read.
+//! Finds, creates, edits and deletes single comments. Related writes form one transaction, whose conditions detect changes
+//! since the comment was read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::future::ready;
@@ -28,7 +28,7 @@ pub(super) static ATTRIBUTES: LazyLock<String> = LazyLock::new(|| {
     names.join(",")
 });
 
-/// The highest cost of reading this many comments, in read units. The largest comments are 44 KB.
+/// The maximum cost of reading this many comments, in read units. The largest comments are 44 KB.
 pub fn read_units(comments: usize, reading: Reading) -> u32 {
     let halves = if reading == Reading::Consistent { 22 } else { 11 };
     u32::try_from(comments * halves / 2).unwrap_or(u32::MAX)
@@ -42,7 +42,7 @@ pub struct CommentWithAncestors {
     pub ancestors: Vec<Comment>,
 }
 
-/// A comment in its thread, for one caller.
+/// A comment with its thread and the caller's thread state.
 #[derive(Debug)]
 pub struct CommentInThread {
     pub found: CommentWithAncestors,
@@ -80,7 +80,8 @@ pub struct Edit {
 
 impl Edit {
     fn applied_to(&self, comment: &Comment) -> Comment {
-        // Edit times increase by whole seconds, the precision of responses, so that they distinguish the texts of a comment.
+        // Each edit is at least one whole second later than the previous one, because responses show edit times in seconds, and
+        // the edit time must distinguish the comment's texts.
         let at = self.at.max(Timestamp((comment.updated_at().seconds() + 1) * 1000));
         Comment {
             body: self.body.clone(),
@@ -107,14 +108,14 @@ impl Edit {
     }
 }
 
-/// The writes of a change to a comment, given the comment as it is now.
+/// The writes that change a comment, planned from its current state.
 pub enum Plan {
     /// One update, at half the price of a transaction. It must be safe to repeat.
     Alone(Write),
     Together(Vec<Write>),
     /// The comment is already in the desired state.
     Nothing,
-    /// The change is about an earlier text.
+    /// The change refers to an earlier text of the comment.
     Edited,
     /// The comment, or its parent, no longer exists.
     Gone,
@@ -123,19 +124,19 @@ pub enum Plan {
 /// The result of a [`Plan`].
 pub(super) enum Changed {
     Done,
-    /// The comment as it is now.
+    /// The comment in its current state.
     Now(Box<Comment>),
     Edited,
     Gone,
 }
 
 impl Store {
-    /// The comment alone. `None` when it does not exist.
+    /// The comment without its ancestors; `None` if it doesn't exist.
     pub async fn comment(&self, id: CommentId, reading: Reading) -> Result<Option<Comment>, Fault> {
         self.get(&keys::comment(id), reading).await
     }
 
-    /// `None` when the comment, or one of its ancestors, does not exist.
+    /// A comment with its ancestors; `None` if any of them doesn't exist.
     pub async fn comment_with_ancestors(
         &self,
         id: CommentId,
@@ -148,7 +149,7 @@ impl Store {
     }
 
     /// Reads the response of `comments.show` in two round trips to the table, or three for a caller with many likes in the
-    /// thread. `None` when the comment, or one of its ancestors, does not exist.
+    /// thread. `None` if the comment or one of its ancestors doesn't exist.
     pub async fn comment_in_thread(&self, id: CommentId, owners: &Owners) -> Result<Option<CommentInThread>, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Eventual).await? else { return Ok(None) };
         let known = self.thread_and_visitor_state(&comment.thread, owners);
@@ -160,7 +161,7 @@ impl Store {
         Ok(Some(CommentInThread { found: CommentWithAncestors { comment, ancestors }, thread, visitor_state }))
     }
 
-    /// The comments that exist, with their ancestors, in the order of `ids`. Read consistently.
+    /// The comments that exist together with all their ancestors, in the order of `ids`. Read consistently.
     pub async fn comments_with_ancestors(&self, ids: Vec<CommentId>) -> Result<Vec<CommentWithAncestors>, Fault> {
         self.load_ancestors(self.comments_by_id(ids, Reading::Consistent).await?).await
     }
@@ -186,8 +187,8 @@ impl Store {
         Ok(whole.collect())
     }
 
-    /// Returns `found` if it passes. Otherwise it may be out of date, so the comment is read again consistently, and returned if
-    /// it passes.
+    /// Returns `found` if it passes. Otherwise, it may be out of date, so the comment is read again consistently, and returned
+    /// only if it now passes.
     pub async fn reread_unless(
         &self,
         found: Option<CommentWithAncestors>,
@@ -221,7 +222,7 @@ impl Store {
     pub async fn create(&self, ids: &IdSource, new: NewComment<'_>) -> Result<Created, Fault> {
         let NewComment { draft, mut parent, visitor_state, idempotency } = new;
         let mut comment = self.kept_comment(draft);
-        // Doesn't use `change`, because only the parent is read again and each attempt has a new id.
+        // Doesn't use `change`, because each attempt uses a new id and only the parent is read again.
         let mut attempts = self.attempts("creating a comment");
         loop {
             if attempts.next().await?
@@ -234,7 +235,7 @@ impl Store {
             }
             comment.id = match &parent {
                 None => ids.next(),
-                // Replies to a comment that is dated in the future keep their order.
+                // Keeps replies in order even if the parent is dated in the future.
                 Some(parent) => ids.after(placement::newest_above(parent), parent.replies),
             };
             let mut writes = creation(&comment, parent.as_ref(), visitor_state, self.embedded)?;
@@ -247,8 +248,8 @@ impl Store {
         }
     }
 
-    /// Edits a comment, and returns it as it is now; `None` if it no longer exists. Whether the edit is reviewed depends on the
-    /// state of the stored comment, which may differ from `comment`.
+    /// Edits a comment and returns the edited comment; `None` if it no longer exists. Whether the edit is reviewed depends on
+    /// the state of the stored comment, which may differ from `comment`.
     pub async fn edit(&self, comment: &Comment, edit: Edit) -> Result<Option<Comment>, Fault> {
         let plan = |comment: Comment| {
             let after = edit.applied_to(&comment);
@@ -264,8 +265,9 @@ impl Store {
         self.change("editing a comment", comment.clone(), plan).await
     }
 
-    /// Changes a comment according to `plan`, and returns it as it is now, or as it was read if it was deleted after the change;
-    /// `None` if it no longer existed or was a placeholder.
+    /// Changes a comment according to `plan`. Returns the comment in its current state, or in its previous state if it was
+    /// deleted right after the change. `None` if the comment no longer exists, is a placeholder, or no longer has the text that
+    /// the plan refers to.
     pub async fn change<P>(
         &self,
         doing: &'static str,
@@ -324,7 +326,7 @@ impl Store {
     }
 }
 
-/// The item of a new comment, index keys included.
+/// The item of a new comment, including its index keys.
 pub fn item(comment: &Comment, is_inline: bool) -> Result<Item, Fault> {
     let mut item = write(&keys::comment(comment.id), comment)?;
     item.extend(placement::index_keys(comment, is_inline).map(|(name, value)| (name.to_owned(), value)));
@@ -375,8 +377,8 @@ pub(super) fn join_thread(comment: &Comment) -> Write {
     gain.set_once(thread::OPENED_AT, number(comment.id.created_at().0))
 }
 
-/// Like [`join_thread`], for a new comment. A member's page data is stored if no page has reported any before. A guest's waits
-/// for a moderator.
+/// Like [`join_thread`], for a new comment, and also stores the title and address of its page. A moderator's page replaces the
+/// stored one. A member's page is stored if there is none yet, and a guest's only once a moderator approves the comment.
 fn join_thread_with_page(comment: &Comment) -> Write {
     let join = join_thread(comment);
     match comment.page.as_deref().filter(|_| comment.user.is_some()) {
@@ -412,7 +414,7 @@ pub(super) fn leave_thread(comment: &Comment, thread: &Thread) -> Write {
     if is_pinned(comment, thread) { unpin(leave, comment) } else { not_pinned(leave, comment) }
 }
 
-/// Removes the thread's pin if it is this comment.
+/// Removes the thread's pin if this comment is pinned.
 pub(super) fn leave_pin(comment: &Comment, thread: &Thread) -> Write {
     let key = keys::thread(&comment.thread);
     if is_pinned(comment, thread) {
@@ -426,7 +428,7 @@ fn is_pinned(comment: &Comment, thread: &Thread) -> bool {
     thread.pin.is_some_and(|pin| pin.comment == comment.id)
 }
 
-/// Removes the thread's pin, on condition that it is this comment.
+/// Removes the thread's pin, on condition that this comment is pinned.
 pub(super) fn unpin(write: Write, comment: &Comment) -> Write {
     let is_pinned = format!("{0}.{1} = :id", thread::PIN, maps::pin::COMMENT);
     write.remove(thread::PIN).when(is_pinned).with(":id", number(comment.id.0))

@@ -1,9 +1,9 @@
-//! Counts the comments of a thread: the approved ones without a hidden ancestor. Placeholders don't count, but replies to them
-//! do.
+//! Counts a thread's approved comments that have no hidden ancestor. Placeholders don't count, but replies to them do.
 //!
-//! Each counted comment has an item, which is written or deleted in the same transaction as the count, on condition that it was
-//! missing or existed. So a comment is counted once, however often and late its events arrive. Whether it counts depends on the
-//! comment as it is now, never on an event, and the transaction checks that the comment is unchanged since it was read.
+//! Each counted comment has an item. The transaction that changes the count also writes the item on condition that it is
+//! missing, or deletes it on condition that it exists. So a comment is counted once, even if its events arrive late or
+//! repeatedly. Whether a comment counts depends on its current state, never on an event, and the transaction checks that this
+//! state is unchanged since it was read.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -17,20 +17,20 @@ use crate::domain::ids::{CommentId, ThreadId};
 use crate::domain::thread::from_stored;
 use crate::error::Fault;
 
-/// Whether a comment counts, and the checks that this is still true.
+/// Whether a comment counts, and the transaction's checks that this is still true.
 struct Verdict {
     counts: bool,
     checks: Vec<Write>,
 }
 
-/// The reason why a comment is recounted.
+/// The reason for recounting a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RecountTrigger {
-    /// The comment's own event. Events arrive in order, so the next one corrects any change in between.
+    /// The comment's own event. Events arrive in order, so if the comment changes meanwhile, its next event corrects the count.
     Event,
-    /// A walk, which other changes of the comment may overtake.
+    /// A walk over replies, during which the comment may change.
     Walk,
-    /// A walk below a comment that is shown for the first time. The items that it writes are marked, so that they can be
+    /// A walk below a comment that is shown for the first time. It marks the items that it writes, so that they can be
     /// recognized in the stream.
     FirstShown,
 }
@@ -38,9 +38,9 @@ pub enum RecountTrigger {
 /// The result of recounting a comment.
 #[derive(Clone, Debug)]
 pub struct Recounted {
-    /// The comment as it is now.
+    /// The comment in its current state.
     pub comment: Comment,
-    /// Whether everyone sees it. Placeholders do not count.
+    /// Whether the comment counts: everyone sees it, and it isn't a placeholder.
     pub counts: bool,
 }
 
@@ -68,7 +68,7 @@ impl Store {
             writes.extend(checks);
             match self.transact(writes).await? {
                 Outcome::Failed(failed) if !failed.is_only(Label::Counted) => {}
-                // If only the item's condition failed, the item is already as it should be.
+                // If only the item's condition failed, the item already has the desired state.
                 Outcome::Done | Outcome::Failed(_) => {
                     return Ok(comment.map(|comment| Recounted { comment, counts }));
                 }
@@ -95,7 +95,7 @@ impl Store {
     }
 }
 
-/// Checks that a comment is still missing, hidden, shown or a placeholder, as it was read.
+/// Checks that a comment's state is unchanged since it was read: missing, hidden, shown, or a placeholder.
 fn unchanged(id: CommentId, comment: Option<&Comment>) -> Write {
     let condition = match comment {
         None => absent(),

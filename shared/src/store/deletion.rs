@@ -1,16 +1,17 @@
-//! Deletes comments. A comment with a live reply (one that isn't rejected) becomes a placeholder. Any other comment is
-//! removed, in one transaction with the placeholders above it that would be left without a live reply. No reply can become live
-//! below a removed comment, because that takes a transaction which requires the parent. The rejected replies to removed comments
-//! are unreachable at once, and a job removes them with everything below.
+//! Deletes comments. A comment with a live reply (one that isn't rejected) becomes a placeholder. Any other comment is removed,
+//! in one transaction with the placeholders above it that would be left without a live reply. No reply can become live below a
+//! removed comment, because any transaction that makes a reply live requires its parent to exist. Rejected replies to removed
+//! comments become unreachable immediately, and a job removes them and everything below them.
 //!
-//! The transaction requires that the comments are still as they were read. For replies, this means their count
-//! (`comment::REPLIES`), which changes with approved replies, and a guard (`comment::DELETION_GUARD`), which changes when
+//! The transaction requires that the comments are unchanged since they were read. It detects changes of their replies by a
+//! count (`comment::REPLIES`), which changes with approved replies, and by a guard (`comment::DELETION_GUARD`), which changes
+//! when
 //!
 //! - an unapproved reply is added, or a reply loses its approval;
 //! - an unapproved reply below a placeholder is removed;
-//! - the comment above becomes a placeholder that stays because of this comment.
+//! - the parent becomes a placeholder because this comment is a live reply.
 //!
-//! While the guard is 0, all replies are approved, so none has to be read.
+//! While the guard is 0, all replies are approved, so none needs to be read.
 
 use super::comments::{CommentWithAncestors, Plan, in_state, leave_thread, queues};
 use super::keys::{self, Key};
@@ -32,14 +33,14 @@ pub enum LiveReply {
     Approved,
     /// A reply that waits for a moderator.
     Pending(CommentId),
-    /// There are more unapproved replies than are read.
+    /// The comment has more than `MAX_READ` unapproved replies, so one is assumed to be live.
     Unknown,
 }
 
 impl Store {
-    /// Deletes a comment. False when it no longer exists.
+    /// Deletes a comment. Returns false if it no longer exists or is already a placeholder.
     pub async fn delete(&self, mut found: CommentWithAncestors) -> Result<bool, Fault> {
-        // Doesn't use `change`, because the ancestors are read again as well.
+        // Doesn't use `change`, because another attempt also reads the ancestors again.
         let mut attempts = self.attempts("deleting a comment");
         loop {
             if attempts.next().await? {
@@ -90,7 +91,7 @@ impl Store {
         Ok(pending.min().map_or(LiveReply::None, LiveReply::Pending))
     }
 
-    /// Turns the comment into a placeholder, if it still has the live reply.
+    /// The plan that turns the comment into a placeholder, on condition that it still has the live reply.
     async fn erasure_above(&self, comment: &Comment, live: LiveReply) -> Result<Plan, Fault> {
         let is_approved = live == LiveReply::Approved;
         let answered = |write: Write| {
@@ -113,7 +114,7 @@ impl Store {
         })
     }
 
-    /// Removes the comment, and the placeholders above it that it leaves without a live reply.
+    /// The writes that remove the comment, and the placeholders above it that would be left without a live reply.
     async fn removal(&self, found: &CommentWithAncestors) -> Result<Vec<Write>, Fault> {
         let mut above = found.ancestors.iter().rev().peekable();
         let (mut top, mut below) = (&found.comment, Vec::new());
@@ -129,14 +130,14 @@ impl Store {
         let thread =
             if may_be_pinned { self.thread(&top.thread, Reading::Consistent).await? } else { Thread::default() };
         let mut writes = leave(top, above.next(), &thread);
-        // The event and the job remove their entries in the queues and among the hidden replies.
+        // The deletion event and its job remove the queue entries and hidden-reply items of these comments.
         writes.extend(below.iter().copied().flat_map(remove));
         writes.extend(below.into_iter().chain([top]).filter_map(tombstone));
         Ok(writes)
     }
 }
 
-/// Deletes a comment without replies, provided it still has none.
+/// The writes that delete a comment without replies, on condition that it still has none.
 pub fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Vec<Write> {
     let mut writes: Vec<Write> = remove(comment).collect();
     match (comment.is_approved(), parent) {
@@ -161,7 +162,7 @@ pub fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Ve
     writes
 }
 
-/// Deletes the comment as it was read, and subtracts an unapproved one from its writer's count.
+/// Deletes the comment if it is unchanged since it was read. If it is unapproved, also decrements its writer's count.
 fn remove(comment: &Comment) -> impl Iterator<Item = Write> {
     let delete = as_answered(in_state(Write::delete(keys::comment(comment.id)), comment.state), comment);
     std::iter::once(delete).chain((!comment.is_approved()).then(|| placement::lose_own(comment)))
@@ -178,7 +179,8 @@ fn as_answered(write: Write, comment: &Comment) -> Write {
     }
 }
 
-/// Turns the item of a deleted comment's source into its tombstone, which keeps later imports from bringing the comment back.
+/// Turns a deleted comment's source item into a tombstone, so that later imports don't restore the comment. `None` if the
+/// comment wasn't imported.
 pub fn tombstone(comment: &Comment) -> Option<Write> {
     comment.source.as_ref().map(|source| tombstone_of(source, comment.id))
 }

@@ -9,7 +9,7 @@ use super::{Reading, Store, placement, yes};
 use crate::domain::comment::Comment;
 use crate::error::Fault;
 
-/// The attributes of a comment that placeholders do not have: its writer, its text, its state, likes and reports.
+/// The attributes that a comment loses when it becomes a placeholder: its writer, text, state, likes and reports.
 pub const ERASED: [&str; 25] = [
     comment::USER,
     comment::GUEST,
@@ -39,8 +39,8 @@ pub const ERASED: [&str; 25] = [
 ];
 
 impl Store {
-    /// Turns a comment into a placeholder, which everyone may see. It keeps its place and its replies, and loses its pin and its
-    /// places in the moderation queues. `conditions` may add conditions on the comment.
+    /// The plan that turns a comment into a placeholder, which everyone may see. The comment keeps its place and its replies,
+    /// and loses its pin and its entries in the moderation queues. `conditions` may add conditions on the comment.
     pub async fn erasure(&self, comment: &Comment, conditions: impl FnOnce(Write) -> Write) -> Result<Plan, Fault> {
         let decision = Decision::new(comment, comment.clone().into_placeholder(), conditions(erase(comment)));
         if !comment.is_approved() {
@@ -56,7 +56,7 @@ impl Store {
     }
 }
 
-/// The change of the comment's item.
+/// The update that turns the comment's item into a placeholder.
 fn erase(comment: &Comment) -> Write {
     let erase = as_read(Write::update(keys::comment(comment.id)), comment);
     let erase = erase.still(comment::REPORTED, comment.reported.then(yes));

@@ -1,5 +1,5 @@
-//! Interprets the records of the table's stream, and does the quick work that they require. All of it is safe to repeat. Walks
-//! over many items are jobs (`store/jobs.rs`).
+//! Interprets the records of the table's stream and performs the short tasks that they require, all of which are safe to
+//! repeat. Walks over many items are jobs (`store/jobs.rs`).
 
 use aws_smithy_types::DateTime;
 use serde::de::DeserializeOwned;
@@ -17,12 +17,12 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::User;
 use crate::error::Fault;
 
-/// Maximum replies of one parent that are compared with an index. No reply to a parent with more is promoted.
+/// Maximum replies of one parent that are compared with an index. If a parent has more replies, none of them is promoted.
 const MAX_COMPARED: usize = 10_000;
 
 impl Store {
-    /// Makes the search find a renamed user by the new name only. False if the user has changed again, because that change has
-    /// a separate event.
+    /// Updates the user directory after a rename, so that searches find the user only by the new name. Returns false if the
+    /// user has changed again, because that change has a separate event.
     pub async fn rename_in_directory(&self, before: &User, after: &User) -> Result<bool, Fault> {
         let Some(user) = self.user(before.id, Reading::Consistent).await? else { return Ok(false) };
         self.forget_directory(before, &user).await?;
@@ -33,11 +33,12 @@ impl Store {
         Ok(true)
     }
 
-    /// Makes the oldest separate replies of `parent` inline after inline ones were deleted. Lists are correct until then,
-    /// because they read separate replies too.
+    /// Makes the oldest separate replies of `parent` inline, after inline replies were deleted. Until then, lists are still
+    /// correct, because they also read separate replies.
     ///
-    /// Inline replies must be the oldest, and an index that lags may not list the oldest yet. So nothing is promoted until
-    /// the index lists exactly the replies that the parent counts. The parent's next change tries again.
+    /// Inline replies must be the oldest ones, but a lagging index may not list the oldest reply yet. So nothing is promoted
+    /// unless the index lists exactly the replies that the parent counts. Otherwise, the parent's next change triggers another
+    /// attempt.
     pub async fn promote_below(&self, parent: &Comment) -> Result<(), Fault> {
         if placement::promotable(parent, self.embedded) == 0 {
             return Ok(());
@@ -56,7 +57,7 @@ impl Store {
         if replies.len() != count || fingerprint(replies.iter().copied()) != parent.fingerprint {
             return Ok(());
         }
-        // If a condition fails, the parent has changed, and the event of that change tries again.
+        // If a condition fails, the parent has changed, and the event of that change triggers another attempt.
         self.transact(placement::promotion(&parent, &replies, self.embedded)).await.map(drop)
     }
 }
@@ -71,7 +72,7 @@ pub struct Record<'a> {
     pub change: Change,
 }
 
-/// The content of a record. Items are as they were before and after the change.
+/// The content of a record, by the kind of the changed item.
 #[derive(Debug)]
 pub enum Change {
     Comment(Box<Images<Comment>>),
@@ -84,7 +85,7 @@ pub enum Change {
     Other,
 }
 
-/// An item before a change (`None` if it is new) and after it (`None` if it is gone).
+/// An item before a change (`None` if it is new) and after it (`None` if it was deleted).
 #[derive(Debug)]
 pub struct Images<T> {
     pub old: Option<T>,
@@ -98,7 +99,7 @@ impl<T: DeserializeOwned> Images<T> {
 }
 
 impl<'a> Record<'a> {
-    /// Reads one element of `Records`.
+    /// Parses one element of the event's `Records`.
     pub fn read(record: &'a serde_json::Value) -> Result<Self, Fault> {
         let change = &record["dynamodb"];
         let id = record["eventID"].as_str().unwrap_or_default();
@@ -118,7 +119,7 @@ impl<'a> Record<'a> {
         Ok(Self { id, at, change })
     }
 
-    /// The comment that a moderator has rejected, or rejected again on other grounds.
+    /// The comment, if a moderator has rejected it, or rejected it again on other grounds.
     #[must_use]
     pub fn rejected(&self) -> Option<&Comment> {
         let Change::Comment(images) = &self.change else { return None };
@@ -148,7 +149,7 @@ impl<'a> Record<'a> {
 /// A change that requires work. Times are exact to the second.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// A comment that was not imported.
+    /// A comment was created, but not by an import.
     CommentCreated(&'a Comment),
     CommentRemoved(&'a Comment, Timestamp),
     /// A comment was approved or rejected: the comment after the change.
@@ -168,7 +169,7 @@ pub enum Event<'a> {
 impl<'a> Event<'a> {
     fn of_comment(old: Option<&'a Comment>, new: Option<&'a Comment>, at: Timestamp) -> Option<Self> {
         match (old, new) {
-            // Imports count the comments that they write.
+            // Imported comments need no event, because imports count the comments that they write.
             (None, Some(new)) => new.is_announced().then_some(Self::CommentCreated(new)),
             (Some(old), None) => Some(Self::CommentRemoved(old, at)),
             (Some(old), Some(new)) if old.is_approved() != new.is_approved() => {

@@ -1,5 +1,5 @@
-//! Requests with an `Idempotency-Key`. A reference to the result of the first one is stored for a day, in the same transaction
-//! as the result. The content of the request isn't stored.
+//! Handles requests with an `Idempotency-Key`. A reference to the first request's result is stored for a day, in the same
+//! transaction as the result. The request's content isn't stored.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::error::Fault;
 /// The time for which a result is stored.
 const ANSWER_TTL: Duration = Duration::from_hours(24);
 
-/// A request that its sender may send again.
+/// A request that the client may repeat.
 #[derive(Clone, Debug)]
 pub struct IdempotencyRequest {
     pub visitor: Visitor,
@@ -39,7 +39,7 @@ pub enum PriorResult<T> {
 
 #[derive(Serialize, Deserialize)]
 pub(super) struct Row<T> {
-    /// A whole second. `DynamoDB` removes the item some time after.
+    /// In whole seconds. `DynamoDB` removes the item some time later.
     #[serde(rename = "x", with = "stored::seconds")]
     expires: Timestamp,
     #[serde(rename = "rq")]
@@ -54,7 +54,7 @@ impl IdempotencyRequest {
     pub(super) fn write(&self, answer: impl Serialize) -> Result<Write, Fault> {
         let row = Row { expires: self.now.start_of_second() + ANSWER_TTL, request: self.request.clone(), answer };
         let put = Write::put(write(&keys::idempotency(&self.visitor, &self.key), &row)?);
-        // DynamoDB removes expired results late.
+        // DynamoDB may not have removed an expired result yet.
         let free = format!("attribute_not_exists({PK}) OR {} <= :now", idempotency::EXPIRES);
         Ok(put.when(free).with(":now", number(self.now.seconds())).label(Label::Idempotency))
     }
@@ -75,8 +75,8 @@ impl Store {
         })
     }
 
-    /// Stores the result of a request that writes nothing else to the table. False if another request with the same key was
-    /// first.
+    /// Stores the result of a request that writes nothing else to the table. Returns false if another request with the same key
+    /// was first.
     pub async fn remember(&self, idempotency: &IdempotencyRequest, answer: impl Serialize) -> Result<bool, Fault> {
         self.put("storing an idempotent result", idempotency.write(answer)?).await
     }

@@ -23,17 +23,17 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::{RENAME_PAUSE, User};
 use crate::error::Fault;
 
-/// The time after a parent's deletion within which an index lists all of its replies. If some are still missing, the parent
-/// counted too many.
+/// Maximum time until an index lists all replies of a deleted parent. If replies are still missing then, the parent's count was
+/// too high.
 const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
-/// The time after a rename in which requests that read the old name may still write comments, and the index may not list them
-/// yet.
+/// Time after a rename during which requests may still write comments with the old name, or the index may not list such
+/// comments yet.
 const LATE_NAMES: Duration = Duration::from_secs(90);
 /// The shortest delay before an index is read again.
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 /// Average write units per second that a member's renames may cost: sixty writes per minute, of twenty units each.
 const UNITS_A_SECOND: f64 = 20.0;
-/// Comments changed concurrently.
+/// Maximum comments changed concurrently.
 const AT_ONCE: usize = 25;
 
 /// The remaining part of a job.
@@ -44,7 +44,8 @@ pub struct Rest {
 }
 
 impl Store {
-    /// Works on a job until it is done or the deadline has passed, but for at least one step. `None` if it is done.
+    /// Runs a job until it is done or the deadline has passed, but for at least one step. Returns the rest; `None` if the job
+    /// is done.
     pub async fn run_job(&self, job: Job, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         match job {
             Job::CleanUp(job) => self.clean_up(job, now, deadline).await,
@@ -84,8 +85,8 @@ impl Store {
         Ok((!is_done).then(|| Rest { job: Job::CleanUp(job), delay: age.max(FIRST_DELAY) }))
     }
 
-    /// Removes some approved replies, which an index lists, and returns their number. The index may still list replies that no
-    /// longer exist.
+    /// Removes some of the approved replies that an index lists, and returns how many it removed. The index may still list
+    /// replies that no longer exist.
     async fn remove_replies(&self, parent: CommentId) -> Result<u64, Fault> {
         let replies = keys::replies(parent, Scope::Everyone);
         let replies = self.positions(replies, Window::first(Order::OldestFirst, AT_ONCE)).await?;
@@ -102,7 +103,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Removes some of a placeholder's reports and guest counts. False when there are none.
+    /// Removes some of a placeholder's reports and guest counts. Returns false if there are none.
     pub async fn remove_reactions(&self, comment: CommentId) -> Result<bool, Fault> {
         let mut found = false;
         for bounds in [keys::reports(), keys::guest_bounds()] {
@@ -113,7 +114,7 @@ impl Store {
         Ok(found)
     }
 
-    /// Some keys in the partition of a comment.
+    /// Up to [`AT_ONCE`] keys in the partition of a comment.
     async fn items_below(
         &self,
         comment: CommentId,
@@ -125,8 +126,8 @@ impl Store {
         Ok(self.query_all(items).await?.iter().filter_map(Key::of).collect())
     }
 
-    /// Removes some items in the partition of a deleted comment, and the unapproved replies that they refer to. False if there
-    /// are no items.
+    /// Removes some items in the partition of a deleted comment, and the unapproved replies that they refer to. Returns false
+    /// if there are no items.
     pub async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
         let rest = self.items_below(comment, None).await?;
         let found = !rest.is_empty();
@@ -141,7 +142,8 @@ impl Store {
         self.transact(vec![Write::delete(key)]).await.map(drop)
     }
 
-    /// Removes a comment whose parent no longer exists. Only its writer's counts change. False when it no longer exists.
+    /// Removes a comment whose parent no longer exists, and updates only its writer's counts. Returns false if the comment no
+    /// longer exists.
     pub async fn remove_comment(&self, id: CommentId) -> Result<bool, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
             return Ok(false);
@@ -197,7 +199,7 @@ impl Store {
         walk.seen += replies.len() as u64;
         job.walks.push(walk);
         let trigger = if job.is_first { RecountTrigger::FirstShown } else { RecountTrigger::Walk };
-        // In sequence, because each recount changes the thread's count.
+        // Recounts one reply at a time, because each recount changes the thread's count.
         for reply in replies {
             let recounted = self.recount_comment(&job.thread, reply, trigger).await?;
             if recounted.is_some_and(|recounted| recounted.comment.replies > 0) {
@@ -207,8 +209,8 @@ impl Store {
         Ok(None)
     }
 
-    /// Ends the job if the user was renamed again, because another job follows. Waits while the cost of the previous name is
-    /// spread over time.
+    /// Updates the name in the user's comments. Ends the job if the user was renamed again, because another job follows. Waits
+    /// until the cost of the previous rename has been spread over time.
     async fn rename(&self, mut job: Rename, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         let Some(user) = self.user(job.user, Reading::Consistent).await? else { return Ok(None) };
         if user.renamed_at != job.renamed_at {
@@ -236,7 +238,7 @@ impl Store {
         }))
     }
 
-    /// Delays the next change of name in comments until the cost of this one is spread over time.
+    /// Delays the next rename in comments until the cost of this one has been spread over time.
     async fn put_off_next_name(&self, user: &User, now: Timestamp, pause: Duration) -> Result<(), Fault> {
         let next = user.comments_at.unwrap_or(now).max(now) + pause;
         let put_off = Write::update(keys::user(user.id))
@@ -246,8 +248,8 @@ impl Store {
         self.update("delaying the next rename", put_off).await.map(drop)
     }
 
-    /// Renames comments until the deadline: from the newest to the oldest, or only the newest in the second walk. Returns
-    /// whether all are renamed.
+    /// Updates the name in comments until the deadline, newest first. The second walk updates only the newest comments. Returns
+    /// whether all are updated.
     async fn rename_comments(&self, job: &mut Rename, user: &User, deadline: Instant) -> Result<bool, Fault> {
         let is_earlier =
             |comment: CommentId| user.renamed_at.is_some_and(|then| then.since(comment.created_at()) > LATE_NAMES);
@@ -282,7 +284,7 @@ impl Store {
     }
 }
 
-/// The time, in whole seconds, that these write units take at the default limit: sixty writes per minute, of twenty units each.
+/// The time, in whole seconds, that these write units take at [`UNITS_A_SECOND`].
 fn time_for(units: f64) -> Duration {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole, positive, and saturating")]
     let seconds = (units / UNITS_A_SECOND).ceil() as u64;

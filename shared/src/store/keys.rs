@@ -16,7 +16,7 @@ use crate::domain::webhook::{EndpointId, MessageId};
 
 pub type Item = HashMap<String, AttributeValue>;
 
-/// The highest id: keys have sixteen digits.
+/// The highest id, because keys have sixteen digits.
 const LAST: u64 = 9_999_999_999_999_999;
 /// Sorts after digits and `#`.
 const END: &str = "~";
@@ -32,7 +32,7 @@ impl Key {
         Self { pk, sk: sk.into() }
     }
 
-    /// A key that no item has. It is read to open the connection.
+    /// A key that no item has, for the read that opens the connection.
     pub fn of_nothing() -> Self {
         Self::new("0".to_owned(), "0")
     }
@@ -140,12 +140,12 @@ pub fn author(author: &Author) -> String {
     }
 }
 
-/// A guest with a key.
+/// The item of a guest who has a `Comment-Key`.
 pub fn guest(visitor: &Visitor) -> Key {
     Key::new(format!("G#{visitor}"), "G")
 }
 
-/// The item with a writer's trust. A visitor who may be several people has none.
+/// The item with a writer's trust; `None` for a visitor who may be several people.
 pub fn trust(writer: &Visitor) -> Option<Key> {
     match writer.user() {
         Some(id) => Some(user(id)),
@@ -179,7 +179,8 @@ pub fn queue(state: &str, id: CommentId) -> Key {
     Key::new(queue_partition(state, id.0 % QUEUE_SHARDS), pad(id.0))
 }
 
-/// Shards of each queue: one partition accepts a thousand writes per second, and a flood of unapproved comments may cause more.
+/// Number of shards of each queue. One partition accepts a thousand writes per second, and a flood of unapproved comments may
+/// cause more.
 pub const QUEUE_SHARDS: u64 = 4;
 
 pub fn queue_partition(state: &str, shard: u64) -> String {
@@ -211,7 +212,7 @@ pub fn banned_partition() -> String {
     "B".to_owned()
 }
 
-/// The id of a ban from the key of its entry.
+/// The id of a ban from the sort key of its list entry.
 pub fn ban_of(sk: &str) -> Option<u64> {
     sk.trim_start_matches('0').parse().ok()
 }
@@ -241,12 +242,12 @@ pub fn import_journal(thread: &ThreadId) -> Key {
     Key::new(format!("J#{thread}"), "J")
 }
 
-/// No thread can have this id.
+/// Differs from every [`import_journal`], because no thread has the id `lease`.
 pub fn import_lease() -> Key {
     Key::new("J#lease".to_owned(), "J")
 }
 
-/// No thread can have this id.
+/// Differs from every [`import_journal`], because no thread has the id `salt`.
 pub fn native_import() -> Key {
     Key::new("J#salt".to_owned(), "J")
 }
@@ -287,7 +288,7 @@ pub fn sessions(account: UserId) -> Key {
     Key::new(format!("Z#{account}"), "Z")
 }
 
-/// `template.yaml` names this partition, so that only the function that signs can write it. Nothing else may be in it.
+/// `template.yaml` lets only the function that signs tokens write to this partition, so it must contain no other item.
 pub fn public_keys() -> Key {
     Key::new("K".to_owned(), "K")
 }
@@ -335,7 +336,7 @@ pub enum ItemKind {
     VisitorState(Visitor, ThreadId),
     VisitorOverflow(Visitor, ThreadId),
     User(UserId),
-    /// A guest with a key.
+    /// A guest who has a `Comment-Key`.
     Guest(Visitor),
     Handle(UserId),
     NameFragment(UserId),
@@ -367,7 +368,7 @@ pub enum ItemKind {
     Endpoint,
     EndpointCount,
     Delivery,
-    /// No item of this table.
+    /// Not an item of this table.
     Unknown,
 }
 
@@ -432,7 +433,7 @@ impl ItemKind {
         })
     }
 
-    /// The kind in `schema`.
+    /// The item's kind in `schema`; `None` for an unknown item.
     pub fn schema(&self) -> Option<&'static Kind> {
         Some(match self {
             Self::Comment(_) => &schema::comment::KIND,
@@ -493,7 +494,7 @@ impl Scope<'_> {
     }
 }
 
-/// The partition of a thread's parents; in the index `thread`, their inline replies are in it too.
+/// The partition of a thread's parents. In the index `thread`, it also contains their inline replies.
 pub fn parents(thread: &ThreadId, scope: Scope<'_>) -> String {
     scope.partition(format!("T#{thread}"))
 }
@@ -550,13 +551,13 @@ impl Span {
         (AttributeValue::S(pad(self.low)), AttributeValue::S(high))
     }
 
-    /// Bounds of sort keys in the index `thread`: these replies among the inline ones of `parent`.
+    /// Sort-key bounds in the index `thread` for these inline replies of `parent`.
     pub fn inline(self, parent: CommentId) -> (AttributeValue, AttributeValue) {
         let key = |id| AttributeValue::S(format!("{}#{}", pad(parent.0), pad(id)));
         (key(self.low), key(self.high))
     }
 
-    /// Bounds of sort keys that are ids as text: of separate replies, queues, the log, bans and endpoints.
+    /// Bounds of sort keys that are padded ids: those of separate replies, queues, the log, bans and endpoints.
     pub fn texts(self) -> (AttributeValue, AttributeValue) {
         (AttributeValue::S(pad(self.low)), AttributeValue::S(pad(self.high)))
     }
@@ -571,7 +572,7 @@ impl Span {
 pub mod tests {
     use super::*;
 
-    /// A key of every constructor, with its kind.
+    /// One key from each constructor, with its kind.
     pub fn keys_and_kinds() -> Vec<(Key, ItemKind)> {
         let (id, other, ada) = (CommentId(12), CommentId(3), UserId(7));
         let (visitor, post) = (Visitor::from(ada), ThreadId::new("post", "a-1").unwrap());

@@ -1,18 +1,21 @@
-//! Counters of requests per minute, shared by all instances through the table. A caller that was refused once is refused for
-//! the rest of the minute without a read of the table.
+//! Counts requests per minute and caller, across all instances through the table. Once an instance has refused a caller, it
+//! refuses that caller for the rest of the minute without accessing the table.
 //!
-//! **Writes** are counted in the table one by one. A write that cost over twenty units counts for more: the surplus is added
-//! before the response is sent. Concurrent writes don't see each other's surplus, so in the worst case each of the sixty writes
-//! per minute has the maximum cost.
+//! **Writes** are each counted in the table. A write that costs more than twenty units counts as several writes: the surplus is
+//! added before the response is sent. Concurrent writes don't see each other's surplus, so in the worst case each of the sixty
+//! writes per minute has the maximum cost.
 //!
-//! **Reads** are granted in blocks. An instance lets a caller's first block through before it reads the table. The cost of a
-//! read beyond ten units is known only afterwards, and counts with the next block. A large read, which is a feed or a page of
-//! comments over the default size, reserves its maximum cost. An instance lets its first large read through like any other
-//! read. Later ones reserve in the table before they run, unless the granted reads cover them. A feed reserves again once it
-//! knows how many comments are above its entries, before it reads them. The unused part of a reservation is granted again, and
-//! is returned to the table if it is more than other instances can spare. The booking of a refused large read is returned too,
-//! except for one read. Each further instance lets the caller exceed the limit by at most nine cheap reads and one page of the
-//! largest comments. `infra/measure/README.md` has the units.
+//! **Reads** are granted in blocks. An instance allows a caller's first block before it accesses the table. The cost of a read
+//! beyond ten units is known only afterwards, and counts with the next block.
+//!
+//! A large read is a feed, or a page of comments over the default size. It reserves its maximum cost. An instance allows its
+//! first large read like any other read. Later large reads reserve in the table before they run, unless the granted reads cover
+//! them. A feed reserves again once it knows how many comments are above its entries, before it reads these comments. The
+//! unused part of a reservation is granted again. If more than `MAX_UNUSED` granted reads are unused, the excess is returned
+//! to the table. If a large read is refused, its booking is returned as well, except for one read.
+//!
+//! Each further instance lets the caller exceed the limit by at most nine cheap reads and one page of the largest comments.
+//! `infra/measure/README.md` lists the units.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,15 +29,15 @@ use crate::domain::rate_limit::{Limiter, RateClass, RateLimitStatus};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// Reads that an instance grants before it reads the table, and that it then takes from the table at a time.
+/// Number of reads that an instance grants before it accesses the table, and that it then books in the table at a time.
 const BLOCK: u32 = 10;
-/// Maximum granted reads that an instance keeps unused. The rest returns to the table, so that other instances can use it.
+/// Maximum granted reads that an instance keeps unused. It returns the excess to the table, so that other instances can use it.
 const MAX_UNUSED: u32 = 2 * BLOCK;
 /// Maximum callers whose windows an instance stores.
 const MAX_CALLERS: usize = 10_000;
 /// The time within which the same text by the same visitor is a repeat.
 const REPEAT: Duration = Duration::from_mins(1);
-/// The time by which a counter outlives its minute.
+/// The time for which a counter is stored after its minute.
 const COUNTER_TTL: Duration = Duration::from_mins(2);
 
 type Turn = tokio::sync::Mutex<()>;
@@ -54,7 +57,7 @@ impl Counter<'_> {
         self.now.seconds().div_euclid(60)
     }
 
-    /// `counted` is the count in the minute so far.
+    /// The status of a request when `counted` requests have been counted in the minute so far.
     fn status(&self, counted: u32, allowed: bool) -> RateLimitStatus {
         let resets_in = 60 - self.now.seconds().rem_euclid(60);
         RateLimitStatus {
@@ -80,10 +83,10 @@ struct Minute {
     callers: HashMap<(Limiter, String), Window>,
 }
 
-/// This instance's counts of one caller's minute.
+/// This instance's counts for one caller in the current minute.
 #[derive(Clone, Debug, Default)]
 struct Window {
-    /// Requests counted by this instance. A running request counts for its reservation.
+    /// Requests counted by this instance. A running request counts as its reservation.
     used: u32,
     /// Requests that this instance is adding to the table's count.
     asking: u32,
@@ -93,11 +96,11 @@ struct Window {
     granted: u32,
     /// Requests of other instances, as of the table's last response.
     elsewhere: u32,
-    /// Whether a large read was let through.
+    /// Whether a large read has been allowed.
     has_reserved: bool,
     /// Whether the caller has reached the limit, according to the table.
     closed: bool,
-    /// Held by the read that changes the table's count, so that others wait for the reads that it is granted.
+    /// Locked by the read that changes the table's count, so that other reads wait and can use the reads that it books.
     turn: Arc<Turn>,
 }
 
@@ -115,8 +118,9 @@ impl Window {
         self.elsewhere.saturating_add(self.used)
     }
 
-    /// Lets a read through that counts as `reads` reads. Fewer remaining reads suffice for the first large read, and once the
-    /// limit is reached. Otherwise a read that they don't cover must first reserve in the table.
+    /// Allows a read that counts as `reads` reads, if the granted reads cover it. A single granted read suffices for the first
+    /// large read, and for any read once the limit is reached. Returns false if the read must first reserve in the table, or is
+    /// over the limit.
     fn take(&mut self, reads: u32) -> bool {
         let is_covered = self.used.saturating_add(reads) <= self.granted;
         let allowed = self.used < self.granted && (is_covered || self.closed || !self.has_reserved);
@@ -127,7 +131,7 @@ impl Window {
         allowed
     }
 
-    /// The number of requests to book: those not yet booked, and `more`. At least one, because a booking of the others may be in
+    /// The number of requests to book: those not yet booked, plus `more`. At least one, because another booking may be in
     /// progress.
     fn ask(&mut self, more: u32) -> u32 {
         let known = self.held.saturating_add(self.asking);
@@ -136,20 +140,20 @@ impl Window {
         count
     }
 
-    /// `counted` is the table's response to an [`ask`](Self::ask) of `count`.
+    /// Records that `count` requests were booked (see [`ask`](Self::ask)), and that the table now counts `counted` in total.
     fn learn(&mut self, count: u32, counted: u32, limit: u32) {
-        // The table counts the reads of the first block from now on.
+        // The booked reads include those of the first block.
         self.granted = if self.held == 0 { 0 } else { self.granted };
         self.asking = self.asking.saturating_sub(count);
         self.held = self.held.saturating_add(count);
         let over = counted.saturating_sub(limit);
         self.granted = self.granted.saturating_add(count.saturating_sub(over));
-        // Requests that are booked here meanwhile may be in `counted` already.
+        // `counted` may already include requests that this instance is still booking.
         self.elsewhere = counted.saturating_sub(self.held.saturating_add(self.asking));
         self.closed |= over > 0;
     }
 
-    /// Records that the table has not responded.
+    /// Records that `count` requests could not be booked.
     fn give_up(&mut self, count: u32) {
         self.asking = self.asking.saturating_sub(count);
     }
@@ -159,7 +163,7 @@ impl Window {
         self.used = self.used.saturating_add(cost).saturating_sub(reserved);
     }
 
-    /// The reads to give back to the table. They are no longer granted.
+    /// The number of reads to return to the table. They are no longer granted.
     fn give_back(&mut self) -> u32 {
         let unused = self.held.saturating_sub(self.used);
         if unused <= MAX_UNUSED {
@@ -171,7 +175,8 @@ impl Window {
         back
     }
 
-    /// The reads to give back to the table after a large read was booked and refused. One stays booked, for the refused read.
+    /// The number of reads to return to the table after a large read was booked but refused. One read stays booked, for the
+    /// refused one.
     fn give_back_refused(&mut self) -> u32 {
         let kept = self.granted.max(self.used.saturating_add(1));
         let back = self.held.saturating_sub(kept);
@@ -179,7 +184,7 @@ impl Window {
         back
     }
 
-    /// Counts a write that is booked with the next one. Returns whether it is within the limit.
+    /// Counts a write that will be booked together with the next one. Returns whether it is within the limit.
     fn owe(&mut self, limit: u32) -> bool {
         self.used = self.used.saturating_add(1);
         self.closed |= self.counted() > limit;
@@ -203,7 +208,7 @@ impl Counts {
         if known.minute < counter.minute() {
             *known = Minute { minute: counter.minute(), callers: HashMap::new() };
         } else if known.minute > counter.minute() {
-            // The request began in the previous minute. The counts of the new minute stay.
+            // The request began in the previous minute, and must not reset the counts of the new minute.
             return change(&mut Window::new(counter.limiter, counter.limit));
         }
         let key = (counter.limiter, counter.caller.to_owned());
@@ -215,7 +220,7 @@ impl Counts {
 }
 
 impl Minute {
-    /// Drops callers that aren't refused, and also the refused ones if they are too many.
+    /// Drops the callers that aren't refused. If too many are refused, drops all callers.
     fn make_room(&mut self) {
         self.callers.retain(|_, window| window.closed);
         if self.callers.len() > MAX_CALLERS / 2 {
@@ -225,19 +230,19 @@ impl Minute {
 }
 
 impl Store {
-    /// Whether a write may begin to read before it is counted, because this instance has no reason to refuse it.
+    /// Whether a write may start its reads before it is counted, because it is within the limit as far as this instance knows.
     pub fn has_room(&self, counter: Counter<'_>) -> bool {
         self.counts.window(counter, |window| window.has_room(counter.limit))
     }
 
-    /// The refusal of a caller that is over the limit in this instance.
+    /// The refusal of a caller that this instance knows to be over the limit.
     pub fn known_refusal(&self, counter: Counter<'_>) -> Option<RateLimitStatus> {
         let used_up = self.counts.window(counter, |window| window.is_used_up());
         used_up.then(|| counter.status(counter.limit, false))
     }
 
-    /// Counts a write, or an upload, exactly. A request that is `refused` for another reason is booked together with the next
-    /// one that is not, unless it is the first of the minute.
+    /// Counts a write or an upload exactly. A request that is `refused` for another reason is booked together with the next
+    /// request that isn't, unless it is the first of the minute.
     pub async fn count_write(&self, counter: Counter<'_>, refused: bool) -> Result<RateLimitStatus, Fault> {
         let step = self.counts.window(counter, |window| {
             if refused && window.held + window.asking > 0 {
@@ -253,14 +258,14 @@ impl Store {
         };
         let counted = self.ask(counter, count).await;
         if counted.is_err() {
-            // The request is refused as well, and doesn't count.
+            // The request is refused, so it doesn't count.
             self.counts.window(counter, |window| window.used = window.used.saturating_sub(1));
         }
         counted.map(|counted| counter.status(counted, counted <= counter.limit))
     }
 
-    /// Counts `more` writes for a write that is done, so it can't be refused. If the table can't be written, they are booked
-    /// with the next write.
+    /// Counts `more` writes for a completed write, which can't be refused anymore. If the table can't be updated, they are
+    /// booked with the next write.
     pub async fn count_surplus(&self, counter: Counter<'_>, more: u32) -> Option<RateLimitStatus> {
         let count = self.counts.window(counter, |window| {
             window.used = window.used.saturating_add(more);
@@ -275,8 +280,8 @@ impl Store {
         }
     }
 
-    /// Counts a read as `reads` reads. The count is exact while one instance serves the caller. Each further instance can put it
-    /// off by a block or one large read.
+    /// Counts a read as `reads` reads. The count is exact while only one instance serves the caller. Each further instance may
+    /// let through an additional block or one large read.
     pub async fn count_read(&self, counter: Counter<'_>, reads: u32) -> Result<RateLimitStatus, Fault> {
         let take = || {
             self.counts.window(counter, |window| {
@@ -299,13 +304,13 @@ impl Store {
                 return Ok(status);
             }
             has_asked = true;
-            // Enough for this read and a block of others.
+            // Books enough for this read and a block of other reads.
             let count = self.counts.window(counter, |window| window.ask(reads - 1 + BLOCK));
             self.ask(counter, count).await?;
         }
     }
 
-    /// Replaces the `reserved` reads with the cost of a read. A surplus is booked with the next block.
+    /// Replaces the `reserved` reads with the actual cost of a read. A surplus is booked with the next block.
     pub async fn settle_read(&self, counter: Counter<'_>, reserved: u32, cost: u32) -> RateLimitStatus {
         self.counts.window(counter, |window| window.settle(reserved, cost));
         if reserved > 1 {
@@ -316,7 +321,7 @@ impl Store {
         self.counts.window(counter, |window| counter.status(window.counted(), true))
     }
 
-    /// Gives this many reads back to the table. The caller must hold the turn.
+    /// Returns reads to the table. `unused` determines the number of reads. The caller must have locked the window's `turn`.
     async fn give_back(&self, counter: Counter<'_>, unused: impl FnOnce(&mut Window) -> u32) {
         let back = self.counts.window(counter, unused);
         if back == 0 {
@@ -332,7 +337,8 @@ impl Store {
         }
     }
 
-    /// Whether the visitor wrote the same text in another request within the last minute. Also records the text of this one.
+    /// Whether the visitor wrote the same text in another request within the last minute. Also records the text of this
+    /// request.
     pub async fn is_repeat(
         &self,
         visitor: &Visitor,
@@ -365,7 +371,7 @@ impl Store {
         counted
     }
 
-    /// Adds to the table's count, and returns it.
+    /// Adds to the table's count, and returns the new count.
     async fn book(&self, counter: Counter<'_>, count: i64) -> Result<u32, Fault> {
         let doing = "counting a request";
         let minute = counter.minute();
@@ -384,7 +390,8 @@ impl Store {
 mod tests {
     use super::*;
 
-    /// The number of `reads`, each counting for `each`, that a single instance lets through, and how often it read the table.
+    /// The number of reads that a single instance allows, out of `reads` that each count as `each`, and the number of times it
+    /// accesses the table.
     fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
         let (mut window, mut counted, mut asked, mut allowed) = (Window::new(Limiter::Read, limit), 0, 0, 0);
         for _ in 0..reads {
@@ -426,7 +433,7 @@ mod tests {
         }
     }
 
-    /// Instances that serve one caller in turn, and the count of the table.
+    /// Instances that serve one caller in turn, and the table's count.
     struct Instances {
         windows: Vec<Window>,
         counted: u32,
@@ -438,7 +445,7 @@ mod tests {
             Self { windows: vec![Window::new(Limiter::Read, limit); count], counted: 0, limit }
         }
 
-        /// Whether an instance lets a read with this reservation through.
+        /// Begins a read with this reservation. Returns whether the instance allows it.
         fn begin(&mut self, instance: usize, reserved: u32) -> bool {
             let window = &mut self.windows[instance];
             let mut has_asked = false;
@@ -470,7 +477,7 @@ mod tests {
             }
         }
 
-        /// Whether an instance lets a read with this reservation and cost through.
+        /// Performs a read with this reservation and cost. Returns whether the instance allows it.
         fn read(&mut self, instance: usize, reserved: u32, cost: u32) -> bool {
             let passes = self.begin(instance, reserved);
             if passes {

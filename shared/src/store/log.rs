@@ -1,5 +1,5 @@
-//! The moderators' log. An entry is written in the same transaction as the action, so exactly the actions that took effect have
-//! an entry.
+//! The moderation log. An entry is written in the same transaction as its action, so the log contains exactly the actions that
+//! took effect.
 
 use super::keys;
 use super::lists::PageCursors;
@@ -56,7 +56,7 @@ impl By<'_> {
         }
     }
 
-    /// The entry of an action, under a new id.
+    /// The write that logs an action. `id` must be new.
     pub(super) fn entry(self, id: u64, action: Action, subject: Subject<'_>) -> Result<Write, Fault> {
         let (comment, user, thread) = match subject {
             Subject::Comment(comment) => (Some(comment.id), comment.user, Some(&comment.thread)),
@@ -134,7 +134,7 @@ impl Store {
         self.transact_logged(Vec::new(), by, Action::RemoveImage, Subject::Image).await.map(drop)
     }
 
-    /// An entry as it is now.
+    /// A log entry in its current state.
     pub async fn log_entry(&self, id: u64) -> Result<Option<LogEntry>, Fault> {
         self.get(&keys::log(id), Reading::Consistent).await
     }

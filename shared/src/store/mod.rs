@@ -1,6 +1,6 @@
-//! The table, with one function for each access pattern. A conflict is a value, and only a fault is an error. `schema` lists the
-//! items, attributes and indexes; `placement` decides where a comment is in the indexes. Keys, queries and transactions are
-//! public for the tools in `infra/transfer`; the functions of the service use none of them.
+//! Access to the table, with one function for each access pattern. Conflicts are return values, and only faults are errors.
+//! `schema` lists the items, attributes and indexes; `placement` decides where a comment is in the indexes. Keys, queries and
+//! transactions are public only for the tools in `infra/transfer`; the service's functions don't use them.
 
 pub mod addresses;
 pub mod bans;
@@ -51,7 +51,7 @@ use crate::domain::ids::{CommentId, Random};
 use crate::domain::list::Order;
 use crate::error::Fault;
 
-/// Keys in one `BatchGetItem`: `DynamoDB`'s limit.
+/// Maximum keys in one `BatchGetItem`, as set by `DynamoDB`.
 const BATCH: usize = 100;
 /// Attempts at an operation before it fails with a transient fault.
 const ATTEMPTS: u32 = 10;
@@ -61,7 +61,7 @@ pub struct Store {
     client: Client,
     table: String,
     random: Random,
-    /// The number of a parent's replies that are inline, and embedded in lists.
+    /// Maximum replies of a parent that are inline, and embedded in lists.
     embedded: usize,
     addresses: Option<Addresses>,
     asks_for_trust: bool,
@@ -77,7 +77,7 @@ pub enum Reading {
 }
 
 impl Store {
-    /// `client` comes from [`client::build`]. No reply is inline; see [`Self::embedding`].
+    /// A store without inline replies; see [`Self::embedding`]. `client` must be built by [`client::build`].
     #[must_use]
     pub fn new(client: Client, table: String, random: Random) -> Self {
         Self {
@@ -91,19 +91,19 @@ impl Store {
         }
     }
 
-    /// Keeps this many replies of a parent inline, to be embedded in lists. The setting is `SVC_REPLIES_PER_PARENT`.
+    /// Keeps up to this many replies of a parent inline, to be embedded in lists (`SVC_REPLIES_PER_PARENT`).
     #[must_use]
     pub fn embedding(self, embedded: usize) -> Self {
         Self { embedded, ..self }
     }
 
-    /// Stores only the address hashes that the settings allow. Without this, Gravatar's hashes are stored.
+    /// Stores only the address hashes that the settings allow. By default, a store keeps Gravatar's hashes.
     #[must_use]
     pub fn keeping(self, addresses: Addresses) -> Self {
         Self { addresses: Some(addresses), ..self }
     }
 
-    /// With `true`, comments that were public before `SVC_REQUIRE_APPROVAL=new` was set count as approved.
+    /// With `true`, a recount treats comments that were public before `SVC_REQUIRE_APPROVAL=new` was set as approved.
     #[must_use]
     pub fn asking_for_trust(self, asks_for_trust: bool) -> Self {
         Self { asks_for_trust, ..self }
@@ -118,7 +118,7 @@ impl Store {
         }
     }
 
-    /// An item that an eventually consistent read misses is read again consistently.
+    /// Reads an item. If an eventually consistent read misses it, reads it again consistently.
     pub async fn item(&self, key: &Key, reading: Reading) -> Result<Option<Item>, Fault> {
         match self.one_item(key, reading).await? {
             None if reading == Reading::Eventual => self.one_item(key, Reading::Consistent).await,
@@ -136,7 +136,7 @@ impl Store {
         self.item(key, reading).await?.map(read).transpose()
     }
 
-    /// Consistently reads the `keys` that an eventually consistent read missed.
+    /// Adds to `items` those of `keys` that an eventually consistent read missed, by reading them consistently.
     async fn complete(&self, keys: &[Key], items: &mut HashMap<Key, Item>) -> Result<(), Fault> {
         let missed = keys.iter().filter(|key| !items.contains_key(key)).cloned().collect();
         items.extend(self.batch_get(missed, Reading::Consistent).await?);
@@ -195,7 +195,7 @@ impl Store {
         Ok((answer.items.unwrap_or_default(), answer.last_evaluated_key.filter(|key| !key.is_empty())))
     }
 
-    /// Reads up to `query.limit` items, in as many Queries as it takes.
+    /// Reads up to `query.limit` items, with as many Queries as needed.
     pub async fn query_all(&self, mut query: Query) -> Result<Vec<Item>, Fault> {
         let mut found = Vec::new();
         let mut start = None;
@@ -211,7 +211,7 @@ impl Store {
         Ok(found)
     }
 
-    /// One page of the whole table, read consistently, and the key after which the next one begins. Only for tools.
+    /// One page of the whole table, read consistently, and the key after which the next page begins. Only for tools.
     pub async fn scan(&self, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), Fault> {
         #[expect(clippy::disallowed_methods, reason = "an export, a recount and an erasure read everything")]
         let scan = self.client.scan().table_name(&self.table).consistent_read(true);
@@ -220,12 +220,12 @@ impl Store {
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key.filter(|key| !key.is_empty())))
     }
 
-    /// The number of a parent's replies that are inline.
+    /// Maximum replies of a parent that are inline.
     pub fn embedded(&self) -> usize {
         self.embedded
     }
 
-    /// Whether the comments of new writers are held.
+    /// Whether comments of new writers are held for approval.
     pub fn asks_for_trust(&self) -> bool {
         self.asks_for_trust
     }
@@ -293,7 +293,7 @@ impl Index {
     fn projection(self) -> Option<&'static str> {
         match self {
             Self::Thread => Some(&comments::ATTRIBUTES),
-            // Keys only, or items of all kinds.
+            // These contain only keys, or items of all kinds.
             Self::Table(_) | Self::Time | Self::Likes | Self::Replied | Self::Author => None,
         }
     }
@@ -326,7 +326,7 @@ pub fn text(value: impl Into<String>) -> AttributeValue {
     AttributeValue::S(value.into())
 }
 
-/// Only integers: the text of anything else, such as a time, may not be a number.
+/// Accepts only integers, because the text of any other value, such as a time, may not be a number.
 #[expect(clippy::needless_pass_by_value, reason = "reads better where it is called")]
 pub fn number(value: impl ToString + TryInto<i128>) -> AttributeValue {
     AttributeValue::N(value.to_string())
@@ -341,7 +341,7 @@ pub fn yes() -> AttributeValue {
     AttributeValue::Bool(true)
 }
 
-/// `None` for the empty set, which `DynamoDB` doesn't support.
+/// The ids as a number set; `None` if there are none, because `DynamoDB` doesn't support empty sets.
 pub fn number_set(ids: &BTreeSet<u64>) -> Option<AttributeValue> {
     (!ids.is_empty()).then(|| AttributeValue::Ns(ids.iter().map(u64::to_string).collect()))
 }
@@ -350,7 +350,8 @@ pub fn id_set(id: CommentId) -> AttributeValue {
     AttributeValue::Ns(vec![id.to_string()])
 }
 
-/// Throttles and time-outs that outlasted the SDK's retries are transient; any other error is a bug or a misconfiguration.
+/// The fault for an SDK error. Throttling and time-outs that outlast the SDK's retries are transient; any other error is a bug
+/// or a misconfiguration.
 pub fn fault<E, R>(doing: &'static str, error: SdkError<E, R>) -> Fault
 where
     E: std::error::Error + aws_smithy_types::error::metadata::ProvideErrorMetadata + Send + Sync + 'static,

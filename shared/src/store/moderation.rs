@@ -1,4 +1,4 @@
-//! Moderators' pins and decisions about comments, and the host's description of a record.
+//! Moderators' decisions about comments, pins and closed threads, and the host's description of a record.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 
@@ -22,15 +22,15 @@ use crate::domain::trust;
 use crate::domain::viewer::Moderator;
 use crate::error::Fault;
 
-/// Maximum resolutions of one comment. If there are more, the oldest is dropped, and the next one covers its reports.
+/// Maximum resolutions of one comment. If there are more, the oldest is dropped, and the second oldest covers its reports.
 const MAX_RESOLUTIONS: usize = 20;
 
 /// A moderator's decision about a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everyone sees it.
+    /// Everyone sees the comment.
     Approve,
-    /// Only its writer sees it, with the grounds.
+    /// Only its writer sees the comment, with the grounds for the rejection.
     Reject(Grounds),
     /// The comment's reports so far are unfounded.
     Dismiss,
@@ -83,8 +83,8 @@ pub struct HostRecord {
 }
 
 impl Store {
-    /// Pins an approved top-level comment, replacing any other pin. False if it no longer exists, isn't approved or is a
-    /// placeholder.
+    /// Pins an approved top-level comment, replacing any other pin. Returns false if the comment no longer exists, isn't
+    /// approved or is a placeholder.
     pub async fn pin(&self, comment: &Comment, by: By<'_>) -> Result<bool, Fault> {
         let at = by.clock.now().0;
         let pin = AttributeValue::M(
@@ -107,15 +107,15 @@ impl Store {
         })
     }
 
-    /// Unpins the comment. False when it is not pinned, or no longer exists.
+    /// Unpins the comment. Returns false if it isn't pinned or no longer exists.
     pub async fn unpin(&self, comment: &Comment, by: By<'_>) -> Result<bool, Fault> {
         let unpin = unpin(Write::update(keys::thread(&comment.thread)), comment);
         let outcome = self.transact_logged(vec![unpin], by, Action::Unpin, Subject::Comment(comment)).await?;
         Ok(outcome == Outcome::Done)
     }
 
-    /// Carries out a moderator's decision about a comment. `seen` is the time of the text that the moderator saw, exact
-    /// to the second. Without it the decision is about the text as it was read.
+    /// Carries out a moderator's decision about a comment. `seen` is the edit time of the text that the moderator saw, exact to
+    /// the second. Without it, the decision is about the text in `comment`.
     pub async fn decide(
         &self,
         comment: Comment,
@@ -146,7 +146,7 @@ impl Store {
         })
     }
 
-    /// The plan with the decision's effect on the trust in the writer.
+    /// Adds the decision's effect on the writer's trust to the plan.
     async fn with_trust(&self, plan: Plan, comment: &Comment, verdict: &Verdict, by: By<'_>) -> Result<Plan, Fault> {
         let decided = match verdict {
             Verdict::Approve => trust::Decided::Approved,
@@ -192,7 +192,7 @@ impl Store {
         Ok(if writes == [as_read()] { Plan::Nothing } else { Plan::Together(writes) })
     }
 
-    /// `read` is the time of the edit that the decision is about.
+    /// The plan for an approval. `read` is the edit time of the text that the decision is about.
     async fn approve(&self, comment: Comment, read: Option<Timestamp>, by: By<'_>) -> Result<Plan, Fault> {
         // A text that the moderator did not see stays in review, or enters review if it was not visible before. Its verdicts are
         // kept.
@@ -204,7 +204,7 @@ impl Store {
         if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision).await }
     }
 
-    /// Rejecting again on the same grounds changes nothing.
+    /// The plan for a rejection. Rejecting again on the same grounds changes nothing.
     pub(super) async fn reject(&self, comment: Comment, rejection: Rejection, by: By<'_>) -> Result<Plan, Fault> {
         let verdict = Verdict::Reject(rejection.grounds.clone());
         let is_same = comment.state == State::Rejected && comment.grounds() == rejection.grounds;
@@ -214,7 +214,7 @@ impl Store {
         if comment.is_approved() { self.hide(decision).await } else { Ok(decision.into_plan()) }
     }
 
-    /// Rejects an approved comment.
+    /// The plan that rejects an approved comment.
     async fn hide(&self, decision: Decision<'_>) -> Result<Plan, Fault> {
         let comment = decision.before;
         let Some(parent) = comment.parent() else {
@@ -240,7 +240,7 @@ impl Store {
         Ok(Plan::Together(writes))
     }
 
-    /// Approves a pending or rejected comment.
+    /// The plan that makes a pending or rejected comment visible to everyone.
     pub(super) async fn show(&self, decision: Decision<'_>) -> Result<Plan, Fault> {
         let comment = decision.before;
         let mut writes = vec![placement::lose_own(comment)];
@@ -254,7 +254,7 @@ impl Store {
             place.is_inline
         } else {
             let join = join_thread(comment);
-            // A moderator vouches for the page's title and address.
+            // A moderator's approval also vouches for the page's title and address.
             let page = comment.page.as_deref().filter(|_| decision.entry.is_some());
             writes.push(page.map_or(join.clone(), |page| take_page(join, page)));
             false
@@ -348,7 +348,7 @@ impl<'a> Decision<'a> {
         (self.write, others.collect())
     }
 
-    /// The plan when the comment stays in its place.
+    /// The plan for a decision that doesn't move the comment in the indexes.
     fn into_plan(self) -> Plan {
         if !self.write.has_changes() {
             return Plan::Nothing;
@@ -358,7 +358,7 @@ impl<'a> Decision<'a> {
     }
 }
 
-/// Records the decision on the comment, unless another one was first.
+/// Records the decision on the comment, on condition that no other decision was first.
 fn as_decided(write: Write, comment: &Comment, id: u64) -> Write {
     let before = Some(comment.decided).filter(|decided| *decided > 0);
     write.still(comment::DECIDED, before.map(number)).set(comment::DECIDED, number(id))

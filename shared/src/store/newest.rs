@@ -12,16 +12,16 @@ use crate::domain::list::Order;
 use crate::domain::thread::Thread;
 use crate::error::Fault;
 
-/// The number of newest comments that are read.
+/// The number of newest comments to read.
 pub const NEWEST: usize = 20;
 /// Maximum comments of a thread, and of each user, that are searched to find the thread's writers.
 const SEARCHED: usize = 1_000;
 
 #[derive(Debug)]
 pub struct Newest {
-    /// All comments of the thread that count.
+    /// The number of the thread's comments that count.
     pub count: u64,
-    /// Newest first, replies included.
+    /// Newest first, including replies.
     pub ids: Vec<CommentId>,
 }
 
@@ -35,7 +35,7 @@ pub struct Candidates {
 }
 
 impl Candidates {
-    /// Ancestors that aren't among the candidates.
+    /// Ancestors of the candidates that aren't candidates themselves.
     #[must_use]
     pub fn above(&self) -> BTreeSet<CommentId> {
         let ancestors = self.approved.values().flat_map(|comment| &comment.ancestors);
@@ -46,12 +46,12 @@ impl Candidates {
 #[derive(Debug)]
 pub struct NewestComments {
     pub thread: Thread,
-    /// Newest first, replies included.
+    /// Newest first, including replies.
     pub comments: Vec<Comment>,
 }
 
 impl Store {
-    /// Reads the response of `counts`: one count for each of at most 100 different threads, in their order.
+    /// Reads the response of `counts`: one count for each of at most 100 different threads, in the order of `threads`.
     pub async fn counts(&self, threads: &[ThreadId]) -> Result<Vec<u64>, Fault> {
         let keys: Vec<_> = threads.iter().map(keys::count).collect();
         let found = self.batch_get(keys.clone(), Reading::Eventual).await?;
@@ -73,20 +73,20 @@ impl Store {
         Ok(Candidates { thread: thread.map(read).transpose()?.unwrap_or_default(), ids, approved })
     }
 
-    /// Completes the comments for `feed`. Ancestors that aren't among the newest comments take one more round trip, and are
-    /// read in the same way.
+    /// Completes the comments for `feed`. Ancestors that aren't among the newest comments are read in the same way, in one more
+    /// round trip.
     pub async fn newest_comments(&self, candidates: Candidates) -> Result<NewestComments, Fault> {
         let above = candidates.above();
         let Candidates { thread, ids, mut approved } = candidates;
         approved.extend(self.approved(above.into_iter().collect()).await?);
-        // Comments hidden or deleted just now, and those below them, may still be among those that count.
+        // Comments that were just hidden or deleted, and the replies below them, may still be counted.
         let is_shown =
             |comment: &&Comment| comment.may_count() && comment.ancestors.iter().all(|id| approved.contains_key(id));
         let comments = ids.iter().filter_map(|id| approved.get(id)).filter(is_shown).cloned().collect();
         Ok(NewestComments { thread, comments })
     }
 
-    /// The approved comments among these. Comments that an eventual read misses or shows as hidden are read again consistently.
+    /// The approved comments among `ids`. Comments that an eventual read misses or shows as hidden are read again consistently.
     async fn approved(&self, mut ids: Vec<CommentId>) -> Result<BTreeMap<CommentId, Comment>, Fault> {
         let mut approved = BTreeMap::new();
         for reading in [Reading::Eventual, Reading::Consistent] {
@@ -102,8 +102,8 @@ impl Store {
         Ok(approved)
     }
 
-    /// The users among these who wrote one of the thread's newest `SEARCHED` comments that count. The same number of each user's
-    /// comments is searched.
+    /// Those of `users` who wrote one of the thread's `SEARCHED` newest comments that count. Of each user's comments, only
+    /// the `SEARCHED` newest are searched.
     pub async fn writers_in(&self, thread: &ThreadId, users: &[UserId]) -> Result<BTreeSet<UserId>, Fault> {
         let ids: BTreeSet<CommentId> = self.newest_ids(thread, SEARCHED).await?.into_iter().collect();
         let Some(oldest) = ids.first() else { return Ok(BTreeSet::new()) };

@@ -1,4 +1,4 @@
-//! The only module that decides under which index keys a comment is stored. It does no I/O.
+//! Decides under which index keys a comment is stored, without I/O. No other module makes these decisions.
 //!
 //! A top-level comment is in its thread's partition. A reply is in one of two places:
 //!
@@ -8,20 +8,20 @@
 //!
 //! The rules:
 //!
-//! - Only replies of top-level comments are inline. One setting is both the number of embedded replies and the maximum number of
-//!   inline ones.
-//! - Every inline reply is older than every separate one. The parent's item names the inline replies (`ld`) and says
-//!   whether there may be separate ones (`tr`).
-//! - A reply that becomes visible to everyone is inline if there is room and no reply is separate, or if it is older than
-//!   some inline reply. If there is no room, the youngest inline reply becomes separate: it is demoted.
-//! - After deletions, the oldest separate replies are promoted. They are known only when an index lists exactly the
-//!   replies that the parent counts.
+//! - Only replies of top-level comments are inline. One setting (`SVC_REPLIES_PER_PARENT`) is the maximum number of both
+//!   embedded and inline replies.
+//! - Every inline reply is older than every separate one. The parent's item lists its inline replies (`ld`), and records
+//!   whether it may have separate replies (`tr`).
+//! - A reply that becomes visible to everyone is inline if there is room and no reply is separate, or if it is older than some
+//!   inline reply. If there is no room for the reply, the youngest inline reply is *demoted*: it becomes separate.
+//! - After deletions, the oldest separate replies are *promoted*: they become inline. The oldest are known only when an index
+//!   lists exactly the replies that the parent counts.
 //! - When the parent is rejected, all its inline replies become separate.
 //! - An unapproved comment is in its writer's partitions. An unapproved reply is inline while the writer has fewer
 //!   than [`OWN_INLINE`] unapproved replies in the thread.
 //!
-//! Each decision is made from items that may have changed since they were read. The writes returned here carry the
-//! conditions under which the decision is still right.
+//! Each decision is based on items that may have changed since they were read. The returned writes include the conditions under
+//! which the decision is still right.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ pub fn scope<'a>(comment: &Comment, visitor: &'a Visitor) -> Scope<'a> {
     if comment.is_approved() { Scope::Everyone } else { Scope::Own(visitor) }
 }
 
-/// The index keys that follow from a comment's place.
+/// The index keys of a comment in its place.
 pub fn index_keys(comment: &Comment, is_inline: bool) -> [(&'static str, AttributeValue); 3] {
     let visitor = comment.visitor();
     let scope = scope(comment, &visitor);
@@ -85,7 +85,7 @@ fn reply_keys(
     }
 }
 
-/// A new reply's id must be above this one, even if this instance's clock is behind.
+/// The id that a new reply's id must exceed, even if this instance's clock is behind.
 pub fn newest_above(parent: &Comment) -> CommentId {
     parent.inline.last().map_or(parent.id, |last| parent.id.max(CommentId(*last)))
 }
@@ -111,7 +111,7 @@ pub fn promotable(parent: &Comment, embedded: usize) -> usize {
     if parent.is_approved() { missing_inline(parent, embedded) } else { 0 }
 }
 
-/// The replies that a recount expects to be inline: the oldest, as many as are inline now.
+/// The replies that a recount expects to be inline: the oldest ones, as many as are inline now.
 pub fn oldest_inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -> BTreeSet<u64> {
     let Some(replies) = replies.filter(|_| parent.is_top_level() && parent.is_approved()) else {
         return BTreeSet::new();
@@ -120,7 +120,7 @@ pub fn oldest_inline(parent: &Comment, replies: Option<&BTreeSet<u64>>) -> BTree
     replies.iter().take(count).copied().collect()
 }
 
-/// The place of a reply that becomes visible to everyone, new or approved.
+/// The place of a reply that becomes visible to everyone, because it is new or was approved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyPlace {
     pub is_inline: bool,
@@ -142,14 +142,15 @@ impl ReplyPlace {
         Self { is_inline, demoted: youngest.filter(|_| is_inline && !has_room) }
     }
 
-    /// Adds the reply to its parent, and may demote another one. Fails if the parent has become a placeholder since it was read.
+    /// Adds the reply to its parent, and demotes another reply if necessary. Fails if the parent has become a placeholder since
+    /// it was read.
     pub fn gain(self, parent: &Comment, reply: CommentId, embedded: usize) -> Vec<Write> {
         let gain = Write::update(keys::comment(parent.id))
             .exists()
             .still(comment::PLACEHOLDER, parent.is_placeholder.then(yes));
         let gain = count(gain, parent.is_top_level(), reply, 1);
         let gain = if !self.is_inline {
-            // No younger reply may become inline in the meantime.
+            // Requires that no younger reply has become inline in the meantime.
             set_separate(gain, parent).still(comment::INLINE, number_set(&parent.inline))
         } else if parent.has_separate || self.demoted.is_some() {
             let mut inline = parent.inline.clone();
@@ -157,13 +158,13 @@ impl ReplyPlace {
             if let Some(demoted) = self.demoted {
                 inline.remove(&demoted.0);
             }
-            // A rejected parent has no inline replies.
+            // Requires that the parent isn't rejected, because a rejected parent has no inline replies.
             set_separate(gain, parent)
                 .assign(comment::INLINE, number_set(&inline))
                 .still(comment::INLINE, number_set(&parent.inline))
                 .still(comment::STATE, None)
         } else {
-            // Others may become inline at the same time, while there is room.
+            // Allows other replies to become inline at the same time, while there is room.
             gain.add(comment::INLINE, id_set(reply))
                 .still(comment::STATE, None)
                 .still(comment::HAS_SEPARATE, None)
@@ -208,7 +209,7 @@ fn set_separate(write: Write, parent: &Comment) -> Write {
     if parent.has_separate { write } else { write.set(comment::HAS_SEPARATE, yes()) }
 }
 
-/// Makes the inline replies of a parent that is being rejected separate. `rejection` is the write of the parent's item.
+/// Demotes all inline replies of a parent that is being rejected. `rejection` is the write of the parent's item.
 pub fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
     let rejection = rejection.still(comment::INLINE, number_set(&parent.inline));
     let rejection = if parent.inline.is_empty() {
@@ -220,8 +221,8 @@ pub fn demote_all(parent: &Comment, rejection: Write) -> Vec<Write> {
     std::iter::once(rejection).chain(demoted).collect()
 }
 
-/// Promotes the oldest separate replies, if the parent still counts the same replies. `replies` are all of them, oldest
-/// first.
+/// Promotes the oldest separate replies, if the parent still counts the same replies. `replies` lists all of the parent's
+/// replies, oldest first.
 pub fn promotion(parent: &Comment, replies: &[CommentId], embedded: usize) -> Vec<Write> {
     let separate = replies.iter().copied().filter(|reply| !parent.inline.contains(&reply.0));
     let promoted: Vec<CommentId> = separate.take(promotable(parent, embedded)).collect();
@@ -237,7 +238,7 @@ pub fn promotion(parent: &Comment, replies: &[CommentId], embedded: usize) -> Ve
     std::iter::once(change).chain(moved).collect()
 }
 
-/// Moves an approved reply of `parent`.
+/// Moves an approved reply of `parent` to its inline or its separate place.
 fn move_reply(parent: &Comment, reply: CommentId, is_inline: bool) -> Write {
     let (tk, ts) = reply_keys(&parent.thread, parent.id, reply, Scope::Everyone, is_inline);
     Write::update(keys::comment(reply))

@@ -1,5 +1,5 @@
 //! The moderators' queues: pending, reported, rejected, and all new comments. A change of a comment updates its entries in the
-//! first three queues in the same transaction. `events` writes the entries of new comments, which expire.
+//! first three queues in the same transaction. `events` writes the entries in the queue of new comments, which expire.
 
 use std::time::Duration;
 
@@ -67,8 +67,8 @@ pub struct QueueCounts {
 }
 
 impl Store {
-    /// A page of a queue, newest first. It leaves out comments that no longer exist or are below one that doesn't, because their
-    /// entries stay until the event of the deletion is handled.
+    /// A page of a queue, newest first. Leaves out comments that no longer exist, or that have a missing ancestor, because
+    /// their entries stay until the deletion's event is handled.
     pub async fn queue(
         &self,
         state: QueueState,
@@ -81,8 +81,9 @@ impl Store {
         self.page_of(walk, ids, per_page).await
     }
 
-    /// A page of the comments in a queue that were written at `since` or later and pass. It ends after `MAX_FILTERED` comments,
-    /// and before it reads more than `MAX_FILTERED_UNITS`, so it may contain few or no comments and still have a next page.
+    /// A page of the comments in a queue that were written at `since` or later, and for which `passes` returns true. It ends
+    /// after `MAX_FILTERED` comments, and before it reads more than `MAX_FILTERED_UNITS`, so a page with few or no comments
+    /// may still have a next page.
     pub async fn filtered_queue(
         &self,
         state: QueueState,
@@ -122,7 +123,7 @@ impl Store {
         Ok((page, walk.cursors(edges[0], edges[1], more)))
     }
 
-    /// The first `most` of these comments that pass, and the number of ids that were searched for them.
+    /// The first `most` of these comments for which `passes` returns true, and the number of ids that were searched for them.
     async fn find_passing(
         &self,
         ids: &[CommentId],
@@ -137,10 +138,10 @@ impl Store {
         Ok((self.load_ancestors(comments).await?, taken))
     }
 
-    /// The ids of a queue in the window, nearest to the cursor first.
+    /// The ids in a window of a queue, nearest to the cursor first.
     async fn queued(&self, state: QueueState, mut window: Window, now: Timestamp) -> Result<Vec<CommentId>, Fault> {
         if state == QueueState::All {
-            // `DynamoDB` removes expired entries late.
+            // `DynamoDB` may not have removed expired entries yet.
             window.span.low = window.span.low.max(last_old(now).0 + 1);
         }
         Ok(merge(self.queue_entries(state, window).await?, window.order, |id| *id))
@@ -155,7 +156,7 @@ impl Store {
         Ok(QueueCounts { pending, reported })
     }
 
-    /// The entries of each shard in the window.
+    /// The entries in a window of a queue, by shard.
     async fn queue_entries(&self, state: QueueState, window: Window) -> Result<Vec<Vec<CommentId>>, Fault> {
         let Window { span, order, limit } = window;
         if span.low > span.high {
@@ -201,7 +202,7 @@ impl Store {
         Ok((page, cursors))
     }
 
-    /// Lists a comment among the new ones.
+    /// Adds a comment to the queue of new comments.
     pub async fn join_new(&self, comment: &Comment) -> Result<(), Fault> {
         self.transact(vec![Write::put(new_entry(comment.id))]).await.map(drop)
     }
@@ -215,18 +216,19 @@ impl Store {
     }
 }
 
-/// The number of comments that a filtered page may still read, if all of them have the maximum size.
+/// The number of comments of maximum size that a filtered page may still read.
 fn affordable(spent: f64) -> usize {
     let fits = |count: &usize| spent + f64::from(read_units(*count, Reading::Consistent)) <= MAX_FILTERED_UNITS;
     (1..=MAX_FILTERED).take_while(fits).count()
 }
 
-/// The entry of an imported comment among the new ones, if it is new. `events` writes the entries of other comments.
+/// The entry of an imported comment in the queue of new comments; `None` if the comment isn't new or is a placeholder. `events`
+/// writes the entries of other comments.
 pub fn imported_entry(comment: &Comment, now: Timestamp) -> Option<Item> {
     (comment.id > last_old(now) && !comment.is_placeholder).then(|| new_entry(comment.id))
 }
 
-/// Comments above this id are new.
+/// The highest id of a comment that is no longer new.
 fn last_old(now: Timestamp) -> CommentId {
     CommentId::last_of(now - NEW)
 }

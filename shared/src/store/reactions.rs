@@ -1,4 +1,4 @@
-//! Likes and reports. Each is one transaction with the count it changes.
+//! Likes and reports. Each is written in the same transaction as the count that it changes.
 
 use super::comments::{CommentWithAncestors, as_reported, present};
 use super::idempotency::IdempotencyRequest;
@@ -19,10 +19,10 @@ use crate::error::Fault;
 /// The result of [`Store::toggle_like`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liked {
-    /// Whether the visitor likes it now, and the number of likes.
+    /// Whether the visitor now likes the comment, and the number of likes.
     Now(bool, u64),
     Gone,
-    /// Too many guests of this network like it already.
+    /// Too many guests on this network already like the comment.
     TooMany,
 }
 
@@ -35,7 +35,7 @@ pub struct GuestBound {
 }
 
 impl GuestBound {
-    /// Counts one more, if there is room.
+    /// Counts one more reaction, on condition that the limit isn't reached.
     fn take(&self, id: CommentId) -> Write {
         Write::update(keys::guest_bound(id, &self.network))
             .add(guest_bound::COUNT, number(1))
@@ -57,13 +57,13 @@ pub struct NewReport<'a> {
     pub report: Report,
     /// The reporter's thread state.
     pub visitor_state: VisitorThreadState,
-    /// The limit for guests.
+    /// The limit, if the reporter is a guest.
     pub bound: Option<&'a GuestBound>,
     pub idempotency: Option<&'a IdempotencyRequest>,
 }
 
 impl NewReport<'_> {
-    /// Dates the report after every decision that was read, so that none of them covers it.
+    /// Dates the report after every known decision about the comment, so that none of them covers the report.
     fn date(&mut self, ids: &IdSource) {
         let decided = self.comment.resolutions.last();
         let floor = decided.map_or(CommentId(0), |decided| CommentId::last_of(decided.until));
@@ -71,7 +71,7 @@ impl NewReport<'_> {
         (self.report.id, self.report.created_at) = (id.0, id.created_at());
     }
 
-    /// Requires that the comment's reports and their decisions are unchanged since it was read.
+    /// The writes of the report, on condition that the comment's reports and resolutions are unchanged since it was read.
     fn writes(&self) -> Result<Vec<Write>, Fault> {
         let (id, report) = (self.comment.id, &self.report);
         let slot = VisitorSlot::next(&self.visitor_state, &report.visitor, &self.comment);
@@ -101,12 +101,13 @@ pub enum Reported {
     Done,
     Already,
     Gone,
-    /// Guests of this network reported it too often already.
+    /// Guests on this network have already reported the comment too often.
     TooMany,
 }
 
 impl Store {
-    /// The comment, read consistently, with its ancestors and the visitor's thread state, read in one more round trip.
+    /// The comment, read consistently, with its ancestors and the visitor's thread state, which take one more round trip.
+    /// `None` if the comment or an ancestor doesn't exist.
     pub async fn comment_with_visitor_state(
         &self,
         id: CommentId,
@@ -127,7 +128,7 @@ impl Store {
         Ok(ancestors.map(|ancestors| (CommentWithAncestors { comment, ancestors }, visitor_state)))
     }
 
-    /// Likes the comment, or takes the like back. `bound` is for guests.
+    /// Likes the comment, or removes the like. `bound` is the limit for guests.
     pub async fn toggle_like(
         &self,
         comment: &Comment,
@@ -136,7 +137,7 @@ impl Store {
         bound: Option<GuestBound>,
     ) -> Result<Liked, Fault> {
         let mut comment = comment.clone();
-        // Doesn't use `change`, because the visitor's thread state is read again as well.
+        // Doesn't use `change`, because another attempt also reads the visitor's thread state again.
         let mut attempts = self.attempts("liking a comment");
         loop {
             if attempts.next().await? {
@@ -160,7 +161,8 @@ impl Store {
         }
     }
 
-    /// The visitor's item that contains the like. `slot` is the comment's next slot.
+    /// The key of the visitor's item that contains the like, if the visitor likes the comment. `slot` is the slot for a new
+    /// like.
     async fn liked_in(
         &self,
         comment: &Comment,
@@ -183,9 +185,9 @@ impl Store {
         Ok(self.get(&keys::visitor_state(visitor, thread), Reading::Consistent).await?.unwrap_or_default())
     }
 
-    /// Stores a report with a new id and the current time. A visitor has at most one per comment.
+    /// Stores a report with a new id and the current time. A visitor can report a comment only once.
     pub async fn report(&self, ids: &IdSource, mut new: NewReport<'_>) -> Result<Reported, Fault> {
-        // Doesn't use `change`, because the visitor's thread state is read again as well and each attempt has a new time.
+        // Doesn't use `change`, because another attempt also reads the visitor's thread state again, and uses a new time.
         new.report = self.kept_report(new.report);
         let mut attempts = self.attempts("reporting a comment");
         loop {
@@ -230,7 +232,7 @@ fn like(comment: &Comment, slot: VisitorSlot, bound: Option<&GuestBound>) -> Vec
     writes
 }
 
-/// `liked_in` is the visitor's item that contains the like.
+/// `liked_in` is the key of the visitor's item that contains the like.
 fn unlike(comment: &Comment, liked_in: Key, bound: Option<&GuestBound>) -> Vec<Write> {
     let entry = Write::update(liked_in)
         .subtract(visitor_state::LIKED, id_set(comment.id))
@@ -240,12 +242,12 @@ fn unlike(comment: &Comment, liked_in: Key, bound: Option<&GuestBound>) -> Vec<W
     writes
 }
 
-/// `change` is 1 or -1.
+/// Changes the comment's number of likes by `change`, which is 1 or -1.
 fn count_like(comment: &Comment, change: i64) -> Write {
     present(add_likes(comment, change))
 }
 
-/// Only top-level comments have a rank.
+/// Changes the comment's number of likes, and its rank, which only top-level comments have.
 pub fn add_likes(comment: &Comment, change: i64) -> Write {
     let write = Write::update(keys::comment(comment.id)).add(comment::LIKES, number(change));
     if comment.is_top_level() { write.add(comment::LIKES_RANK, placement::rank_change(change)) } else { write }

@@ -1,5 +1,6 @@
-//! Rejects a banned writer's recent comments. One walk goes from the newest comment to the oldest, and another covers those that
-//! the index hadn't listed yet. Both stop when the ban is lifted, and skip comments that a moderator has decided since it began.
+//! Rejects a banned writer's recent comments. The first walk covers the comments from newest to oldest, and a second walk
+//! covers comments that the index hadn't listed yet. Both stop when the ban is lifted, and skip comments about which a
+//! moderator has decided since the ban began.
 
 use std::time::Duration;
 
@@ -26,13 +27,15 @@ use crate::error::Fault;
 
 /// A ban rejects comments written within this time before it, and pending comments of any age.
 const RECENT: Duration = Duration::from_hours(7 * 24);
-/// Maximum comments that a ban rejects. Another ban continues with older ones.
+/// Maximum comments that a ban rejects. Another ban continues with older comments.
 const MAX_REJECTED: usize = 1_000;
-/// Maximum comments that are examined. Most of them were rejected by earlier bans, or are older than [`RECENT`].
+/// Maximum comments to examine. It exceeds [`MAX_REJECTED`], because comments may already be rejected, or be older than
+/// [`RECENT`].
 const MAX_SEEN: usize = 20_000;
-/// For this long after the ban, requests that began before it may still write, and the index may not list their comments yet.
+/// Time after the ban during which requests that began before it may still write comments, or the index may not list such
+/// comments yet.
 const LATE: Duration = Duration::from_secs(30);
-/// Comments decided concurrently. Decisions in the same thread conflict, and are retried.
+/// Maximum comments rejected concurrently. Decisions in the same thread conflict, and are retried.
 const AT_ONCE: usize = 5;
 
 impl Store {
@@ -42,7 +45,7 @@ impl Store {
         now: Timestamp,
         deadline: Instant,
     ) -> Result<Option<Rest>, Fault> {
-        // Keeps log entries later than the ban's, whatever the clocks show.
+        // Dates log entries after the ban's entry, even if the clocks of instances differ.
         let banned_at = job.banned_at();
         let now = now.max(banned_at + Duration::from_millis(1));
         let clock = Clock::new(move || now);
@@ -89,7 +92,7 @@ impl Store {
         Ok(self.query_all(written).await?.iter().filter_map(keys::comment_of).collect())
     }
 
-    /// The latest ban of an author, unless it was lifted, and its id.
+    /// The id and the data of an author's latest ban, unless it was lifted.
     async fn ban_of(&self, author: &Author) -> Result<Option<(u64, Ban)>, Fault> {
         Ok(match author {
             Author::User(id) => self.user(*id, Reading::Consistent).await?.and_then(|user| user.ban_id.zip(user.ban)),
@@ -100,7 +103,7 @@ impl Store {
         })
     }
 
-    /// The ban that started the walk, or the one that has replaced it without a gap, and its id.
+    /// The id and the data of the ban that started the walk, or of a ban that has replaced it without a gap.
     async fn ban_behind(&self, job: &RejectRecent) -> Result<Option<(u64, Ban)>, Fault> {
         let ban = self.ban_of(&job.author).await?;
         Ok(ban.filter(|(id, ban)| continues(job.ban, *id, ban)))
@@ -112,7 +115,7 @@ impl Store {
         Ok(self.ban_of(&author).await?.is_some_and(|(id, _)| id > comment.decided))
     }
 
-    /// Whether the ban rejects the comment, now or in an earlier run of the walk.
+    /// Rejects the comment if it is recent. Returns whether the walk has rejected it, now or in an earlier run.
     async fn reject_if_recent(&self, id: CommentId, job: &RejectRecent, by: By<'_>) -> Result<bool, Fault> {
         let Some(comment) = self.comment(id, Reading::Consistent).await? else { return Ok(false) };
         let plan = |comment: Comment| self.plan_rejection(comment, job, by);
@@ -123,7 +126,7 @@ impl Store {
         })
     }
 
-    /// A rejection without a reason, on condition that the writer is still banned.
+    /// The plan for a rejection without a reason, on condition that the writer is still banned.
     async fn plan_rejection(&self, comment: Comment, job: &RejectRecent, by: By<'_>) -> Result<Plan, Fault> {
         let behind = self.ban_behind(job).await?;
         let Some((ban, _)) = behind.filter(|(_, ban)| !comment.is_placeholder && is_recent(&comment, job, ban)) else {
@@ -135,7 +138,7 @@ impl Store {
             Plan::Together(mut writes) => {
                 let ban = Some(number(ban));
                 match &job.author {
-                    // The item with a member's trust also has the ban.
+                    // A member's trust and ban are in the same item.
                     Author::User(_) => writes.extend(noted.map(|noted| noted.still(user::BAN_ID, ban))),
                     Author::Network(name) => {
                         writes.extend(noted);
@@ -149,14 +152,14 @@ impl Store {
     }
 }
 
-/// Whether a ban with this id is the one that started the walk, or has replaced it without a gap. The clock of another function
-/// may give it a lower id than the one that it replaced.
+/// Whether a ban with this id is the one that started the walk, or has replaced it without a gap. If clocks differ, the
+/// replacement may have a lower id than the ban that it replaced.
 fn continues(started: u64, id: u64, ban: &Ban) -> bool {
     id == started || ban.first.is_some_and(|first| (first.min(id)..=first.max(id)).contains(&started))
 }
 
-/// Whether the ban rejects the comment: it has no decision since, and was written before the ban, or by a request that
-/// began before it.
+/// Whether the ban rejects the comment: no moderator has decided about it since the ban, and it was written before the ban, or
+/// by a request that began before the ban.
 fn is_recent(comment: &Comment, job: &RejectRecent, ban: &Ban) -> bool {
     let (banned_at, written) = (job.banned_at(), comment.id.created_at());
     let is_new = written.since(banned_at) > LATE || ban.until.is_some_and(|until| written >= until);

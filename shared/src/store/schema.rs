@@ -1,8 +1,8 @@
-//! The schema of the table: every item with its key and its attributes, and every index. `README.md` next to this file is
-//! generated from it (`UPDATE_FILES=1 cargo test --workspace schema`). Code names attributes by the constants, such as
-//! [`comment::LIKES`]; the names in the table are short, because a page reads forty comments and pays by the byte.
+//! The schema of the table: every item with its key and attributes, and every index. `README.md` next to this file is generated
+//! from it (`UPDATE_FILES=1 cargo test --workspace schema`). Code refers to attributes by their constants, such as
+//! [`comment::LIKES`]. Their names in the table are short, because a page reads forty comments and pays by the byte.
 //!
-//! `keys` builds and parses the keys, and `domain` has the values. Tests compare both with this file.
+//! `keys` builds and parses the keys, and `domain` defines the values. Tests compare both with this file.
 
 /// Key attributes of every item.
 pub const PK: &str = "pk";
@@ -17,15 +17,15 @@ pub struct Kind {
     pub export: Export,
     pub read_by: &'static str,
     pub attributes: &'static [Attribute],
-    /// The attributes that are keys of indexes only.
+    /// The attributes that are only index keys.
     pub index_keys: &'static [Attribute],
 }
 
-/// An attribute of an item, or of a map in one. An attribute with its default (false, 0, nothing) may be missing.
+/// An attribute of an item, or of a map inside an item. It may be missing if it has its default (false, 0, nothing).
 #[derive(Debug)]
 pub struct Attribute {
     pub name: &'static str,
-    /// The name of its constant.
+    /// The name of the attribute's constant.
     pub constant: &'static str,
     pub ty: Type,
     pub names: Option<Names>,
@@ -41,9 +41,9 @@ pub enum Type {
     NS,
     SS,
     L(&'static Self),
-    /// A map of `maps`, by name.
+    /// A map: its name in `maps`, and its attributes.
     M(&'static str, &'static [Attribute]),
-    /// A map of lists of numbers. Its names are data.
+    /// A map of lists of numbers. The map's keys are data.
     MLN,
     Any,
 }
@@ -54,13 +54,13 @@ pub enum Names {
     /// The id of a user.
     User,
     Visitor,
-    /// The key of an index, which may end in a visitor or a user.
+    /// An index key, which may end in the id of a visitor or a user.
     Index,
     /// A picture, which may be the hash of an address.
     Picture,
     /// A keyed hash, or a sealed address.
     Hash,
-    /// The name of the person in another attribute.
+    /// The name of the person that another attribute identifies.
     Name,
     /// Text that a person wrote. It may contain anyone's name.
     Words,
@@ -69,11 +69,11 @@ pub enum Names {
 /// The treatment of an item in an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Export {
-    /// It is exported.
+    /// The item is exported.
     Record,
-    /// It is derived from exported items.
+    /// The item is derived from exported items.
     Derived,
-    /// It isn't exported.
+    /// The item isn't exported.
     No,
 }
 
@@ -146,14 +146,14 @@ macro_rules! items {
                 };
             }
         )*
-        /// All items.
+        /// All kinds of items.
         pub const KINDS: &[&Kind] = &[$(&$kind::KIND),*];
     };
 }
 
 macro_rules! maps {
     ($($map:ident { $($attributes:tt)* })*) => {
-        /// Attributes of maps inside of items.
+        /// Attributes of maps inside items.
         pub mod maps {
             $(
                 pub mod $map {
@@ -674,7 +674,7 @@ maps! {
     }
 }
 
-/// An index, and the attributes that it has in addition to the keys of the table.
+/// An index. `described` is the README's description of its partition key, its sort key and its contents.
 pub struct IndexSchema {
     pub name: &'static str,
     pub partition: &'static str,

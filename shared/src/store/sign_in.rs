@@ -51,13 +51,13 @@ pub struct Proven<'a> {
     pub code: Option<RightCode<'a>>,
     /// A proven address, sealed.
     pub address: Option<String>,
-    /// Has the epoch that the account gets if it is new.
+    /// The account, with the epoch that it gets if it is new.
     pub account: Account,
     /// The picture that the account gets if it is new.
     pub avatar: Avatar,
     /// Keyed hash of the network that the proof came from.
     pub network: &'a str,
-    /// Distinguishes the session from the others.
+    /// Distinguishes the session from the account's other sessions.
     pub session: u64,
     pub now: Timestamp,
 }
@@ -76,7 +76,7 @@ impl Store {
         Ok(self.get(&keys::inbox(inbox), Reading::Consistent).await?.unwrap_or_default())
     }
 
-    /// `None` when there is no such account.
+    /// The sessions of an account; `None` if the account doesn't exist.
     pub async fn sessions(&self, account: UserId) -> Result<Option<Sessions>, Fault> {
         self.get(&keys::sessions(account), Reading::Consistent).await
     }
@@ -89,7 +89,7 @@ impl Store {
         Ok(item.is_some_and(|item| now.seconds() < stored_number(&item, limiter::EXPIRES)))
     }
 
-    /// Stops codes to an address. False when they are stopped already.
+    /// Stops codes to an address. Returns false if they are stopped already.
     pub async fn stop_codes(&self, address: &str, now: Timestamp) -> Result<bool, Fault> {
         let stop = Write::update(stopped_codes(address))
             .set(limiter::EXPIRES, number((now + STOPPED).seconds()))
@@ -124,22 +124,22 @@ impl Store {
         }
     }
 
-    /// Takes as long as [`start_flow`](Self::start_flow), so that response times don't reveal who has an account. Counts only
-    /// toward `network`, so that refused callers don't block others.
+    /// Performs as many writes as [`start_flow`](Self::start_flow), so that the response times of refusals don't reveal who has
+    /// an account. Counts only toward `network`, so that refused callers don't block others.
     pub async fn refuse_flow(&self, network: &str, now: Timestamp) -> Result<(), Fault> {
         let counters = ["refused codes", "refused codes 2", "refused codes 3"];
         let counters = counters.map(|scope| Bound::counter(scope, network).write(now));
         self.transact(counters.into()).await.map(drop)
     }
 
-    /// Counts a try of a code, before the code is checked, and returns the flow with its inbox. `None` when no try is left.
+    /// Counts a try of a code, before the code is checked, and returns the flow with its inbox. `None` if no try is left.
     pub async fn try_code(&self, id: &FlowId, now: Timestamp) -> Result<Option<(Inbox, Flow)>, Fault> {
         let count = |inbox: &mut Inbox| inbox.try_code(&id.nonce, now);
         let (inbox, flow) = self.change_versioned("trying a code", &keys::inbox(&id.inbox), count).await?;
         Ok(flow.map(|flow| (inbox, flow)))
     }
 
-    /// Starts a flow to a provider. `name` is a keyed hash of it.
+    /// Starts a flow to a provider. `name` is a keyed hash of the flow.
     pub async fn start_redirect(&self, name: &str, flow: &RedirectFlow) -> Result<(), Fault> {
         let start = |item: &mut RedirectFlow| *item = flow.clone();
         let new = (RedirectFlow::default(), true);
@@ -210,8 +210,9 @@ impl Store {
         }
     }
 
-    /// The epoch of the account, and for an existing account the condition that its epoch is unchanged. A new account is written
-    /// at once: without a session it is useless, and a transaction costs twice as much. `None` if another sign-in was first.
+    /// The epoch of the account, and for an existing account, a write on condition that the account is unchanged. A new account
+    /// is written immediately, outside of the transaction, because it is useless without a session and a transaction costs
+    /// twice as much. `None` if another sign-in was first.
     async fn open_account(
         &self,
         proven: &Proven<'_>,
@@ -244,7 +245,7 @@ impl Store {
         Ok(is_first.then_some((account.epoch, None)))
     }
 
-    /// Returns the account and its next refresh token. `None` if the session has ended; using a copied token ends it.
+    /// Returns the user and the next refresh token. `None` if the session has ended; using a copied token ends it.
     pub async fn refresh_session(
         &self,
         token: &RefreshToken,
@@ -281,13 +282,13 @@ impl Store {
         }
     }
 
-    /// A user with an account of our own, and the account's epoch.
+    /// A user who has an account of our own sign-in, and the account's epoch; `None` for other users.
     async fn account(&self, id: UserId) -> Result<Option<(User, u64)>, Fault> {
         let user: Option<User> = self.get(&keys::user(id), Reading::Consistent).await?;
         Ok(user.and_then(|user| user.account.as_ref().map(|account| account.epoch).map(|epoch| (user, epoch))))
     }
 
-    /// Gives an account a name. Its search entries and its comments are updated afterwards.
+    /// Sets the name of an account. The event of this change updates its search entries and comments.
     pub async fn rename_account(&self, account: &Account, name: &str, now: Timestamp) -> Result<Renamed, Fault> {
         let doing = "saving a user's name";
         let mut attempts = self.attempts(doing);
@@ -317,7 +318,8 @@ impl Store {
         }
     }
 
-    /// Reads the names eventually consistently, since an instance caches them for a minute anyway.
+    /// The names reserved for moderators. An eventually consistent read suffices, because instances cache the names for a
+    /// minute anyway.
     pub async fn moderator_names(&self) -> Result<ModeratorNames, Fault> {
         let names = self.one_item(&keys::moderator_names(), Reading::Eventual).await?;
         Ok(names.map(read).transpose()?.unwrap_or_default())
@@ -329,7 +331,7 @@ impl Store {
         Ok(self.change_versioned("keeping a moderator's name", &keys::moderator_names(), keep).await?.0)
     }
 
-    /// Releases an erased moderator's name. False if there is none.
+    /// Releases an erased moderator's name. Returns false if no name is reserved.
     pub async fn forget_moderator_name(&self, id: UserId) -> Result<bool, Fault> {
         let forget = |names: &mut ModeratorNames| names.forget(id);
         Ok(self.change_versioned("freeing a moderator's name", &keys::moderator_names(), forget).await?.1)
@@ -353,7 +355,7 @@ impl KeySource for Store {
     }
 }
 
-/// The item exists while codes to this address are stopped.
+/// The key of an item that exists while codes to this address are stopped.
 fn stopped_codes(address: &str) -> keys::Key {
     keys::limiter("stopped codes", address, 0)
 }

@@ -16,10 +16,10 @@ use crate::domain::user::User;
 use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
-/// Maximum entries in a visitor's item for a thread. Further entries go into one item for each parent.
+/// Maximum entries in a visitor's item for a thread. Further entries are stored in one overflow item per parent.
 pub const MAX_ENTRIES: usize = 100;
 
-/// A thread, as it is shown to a visitor.
+/// A thread, with the data that is needed to show it to a visitor.
 #[derive(Debug, Default)]
 pub struct ThreadForVisitor {
     pub thread: Thread,
@@ -51,7 +51,7 @@ impl VisitorSlot {
         Self { key: keys::visitor_state(visitor, thread), is_overflow: false, fills }
     }
 
-    /// Adds the comment to one of the item's sets, on condition that the set doesn't have it and the item isn't full.
+    /// Adds the comment to one of the item's sets, on condition that the set doesn't contain it and the item isn't full.
     pub(super) fn enter(self, set: &'static str, id: CommentId) -> Write {
         let entry = Write::update(self.key)
             .add(set, id_set(id))
@@ -79,7 +79,7 @@ impl Store {
         Ok((thread, visitor_state))
     }
 
-    /// Reads the thread in one request, with the items of `user` and `count`. An anonymous visitor has no state.
+    /// Reads the thread in one request, with the items under the keys `user` and `count`. An anonymous visitor has no state.
     pub(super) async fn read_thread(
         &self,
         thread: &ThreadId,

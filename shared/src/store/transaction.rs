@@ -1,5 +1,5 @@
-//! Writes, alone or together in a transaction. Conflicts with other writers are retried here a limited number of times, with
-//! jitter. A failed condition is a value, not an error: the outcome names the labeled writes whose conditions failed.
+//! Single writes, and transactions of several. Conflicts with other writers are retried a limited number of times, with jitter.
+//! A failed condition is a return value, not an error: the outcome names the labeled writes whose conditions failed.
 
 use std::collections::HashMap;
 
@@ -36,7 +36,7 @@ pub enum Outcome {
     Failed(Failed),
 }
 
-/// The writes of a transaction whose conditions failed, in the order added.
+/// The labels of the writes whose conditions failed, in the order of the transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failed(Vec<Option<Label>>);
 
@@ -50,7 +50,7 @@ impl Failed {
     }
 }
 
-/// Identifies a write of a transaction whose failed condition decides the result of the operation.
+/// Identifies a write whose failed condition determines the result of the operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Label {
     /// The item of a counted comment.
@@ -61,7 +61,7 @@ pub enum Label {
     GuestBound,
     Idempotency,
     Inbox,
-    /// An entry of the log under a new id.
+    /// A log entry under a new id.
     Log,
     Pin,
 }
@@ -130,7 +130,7 @@ impl Write {
         Self::unchanged(key).when(condition)
     }
 
-    /// A check to which conditions are added.
+    /// A check to which the caller adds conditions.
     pub fn unchanged(key: Key) -> Self {
         Self::new(WriteKind::Check(key))
     }
@@ -143,7 +143,7 @@ impl Write {
         self.change(Action::Remove, attribute, None)
     }
 
-    /// Sets the attribute, or removes it when there is no value.
+    /// Sets the attribute, or removes it if there is no value.
     pub fn assign(self, attribute: &'static str, value: Option<AttributeValue>) -> Self {
         match value {
             Some(value) => self.set(attribute, value),
@@ -236,7 +236,7 @@ impl Write {
         clauses.collect::<Vec<_>>().join(" ")
     }
 
-    /// The placeholders of [`expression`](Self::expression).
+    /// The attribute names behind the placeholders of [`expression`](Self::expression).
     fn names(&self) -> Option<HashMap<String, String>> {
         let reserved = self.changes.iter().any(|(_, attribute)| *attribute == RESERVED);
         reserved.then(|| HashMap::from([(format!("#{RESERVED}"), RESERVED.to_owned())]))
@@ -275,7 +275,7 @@ impl Write {
 }
 
 impl Store {
-    /// Puts an item without a transaction. False when a condition failed.
+    /// Puts an item without a transaction. Returns false if a condition failed.
     pub async fn put(&self, doing: &'static str, put: Write) -> Result<bool, Fault> {
         let put = put.build(&self.table)?.put.ok_or_else(|| Fault::new(doing, "not a put"))?;
         let request = self
@@ -294,7 +294,7 @@ impl Store {
         }
     }
 
-    /// Updates an item without a transaction, at half the price, and returns the updated item. `None` when a condition failed.
+    /// Updates an item without a transaction, at half the price, and returns the updated item; `None` if a condition failed.
     /// The SDK may repeat the update after a lost response, so it must be safe to repeat.
     pub async fn update(&self, doing: &'static str, update: Write) -> Result<Option<Item>, Fault> {
         let update = update.build(&self.table)?.update.ok_or_else(|| Fault::new(doing, "not an update"))?;
@@ -323,7 +323,7 @@ impl Store {
     pub async fn transact(&self, writes: Vec<Write>) -> Result<Outcome, Fault> {
         let labels: Vec<Option<Label>> = writes.iter().map(|write| write.label).collect();
         let items = writes.into_iter().map(|write| write.build(&self.table)).collect::<Result<Vec<_>, _>>()?;
-        // One token for all attempts: DynamoDB does not repeat an attempt that succeeded although its response was lost.
+        // All attempts share a token, so that DynamoDB doesn't repeat an attempt that succeeded but whose response was lost.
         let token = hex(&self.random.bytes::<16>());
         let mut attempts = self.attempts(DOING);
         loop {

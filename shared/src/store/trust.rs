@@ -1,5 +1,5 @@
-//! Moderators' decisions about a writer: two sets of ids on the item of the user, or of the guest's key. They change in the
-//! transaction of the decision.
+//! The trust in a writer: the ids of approved and of rejected comments, as two sets on the item of the user or of the guest. A
+//! moderator's decision changes the sets in the same transaction.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,14 +13,14 @@ use crate::domain::trust::{Decided, MAX_TRUSTED_IDS, Trust};
 use crate::error::Fault;
 
 impl Store {
-    /// The trust in a guest with a key.
+    /// The trust in a guest; none without a `Comment-Key`.
     pub async fn trust_in_guest(&self, guest: &Visitor) -> Result<Trust, Fault> {
         let Some(key) = keys::trust(guest) else { return Ok(Trust::default()) };
         let item = self.one_item(&key, Reading::Eventual).await?;
         Ok(item.map(read).transpose()?.unwrap_or_default())
     }
 
-    /// The trust in each of these writers. Only members and guests with a key have any.
+    /// The trust in each of these writers. Omits guests without a `Comment-Key`, who have no trust.
     pub async fn trust_in_all(&self, writers: HashSet<Visitor>) -> Result<HashMap<Visitor, Trust>, Fault> {
         let keyed: Vec<(Visitor, Key)> =
             writers.into_iter().filter_map(|writer| keys::trust(&writer).map(|key| (writer, key))).collect();
@@ -33,7 +33,7 @@ impl Store {
         keyed.into_iter().map(trust).collect()
     }
 
-    /// The change of the writer's item that belongs to a decision. `None` for guests without a key.
+    /// The update that adds a decision to the writer's item; `None` for guests without a `Comment-Key`.
     pub(super) async fn note_decision(&self, comment: &Comment, decided: Decided) -> Result<Option<Write>, Fault> {
         let Some(key) = keys::trust(&comment.visitor()) else { return Ok(None) };
         let before = self.one_item(&key, Reading::Consistent).await?;
@@ -41,8 +41,8 @@ impl Store {
         Ok(Some(enter(row(key, comment.user), &before, comment.id, decided)))
     }
 
-    /// The change of the writer's item for a decision that leaves the comment as it is, without an entry in the log. The item
-    /// lacks the decision if the comment was public without one.
+    /// Like [`Self::note_decision`], for a decision that doesn't change the comment and isn't logged. `None` if the item
+    /// already contains the decision. It doesn't if the comment became public without a decision.
     pub(super) async fn note_standing(&self, comment: &Comment, decided: Decided) -> Result<Option<Write>, Fault> {
         let Some(key) = keys::trust(&comment.visitor()) else { return Ok(None) };
         let before = self.one_item(&key, Reading::Consistent).await?;
@@ -52,14 +52,14 @@ impl Store {
     }
 }
 
-/// An update of the item with a writer's trust. A user's item has the id, even if the user has never signed in.
+/// An update of the item with a writer's trust. It also sets a user's id, because the user's item may not exist yet.
 fn row(key: Key, user: Option<UserId>) -> Write {
     let update = Write::update(key);
     user.into_iter().fold(update, |update, id| update.set(user::ID, number(id.0)))
 }
 
-/// Moves the comment from one set to the other. Concurrent decisions about several comments of a writer don't conflict, unless a
-/// set is full.
+/// Moves the comment to the set for this decision, from the opposite set. Concurrent decisions about several comments of a
+/// writer don't conflict, unless a set is full.
 fn enter(update: Write, before: &Trust, id: CommentId, decided: Decided) -> Write {
     let (joined, left, members) = match decided {
         Decided::Approved => (guest::APPROVED, guest::REJECTED, before.approved()),

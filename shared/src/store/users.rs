@@ -1,4 +1,4 @@
-//! Users as described by their tokens, their handles for mentions, and the search by name.
+//! Users from verified tokens, their handles for mentions, and the search by name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -27,23 +27,23 @@ pub const MAX_QUERY: usize = 50;
 const MAX_FOLDED: usize = 2 * MAX_NAME;
 /// The pause before a token without `iat` may change a name again, because it is unknown which of two such tokens is newer.
 const UNDATED_PAUSE: Duration = Duration::from_mins(10);
-/// Seconds during which the last seen of several tokens with the same `iat` wins. This allows a name to change just after the
-/// first sign-in, but keeps two such tokens from alternating for as long as they are valid.
+/// Seconds after `iat` during which the most recently used of several tokens with the same `iat` sets the name. This allows a
+/// name to change just after the first sign-in, but keeps such tokens from alternating for as long as they are valid.
 const SAME_SECOND: i64 = 60;
-/// Writes in one `BatchWriteItem`: `DynamoDB`'s limit.
+/// Maximum writes in one `BatchWriteItem`, as set by `DynamoDB`.
 pub const WRITE_BATCH: usize = 25;
 
-/// The users that a search returns.
+/// The scope of a user search.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
-    /// Maximum users.
+    /// Maximum users to return.
     most: usize,
     /// Whether to include banned users.
     banned: bool,
 }
 
 impl Search {
-    /// The search for mentions.
+    /// The search that completes mentions.
     pub const MENTIONS: Self = Self { most: 5, banned: false };
     /// The moderators' search.
     pub const EVERYBODY: Self = Self { most: 20, banned: true };
@@ -118,7 +118,7 @@ impl Store {
         self.get(&keys::user(id), reading).await
     }
 
-    /// The current names of these users, if they have one.
+    /// The current names of these users. Omits users without a name.
     pub async fn names_of(&self, ids: impl IntoIterator<Item = UserId>) -> Result<BTreeMap<UserId, String>, Fault> {
         let ids: BTreeSet<UserId> = ids.into_iter().collect();
         let found = self.batch_get(ids.into_iter().map(keys::user).collect(), Reading::Eventual).await?;
@@ -127,9 +127,9 @@ impl Store {
         Ok(named.map(|user| (user.id, user.name)).collect())
     }
 
-    /// The user of a verified token. If the token has a new name or picture, the table and the search have it before this
-    /// returns. `None` if the id belongs to another subject, or to an ended session of ours. `known` is the user's item, by an
-    /// eventually consistent read.
+    /// The user of a verified token. If the token has a new name or picture, first stores it in the table and in the search
+    /// entries. `None` if the id belongs to another subject, or if the token's session has ended. `known` is the user's item,
+    /// as read eventually consistently.
     pub async fn sync_user(
         &self,
         identity: &Identity,
@@ -137,14 +137,15 @@ impl Store {
         now: Timestamp,
     ) -> Result<Option<User>, Fault> {
         let mut reading = Reading::Eventual;
-        // Doesn't use `attempts`: the second attempt only reads consistently, so it follows at once.
+        // Doesn't use `attempts`, because the second attempt needs no delay: it only reads consistently.
         for _ in 0..ATTEMPTS {
             match self.compare(identity, known.as_ref(), now) {
                 UserSync::Known(user) => return Ok(Some(user)),
                 UserSync::Other => return Ok(None),
-                // A replica that lags may not have the current session.
+                // A lagging replica may not have the current session yet.
                 UserSync::SignedOut if reading == Reading::Consistent => return Ok(None),
-                // A name costs a hundred writes, so it must be new to the table, not only to a replica that lags.
+                // Storing a name costs up to a hundred writes, so it must be new to the table, and not only to a lagging
+                // replica.
                 UserSync::New(user) if reading == Reading::Consistent => {
                     if self.save_profile(known.as_ref(), &user).await? {
                         return Ok(Some(user));
@@ -179,8 +180,8 @@ impl Store {
         }
     }
 
-    /// Writes new search entries before the user, and deletes stale ones after; events repeat interrupted work. False if the
-    /// item no longer matches `known`.
+    /// Stores a user's profile. Writes new search entries first and deletes stale ones last, and events repeat interrupted
+    /// work. Returns false if the item no longer matches `known`.
     async fn save_profile(&self, known: Option<&User>, user: &User) -> Result<bool, Fault> {
         let stale = match known {
             Some(known) if known.looks_like(user) => Vec::new(),
@@ -275,7 +276,7 @@ impl Store {
         Ok(mentions.meant(&self.known_handles(mentions.tries()).await?))
     }
 
-    /// The handles among these that belong to a user.
+    /// Those of `handles` that belong to a user.
     pub async fn known_handles(&self, handles: Vec<String>) -> Result<Vec<String>, Fault> {
         let known = handles.into_iter().map(|handle| self.known_handle(handle));
         Ok(try_join_all(known).await?.into_iter().flatten().collect())
@@ -309,8 +310,8 @@ impl Store {
     }
 
     async fn find_ranked(&self, rank: Rank, part: &str, search: Search, now: Timestamp) -> Result<Vec<User>, Fault> {
-        /// Limits of successive Queries, per wanted user. A name has at most a hundred fragments, so the sum has room for all
-        /// names, however often each matches.
+        /// Limits of successive Queries, per user to return. A name has at most a hundred fragments, so the sum suffices
+        /// however often each name matches.
         const LIMITS: [usize; 3] = [2, 20, 80];
         let bounds = Some((text(part), text(format!("{part}{}", char::MAX))));
         let partition = keys::name_partition(rank as u8, part);
@@ -343,7 +344,7 @@ impl Store {
     }
 }
 
-/// A token compared with the table.
+/// The result of comparing a token with the table.
 enum UserSync {
     /// The token has no newer name or picture.
     Known(User),
@@ -366,7 +367,7 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
     }
 }
 
-/// The attributes that change with every change of a profile. A write on condition that they are unchanged detects other
+/// The attributes that change with every change of a profile. A write on condition that they are unchanged detects concurrent
 /// changes.
 pub fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 6] {
     let seconds = |time: Timestamp| number(time.seconds());
@@ -380,7 +381,7 @@ pub fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>);
     ]
 }
 
-/// The writes that delete the search entries of `before` that `user` does not have. `None` is a user without a name.
+/// The writes that delete the search entries of `before` that `user` does not have. `user` is `None` for a user without a name.
 fn stale(before: &User, user: Option<&User>) -> Result<Vec<WriteRequest>, Fault> {
     let fresh = user.map(directory).transpose()?.unwrap_or_default();
     let gone = directory(before)?.into_keys().filter(|key| !fresh.contains_key(key));

@@ -17,7 +17,7 @@ use crate::domain::webhook::{Delivery, Endpoint};
 use crate::error::Fault;
 
 pub(super) trait Versioned: Clone + PartialEq + Serialize {
-    /// Zero before the item is stored.
+    /// The item's version; zero before the item is stored.
     fn version(&mut self) -> &mut u64;
 }
 
@@ -88,8 +88,8 @@ impl Store {
         }
     }
 
-    /// Changes an item, and returns it with the result of `change`. `None` when another change was first. An item that
-    /// stays the same is written only if it `is_new`.
+    /// Changes an item, and returns it with the result of `change`. `None` if another change was first. An item that stays the
+    /// same is written only if it `is_new`.
     pub(super) async fn try_change<I: Versioned, T>(
         &self,
         doing: &'static str,
@@ -105,7 +105,7 @@ impl Store {
     }
 }
 
-/// Replaces `before` with `after`, if the stored item is unchanged.
+/// The write that replaces `before` with `after`, on condition that the stored item is unchanged.
 pub(super) fn next_version<I: Versioned>(key: &Key, mut before: I, after: &mut I) -> Result<Write, Fault> {
     let version = *before.version();
     *after.version() = version + 1;

@@ -55,7 +55,7 @@ impl Store {
         }
     }
 
-    /// Changes an endpoint for a moderator. `None` if there is no such endpoint. Not logged if nothing changes.
+    /// Changes an endpoint for a moderator. `None` if the endpoint doesn't exist. Not logged if nothing changes.
     pub async fn edit_endpoint(
         &self,
         id: EndpointId,
@@ -79,7 +79,7 @@ impl Store {
         }
     }
 
-    /// False when there is no such endpoint.
+    /// Removes an endpoint. Returns false if it doesn't exist.
     pub async fn remove_endpoint(&self, id: EndpointId, by: By<'_>) -> Result<bool, Fault> {
         let delete = Write::delete(keys::endpoint(id)).exists();
         let count = Write::update(keys::endpoint_count()).add(endpoint_count::COUNT, number(-1));
@@ -97,7 +97,7 @@ impl Store {
         self.change_item("changing a webhook", &keys::endpoint(id), None, change).await
     }
 
-    /// Like [`Self::change_endpoint`]. A delivery that doesn't exist yet begins as `new`.
+    /// Like [`Self::change_endpoint`]. A delivery that doesn't exist yet starts as `new`.
     pub async fn change_delivery<T>(
         &self,
         endpoint: EndpointId,

@@ -1,7 +1,8 @@
 //! Pages of everything below a comment, in reading order: each comment directly before its own replies, siblings oldest first.
 //!
-//! The walk goes down and up the tree with a level for each comment whose replies it is reading. A cursor is the path from below
-//! the root to the comment at the edge of the page, so that the walk continues there even if that comment is gone.
+//! The walk descends and ascends the tree, with one level for each comment whose replies it is reading. A cursor is the path
+//! from below the root to the comment at the edge of the page, so that the walk can continue there even if that comment is
+//! gone.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ use crate::store::{Reading, Store, read};
 
 /// Maximum comments that one page reads, including those on the path to its cursor.
 const MAX_READ: usize = 200;
-/// Siblings read at once: few enough that comments can be read at every level of the tree.
+/// Siblings read at once. Few enough to leave room for comments at every level of the tree.
 const SIBLINGS: usize = 16;
 
 /// A page of all replies below a comment, direct and indirect ones.
@@ -31,7 +32,7 @@ pub struct BranchPage {
     pub previous: Option<PathCursor>,
 }
 
-/// The replies of one comment that the walk is reading.
+/// A comment whose replies the walk is reading.
 struct Level {
     parent: Comment,
     /// The window of the next siblings.
@@ -54,7 +55,7 @@ struct BranchWalk<'a> {
     order: Order,
     /// The innermost level is last. The first level belongs to the branch's root.
     levels: Vec<Level>,
-    /// Comments that may still be read.
+    /// The number of comments that may still be read.
     room: usize,
     /// The number of the visitor's own unapproved replies in the thread that the walk hasn't met yet.
     hidden: u64,
@@ -102,7 +103,7 @@ impl Store {
 }
 
 impl BranchWalk<'_> {
-    /// Opens the levels on the way to the edge of the previous page.
+    /// Opens the levels on the path to the edge of the previous page.
     async fn start(&mut self, root: &Comment, path: &[CommentId]) -> Result<(), Fault> {
         let keys = path.iter().copied().map(keys::comment).collect();
         let mut found = self.store.batch_get(keys, Reading::Eventual).await?;
@@ -124,7 +125,7 @@ impl BranchWalk<'_> {
         Ok(())
     }
 
-    /// Continues with the replies of `parent`, if it may have any. Otherwise returns it.
+    /// Continues with the replies of `parent`, if it may have any. Otherwise returns `parent`.
     fn descend(&mut self, parent: Comment) -> Option<Comment> {
         if parent.replies == 0 && self.hidden == 0 {
             return Some(parent);
@@ -133,7 +134,7 @@ impl BranchWalk<'_> {
         None
     }
 
-    /// Walks on until it has met `count` comments. Returns whether there are more.
+    /// Continues the walk until it has met `count` comments. Returns whether the list may continue.
     async fn run(&mut self, count: usize) -> Result<bool, Fault> {
         while let Some(level) = self.levels.last_mut() {
             if let Some(comment) = level.siblings.pop_front() {
@@ -165,7 +166,7 @@ impl BranchWalk<'_> {
         Ok(false)
     }
 
-    /// Adds the comment to the page, if there is room. Returns whether there was.
+    /// Adds the comment to the page, unless the page already has `count` comments. Returns whether it was added.
     fn meet(&mut self, comment: Comment, count: usize) -> bool {
         let has_room = self.met.len() < count;
         if has_room {
@@ -199,7 +200,7 @@ fn path(root: &Comment, edge: &Comment) -> Vec<CommentId> {
     above.copied().chain([edge.id]).collect()
 }
 
-/// The path for a walk that turns back on an empty page, so that it meets the comment at the page's edge again.
+/// The path for a cursor on an empty page. It makes a walk that turns around there meet the comment at the page's edge again.
 fn turned(cursor: &PathCursor, direction: Direction) -> Option<Vec<CommentId>> {
     let mut path = cursor.path.clone();
     if direction != cursor.direction {

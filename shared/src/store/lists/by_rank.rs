@@ -1,5 +1,5 @@
-//! Pages of the top-level comments of a thread by a count. Only keys are read from the index, then each comment of the page
-//! with its replies.
+//! Pages of a thread's top-level comments, sorted by likes or replies. Reads only keys from the index, then each comment on the
+//! page with its replies.
 
 use futures_util::future::try_join;
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -11,7 +11,7 @@ use crate::error::Fault;
 use crate::store::keys::{self, Item, Scope};
 use crate::store::{Index, Query, Store};
 
-/// The sort key of the index `likes` or `replied`: the count, then the id. It exceeds 2^64 at a count of 1,845.
+/// The sort key of the index `likes` or `replied`: the count, then the id. It exceeds 64 bits from a count of 1,845.
 type Rank = u128;
 
 impl Store {

@@ -1,4 +1,4 @@
-//! Pages of the top-level comments of a thread by time, by page number or by cursor.
+//! Pages of a thread's top-level comments, sorted by time, and selected by page number or by cursor.
 
 use futures_util::future::{try_join, try_join_all};
 
@@ -12,7 +12,7 @@ use crate::error::Fault;
 use crate::store::Store;
 use crate::store::keys::{self, Scope};
 
-/// The first page of a list by time, without cursors.
+/// The first page of a list sorted by time, without cursors.
 struct FirstPage {
     page: ThreadPage,
     pin: Option<CommentId>,
@@ -48,7 +48,7 @@ impl Store {
         Ok(FirstPage { page, pin, more, full })
     }
 
-    /// A numbered page: only keys are read to find its first parent. `offset` is at least 1.
+    /// A numbered page after the first one. Reads only keys to find its first parent. `offset` is at least 1.
     async fn later_page(
         &self,
         list: List<'_>,
@@ -65,7 +65,7 @@ impl Store {
             0 => Vec::new(),
             _ => self.positions(keys::parents(list.thread, Scope::Own(&list.owners.comments)), before).await?,
         };
-        // The pinned comment comes before all others, which are therefore one place further back.
+        // The pinned comment precedes all others, so it shifts them by one place.
         let pinned = usize::from(pin.is_some());
         let mut others = merge([everyone, own], order, |id| *id).into_iter().filter(|id| Some(*id) != pin);
         let (mut parents, mut more) = (Vec::new(), false);
@@ -99,14 +99,14 @@ impl Store {
     ) -> Result<ThreadPage, Fault> {
         let walk = Walk::new(order, Some(cursor));
         let pin = cursor.pin;
-        // One more, because the pinned comment is removed from its chronological place.
+        // Reads one more, because the pinned comment is removed from its chronological place.
         let window = walk.window(per_page + usize::from(pin.is_some()));
         let (mut page, mut more) = self.first_window(list, window).await?;
         page.parents.retain(|parent| Some(parent.comment.id) != pin);
         more |= walk.cut(&mut page.parents, per_page);
         let edges = [page.parents.first(), page.parents.last()].map(|parent| parent.map(|parent| parent.comment.id));
         if walk.goes_back() && !more && pin.is_some() {
-            // Back at the beginning, the pinned comment comes before this page, or first on it.
+            // At the beginning of the list, the pinned comment is on a page before this one, or first on this page.
             more = page.parents.len() == per_page;
             if !more {
                 self.put_pin_first(list, &mut page, pin, per_page).await?;
@@ -116,7 +116,7 @@ impl Store {
         Ok(page)
     }
 
-    /// The page in a window, without cursors, and whether parents follow it. Everything is read in one round trip.
+    /// The page in a window, without cursors, and whether more parents follow it. Usually takes one round trip.
     async fn first_window(&self, list: List<'_>, window: Window) -> Result<(ThreadPage, bool), Fault> {
         let known = self.thread_of(list);
         let everyone = self.rows(list, Scope::Everyone, window);
@@ -125,7 +125,7 @@ impl Store {
         Ok((ThreadPage::new(known, parents), more))
     }
 
-    /// Whether any parent except the pinned one follows `last`, or is in the list at all when `last` is `None`.
+    /// Whether any parent except the pinned one follows `last`, or is in the list at all if `last` is `None`.
     async fn has_beyond(
         &self,
         list: List<'_>,
@@ -139,7 +139,7 @@ impl Store {
         Ok(try_join_all(beyond).await?.into_iter().flatten().any(|id| walk.pin != Some(id)))
     }
 
-    /// Puts the pinned comment first and reads it when it is not on the page.
+    /// Puts the pinned comment first on the page. Reads it if it isn't on the page yet.
     async fn put_pin_first(
         &self,
         list: List<'_>,

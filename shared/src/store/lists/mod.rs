@@ -1,5 +1,5 @@
-//! Pages of a thread and of the replies to a comment. Each is read in two scopes and merged: the comments that everyone
-//! sees, and the visitor's own unapproved ones when there are any.
+//! Pages of a thread, and of the replies to a comment. Each page merges two scopes: the comments that everyone sees, and the
+//! visitor's own unapproved comments, if any.
 //!
 //! | file | reads |
 //! |------|-------|
@@ -32,7 +32,8 @@ use crate::domain::user::User;
 use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
-/// Maximum read units of a page of a thread, however large its comments are. Once its budget is spent, it reads no more replies.
+/// Maximum read units of a thread's page, even with the largest comments, because a page stops reading replies once its budget
+/// is spent.
 const MAX_PAGE_UNITS: u32 = 700;
 
 /// A comment and the replies embedded in it.
@@ -66,20 +67,20 @@ pub struct ReplyPage {
     pub thread: Thread,
     pub visitor_state: VisitorThreadState,
     pub replies: Vec<Comment>,
-    /// Replies that the visitor can see, on all pages.
+    /// The number of replies that the visitor can see, on all pages.
     pub total: u64,
     pub cursors: PageCursors,
 }
 
-/// The pages before and after this one in a walk by cursor.
+/// The cursors to the next and previous pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageCursors {
     pub next: Option<Cursor>,
     pub previous: Option<Cursor>,
 }
 
-/// Maximum bytes of text to read for one page. Once they are spent, the page omits embedded replies, and only missing parents
-/// are read.
+/// Maximum bytes of text to read for one page. Once the budget is spent, the page omits embedded replies, and reads only
+/// missing parents.
 #[derive(Debug)]
 pub struct Budget {
     bytes: usize,
@@ -120,13 +121,13 @@ impl List<'_> {
 }
 
 impl Store {
-    /// The highest cost of a page of this many top-level comments, in read units.
+    /// The maximum cost of a page of this many top-level comments, in read units.
     #[must_use]
     pub fn page_units(&self, per_page: usize) -> u32 {
         read_units(per_page * (1 + self.embedded), Reading::Eventual).min(MAX_PAGE_UNITS)
     }
 
-    /// A page of `comments.index`. Lists by rank have no cursors: a cursor reads their first page.
+    /// A page of `comments.index`. Lists sorted by rank have no cursors; a request with a cursor gets their first page.
     pub async fn thread_page(&self, list: List<'_>, sort: Sort, paging: &Paging) -> Result<ThreadPage, Fault> {
         let mut page = match sort {
             Sort::Newest => self.page_by_time(list, Order::NewestFirst, paging).await?,
@@ -151,7 +152,7 @@ impl Store {
         self.read_thread(list.thread, list.owners, user, count).await
     }
 
-    /// The ids in a window of a partition of the `time` index. The index holds only keys, so this is cheap.
+    /// The ids in a window of a partition in the index `time`. Cheap, because the index contains only keys.
     pub async fn positions(&self, partition: String, window: Window) -> Result<Vec<CommentId>, Fault> {
         let Window { span, order, limit } = window;
         let query = Query { index: Index::Time, partition, bounds: Some(span.numbers()), order, limit };

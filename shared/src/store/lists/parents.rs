@@ -18,17 +18,17 @@ use crate::error::Fault;
 use crate::store::keys::{self, Scope, Span};
 use crate::store::{Index, Query, Reading, Store, placement, read};
 
-/// Comments read at once if each parent is read separately.
+/// Maximum comments read at once when each parent is read separately.
 const AT_ONCE: usize = 64;
 
-/// The parents of a window, in its order.
+/// The parents in a window, in the window's order.
 pub(super) struct Run {
     pub(super) parents: Vec<CommentWithReplies>,
     /// Whether more parents follow.
     pub(super) more: bool,
 }
 
-/// Parents of one scope, and inline replies by parent. A parent of the replies may be in the other scope.
+/// Parents in one scope, and inline replies by parent. The parent of a reply may be in another scope.
 #[derive(Default)]
 pub(super) struct Rows {
     parents: BTreeMap<CommentId, Comment>,
@@ -71,7 +71,7 @@ impl Store {
         (AT_ONCE / (1 + self.embedded)).max(1)
     }
 
-    /// The number of replies of each parent that may still be read.
+    /// The number of replies that may still be read for each parent.
     fn embedded_within(&self, budget: &Budget) -> usize {
         if budget.is_spent() { 0 } else { self.embedded }
     }
@@ -112,7 +112,7 @@ impl Store {
     ) -> Result<Run, Fault> {
         let Window { span, order, limit } = window;
         if visitor_state.has_hidden() {
-            // The visitor's own comments further on belong to a later page.
+            // The visitor's own comments beyond this span belong to a later page.
             let window = Window { span: rows.complete_span(span, order), ..window };
             rows.extend(self.rows(list, Scope::Own(&list.owners.comments), window).await?);
         }
@@ -160,7 +160,7 @@ impl Store {
     }
 
     /// Reads one scope of the thread's partition until `window.limit` parents have all their inline replies and one more item
-    /// is seen, or to the end of the span. Once the budget is spent, the rest is read without replies.
+    /// is seen, or until the span ends. Once the budget is spent, the rest is read without replies.
     pub(super) async fn rows(&self, list: List<'_>, scope: Scope<'_>, window: Window) -> Result<Rows, Fault> {
         let Window { span, order, limit } = window;
         let query = Query {
@@ -177,11 +177,12 @@ impl Store {
             for item in items {
                 let comment: Comment = read(item)?;
                 list.budget.spend(&comment);
-                // Newest first, replies come before their parent: a reply past the last parent belongs to another one.
+                // In newest-first order, replies precede their parent, so a reply after the last parent belongs to another
+                // parent.
                 let top = comment.ancestors.first().copied().unwrap_or(comment.id);
                 if rows.parents.len() == limit && !rows.parents.contains_key(&top) {
                     if scope != Scope::Everyone && !comment.is_top_level() {
-                        // The parent of an own reply may be another's comment, which is not in this partition.
+                        // The visitor's own reply may have a parent that everyone sees, which is in another partition.
                         continue;
                     }
                     rows.more = true;
@@ -199,7 +200,7 @@ impl Store {
         }
     }
 
-    /// Like `rows`, without replies. Parents that `rows` has are not read again.
+    /// Like [`Self::rows`], but without replies. Parents in the argument `rows` aren't read again.
     async fn parents(&self, list: List<'_>, scope: Scope<'_>, window: Window, rows: Rows) -> Result<Rows, Fault> {
         let limit = window.limit;
         let ids = Window { limit: limit + 1, ..window };

@@ -1,5 +1,5 @@
-//! Pages of the replies to one comment, oldest first. Inline replies are in the thread's partition, next to a top-level
-//! comment, and separate ones in the partition of the comment itself. Every inline reply is older than every separate one.
+//! Pages of the replies to one comment, oldest first. Inline replies are in the thread's partition, next to their top-level
+//! comment. Separate replies are in the partition of their parent. Every inline reply is older than every separate reply.
 
 use futures_util::future::{try_join, try_join_all};
 
@@ -20,7 +20,7 @@ const ORDER: Order = Order::OldestFirst;
 pub(super) struct Replies<'a> {
     pub(super) parent: &'a Comment,
     pub(super) scopes: &'a [Scope<'a>],
-    /// The ids of the visitor's own unapproved replies, where `scopes` include them.
+    /// The ids of the visitor's own unapproved replies, if `scopes` includes them.
     pub(super) own: &'a [CommentId],
 }
 
@@ -72,7 +72,7 @@ impl Store {
         Ok(Run { replies, cursors })
     }
 
-    /// `None` past the end of the list.
+    /// The window of a numbered page; `None` if the page is past the end of the list.
     async fn numbered_window(&self, list: Replies<'_>, page: usize, per_page: usize) -> Result<Option<Window>, Fault> {
         if page == 1 {
             return Ok(Some(Window::first(ORDER, per_page)));
@@ -97,7 +97,7 @@ impl Store {
         let Replies { parent, .. } = list;
         let Window { span, order, limit } = window;
         let everyone = scope == Scope::Everyone;
-        // The parent names its approved inline replies, so only as many separate ones are read as the window has room for.
+        // The parent lists its approved inline replies, so only the separate replies that fit into the window are read.
         let (inline, separate) = if everyone {
             let inline = parent.inline.range(span.low..=span.high).count();
             let rest = if order.is_descending() { limit } else { limit.saturating_sub(inline) };
@@ -115,7 +115,8 @@ impl Store {
                 return Ok(replies);
             }
         }
-        // Separate replies first: one that is made inline between the two reads is then seen twice, never missed.
+        // Reads separate replies first, so that a reply that becomes inline between the two reads is seen twice, but never
+        // missed.
         let mut replies = self.separate(parent.id, scope, window).await?;
         replies.extend(self.inline(parent, scope, window).await?);
         Ok(replies)

@@ -1,5 +1,5 @@
-//! Windows of a list and the cursors around its pages. A walk follows cursors through a list in either direction. This
-//! is arithmetic on ids, without I/O.
+//! Computes the windows of a list and the cursors around its pages, without I/O. A walk follows cursors through a list in
+//! either direction.
 
 use super::PageCursors;
 use crate::domain::ids::CommentId;
@@ -24,7 +24,7 @@ impl Window {
         Self { span, order, limit }
     }
 
-    /// A window past `edge`, which is not included.
+    /// A window after `edge`, which is not included.
     pub(in crate::store) fn beyond(edge: CommentId, order: Order, limit: usize) -> Self {
         let span = if order.is_descending() { Span::below(edge) } else { Span::above(edge) };
         Self { span, order, limit }
@@ -51,7 +51,7 @@ pub(in crate::store) fn merge<T>(
 /// One step of a walk: a page of a list, by cursor.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::store) struct Walk {
-    /// The order of the list, in either direction of the walk.
+    /// The order of the list, whatever the direction of the walk.
     order: Order,
     /// `None` on the first page.
     cursor: Option<Cursor>,
@@ -64,7 +64,7 @@ impl Walk {
         Self { order, cursor, pin: cursor.and_then(|cursor| cursor.pin) }
     }
 
-    /// The first page of a walk, with `pin` before all others.
+    /// The first page of a walk, with `pin` before all other comments.
     pub(super) fn pinned(order: Order, pin: Option<CommentId>) -> Self {
         Self { order, cursor: None, pin }
     }
@@ -81,7 +81,7 @@ impl Walk {
         }
     }
 
-    /// The next items after `last`, or from the beginning of the list when it is `None`.
+    /// The window after `last`, or at the beginning of the list if `last` is `None`.
     pub(super) fn after(self, last: Option<CommentId>, limit: usize) -> Window {
         match last {
             None => Window::first(self.order, limit),
@@ -89,8 +89,8 @@ impl Walk {
         }
     }
 
-    /// Makes a page of the items that were read: at most `per_page` items in the list's order. Returns whether items
-    /// were left out.
+    /// Turns the items that were read into a page: at most `per_page` items, in the list's order. Returns whether items were
+    /// left out.
     pub(in crate::store) fn cut<T>(self, items: &mut Vec<T>, per_page: usize) -> bool {
         let more = items.len() > per_page;
         items.truncate(per_page);
@@ -100,8 +100,9 @@ impl Walk {
         more
     }
 
-    /// The cursors around the page from `first` to `last`, which are `None` on an empty page. `more`: whether the list continues
-    /// in the direction of the walk. In the other direction it always continues, because the walk came from there.
+    /// The cursors around the page from `first` to `last`, which are `None` on an empty page. `more`: whether the list
+    /// continues in the direction of the walk. In the opposite direction, it always continues, because the walk came from
+    /// there.
     pub(in crate::store) fn cursors(
         self,
         first: Option<CommentId>,
@@ -119,7 +120,7 @@ impl Walk {
         }
     }
 
-    /// The cursors around a numbered page other than the first. A page beyond the end of the list is empty, and the walk back
+    /// The cursors around a numbered page other than the first. A page beyond the end of the list is empty, and walking back
     /// from it begins at the end.
     pub(super) fn cursors_within(self, first: Option<CommentId>, last: Option<CommentId>, more: bool) -> PageCursors {
         let end = CommentId(if self.order.is_descending() { Span::ALL.low } else { Span::ALL.high });
@@ -130,7 +131,7 @@ impl Walk {
         }
     }
 
-    /// The order in which to read a list that is walked in this direction.
+    /// The order in which a walk in this direction reads the list.
     fn toward(self, direction: Direction) -> Order {
         match direction {
             Direction::Next => self.order,

@@ -44,7 +44,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("delivery", "st", "pending"),
 ];
 
-/// A value of the type other than its default. A string is `type#record`, the format of a thread id.
+/// A value of the type other than its default. Strings not in [`SAMPLES`] have the format of a thread id, `type#record`.
 fn sample(of: &str, name: &str, ty: Type) -> AttributeValue {
     let text = || {
         let special = SAMPLES.iter().find(|sample| (sample.0, sample.1) == (of, name));
@@ -249,7 +249,7 @@ fn lists_read_every_attribute_of_a_comment() {
     assert_eq!(fields::<Comment>(), read);
 }
 
-/// The name of a kind's module. Overflow items have attributes of the state that they continue.
+/// The name of a kind's module. For overflow items, the code uses the constants of `visitor_state`.
 fn code_name(kind: &Kind) -> &'static str {
     let text = include_str!("../schema.rs");
     let line = text.lines().find(|line| line.ends_with(&format!(" \"{}\" {{", kind.name))).expect("its line");
