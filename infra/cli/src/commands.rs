@@ -54,7 +54,7 @@ const UNUSABLE: u8 = 3;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// Options that contradict each other or would do harm.
+/// The error for options that contradict each other or would overwrite data.
 #[derive(Debug)]
 struct Misuse(String);
 
@@ -134,13 +134,13 @@ impl CommandLine {
     }
 }
 
-/// The name of the program in usage lines. Cargo sets `CARGO` for programs that it runs.
+/// The program's name in usage lines. Cargo sets `CARGO` for programs that it runs.
 fn called_as() -> &'static str {
     if env::var_os("CARGO").is_some() { "cargo local" } else { "comments-server" }
 }
 
 impl Command {
-    /// Checks the settings before anything is touched.
+    /// Checks the settings before the command changes anything.
     fn check_settings(&self) -> Result<(), SettingsError> {
         let deployed = match self {
             // `serve` checks its settings when it starts, because it needs more of them and logs its warnings.
@@ -158,7 +158,7 @@ impl Command {
     }
 }
 
-/// The data directory if `--data-dir` isn't given.
+/// The data directory to use without `--data-dir`.
 fn data_dir_or(default: &str) -> PathBuf {
     let named = env::var_os("COMMENTS_DATA_DIR").filter(|path| !path.is_empty());
     named.map_or_else(|| PathBuf::from(default), PathBuf::from)
@@ -173,7 +173,7 @@ fn production_data_dir() -> PathBuf {
     data_dir_or("/var/lib/comments")
 }
 
-/// The exit code of an error, if it's the same in every command.
+/// The exit code for an error that every command treats alike; `None` for other errors.
 fn exit_code(error: &Failure) -> Option<u8> {
     let of_settings = error.downcast_ref::<SettingsError>();
     if error.is::<Misuse>() || error.is::<ConfigError>() || matches!(of_settings, Some(SettingsError::Config(_))) {
@@ -183,19 +183,19 @@ fn exit_code(error: &Failure) -> Option<u8> {
     is_of_data.then_some(UNUSABLE)
 }
 
-/// The error for an unset setting that must be the same as the service's.
+/// The error for an unset setting whose value must match the service's.
 fn not_set(variable: &'static str) -> ConfigError {
     ConfigError::new(variable, None, "the service's value, but it isn't set")
 }
 
-/// Warns about variables that are named like settings but aren't used.
+/// Warns about variables that are named like settings but have no effect.
 fn warn_of_unknown_settings(config: &Config) {
     for unknown in config.unknown_settings() {
         eprintln!("warning: {unknown}");
     }
 }
 
-/// Listens on this machine. `hint` is advice for the user if that fails.
+/// Listens on this machine only. `hint` is advice for the error message.
 async fn listen(port: u16, hint: &str) -> Result<TcpListener, Failure> {
     listen_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), hint).await
 }
@@ -214,10 +214,10 @@ fn holder(table: Option<&str>) -> String {
     table.map_or_else(|| "the data directory".to_owned(), |_| hex(&Random::system().bytes::<8>()))
 }
 
-/// Sample tokens by role, for trying the service.
+/// Sample tokens by role, for trying out the service.
 fn sample_tokens(config: &Config) -> Result<[(&'static str, String); 2], NoSecret> {
     let now = Clock::system().now();
-    // With email on, Ada has an address, so that she can try it.
+    // If email is on, Ada gets an address, so that her token works for subscriptions too.
     let email = config.mail.is_some().then(|| "ada@example.org".to_owned());
     let member = Token { email, ..people::ADA.token() };
     Ok([("member", member.sign(&config.auth, now)?), ("moderator", people::GRACE.token().sign(&config.auth, now)?)])

@@ -1,4 +1,4 @@
-//! `comments-server backup` and `restore`: a data directory as one file.
+//! `comments-server backup` and `restore`: packs a data directory into one file, and unpacks it.
 
 mod archive;
 mod door;
@@ -76,7 +76,7 @@ impl Restore {
         if !data_dir.is_unused()? {
             return Err(format!("{} is not empty; use an empty or new directory", target.display()).into());
         }
-        // Held until the end: the lock file may be all that a starting service has created so far.
+        // Held until the end, because a service that is starting may have created only its lock file so far.
         let _lock = data_dir.lock_if_present()?;
         let staging = data_dir.staging();
         let restored = self.fill(&staging).await;
@@ -112,7 +112,7 @@ impl Restore {
         let table = Table::open(staging, None).await?;
         Check { repair: true, patience: Duration::ZERO }.run(&table.store, &Clock::system(), &mut io::sink()).await?;
         if let Some(kept) = &table.kept {
-            // The first start makes any missing thumbnails.
+            // The first start then creates any missing thumbnails.
             kept.lock.begin_at((made_at - SignedDuration::from_hours(1)).into())?;
         }
         Ok(made_at)

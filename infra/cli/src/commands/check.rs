@@ -12,7 +12,7 @@ use transfer::check::Check;
 use super::table::Table;
 use super::{FAILED, Failure, data_dir};
 
-/// A deployed service completes requests under way within this time.
+/// The time within which a deployed service completes its open requests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Check a table and print what is wrong. The exit code is 1 if anything is,

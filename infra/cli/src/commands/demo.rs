@@ -1,4 +1,4 @@
-//! The demo page at `/`: a post with the widget, for trying the service on this machine.
+//! The demo page at `/`: a post with the widget, for trying out the service on this machine.
 
 mod conversation;
 mod filling;
@@ -17,7 +17,7 @@ pub(super) use self::filling::Filling;
 use super::sample_tokens;
 
 const PAGE: &str = include_str!("demo/page.html");
-/// Title of the post. Emails and the moderators' page show it too.
+/// The post's title. Emails and the moderation page show it too.
 const TITLE: &str = "A short history of writing in the margin";
 const GUESTS_READ: &str =
     "<p>Guests only read here. Start with <code>SVC_ALLOW_GUESTS=true cargo local</code>, and they write too.</p>";
@@ -40,7 +40,7 @@ fn thread(config: &Config) -> Result<ThreadId, &'static str> {
     ThreadId::new(&config.types[0], "demo").ok_or("demo is not a valid id of a record")
 }
 
-/// The page. Its tokens are signed for each request, so that a reload gets valid ones.
+/// Renders the page. Signs new tokens for each request, so that a reload gets valid ones.
 fn page(config: &Config) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
     let has_outbox = config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none());

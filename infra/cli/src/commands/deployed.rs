@@ -1,5 +1,5 @@
-//! Finds the API and the token secret of a deployed stack in its `CloudFormation` description. That takes a single signed
-//! call, which doesn't justify another SDK crate.
+//! Finds the API and the token secret of a deployed stack in its `CloudFormation` description. A single signed call
+//! doesn't justify another SDK crate.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use shared::config::{Auth, without_prefix};
 use super::Failure;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The permissions that a caller of this command needs.
+/// The permissions that this command needs.
 const ACTIONS: &str = "cloudformation:DescribeStacks and secretsmanager:GetSecretValue";
 
 /// The outputs and the parameters of a stack.
@@ -29,7 +29,7 @@ pub(super) struct Stack {
 const NO_CREDENTIALS: &str = "there are no credentials in the environment; for a profile or SSO run: \
                               eval \"$(aws configure export-credentials --profile NAME --format env)\"";
 
-/// The AWS configuration of a command for a deployed stack. The error names the missing part of the environment.
+/// The AWS configuration for commands that use a deployed stack. The error names the missing part of the environment.
 pub(super) async fn sdk_config() -> Result<SdkConfig, Failure> {
     let sdk = config::sdk_config().await;
     sdk.region().ok_or("AWS_REGION is not set; set it to the region of the stack, such as eu-west-1")?;
@@ -59,7 +59,7 @@ impl Stack {
         Ok(Self { name: name.to_owned(), values })
     }
 
-    /// A parameter or an output; `None` when it is empty.
+    /// The value of a parameter or an output; `None` if it's missing or empty.
     fn value(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(String::as_str).filter(|value| !value.is_empty())
     }
@@ -120,7 +120,8 @@ fn refused(name: &str, region: &str, code: &str, message: &str) -> String {
     }
 }
 
-/// The text of each element by name. The value of a pair, such as `OutputKey` and `OutputValue`, is under the key's text.
+/// Maps the name of each element to its text. For a pair such as `OutputKey` and `OutputValue`, maps the key's text to
+/// the value's text.
 fn texts(xml: &str) -> Result<HashMap<String, String>, quick_xml::Error> {
     let (mut reader, mut texts) = (Reader::from_str(xml), HashMap::new());
     let (mut text, mut key) = (String::new(), String::new());

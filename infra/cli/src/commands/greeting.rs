@@ -11,18 +11,18 @@ use super::sample_tokens;
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
-/// The width of the column of labels.
+/// The width of the label column.
 const WIDTH: usize = 10;
 
-/// The text contains colors, which the printer strips if they aren't supported. Long lines with tokens are last, with the
-/// moderator's at the end.
+/// Composes the text, with colors that the printer strips if the terminal doesn't support them. The lines with tokens
+/// are last, because they are long, and the moderator's token ends the text.
 pub(super) fn greeting(config: &Config, address: SocketAddr) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
     let site = format!("http://{address}");
     let api = format!("{site}/{}", config.api_prefix);
     let mut text = format!("listening on {site}\n\n");
     let mut line = |label: &str, value: &str| {
-        // Writing into a string does not fail.
+        // Writing to a string can't fail.
         let _ = writeln!(text, "{BOLD}{label:<WIDTH$}{RESET} {value}");
     };
     line("demo", &format!("{site}/"));

@@ -37,11 +37,11 @@ const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_
 const INCOMPLETE: u8 = 1;
 /// The default write units per second for a deployed table.
 const RATE: u32 = 1_000;
-/// A deployed service completes requests under way within this time.
+/// The time within which a deployed service completes its open requests.
 const RECHECK: Duration = Duration::from_secs(5);
 /// Minimum time between two updates of the progress line on a terminal.
 const STEP: Duration = Duration::from_millis(200);
-/// Minimum time between two progress lines elsewhere.
+/// Minimum time between two progress lines if the output isn't a terminal.
 const LINE: Duration = Duration::from_secs(30);
 
 /// Import comments from another system; see docs/moving.md. Run the same command
@@ -112,7 +112,7 @@ pub(super) enum Spam {
     Keep,
 }
 
-/// A file that was read while the options were parsed.
+/// The path of a file that an option names, and the content that was parsed from it.
 #[derive(Clone, Debug)]
 pub(super) struct FileOf<T> {
     path: PathBuf,
@@ -137,7 +137,7 @@ impl Options {
     async fn reported(&self) -> Result<Report, Failure> {
         let data_dir = table::data_dir_of(&self.data_dir, self.table.as_deref());
         let out = Destination::new("--report", self.report.as_deref(), data_dir)?.unlike(self.sources())?;
-        // A missing file or an unwritable report fails before a data directory is created.
+        // Fails for a missing file or an unwritable report before a data directory is created.
         check_files(&self.files)?;
         let work = async || self.import().await;
         if self.report.is_none() {
@@ -152,7 +152,7 @@ impl Options {
         Ok(report)
     }
 
-    /// All files that this reads.
+    /// The files that the import reads, without standard input.
     fn sources(&self) -> impl Iterator<Item = &Path> {
         let files = self.files.iter().map(PathBuf::as_path).filter(|file| *file != Path::new("-"));
         files
@@ -163,7 +163,7 @@ impl Options {
     async fn import(&self) -> Result<Report, Failure> {
         let config = settings::load(None, None)?;
         let users = self.users.clone().map(|users| users.content).unwrap_or_default();
-        // A source that can't be read leaves no directory behind.
+        // A data directory that this import creates is removed again if the source can't be read.
         let new = Some(&self.data_dir).filter(|dir| self.table.is_none() && !dir.exists());
         let table = self.open_table().await?;
         let table = table.as_ref();
@@ -213,7 +213,7 @@ impl Options {
         Ok(staging.report())
     }
 
-    /// The table to import into. A dry run may not have one.
+    /// Opens the table to import into. `None` for a dry run without a table.
     async fn open_table(&self) -> Result<Option<Table>, Failure> {
         let has_none = || matches!(DataDir::existing(&self.data_dir), Err(DataDirError::NoTable(_)));
         if self.dry_run && self.table.is_none() && has_none() {
@@ -222,7 +222,7 @@ impl Options {
         Table::open_or_create(&self.data_dir, self.table.as_deref()).await.map(Some)
     }
 
-    /// The fingerprint of an export's salt, if it isn't this service's.
+    /// The fingerprint of the export's salt, if it differs from this service's.
     fn compare_salts(&self, staging: &Staging, table: Option<&Table>) -> Result<Option<String>, Failure> {
         if !staging.is_export() {
             return Ok(None);
@@ -270,7 +270,7 @@ impl Options {
     }
 }
 
-/// Hashes of people who were erased from the table, if there is one.
+/// Hashes of people who were erased from the table. `None` if there is no table.
 async fn forgotten(table: Option<&Table>, hashes: &PersonHashes) -> Result<Option<Forgotten>, Failure> {
     let Some(table) = table else { return Ok(None) };
     let forgotten = forgotten::forgotten(&table.store, hashes.clone()).await.map_err(|fault| fault.chain())?;
@@ -289,11 +289,11 @@ fn print_notes(staging: &Staging, map: &Map, types: &[String]) {
     }
 }
 
-/// The progress: a line that is rewritten on a terminal, and occasional lines elsewhere.
+/// Prints the progress: rewrites a single line on a terminal, or else prints a line now and then.
 struct Progress {
     is_terminal: bool,
     began: Instant,
-    /// When writing began.
+    /// The time when writing began.
     writing: Option<Instant>,
     done: u64,
     shown: Instant,
@@ -324,7 +324,7 @@ impl Progress {
         }
     }
 
-    /// Reports that the last comment was written.
+    /// Reports that all comments are written.
     fn written(&self, units: f64) {
         self.end();
         if let (true, Some(start)) = (self.is_terminal, self.writing) {
@@ -426,7 +426,7 @@ fn parse_host(host: &str) -> Result<String, &'static str> {
     is_host.then(|| host.to_owned()).ok_or("expected only a host, such as blog.example.org")
 }
 
-/// Parses the name of a query parameter. It may be empty, after a comma at the end.
+/// Parses the name of a query parameter. The name is empty after a trailing comma.
 fn parse_parameter(name: &str) -> Result<String, &'static str> {
     let name = name.trim();
     let is_name = !name.contains(|c: char| c.is_whitespace() || "?&=;#".contains(c));

@@ -1,4 +1,5 @@
-//! The log of `serve`: JSON lines on standard output. The first line has the address, and all others wait for it.
+//! The log of `serve`: JSON lines on standard output. The first line contains the address. Lines logged before it are
+//! held back until it's written.
 
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -13,13 +14,13 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// The target of lines that aren't warnings.
+/// The tracing target of this program's own events.
 pub(super) const TARGET: &str = "comments_server";
 
 #[derive(Clone)]
 pub(super) struct Lines(Arc<Mutex<Held>>);
 
-/// Waiting lines; `None` once the first line is written.
+/// Lines held back; `None` once the first line is written.
 type Held = Option<Vec<u8>>;
 
 impl Lines {
@@ -29,7 +30,7 @@ impl Lines {
         lines
     }
 
-    /// The lines, and a subscriber for warnings and for this program's own events.
+    /// Returns the lines, and a subscriber for warnings and for this program's own events.
     pub(super) fn new() -> (Self, impl Subscriber + Send + Sync) {
         let lines = Self(Arc::new(Mutex::new(Some(Vec::new()))));
         let writer = lines.clone();
@@ -55,9 +56,9 @@ impl Lines {
         out.flush()
     }
 
-    /// Prints the waiting lines to standard error if the start failed.
+    /// Prints the held-back lines to standard error, because the start failed.
     pub(super) fn give_up(&self) {
-        // An error is ignored, because nothing reads the log then.
+        // An error means that nothing reads standard error, so it's ignored.
         drop(io::stderr().write_all(&self.held().take().unwrap_or_default()));
     }
 

@@ -15,8 +15,8 @@ use shared::domain::time::Clock;
 
 use super::Failure;
 
-/// Opens the table. This must come before any secret is generated, so that an existing secret belongs to this table. The
-/// caller must hold the lock.
+/// Opens the table. Call this before generating any secret, because a stored secret means that the table has been used.
+/// The caller must hold the lock.
 pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, Failure> {
     let Some(data_dir) = data_dir else { return Ok(Engine::memory()?) };
     let open = if data_dir.is_used() { Engine::open_used } else { Engine::open };

@@ -59,7 +59,7 @@ pub(super) struct Options {
 impl Options {
     pub(super) async fn run(self) -> Result<(), Failure> {
         tracing_subscriber::fmt().with_max_level(tracing::Level::WARN).with_writer(io::stderr).without_time().init();
-        // Nothing is touched if a setting is invalid.
+        // Checks the settings before touching the data directory.
         warn_of_unknown_settings(&self.settings(None, SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)))?);
         let data_dir = self.data_dir().map(|path| DataDir::open(&path)).transpose()?;
         let lock = data_dir.as_ref().map(DataDir::lock).transpose()?;
@@ -111,7 +111,7 @@ impl Options {
             recover(&stack, &engine, &config, &bucket, since, GRACE, &mut io::stderr()).await?;
         }
 
-        // First, because a signal may arrive as soon as the first line is printed.
+        // Installed before printing, because a signal may arrive as soon as the first line is printed.
         let stopped = stop_signal()?;
         let mut stdout = anstream::stdout();
         write!(stdout, "{}", greeting(&config, address)?)?;

@@ -1,5 +1,5 @@
-//! The human-readable log: a line for each request, without addresses, query strings, tokens and bodies. A second line has
-//! the reason for a refusal if the response doesn't.
+//! The human-readable log: a line for each request, without addresses, query strings, tokens and bodies. If a response
+//! doesn't state why a request was refused, a second line does.
 
 use server::gateway::Exchange;
 use shared::http::request::RefusedBecause;
@@ -11,7 +11,7 @@ const RED: &str = "\x1b[31m";
 const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
 
-/// The line contains colors, which the printer strips if they aren't supported.
+/// Formats the line for a request, with colors that the printer strips if the terminal doesn't support them.
 pub(super) fn line(exchange: &Exchange) -> String {
     let Exchange { method, path, status, elapsed, extensions, route: _ } = exchange;
     let colour = match status.as_u16() {

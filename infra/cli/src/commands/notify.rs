@@ -3,7 +3,7 @@
 use std::env;
 use std::io;
 
-/// Does nothing if no supervisor is listening.
+/// Sends the state to the supervisor. Does nothing if there is none.
 #[cfg(unix)]
 pub(super) fn notify(state: &str) -> io::Result<()> {
     use std::os::unix::net::{SocketAddr, UnixDatagram};

@@ -1,4 +1,4 @@
-//! The output files that options name, and the rule for which paths are allowed.
+//! Output files that options name, and the rules for their paths.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -12,16 +12,16 @@ use tempfile::{Builder, NamedTempFile};
 
 use super::{Failure, Misuse, table};
 
-/// A file to write, or standard output. Every option that names a file for writing goes through this.
+/// A file to write, or standard output. Every option that names an output file uses this type.
 pub(super) struct Destination<'a> {
     option: &'static str,
     path: Option<&'a Path>,
 }
 
 impl<'a> Destination<'a> {
-    /// The path `-` is standard output. `data_dir` is the data directory in use, which may not exist yet. It may be the only
-    /// writable directory of a container, so files directly in it are allowed if no file of the service has such a name. The
-    /// same holds for any other data directory.
+    /// The path `-` is standard output. `data_dir` is the data directory in use, which may not exist yet. It may be a
+    /// container's only writable directory, so files directly in it are allowed if the service's own files have other
+    /// extensions. The same applies to any other data directory.
     pub(super) fn new(option: &'static str, path: Option<&'a Path>, data_dir: Option<&Path>) -> Result<Self, Misuse> {
         let path = path.filter(|path| *path != Path::new("-"));
         let data_dir = data_dir.map(resolve);
@@ -45,7 +45,7 @@ impl<'a> Destination<'a> {
         self.path.is_some()
     }
 
-    /// Refuses one of the files that the command reads.
+    /// Fails if this is one of the files that the command reads.
     pub(super) fn unlike<'b>(self, read: impl IntoIterator<Item = &'b Path>) -> Result<Self, Misuse> {
         let (Self { option, .. }, Some(path)) = (&self, self.path) else { return Ok(self) };
         let written = places(path);
@@ -59,8 +59,8 @@ impl<'a> Destination<'a> {
         }
     }
 
-    /// Writes the file, compressed if its name ends in `.gz`. It replaces an existing file once it's complete. Fails before
-    /// anything is done if the path isn't writable.
+    /// Writes the file, compressed if its name ends in `.gz`. Replaces an existing file only once the new one is
+    /// complete. Fails before calling `write` if the path isn't writable.
     pub(super) async fn write<T>(
         &self,
         write: impl AsyncFnOnce(&mut dyn Write) -> Result<T, Failure>,
@@ -87,8 +87,8 @@ impl<'a> Destination<'a> {
         Ok(written)
     }
 
-    /// Writes the report of work, as lines of text. A second run would report something else, so the error contains the report
-    /// if it can't be written after the work.
+    /// Runs `work` and writes its report as text. If the report can't be written afterwards, the error contains it,
+    /// because a second run would report something else.
     pub(super) async fn report<T>(
         &self,
         work: impl AsyncFnOnce() -> Result<T, Failure>,
@@ -114,27 +114,27 @@ pub(super) fn json(report: &impl Serialize) -> Result<String, Failure> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }
 
-/// The file that the path names, and the one to which a link there leads.
+/// The resolved path before and after following a link at its end.
 fn places(path: &Path) -> [PathBuf; 2] {
     let name = path.file_name().unwrap_or_default();
     let folder = path.parent().map(resolve).unwrap_or_default();
     [folder.join(name), resolve(path)]
 }
 
-/// Whether no file of the service has a name like this one.
+/// Whether the path is directly in the data directory, with an extension that none of the service's own files have.
 fn is_foreign(path: &Path, data_dir: &Path) -> bool {
     let ending = path.extension().and_then(OsStr::to_str);
     path.parent() == Some(data_dir) && ending.is_some_and(|ending| ["tar", "json", "jsonl", "gz"].contains(&ending))
 }
 
-/// Whether the path is a link in the folder of devices, such as `/dev/stdout`, that leads to a file now. Replacing the file
-/// would replace the link, for all programs.
+/// Whether the path is a link in `/dev`, such as `/dev/stdout`, that currently points to a file. Replacing the file
+/// would replace the link for all programs.
 fn is_redirected(path: &Path) -> bool {
     let is_device = path::absolute(path).is_ok_and(|path| path.starts_with("/dev"));
     is_device && path.is_symlink() && path.is_file()
 }
 
-/// The absolute path without links. Its end may not exist.
+/// The absolute path with links resolved. The last components may not exist.
 fn resolve(path: &Path) -> PathBuf {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
     let absolute = path::absolute(path).unwrap_or_else(|_| path.to_owned());
@@ -168,7 +168,7 @@ impl<F: Write> Write for Named<'_, F> {
     }
 }
 
-/// A file that is being written, which gets its name once it's complete.
+/// An output file that is being written. It gets its final name once it's complete.
 enum Output {
     Temporary(NamedTempFile),
     /// A device or a pipe.

@@ -98,7 +98,7 @@ impl WhoOptions {
         Ok(())
     }
 
-    /// One of the options is required.
+    /// The person that the options name. Fails if neither option is set, which clap rules out.
     fn who(&self, salt: &Secret) -> Result<Who, Failure> {
         let by_address = |email: &String| Who::address(email, hex(&Md5::digest(email.as_bytes())), salt);
         match (self.user.first(), self.email.first()) {
@@ -175,7 +175,7 @@ impl Options {
         Destination::new("--out", self.out.as_deref(), data_dir)
     }
 
-    /// Erases the person. A data directory is cleaned up afterwards. If that fails, the receipt is still valid.
+    /// Erases the person. Then cleans up a data directory; the receipt is valid even if this cleanup fails.
     async fn receipt(&self) -> Result<(Receipt, Result<(), Failure>), Failure> {
         let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
         let salt = table.salt()?;
@@ -211,7 +211,7 @@ impl Options {
 }
 
 impl Kept {
-    /// Removes remains of deleted data from files.
+    /// Removes traces of deleted data from the directory's files.
     fn clean_up(&self) -> Result<(), Failure> {
         self.data_dir.remove_partial_files()?;
         Ok(self.engine.compact()?)
@@ -266,7 +266,8 @@ impl Objects {
         }
         let data_dir = DataDir::open(data_dir)?;
         let bucket = settings::load(Some(&data_dir), None)?.media_bucket;
-        // A directory that was never started has no objects. As root, this would create their folder for root.
+        // A directory that no service has used has no objects, and opening the bucket would create their folder. If
+        // this runs as root, the folder would then belong to root.
         let objects = Some(&data_dir).filter(|data_dir| data_dir.file("objects").exists());
         Ok(Self { client: open_bucket(objects, &bucket)?.client(), bucket })
     }
@@ -285,7 +286,8 @@ fn parse_user(text: &str) -> Result<NamedUser, &'static str> {
     user.map_err(|_| "expected a user's id, such as 7, or an account such as github:583231")
 }
 
-/// Parses one email address into the form that is hashed. Imported addresses may be ones that the service refuses.
+/// Parses one email address into the form that is hashed. Accepts addresses that the service would refuse, because
+/// imports may contain them.
 fn parse_email(text: &str) -> Result<String, &'static str> {
     let email = text.trim().to_lowercase();
     let (name, host) = email.rsplit_once('@').unwrap_or_default();

@@ -15,7 +15,7 @@ use transfer::check::Check;
 
 use super::Failure;
 
-/// Completes the work that the last process left unfinished. The table's stream and the queues come first.
+/// Completes the work that the last process left unfinished. Starts with the table's stream and the queues.
 pub(super) async fn recover(
     stack: &Stack,
     engine: &Engine,

@@ -28,7 +28,7 @@ use super::recovery::recover;
 use super::stop::stop_signal;
 use super::{FAILED, Failure, MISUSED, UNUSABLE, exit_code, listen_at, production_data_dir};
 
-/// Maximum delay of the start while it finishes a killed process's work.
+/// The longest time that the start waits for a killed process's work to be finished.
 const RECOVERY_GRACE: Duration = Duration::from_secs(10);
 /// Maximum wait for unfinished events after the last request. The next start finishes the rest.
 const STOP_GRACE: Duration = Duration::from_secs(1);
@@ -93,7 +93,7 @@ impl Options {
     }
 
     async fn serve(self, lines: &Lines) -> Result<(), Stopped> {
-        // Nothing is touched if a setting is invalid.
+        // Checks the settings before touching the data directory.
         settings::load_production(None).map_err(unusable)?;
         let proxies = self.proxies()?;
         let data_dir = DataDir::open(&self.data_dir).map_err(unusable)?;
@@ -206,8 +206,8 @@ fn supervised(state: &str) {
     }
 }
 
-/// Raises the limit of open files to the process's maximum, since each connection takes a file, and another one to read an
-/// image.
+/// Raises the limit of open files to the maximum, because each connection needs a file descriptor, and another one to
+/// read an image.
 #[cfg(unix)]
 fn allow_connections() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

@@ -16,8 +16,8 @@ const TABLE_PORT: u16 = 8000;
 const BUCKET_PORT: u16 = 9000;
 const QUEUE_PORT: u16 = 9324;
 
-/// Prints a shell script that sets the environment of the functions. Its last line means that the services are ready. With
-/// port 0, takes free ports.
+/// Serves until a signal. Prints a shell script that sets the functions' environment; its last line means that the
+/// services are ready. Port 0 selects free ports.
 pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<(), Failure> {
     let port = |fixed| if port == 0 { 0 } else { fixed };
     let hint = "--port 0 takes free ones";

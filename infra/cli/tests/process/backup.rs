@@ -170,7 +170,7 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
         assert!(!path("copy").exists());
     }
 
-    // A new directory locked by a service whose port was taken.
+    // A directory that contains only a lock file, as a service leaves it if its port is taken.
     fs::create_dir(path("locked")).unwrap();
     let lock = fs::File::create(path("locked/lock")).unwrap();
     lock.lock().unwrap();

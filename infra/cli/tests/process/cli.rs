@@ -86,7 +86,7 @@ async fn emails_become_files_in_the_data_directory() {
     assert!(demo.json.as_str().unwrap().contains("<a href=\"/_mail\">"), "{}", demo.json);
 }
 
-/// Requires that other users of this machine can't read anything personal or secret.
+/// Asserts that other users of this machine can't read anything personal or secret.
 #[cfg(unix)]
 fn assert_private(data_dir: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
@@ -241,7 +241,7 @@ fn files() -> TempDir {
     folder
 }
 
-/// Requires that a command fails with one line and creates nothing in its directory.
+/// Asserts that a command fails with one line and creates nothing in its directory.
 fn refused(words: &[&str], settings: &[(&str, &str)], folder: &Path, code: i32, says: &str) {
     let files = || fs::read_dir(folder).unwrap().count();
     let before = files();
@@ -277,7 +277,8 @@ fn without_a_table_or_beside_another_process_a_command_exits_with_3_and_touches_
         refused(words, &[], folder.path(), 3, says);
     }
     let _service = serve(&folder.path().join("data"));
-    // These run alongside a service or need an empty directory. A report is created before the directory is locked.
+    // Excludes commands that run alongside a service or need an empty directory, and `--report`, whose file is created
+    // before the directory is locked.
     let others = ["backup", "restore", "token", "moderate"];
     for words in of_data.filter(|words| !others.contains(&words[0]) && !words.contains(&"--report")) {
         refused(words, &[], folder.path(), 3, "error: another process uses data; ");
@@ -492,7 +493,7 @@ async fn a_table_whose_log_is_damaged_is_left_as_it_is() {
     let mut service = serve(&data);
     service.member().comment("posts/1", "x").await;
     service.kill();
-    // If the log has no header, SQLite ignores it as empty, although it contains all the data.
+    // SQLite treats a log without a header as empty, although this log contains all the data.
     let (table, log) = (data.join("table.db"), data.join("table.db-wal"));
     let mut damaged = fs::read(&log).unwrap();
     damaged[..16].fill(0);

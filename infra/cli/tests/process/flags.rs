@@ -1,4 +1,4 @@
-//! Options that would lose data or do something other than they say are refused before anything is touched.
+//! Options that would lose data or have a surprising effect are refused before anything changes.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -183,7 +183,7 @@ fn a_report_that_cannot_be_written_is_part_of_the_error() {
     assert!(fs::read_to_string(place.path("report.json")).unwrap().contains("\"deleted\": 1"));
 }
 
-/// Tests a path like `/dev/stdout`, but in a directory where no file can be replaced.
+/// Tests `/dev/fd/1`, which is like `/dev/stdout` but in a directory where no file can be replaced.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_device_that_leads_to_a_file_is_refused_and_a_pipe_is_written() {

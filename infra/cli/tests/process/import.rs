@@ -345,7 +345,7 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     let words = ["import", "native", file.to_str().unwrap(), "--rate", "1500"];
     let mut command: Command = on_data(&words, &data);
     let mut import = command.stdout(Stdio::null()).spawn().unwrap();
-    // The table has grown once some comments are written.
+    // Waits until some comments are written, which makes the log grow.
     let table = data.join("table.db-wal");
     while fs::metadata(&table).map_or(0, |metadata| metadata.len()) < 3_000_000 && import.try_wait().unwrap().is_none()
     {
@@ -383,7 +383,7 @@ fn a_directory_whose_disk_was_full_at_the_first_import_is_usable_after_it() {
     for (kilobytes, has_salt) in [16, 64, 96, 192].into_iter().flat_map(|limit| [(limit, false), (limit, true)]) {
         let data_dir = folder.path().join(format!("{kilobytes} {has_salt}"));
         if has_salt {
-            // As when a service moves here.
+            // A service that moves to this machine brings its salt.
             fs::create_dir(&data_dir).unwrap();
             fs::write(data_dir.join("visitor-salt"), "a-salt-of-at-least-sixteen-bytes").unwrap();
         }

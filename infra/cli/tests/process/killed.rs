@@ -178,7 +178,7 @@ async fn emails_webhooks_names_and_counts_follow_from_everything_acknowledged_be
     let comments = answers.iter().map(|(answer, _)| answer).chain(&written);
     let undelivered = comments.filter(|comment| !received.contains(comment));
     let missing: Vec<_> = unsent.map(|(answer, _)| answer).chain(undelivered).collect();
-    // A message that a killed process was sending is held until no process can still be sending it.
+    // A message that the killed process was sending waits until no process can still be sending it.
     let waiting = files(data_dir.path().join("queue/DeliveriesQueue"), "json").len();
     assert!(missing.len() <= waiting, "of {missing:?}, only {waiting} wait");
 
@@ -250,7 +250,7 @@ async fn a_job_that_was_given_up_is_reported_and_retried_at_the_next_start() {
     assert!(!file.exists() && !has_orphans(data_dir.path()));
 }
 
-/// Puts a job that was received `receives` times into a queue, hidden.
+/// Puts a hidden job into a queue, as if it had been received `receives` times.
 fn put_clean_up(data_dir: &Path, queue: &str, comment: u64, receives: u32) -> PathBuf {
     let job = json!({ "job": "clean_up", "comment": comment, "replies": 1, "deleted_at": 0 });
     let message = json!({
@@ -273,7 +273,7 @@ async fn after_a_crash_the_next_start_finishes_the_work_that_was_left() {
     let thumbnail = data_dir.path().join("objects/media").join(thumbnail);
     assert!(service.stop().success());
 
-    // The state of a process that ended between the writes and their follow-up work.
+    // Simulates a process that ended between the writes and their follow-up work.
     fs::remove_file(&thumbnail).unwrap();
     remove_comment(data_dir.path(), parent).await;
     let lock = data_dir.path().join("lock");

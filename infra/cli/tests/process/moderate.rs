@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::{local, on_data, serve, stderr};
 
-/// A fake AWS for this command. It returns the given responses, each a status and a body, in order. Stops when dropped.
+/// A fake AWS for this command. It sends the given responses, each a status and a body, in order. Stops when dropped.
 struct Aws {
     url: String,
     /// The head and body of each request.

@@ -345,7 +345,7 @@ fn a_user_is_kept_out_of_imports_before_and_after_there_is_anything_to_erase() {
     let stdout = import(&dump("ada-1"), &words, &data);
     assert!(stdout.contains("3 read: 2 new, 0 already there, 1 skipped (deleted 1)"), "{stdout}");
     assert!(!contains(&data, "Ada Lovelace"));
-    // The host's data about the page would name the author.
+    // If the import had stored the page's `author_id`, a second erasure would find it.
     assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
     assert_in_order(&data);
 }

@@ -1,5 +1,6 @@
-//! The machine loses power. A trace of system calls shows which bytes and names were synced at each moment. The service restarts
-//! with only those, or with those and some of the others. Nothing acknowledged may be lost, and the table must be consistent.
+//! Simulates power failures. A trace of system calls shows which bytes and file names were synced at each moment. The
+//! service restarts with only the synced data, or with some of the unsynced data as well. Nothing acknowledged may be
+//! lost, and the table must be consistent.
 //!
 //! The tests need `strace`, so only `.ci/run tests` runs them.
 
@@ -27,7 +28,7 @@ const TRACED: &str = "trace=openat,pwrite64,write,writev,sendto,sendmsg,ftruncat
 async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_table_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let (data, trace) = (folder.path().join("data"), folder.path().join("trace"));
-    // The receiver refuses all messages before the cut.
+    // The receiver refuses all messages before the power cut.
     let receiver = Receiver::start().await;
     receiver.answer(503);
     let strace = ["-D", "-f", "-qq", "-y", "-x", "-s", "20000000", "-e", TRACED, "-e", "signal=none", "-o"];
@@ -46,7 +47,7 @@ async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_ta
     for cut in 0..cuts {
         let end = (first + 1 + (last - first - 1) * cut / cuts.max(2).saturating_sub(1).max(1)).min(last);
         let after = folder.path().join("after");
-        // In every second cut, part of the unsynced data has also reached the disk.
+        // In every second power cut, some unsynced data has also reached the disk.
         let told = disk.after(end, (cut % 2 == 1).then_some(cut as u64), &after);
         acknowledged = acknowledged.max(told.len());
         let received = receiver.received().len();
@@ -120,7 +121,7 @@ fn moderator_token() -> String {
     sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET)
 }
 
-/// Messages sent after a cut, and messages still waiting.
+/// Messages sent after a power cut, and messages still waiting.
 struct Sent {
     mails: Vec<String>,
     /// Comments whose webhook arrived.
@@ -139,7 +140,7 @@ impl Sent {
         Self { mails, webhooks, waiting: waiting.collect() }
     }
 
-    /// The kind of message that was neither sent for this exported comment nor is waiting, if any.
+    /// The kind of message about this exported comment that was neither sent nor is waiting, if any.
     fn lacks(&self, comment: &str, body: &str) -> Option<&'static str> {
         let comment: Value = serde_json::from_str(comment).unwrap();
         let id = comment["comment"]["id"].as_u64().unwrap();
@@ -156,10 +157,10 @@ impl Sent {
 }
 
 enum Event {
-    /// A new file, or a new folder if true.
+    /// A new file, or a new folder if the flag is true.
     Made(PathBuf, bool),
     Truncated(PathBuf, usize),
-    /// Bytes written at this offset, or at the end.
+    /// Bytes written at this offset; `None` is the end of the file.
     Wrote(PathBuf, Option<usize>, Vec<u8>),
     Renamed(PathBuf, PathBuf),
     Linked(PathBuf, PathBuf),
@@ -169,7 +170,7 @@ enum Event {
     Acknowledged(String),
 }
 
-/// The events of files below a folder, in order.
+/// The file events below a folder, in order.
 struct Disk {
     root: PathBuf,
     events: Vec<Event>,
@@ -194,7 +195,7 @@ impl Disk {
         disk
     }
 
-    /// Reads one call, which began after this many events.
+    /// Adds the events of one system call. `began` is the number of events before the call began.
     fn call(&mut self, call: &str, began: usize) {
         let Some((call, result)) = call.rsplit_once(" = ") else { return };
         if result.starts_with('-') {
@@ -246,13 +247,13 @@ impl Disk {
         self.events.push(event(first, last));
     }
 
-    /// The path, if the file's content matters. `SQLite` rebuilds its `-shm` file.
+    /// The path, if it's below the root and the file's content matters. `SQLite` rebuilds its `-shm` file.
     fn ours(&self, path: PathBuf) -> Option<PathBuf> {
         (path.starts_with(&self.root) && !path.to_string_lossy().ends_with("-shm")).then_some(path)
     }
 
-    /// Writes the state of the disk after a power failure at this event, with some of the unsynced bytes if there is a seed.
-    /// Returns the acknowledged writes.
+    /// Writes the state of the disk after a power failure at event `end` to the folder `to`. With a seed, includes some
+    /// of the unsynced bytes. Returns the acknowledged writes.
     fn after(&self, end: usize, seed: Option<u64>, to: &Path) -> BTreeSet<String> {
         let (mut files, mut names, mut kept, mut told) =
             (Vec::<File>::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
@@ -318,7 +319,7 @@ impl Disk {
 struct File<'a> {
     is_folder: bool,
     changes: Vec<(usize, Change<'a>)>,
-    /// Changes before this event are synced.
+    /// The number of the event before which all changes are synced.
     synced: usize,
 }
 

@@ -230,7 +230,7 @@ fn a_taken_port_exits_with_1_and_unusable_data_with_3() {
         entries.collect::<std::collections::BTreeSet<_>>()
     };
     let (mut broken, before) = (fs::read(&table).unwrap(), names());
-    // Overwrites a page of the tree.
+    // Overwrites a page of the database's B-tree.
     broken[4096..8192].fill(0xAB);
     for content in [b"no database".as_slice(), &broken] {
         fs::write(&table, content).unwrap();
@@ -366,7 +366,7 @@ fn bodies_of_more_than_64_megabytes_at_once_are_refused_for_now() {
     assert!(!held.is_empty() && held.iter().all(|answer| answer.starts_with("HTTP/1.1 413")), "{held:?}");
 }
 
-/// Opens `most` connections, which are served, and another one, which waits until one of them closes.
+/// Asserts that `most` connections are served at once, and that another one waits until one of them closes.
 fn the_next_waits(address: &str, most: usize) {
     const ASK: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let answered = |stream: &mut TcpStream| {

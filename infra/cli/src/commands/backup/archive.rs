@@ -1,4 +1,4 @@
-//! The archive: a tar of the files, which ends with a manifest of their checksums.
+//! The backup archive: a tar file that ends with a manifest of checksums.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -20,9 +20,9 @@ use crate::commands::output::{Named, named};
 
 const MANIFEST: &str = "manifest.json";
 const TABLE: &str = "table.db";
-/// More bytes than the head of an export has.
+/// An upper bound for the length of an export's head record, in bytes.
 const MAX_HEAD: u64 = 4096;
-/// Bytes of a block. The last two blocks of a tar are zeros.
+/// The size of a tar block in bytes. A tar file ends with two blocks of zeros.
 const BLOCK: usize = 512;
 
 /// Computes the checksum of the bytes that pass through.
@@ -100,7 +100,7 @@ fn malformed() -> Failure {
     damaged("a header in it can't be read")
 }
 
-/// Refuses an export, which begins with its head.
+/// Fails if the file is an export, which begins with a head record.
 fn unlike_export(mut file: impl Read) -> Result<impl Read, Failure> {
     let mut start = Vec::new();
     file.by_ref().take(MAX_HEAD).read_to_end(&mut start).map_err(damaged)?;
@@ -113,8 +113,8 @@ fn unlike_export(mut file: impl Read) -> Result<impl Read, Failure> {
     }
 }
 
-/// Unpacks an archive into an empty folder, and returns the time of the backup. Error messages quote nothing from the file,
-/// because it may be something secret rather than a backup.
+/// Unpacks an archive into an empty folder, and returns the time of the backup. Error messages quote nothing from the
+/// file, because the file may be a secret rather than a backup.
 pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Failure> {
     let mut archive = Archive::new(unlike_export(archive)?);
     let mut sums = BTreeMap::new();
@@ -162,7 +162,8 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
     made_at.ok_or_else(|| damaged("its manifest has no time"))
 }
 
-/// Copies a file. Only errors while reading mean that the archive is damaged, not a full disk.
+/// Copies a file. Reports only read errors as damage to the archive. `unwritten` describes write errors, such as a full
+/// disk.
 fn copy(from: &mut impl Read, to: &mut impl Write, unwritten: impl Fn(io::Error) -> String) -> Result<(), Failure> {
     let mut buffer = vec![0; 64 * 1024];
     loop {

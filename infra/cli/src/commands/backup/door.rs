@@ -1,5 +1,5 @@
-//! A socket in the data directory of a running service. Each connection gets a snapshot of the table, which exists as long as
-//! the connection.
+//! A socket in the data directory of a running service. Each connection gets a snapshot of the table, which is removed
+//! when the connection closes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::commands::Failure;
 
 const DOOR: &str = "backup.sock";
 
-/// A snapshot of the table. Its file is removed when dropped, or when the connection to the service closes.
+/// A snapshot of the table. Its file is removed when this is dropped, or when the connection to the service closes.
 pub(in crate::commands) struct Snapshot {
     path: PathBuf,
     _made: Option<TempPath>,
@@ -25,7 +25,7 @@ impl Snapshot {
         &self.path
     }
 
-    /// Ends the use of the snapshot, and waits until it's removed.
+    /// Releases the snapshot, and waits until its file is removed.
     pub(super) async fn done(self) -> io::Result<()> {
         #[cfg(unix)]
         if let Some(mut by) = self.by {
@@ -71,7 +71,7 @@ mod unix {
 
     use super::{DOOR, DataDir, Engine, Failure, Path, PathBuf, Snapshot, io, make};
 
-    /// The longest path of a socket, in bytes, that every system allows.
+    /// The longest socket path that every system allows, in bytes.
     const MAX_PATH: usize = 103;
 
     /// The listening socket, which is closed and removed when dropped.
@@ -90,7 +90,7 @@ mod unix {
     }
 
     impl Door {
-        /// Opens the socket. The caller must hold the lock of the directory.
+        /// Opens the socket. The caller must hold the directory's lock.
         pub(in crate::commands) fn open(data_dir: &DataDir, engine: &Engine) -> io::Result<Self> {
             let path = data_dir.file(DOOR);
             match fs::remove_file(&path) {
@@ -115,7 +115,7 @@ mod unix {
         }
     }
 
-    /// Opens `path` through a temporary link to its folder if it's too long.
+    /// Opens the socket at `path`. If the path is too long, uses a temporary link to its folder.
     fn by_short_path<T>(path: &Path, open: impl FnOnce(PathBuf) -> io::Result<T>) -> io::Result<T> {
         if path.as_os_str().len() <= MAX_PATH {
             return open(path.to_owned());

@@ -27,12 +27,12 @@ pub(in crate::commands) struct Filling {
     store: Store,
     config: Config,
     url: String,
-    /// Whether the thread has ever had comments. The lock lets one request at a time fill it.
+    /// Whether the thread has ever had comments. Locked while a request fills the thread.
     has_begun: Mutex<bool>,
 }
 
 impl Filling {
-    /// `store` must embed as many replies as the service. `url` is the page's.
+    /// `store` must embed as many replies as the service does. `url` is the demo page's URL.
     pub(in crate::commands) fn new(store: Store, config: Config, url: String) -> Self {
         Self { store, config, url, has_begun: Mutex::new(false) }
     }
@@ -111,7 +111,7 @@ impl Filling {
     }
 }
 
-/// Adds records of these comments, their likes and all comments below them.
+/// Adds the records of these comments and their likes, and those of all comments below them.
 fn add(
     records: &mut Vec<Record>,
     comments: &[Said],
