@@ -1,5 +1,5 @@
-//! IAM: the permissions of each function for the table, the bucket, the queues and emails. Every call is checked, so that a
-//! call that AWS would deny is denied locally too.
+//! Emulates IAM: the permissions of each function for the table, the bucket, the queues and emails. Every call is
+//! checked, so that a call that AWS would deny is denied locally too.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,9 +12,9 @@ tokio::task_local! {
     static CALLER: Arc<Access>;
 }
 
-/// An action, and the part of the resource it's granted on: the name of an index, a prefix of partition keys and `*`, a
-/// prefix of object keys, the logical id of a queue, or the sender of emails. The part is empty for the whole table or
-/// bucket.
+/// An action, and the part of a resource for which it's granted: the name of an index, a prefix of partition keys and
+/// `*`, a prefix of object keys, the logical id of a queue, or the sender of emails. The part is empty for the whole
+/// table or bucket.
 pub type Grant = (String, String);
 
 /// The permissions of one function.
@@ -54,7 +54,7 @@ impl Access {
     }
 }
 
-/// Gives `work`, which another task is to run, the permissions of the current task's function.
+/// Wraps `work`, so that another task can run it with the permissions of the current task's function.
 pub fn as_caller<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     let caller = CALLER.try_with(Arc::clone).ok();
     async {
@@ -65,7 +65,8 @@ pub fn as_caller<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     }
 }
 
-/// Checks a request to the table. A caller that isn't a function may do everything. The error is a message.
+/// Checks whether the current function may send this request to the table. Callers other than functions may do
+/// everything. The error is a message for the response.
 pub(crate) fn check_table(operation: &str, body: &[u8]) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
@@ -106,7 +107,7 @@ pub(crate) fn check_mail(from: &str) -> Result<(), String> {
     caller.check("ses:SendRawEmail", from, |part| part == from)
 }
 
-/// The grants that a request needs, without the `dynamodb:` of the actions.
+/// The grants that a request needs. The actions lack their prefix `dynamodb:`.
 fn needed(operation: &str, body: &Value) -> BTreeSet<Grant> {
     let on_table = |action: &str| (action.to_owned(), String::new());
     match operation {
@@ -115,7 +116,7 @@ fn needed(operation: &str, body: &Value) -> BTreeSet<Grant> {
             let kinds = items.filter_map(Value::as_object).flat_map(Map::keys);
             kinds.map(|kind| on_table(&format!("{kind}Item"))).collect()
         }
-        // Granted for some keys only.
+        // This action is granted only for some partition keys.
         "BatchWriteItem" => keys_of_batch(body).map(|key| (operation.to_owned(), key.to_owned())).collect(),
         _ => BTreeSet::from([(operation.to_owned(), body["IndexName"].as_str().unwrap_or_default().to_owned())]),
     }

@@ -1,5 +1,5 @@
-//! S3 in this process: its interface over a directory, behind the real SDK, without a socket. Each put becomes the
-//! event that Lambda would receive. Nothing here depends on the content of the objects.
+//! Emulates S3 in this process: stores objects in a directory, and handles requests of the real SDK without a socket.
+//! Each put becomes the event that Lambda would receive. Nothing here depends on the objects' content.
 
 mod connector;
 mod files;
@@ -36,7 +36,7 @@ impl From<io::Error> for BucketError {
     }
 }
 
-/// Cheap to clone; all clones are one bucket.
+/// Cheap to clone; all clones share one bucket.
 #[derive(Clone)]
 pub struct Bucket {
     shared: Arc<Shared>,
@@ -47,7 +47,7 @@ struct Shared {
     directory: PathBuf,
     service: S3Service,
     puts: Arc<Mutex<Publisher>>,
-    /// Removed with the last clone.
+    /// Removed when the last clone is dropped.
     _temporary: Option<TempDir>,
 }
 
@@ -63,7 +63,7 @@ impl Bucket {
         Self::new(directory, name, None)
     }
 
-    /// A bucket in a directory that is removed at the end of the process.
+    /// A bucket in a directory that is removed when the last clone is dropped.
     pub fn temporary(name: &str) -> Result<Self, BucketError> {
         let directory = TempDir::new()?;
         let path = directory.path().to_owned();
@@ -203,7 +203,7 @@ mod tests {
         bucket.client().delete_object().bucket("things").key("in/a.png").send().await.unwrap();
         assert_eq!(files(), 4);
 
-        // A killed process leaves these files.
+        // A process that is killed during a deletion leaves the object's companion files behind.
         fs::remove_file(directory.path().join("things/in/b.png")).unwrap();
         let opened_again = Bucket::open(directory.path(), "things").unwrap();
         assert_eq!(files(), 2);

@@ -16,18 +16,18 @@ use crate::files;
 
 /// The file with the secret that signs tokens.
 pub const JWT_SECRET: &str = "jwt-secret";
-/// The file with the seed of the key that signs the tokens of sign-in.
+/// The file with the seed of the key that signs sign-in tokens.
 pub const SEED: &str = "sign-in-seed";
 /// The file with the key of visitors' hashes.
 pub const SALT: &str = "visitor-salt";
-/// The version of the directory's format. A directory without a version file is in version 1.
+/// The version of the directory's format. A directory without a version file has version 1.
 pub const VERSION: u64 = 1;
 const VERSION_FILE: &str = "version";
 const LOCK: &str = "lock";
 const TABLE: &str = "table.db";
-/// Folders of data, in addition to the table.
+/// The data folders, in addition to the table.
 const FOLDERS: [&str; 2] = ["objects", "queue"];
-/// Where a backup is unpacked.
+/// The folder in which a backup is unpacked.
 const STAGING: &str = ".tmp-restore";
 
 #[derive(Debug, thiserror::Error)]
@@ -68,8 +68,8 @@ pub struct DataDir {
     path: PathBuf,
 }
 
-/// Exclusive use of the directory until this is dropped or the process ends. The file also records whether the last
-/// process finished its work.
+/// Exclusive use of the directory until this is dropped or the process ends. The lock file also records whether the
+/// last process finished its work.
 #[derive(Debug)]
 pub struct Lock {
     path: PathBuf,
@@ -217,8 +217,8 @@ impl DataDir {
         Ok(Some(copy))
     }
 
-    /// The path of the table's file, which may be missing. Follows a symbolic link, because `SQLite` keeps its log beside the
-    /// file that the link leads to.
+    /// The path of the table's file, which may be missing. Follows a symbolic link, because `SQLite` keeps its log
+    /// beside the link's target.
     #[must_use]
     pub fn table(&self) -> PathBuf {
         let path = self.file(TABLE);
@@ -226,7 +226,8 @@ impl DataDir {
         target.unwrap_or(path)
     }
 
-    /// Whether a service or an import has used the table. A salt alone may have come first, from where the service ran before.
+    /// Whether a service or an import has used the table. A salt alone doesn't count, because it may be copied from
+    /// another machine before the service first starts here.
     #[must_use]
     pub fn is_used(&self) -> bool {
         [JWT_SECRET, SEED, VERSION_FILE].iter().any(|name| self.has_secret(name))
@@ -311,7 +312,7 @@ impl DataDir {
     }
 
     fn kept_or(&self, name: &str, make: impl FnOnce() -> Result<String, DataDirError>) -> Result<String, DataDirError> {
-        // A shorter file was cut short.
+        // A secret shorter than `least` is truncated.
         let (least, remedy) = match name {
             SALT => (MIN_SALT, "delete it and set SVC_VISITOR_SALT to its old content"),
             SEED => (MIN_SEED, "delete it, which ends all sessions"),
@@ -322,13 +323,14 @@ impl DataDir {
         match fs::read_to_string(&path) {
             Ok(secret) if secret.trim().len() >= least => return Ok(secret),
             Ok(secret) if !secret.is_empty() => return Err(DataDirError::Damaged { path, remedy }),
-            // Earlier versions left an empty file if they were killed at this moment. It was never used as a secret.
+            // Earlier versions left an empty file if they were killed before they wrote the secret. It was never used
+            // as a secret.
             Ok(_) => fs::remove_file(&path).map_err(failed)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(cause) => return Err(failed(cause)),
         }
         let secret = make()?;
-        // Another process may have created it first.
+        // Another process may have created the file first.
         let is_new = files::create(&path, secret.as_bytes()).map_err(failed)?;
         if is_new { Ok(secret) } else { fs::read_to_string(&path).map_err(failed) }
     }

@@ -1,5 +1,6 @@
-//! `DynamoDB` in this process: an embedded engine behind the real SDK, without a socket. Writes become the stream records that
-//! Lambda would receive. Both survive the process. Nothing here depends on the content of the table.
+//! Emulates `DynamoDB` in this process: an embedded engine handles requests of the real SDK without a socket. Writes
+//! become the stream records that Lambda would receive. The table and its stream survive the process. Nothing here
+//! depends on the table's content.
 
 mod barrier;
 mod connector;
@@ -34,9 +35,9 @@ pub use crate::event_filter::EventFilter;
 use crate::files;
 pub use crate::publisher::{Batch, Record};
 
-/// Maximum requests that have a thread. While the database executes one, the next can be parsed.
+/// Maximum requests that may occupy a thread at once. While the database executes one, the next can be parsed.
 const AT_ONCE: usize = 2;
-/// Items that each request of a sweep reads.
+/// The number of items that each request of a sweep reads.
 const SWEEP_PAGE: usize = 100;
 
 #[derive(Debug, thiserror::Error)]
@@ -67,7 +68,7 @@ pub enum EngineError {
     KeyDiffers(String),
 }
 
-/// Cheap to clone; all clones are one database.
+/// Cheap to clone; all clones share one database.
 #[derive(Debug, Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
@@ -82,7 +83,8 @@ struct Shared {
     barrier: Barrier,
     /// Notified after every write.
     changed: Notify,
-    /// Other requests wait for these permits without a thread, because each thread would hold on to its own memory.
+    /// Permits to occupy a thread. Requests wait for a permit without a thread, because each thread would hold on to
+    /// its own memory.
     turns: Semaphore,
 }
 
@@ -165,7 +167,8 @@ impl Engine {
         self.shared.barrier.wait().await
     }
 
-    /// Copies the table in its current state into an empty file. Requests continue meanwhile, because a reader blocks nothing.
+    /// Copies the table in its current state into an empty file. Requests continue meanwhile, because a reader doesn't
+    /// block writers.
     pub async fn snapshot(&self, to: &Path) -> Result<(), EngineError> {
         let to = to.to_string_lossy().into_owned();
         let copy = move |shared: &Shared| Connection::open(&shared.file)?.execute("VACUUM INTO ?1", [to]).map(drop);
@@ -209,7 +212,7 @@ impl Engine {
         }
     }
 
-    /// Rewrites the file, so that deleted data is also gone from its free pages and from the log of `SQLite`.
+    /// Rewrites the file, so that deleted data is also removed from its free pages and from `SQLite`'s log.
     pub fn compact(&self) -> Result<(), EngineError> {
         self.shared.connections().stream.compact()
     }
@@ -229,7 +232,7 @@ impl Engine {
         self.shared.work(move |shared| shared.answer(&operation, &body)).await
     }
 
-    /// Like [`Self::answer`], but on this thread.
+    /// Like [`Self::answer`], but handles the request on this thread.
     #[must_use]
     pub fn answer_here(&self, operation: &str, body: &[u8]) -> (u16, Vec<u8>) {
         self.shared.answer(operation, body)
@@ -281,7 +284,7 @@ fn unusable(path: &Path, cause: EngineError) -> EngineError {
     EngineError::Failed { path, cause: Box::new(cause) }
 }
 
-/// Whether a file exists but has no table. A log beside a missing or empty file also means that its data is lost.
+/// Whether the database has no tables, although its file or its log exists.
 fn is_empty(path: &Path) -> Result<bool, EngineError> {
     let size = |path: &Path| path.metadata().map_or(0, |file| file.len());
     if size(path) == 0 {
@@ -295,7 +298,8 @@ fn open_for_inspection(path: &Path) -> rusqlite::Result<Connection> {
     if files::beside(path, "-wal").metadata().is_ok_and(|log| log.len() > 0) {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-        // In this mode SQLite creates no shared-memory file. It needs a lock that a read-only connection can't have.
+        // In this mode SQLite creates no shared-memory file. The mode needs a lock that a read-only connection can't
+        // have.
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
         return Ok(connection);
     }

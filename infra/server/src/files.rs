@@ -12,7 +12,7 @@ const PARTIAL: &str = ".partial";
 /// The prefix of partial files and of other temporary files.
 pub(crate) const TEMPORARY: &str = ".tmp";
 
-/// Creates a folder and missing folders above it. They survive a power failure.
+/// Creates a folder and its missing parents, so that they survive a power failure.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     let missing = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
     let missing: Vec<&Path> = missing.collect();
@@ -25,7 +25,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     restrict(path, 0o700)
 }
 
-/// Creates the empty file of a database if it's missing. `SQLite` gives the files beside it the same permissions.
+/// Creates an empty database file if it's missing. `SQLite` gives the files beside it the same permissions.
 pub(crate) fn make_database(path: &Path) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.create(true).append(true);
@@ -40,7 +40,7 @@ pub(crate) fn make_database(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes the file of a database and those beside it, as far as possible.
+/// Removes a database file and the files beside it, ignoring errors.
 pub(crate) fn remove_database(path: &Path) {
     for path in [path.to_owned(), beside(path, "-wal"), beside(path, "-shm")] {
         drop(fs::remove_file(path));
@@ -54,7 +54,7 @@ pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// Writes or replaces a file. It survives a power failure.
+/// Writes or replaces a file, so that it survives a power failure.
 pub(crate) fn write(path: &Path, content: &[u8]) -> io::Result<()> {
     let file = partial(path, content)?;
     file.as_file().sync_all()?;
@@ -76,7 +76,7 @@ pub(crate) fn create(path: &Path, content: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// Makes the names in this file's folder durable.
+/// Makes the names in the folder of `path` durable.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     #[cfg(unix)]
     fs::File::open(folder(path))?.sync_all()?;

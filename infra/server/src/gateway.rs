@@ -1,6 +1,6 @@
-//! API Gateway's HTTP API and Lambda's invocation in one process. A request becomes the event that Lambda would receive,
-//! passes through the same adapter, and the result becomes an HTTP response, within the limits of AWS. Nothing here
-//! depends on the functions.
+//! Emulates API Gateway's HTTP API and Lambda's invocation in one process, with AWS's limits. A request becomes the
+//! event that Lambda would receive, and passes through the same adapter. The result becomes an HTTP response. Nothing
+//! here depends on the functions.
 
 mod client;
 mod cors;
@@ -41,7 +41,7 @@ const BODY_LIMIT: usize = 10 * 1024 * 1024;
 /// API Gateway's limit for the request line and the header values together.
 const HEAD_LIMIT: usize = 10_240;
 
-/// Cheap to clone; all clones are one gateway.
+/// Cheap to clone; all clones share one gateway.
 #[derive(Clone)]
 pub struct Gateway {
     shared: Arc<Shared>,
@@ -122,7 +122,7 @@ impl Gateway {
         (template.to_owned(), found.map(|route| route.function.as_str()))
     }
 
-    /// The response to a request whose body was not read.
+    /// The refusal of a request whose body wasn't read.
     fn refuse(&self, request: &Request<()>, refusal: Refusal) -> Response<Bytes> {
         let mut response = refusal.into_response();
         if let Some(cors) = &self.shared.cors {
@@ -181,7 +181,7 @@ impl Gateway {
     }
 }
 
-/// Error responses of the gateway itself: AWS's messages, in the envelope of the API.
+/// Error responses of the gateway itself: AWS's messages, in the API's error envelope.
 #[derive(Debug)]
 enum Refusal {
     BadRequest,

@@ -1,5 +1,5 @@
-//! SES on one machine: its operation `SendEmail` writes emails to a folder, and `/_mail` shows them. As with SES's mailbox
-//! simulator, emails to `bounce@` or `complaint@` at any domain cause a bounce or a complaint.
+//! Emulates SES on one machine: the operation `SendEmail` writes emails to a folder, and `/_mail` shows them. As with
+//! SES's mailbox simulator, emails to `bounce@` or `complaint@` at any domain cause a bounce or a complaint.
 
 use std::fs;
 use std::io;
@@ -57,7 +57,7 @@ impl SentMail {
 ///
 /// # Errors
 ///
-/// When the folder cannot be read, or an email cannot be removed.
+/// Fails if the folder can't be read, or an email can't be removed.
 pub fn remove(folder: &Path, picks: impl Fn(&SentMail) -> bool) -> io::Result<u64> {
     let mut removed = 0;
     for file in if folder.exists() { files(folder)? } else { Vec::new() } {
@@ -92,7 +92,7 @@ struct Shared {
     refused: AtomicU64,
     /// A recipient that is refused permanently.
     rejected: Mutex<Option<String>>,
-    /// Removed with the last handle.
+    /// Removed when the last handle is dropped.
     _directory: Option<TempDir>,
 }
 
@@ -101,17 +101,17 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// When the folder cannot be made.
+    /// Fails if the folder can't be created.
     pub fn open(folder: &Path, queues: Queues, feedback: &str, clock: Clock) -> io::Result<Self> {
         files::make_folder(folder)?;
         Ok(Self::new(folder.to_owned(), None, queues, feedback, clock))
     }
 
-    /// An outbox whose emails are removed with the last handle.
+    /// An outbox whose emails are removed when the last handle is dropped.
     ///
     /// # Errors
     ///
-    /// When the folder cannot be made.
+    /// Fails if the folder can't be created.
     pub fn temporary(queues: Queues, feedback: &str, clock: Clock) -> io::Result<Self> {
         let directory = tempfile::tempdir()?;
         Ok(Self::new(directory.path().to_owned(), Some(directory), queues, feedback, clock))
@@ -135,7 +135,7 @@ impl Outbox {
     ///
     /// # Errors
     ///
-    /// When the folder cannot be read.
+    /// Fails if the folder can't be read.
     pub fn mails(&self) -> io::Result<Vec<SentMail>> {
         let files = files(&self.0.folder)?;
         let mails = files.iter().map(|file| Ok(SentMail::read(&String::from_utf8_lossy(&fs::read(file)?))));

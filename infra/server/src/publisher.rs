@@ -6,12 +6,12 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 /// An element of the `Records` of Lambda's event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Increases with each record of a source.
+    /// Increases with each record from a source.
     pub number: i64,
     pub content: Value,
 }
 
-/// The next records of a source.
+/// The next records from a source.
 #[derive(Debug, PartialEq)]
 pub struct Batch {
     pub records: Vec<Record>,

@@ -1,5 +1,5 @@
-//! SQS on one machine: its JSON protocol, with a file for each message, delays, visibility timeouts, receive counts and
-//! dead-letter queues. Queues survive the process.
+//! Emulates SQS on one machine: its JSON protocol, delays, visibility timeouts, receive counts and dead-letter queues.
+//! Each message is a file, so queues survive the process.
 
 mod connector;
 mod messages;
@@ -42,12 +42,12 @@ pub struct Redrive {
     pub dead_letters: String,
 }
 
-/// Removes messages from the queues in a directory, selected by their bodies, and returns their number. The directory may be
-/// missing.
+/// Removes the messages whose bodies `picks` selects from the queues in a directory, and returns their number. The
+/// directory may be missing.
 ///
 /// # Errors
 ///
-/// When a message cannot be read or removed.
+/// Fails if a message can't be read or removed.
 pub fn remove(root: &Path, picks: impl Fn(&str) -> bool) -> io::Result<u64> {
     let mut removed = 0;
     for queue in if root.exists() { fs::read_dir(root)?.collect::<io::Result<Vec<_>>>()? } else { Vec::new() } {
@@ -68,7 +68,7 @@ struct Shared {
     queues: HashMap<String, Queue>,
     clock: Clock,
     random: Random,
-    /// Removed with the last handle.
+    /// Removed when the last handle is dropped.
     _directory: Option<TempDir>,
 }
 
@@ -79,7 +79,7 @@ pub struct DeadLetters {
     pub count: usize,
 }
 
-/// Marks that a trigger is handling messages, until it's dropped.
+/// Marks that a trigger is handling messages, until this is dropped.
 #[derive(Debug)]
 pub struct Handling(watch::Sender<usize>);
 
@@ -113,16 +113,16 @@ impl Queues {
     ///
     /// # Errors
     ///
-    /// When the directory cannot be read or written.
+    /// Fails if the directory can't be read or written.
     pub fn open(root: &Path, settings: Vec<QueueSettings>, clock: Clock, random: Random) -> io::Result<Self> {
         Self::new(root, None, settings, clock, random)
     }
 
-    /// Queues that are removed with the last handle.
+    /// Queues that are removed when the last handle is dropped.
     ///
     /// # Errors
     ///
-    /// When the directory cannot be made.
+    /// Fails if the directory can't be created.
     pub fn temporary(settings: Vec<QueueSettings>, clock: Clock, random: Random) -> io::Result<Self> {
         let directory = tempfile::tempdir()?;
         let root = directory.path().to_owned();
@@ -164,7 +164,7 @@ impl Queues {
     ///
     /// # Errors
     ///
-    /// When there is no such queue.
+    /// Fails if the queue doesn't exist.
     pub fn bodies(&self, name: &str) -> Result<Vec<String>> {
         Ok(self.queue(name)?.messages().values().map(|message| message.body.clone()).collect())
     }
@@ -174,7 +174,7 @@ impl Queues {
     ///
     /// # Errors
     ///
-    /// When there is no such queue, or a file cannot be written.
+    /// Fails if the queue doesn't exist, or a file can't be written.
     pub fn receive(&self, name: &str, most: usize) -> Result<Vec<Message>> {
         let (queue, now) = (self.queue(name)?, self.now());
         let mut messages = queue.messages();
@@ -209,11 +209,12 @@ impl Queues {
         Ok(received)
     }
 
-    /// Deletes a received message, as the event source mapping does after success. If it was received again since, it stays.
+    /// Deletes a received message, as the event source mapping does after success. Keeps the message if it has been
+    /// received again since.
     ///
     /// # Errors
     ///
-    /// When there is no such queue, or the file cannot be removed.
+    /// Fails if the queue doesn't exist, or the file can't be removed.
     pub fn delete(&self, name: &str, message: &Message) -> Result<()> {
         let queue = self.queue(name)?;
         let mut messages = queue.messages();
@@ -224,11 +225,11 @@ impl Queues {
         Ok(())
     }
 
-    /// Deletes all messages, hidden ones too.
+    /// Deletes all messages, including hidden ones.
     ///
     /// # Errors
     ///
-    /// When there is no such queue, or a file cannot be removed.
+    /// Fails if the queue doesn't exist, or a file can't be removed.
     pub fn clear(&self, name: &str) -> Result<()> {
         let queue = self.queue(name)?;
         let messages = std::mem::take(&mut *queue.messages());
@@ -242,12 +243,12 @@ impl Queues {
         }
     }
 
-    /// Returns dead letters to their original queues. Removes dead letters of the stream and the bucket, because the start
-    /// delivers the table's records and an unfinished process's puts again.
+    /// Returns dead letters to their original queues. Removes dead letters from the stream and the bucket, because the
+    /// start redelivers the table's records and an unfinished process's puts.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written or removed.
+    /// Fails if a file can't be written or removed.
     pub fn redrive(&self) -> Result<Vec<DeadLetters>> {
         let mut found = Vec::new();
         let queues = || self.0.queues.values();
@@ -274,7 +275,7 @@ impl Queues {
     ///
     /// # Errors
     ///
-    /// When there is no such queue, or the file cannot be written.
+    /// Fails if the queue doesn't exist, or the file can't be written.
     pub fn put(&self, name: &str, body: &Value) -> Result<()> {
         self.send(self.queue(name)?, &json!({ "MessageBody": body.to_string() })).map(drop)
     }
@@ -283,7 +284,7 @@ impl Queues {
     ///
     /// # Errors
     ///
-    /// When there is no such queue.
+    /// Fails if the queue doesn't exist.
     pub fn begin_handling(&self, name: &str) -> Result<Handling> {
         let handlers = &self.queue(name)?.handlers;
         handlers.send_modify(|handlers| *handlers += 1);

@@ -41,7 +41,7 @@ use crate::stack::{Functions, Stack, StackError};
 use crate::template::{Template, TemplateError};
 use crate::trigger::{EventFunction, QueueFunction};
 
-/// The client of a deployed function, connected to the embedded table.
+/// The client that a deployed function uses, connected to the embedded table.
 #[must_use]
 pub fn client(engine: &Engine) -> Client {
     store::client::build(engine.client_builder())
@@ -51,7 +51,7 @@ pub fn queue_settings() -> Result<Vec<QueueSettings>, TemplateError> {
     Template::deployed(&[])?.queues()
 }
 
-/// The queues that functions send to, over this transport.
+/// The queues that functions send to through this transport.
 #[must_use]
 pub fn app_queues(queues: &(impl Transport + Clone)) -> app::Queues {
     let queue = |name| Queue::new(Queues::url(name), REGION.to_owned(), caller(queues.clone()));
@@ -80,7 +80,7 @@ impl Services {
     ///
     /// # Errors
     ///
-    /// When a folder cannot be made.
+    /// Fails if a folder can't be created.
     pub fn temporary(engine: Engine, bucket: &str) -> Result<Self, StackError> {
         let failed = |error: io::Error| StackError::Folder(error.to_string());
         let bucket = Bucket::temporary(bucket).map_err(|error| StackError::Folder(error.to_string()))?;
@@ -164,7 +164,7 @@ fn connect(
     Ok(stack)
 }
 
-/// A gateway to functions that share this app and have no roles. Nothing processes the table's stream.
+/// A gateway to functions that share this app, without permission checks. Nothing processes the table's stream.
 pub fn gateway(app: &Arc<App>, services: &Services, template: &Template) -> Result<Gateway, StackError> {
     let Services { engine, bucket, .. } = services;
     let functions =
@@ -172,7 +172,7 @@ pub fn gateway(app: &Arc<App>, services: &Services, template: &Template) -> Resu
     Ok(Gateway::new(template.routes()?, functions.into(), Vec::new(), template.cors()?)?)
 }
 
-/// The handlers of requests, by the names of their binaries.
+/// The request handlers, by the names of their binaries.
 fn handlers(bucket: &Bucket) -> [(&'static str, Arc<dyn Handler>); 8] {
     [
         ("comments", Arc::new(comments::handle)),
@@ -196,7 +196,7 @@ fn media_mount(bucket: &Bucket) -> Mount {
     Mount { prefix, handler: Arc::new(handler) }
 }
 
-/// Only for this machine, because the links in emails act for their recipients.
+/// Only for this machine, because anyone with the links in emails can act for their recipients.
 fn mail_mount(outbox: Outbox) -> Mount {
     Mount::for_this_machine(&format!("/{MAILBOX}"), move |_| ready(outbox.page()))
 }
@@ -220,7 +220,7 @@ fn health_mount() -> Mount {
 ///
 /// # Errors
 ///
-/// When the address of the server is not valid.
+/// Fails if the address of the server is invalid.
 pub fn senders(app: &App, outbox: &Outbox, lookup: Lookup) -> Result<Senders, Fault> {
     let mailer = match app.config.mail.as_ref().and_then(|mail| mail.smtp_url.as_ref()) {
         Some(url) => Mailer::smtp(url, None)?,

@@ -13,9 +13,9 @@ use crate::engine::{Engine, EngineError};
 use crate::queue::Queues;
 
 const TABLE: &str = "comments";
-/// The logical id of the queue of the function `jobs`.
+/// The logical id of the queue for the function `jobs`.
 pub const JOBS: &str = "JobsQueue";
-/// The logical id of the queue of the function `delivery`.
+/// The logical id of the queue for the function `delivery`.
 pub const DELIVERIES: &str = "DeliveriesQueue";
 /// The bucket's name, and its path on the API's port.
 pub const MEDIA: &str = "media";
@@ -61,7 +61,7 @@ fn read(
     defaults: &[(&str, String)],
 ) -> Result<Config, SettingsError> {
     if let Some(data_dir) = data_dir {
-        // If the table has items, it's unknown whether their hashes are under this salt.
+        // If the table has items, it's unknown whether their hashes use this salt.
         if starts || data_dir.has_secret(SALT) || !Engine::has_items(&data_dir.table(), TABLE)? {
             keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
         }
@@ -85,7 +85,8 @@ fn read(
             "MEDIA_BASE_URL" => return address.map(|address| format!("http://{address}/{MEDIA}")),
             "SVC_JWT_SECRET" => Some(&jwt_secret),
             "SVC_VISITOR_SALT" => Some(&visitor_salt),
-            // Never `None`, because email functions run here. This makes subscriptions and sign-in require a sender.
+            // Never `None`, because the functions that send email run here, so that subscriptions and sign-in require a
+            // sender.
             "SVC_MAIL_FROM" => return Some(environment(name).or_else(|| own(name).cloned()).unwrap_or_default()),
             "SVC_SIGN_IN_SEED" => Some(&seed),
             _ => own(name),
@@ -95,12 +96,12 @@ fn read(
     if data_dir.is_some() || address.is_some() {
         check_here(&config)?;
     }
-    // On one machine, reads that an edge would have served cost nothing.
+    // Counts as behind an edge, because reads that an edge would have served cost nothing on one machine.
     Ok(Config { at_edge: true, ..config })
 }
 
 /// Loads the settings of a service in production. Fails if a feature that is turned on lacks a setting. Without a data
-/// directory, secrets are only placeholders.
+/// directory, placeholders replace the secrets.
 pub fn load_production(data_dir: Option<&DataDir>) -> Result<Config, SettingsError> {
     let config = read(data_dir, true, None, &[])?;
     check_here(&config)?;
@@ -177,7 +178,7 @@ fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsErr
     Ok(Some(data_dir.secret(SALT)?))
 }
 
-/// The environment of a function in another process that uses the table, the bucket and the queues of this one.
+/// The environment of a function in another process that uses the table, the bucket and the queues of this process.
 #[must_use]
 pub fn for_functions(
     config: &Config,

@@ -131,7 +131,8 @@ impl Stack {
         last.inspect_err(|error| tracing::error!("reading the table's stream failed: {error}")).ok()
     }
 
-    /// Whether any event of the table or the bucket was given up. The next start retries these events.
+    /// Whether the delivery of any event of the table or the bucket failed on every attempt. The next start retries
+    /// such events.
     #[must_use]
     pub fn has_given_up(&self) -> bool {
         self.streams.iter().chain(&self.puts).any(Trigger::has_given_up)
@@ -163,7 +164,7 @@ impl Clocks {
     }
 }
 
-/// Detects a clock that jumps ahead, even for a minute, so that it doesn't make everything with a TTL expire.
+/// Detects a clock that jumps ahead, even for a minute, so that not everything with a TTL expires.
 #[derive(Debug)]
 struct Watch {
     /// The time since which the two clocks have agreed.
@@ -203,7 +204,7 @@ fn monotonic() -> Duration {
     START.elapsed()
 }
 
-/// The filter of an S3 event: passes only puts of keys with this prefix.
+/// Wraps a function in the filter of its S3 event, so that it receives only puts of keys with this prefix.
 fn on_prefix(prefix: String, function: EventFunction) -> EventFunction {
     Arc::new(move |mut event| {
         let records = event["Records"].as_array_mut();
@@ -274,7 +275,7 @@ Resources:
         Queues::temporary(Vec::new(), Clock::system(), Random::system()).unwrap()
     }
 
-    /// The API writes an item. The stream's function counts each record in another item, up to three.
+    /// The API writes an item. The stream's function counts records in another item, until the count reaches three.
     fn functions(engine: &Engine) -> Functions {
         let client = engine.client();
         let api = function(move |_| {

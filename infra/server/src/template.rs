@@ -1,5 +1,5 @@
-//! The deployment template: its routes, functions, policies and table. Intrinsic functions of parameters are resolved.
-//! Others are left as they are, because nothing here needs their values.
+//! The deployment template: its routes, functions, policies and table. Intrinsic functions that refer to parameters are
+//! resolved. Others are left as they are, because nothing here needs their values.
 
 mod policies;
 mod yaml;
@@ -43,10 +43,10 @@ pub struct Template {
     resources: Map<String, Value>,
 }
 
-/// The name of a function, the events it's invoked for, and the queue for events that are given up.
+/// The name of a function, the events it's invoked for, and the queue for events whose delivery fails.
 pub type EventTarget<'a, T> = (&'a str, T, Option<&'a str>);
 
-/// A template as written, with nothing resolved.
+/// Parses a template without resolving anything.
 pub fn document(yaml: &str) -> Result<Value, TemplateError> {
     let documents = Yaml::load_from_str(yaml)?;
     yaml::to_json(documents.first().ok_or(TemplateError::Empty)?)
@@ -58,7 +58,7 @@ impl Template {
         Self::resolve(&document(yaml)?, parameters)
     }
 
-    /// The template of this repository, with these parameters. Its text is parsed once.
+    /// Resolves the template of this repository with these parameters. Parses the template's text only once.
     pub fn deployed(parameters: &[(&str, &str)]) -> Result<Self, TemplateError> {
         static DOCUMENT: OnceLock<Value> = OnceLock::new();
         if let Some(document) = DOCUMENT.get() {
@@ -164,7 +164,7 @@ impl Template {
     }
 }
 
-/// The queue that receives failures.
+/// The queue that receives events after a failure.
 fn on_failure(configuration: &Value) -> Option<&str> {
     logical_id(&configuration["DestinationConfig"]["OnFailure"]["Destination"])
 }
@@ -196,7 +196,7 @@ fn binary<'a>(resource: &str, function: &'a Value) -> Result<&'a str, TemplateEr
     built.or(directory).ok_or_else(|| problem(resource, "it has neither Binary nor CodeUri".to_owned()))
 }
 
-/// The parameters with their defaults, replaced by those given.
+/// The parameters' values: the given ones, or else the defaults.
 fn parameter_values(declared: &Value, given: &[(&str, &str)]) -> Result<BTreeMap<String, String>, TemplateError> {
     let declared = declared.as_object();
     let defaults = declared.into_iter().flatten().filter_map(|(name, parameter)| {

@@ -1,4 +1,5 @@
-//! Lambda's event source mappings: invoke a function with batches of records, in order, and retry on failure.
+//! Emulates Lambda's event source mappings: invokes a function with batches of records, in order, and retries on
+//! failure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,8 +23,8 @@ pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::
 
 /// Lambda's default batch size for streams.
 const BATCH_SIZE: usize = 100;
-/// Maximum attempts for a record. AWS retries for longer, but here a failing record blocks those after it, and the next start
-/// retries it anyway.
+/// Maximum attempts for a record. AWS retries for longer, but here a failing record blocks the records after it, and
+/// the next start retries it anyway.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
@@ -34,7 +35,7 @@ pub trait Source: Send + 'static {
     /// Waits for records, and returns at most `most`. `None` if there will be no more.
     fn next(&mut self, most: usize) -> impl Future<Output = Option<Batch>> + Send;
 
-    /// Records that everything up to `end` was delivered, except the records that were given up.
+    /// Records that everything up to `end` was delivered, except the records in `given_up`.
     fn handled(&mut self, end: i64, given_up: Vec<i64>) -> impl Future<Output = ()> + Send;
 }
 
@@ -68,11 +69,11 @@ impl Source for Subscription {
 pub struct Target {
     pub name: String,
     pub function: EventFunction,
-    /// The queue that receives records that were given up.
+    /// The queue that receives records after the last failed attempt.
     pub dead_letters: Option<(Queues, String)>,
 }
 
-/// A task that ends with its owner.
+/// A task that is aborted when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Task(JoinHandle<()>);
 
@@ -81,11 +82,11 @@ impl Task {
         Self(tokio::spawn(work))
     }
 
-    /// Stops the task and waits until it has ended. A task that is only dropped may still be running when the runtime shuts
-    /// down, and mistake that for a failure.
+    /// Stops the task and waits until it has ended. A task that is only dropped may still be running when the runtime
+    /// shuts down, and mistake the shutdown for a failure.
     pub(crate) async fn stop(mut self) {
         self.0.abort();
-        // An error means that it was aborted or had panicked.
+        // An error means that the task was aborted or had panicked.
         drop((&mut self.0).await);
     }
 }
@@ -121,7 +122,7 @@ impl Trigger {
         Self { handled, has_given_up, task }
     }
 
-    /// Waits until the records up to this number have been handled or given up.
+    /// Waits until each record up to this number was handled or failed its last attempt.
     pub async fn handled(&self, number: i64) {
         // An error means that the task has ended, so no more records will be handled.
         drop(self.handled.clone().wait_for(|handled| *handled >= number).await);
@@ -139,8 +140,8 @@ impl Trigger {
 }
 
 impl Target {
-    /// Delivers the records in order, and returns the numbers of those that were given up. A failing batch is split in half,
-    /// so that a bad record doesn't hold back the others.
+    /// Delivers the records in order, and returns the numbers of the records that failed every attempt. A failing batch
+    /// is split in half, so that a bad record doesn't hold back the others.
     async fn deliver(&self, records: Vec<Record>) -> Vec<i64> {
         let mut given_up = Vec::new();
         // A stack, so the next part is the last element.
@@ -186,8 +187,8 @@ impl Target {
         handled.inspect_err(|error| tracing::error!(function = self.name, "handling an event failed: {error}"))
     }
 
-    /// Sends a failed record to the dead-letter queue. As in Lambda, the message refers to a record of a stream, and
-    /// contains any other record.
+    /// Sends a failed record to the dead-letter queue. As in Lambda, the message only refers to a stream record, but
+    /// contains any other record in full.
     fn give_up(&self, record: &Record, error: &str) {
         tracing::error!(function = self.name, "an event is given up; the next start tries it again");
         let Some((queues, queue)) = &self.dead_letters else { return };
@@ -232,7 +233,7 @@ impl QueueTrigger {
     pub fn start(queues: Queues, queue: String, batch: usize, function: QueueFunction) -> Self {
         let name = queue.clone();
         let task = Task::spawn(async move {
-            // Batches that are being handled. They are aborted with this task.
+            // The batches that are being handled, which are aborted with this task.
             let mut batches = JoinSet::new();
             loop {
                 while batches.len() >= BATCHES {
@@ -272,14 +273,14 @@ struct Received {
 }
 
 impl Received {
-    /// `None` when there are no messages.
+    /// Receives a batch of messages. `None` if there are none.
     fn receive(queues: &Queues, queue: &str, most: usize) -> Result<Option<Self>, QueueError> {
         let handling = queues.begin_handling(queue)?;
         let messages = queues.receive(queue, most)?;
         Ok((!messages.is_empty()).then_some(Self { messages, _handling: handling }))
     }
 
-    /// Handles the messages, and deletes those that succeeded. Failed ones become visible again later.
+    /// Handles the messages, and deletes those that succeeded. Failed messages become visible again later.
     async fn handle(self, queues: Queues, queue: String, function: QueueFunction) {
         let records: Vec<Value> = self.messages.iter().map(|message| record(&queue, message)).collect();
         // A panic is a failure like any other, as in Lambda.

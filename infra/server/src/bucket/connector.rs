@@ -1,4 +1,4 @@
-//! The SDK's client of the bucket: signed requests are handled in this process, without a socket.
+//! An SDK client for the bucket. Its signed requests are handled in this process, without a socket.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::{BehaviorVersion, Credentials, Region};
@@ -14,7 +14,7 @@ use super::Bucket;
 use crate::access;
 use crate::account::{ACCESS_KEY, REGION};
 
-/// Nothing listens there: requests do not leave the process.
+/// No server listens at this host name, because requests don't leave the process.
 const HOST_NAME: &str = "bucket.localhost";
 
 impl Bucket {

@@ -1,4 +1,4 @@
-//! The part of S3 that the service uses, implemented with files. Each put is published.
+//! Implements the part of S3 that the service uses, with files. Publishes each put.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -22,10 +22,10 @@ use crate::account::REGION;
 use crate::files::sync_folder;
 use crate::publisher::Publisher;
 
-/// Suffixes of the files beside an object.
+/// The suffixes of an object's companion files.
 const COMPANIONS: [&str; 2] = [".metadata.json", ".internal.json"];
 
-/// Other operations fail as not implemented.
+/// Operations that the service doesn't use fail as not implemented.
 pub(super) struct Files {
     pub(super) system: FileSystem,
     /// The folder that contains the bucket's folder.
@@ -61,7 +61,7 @@ impl S3 for Files {
     async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
         let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
         let answer = match self.system.delete_object(request).await {
-            // Another request deleted it at the same moment.
+            // Another request deleted the object at the same moment.
             Err(_) if !self.root.join(&bucket).join(&key).exists() => S3Response::new(DeleteObjectOutput::default()),
             answer => answer?,
         };
@@ -98,7 +98,8 @@ fn sync(root: &Path, bucket: &str, key: &str) -> io::Result<()> {
     })
 }
 
-/// The files in the root where s3s-fs stores an object's headers and checksums. It doesn't delete them with the object.
+/// The files in the root where s3s-fs stores an object's headers and checksums, but which it doesn't delete with the
+/// object.
 fn companions(root: &Path, bucket: &str, key: &str) -> [PathBuf; 2] {
     let stem = format!("{}{}", companion_prefix(bucket), URL_SAFE_NO_PAD.encode(key));
     COMPANIONS.map(|ending| root.join(format!("{stem}{ending}")))
@@ -108,7 +109,7 @@ fn companion_prefix(bucket: &str) -> String {
     format!(".bucket-{}.object-", URL_SAFE_NO_PAD.encode(bucket))
 }
 
-/// Removes companions without an object, which remain if the process is killed while it deletes the object.
+/// Removes companion files without an object, which remain if the process is killed while it deletes the object.
 pub(super) fn remove_orphans(root: &Path, bucket: &str) -> io::Result<()> {
     let (objects, prefix) = (root.join(bucket), companion_prefix(bucket));
     for entry in fs::read_dir(root)? {

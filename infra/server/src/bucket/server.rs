@@ -1,5 +1,5 @@
-//! The bucket over HTTP, for functions in other processes. Signed requests go to S3's interface (path style), all
-//! others to the website.
+//! Serves the bucket over HTTP, for functions in other processes. Signed requests go to S3's interface (path style),
+//! all others to the website.
 
 use bytes::Bytes;
 use http::header::AUTHORIZATION;

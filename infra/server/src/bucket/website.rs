@@ -1,5 +1,5 @@
-//! The CloudFront distribution in front of the bucket: serves objects by their keys, read-only, with headers that keep
-//! a browser from treating an object as anything but an image.
+//! Emulates the CloudFront distribution in front of the bucket: serves objects by their keys, read-only, with headers
+//! that keep a browser from treating an object as anything but an image.
 
 use aws_sdk_s3::Client;
 use aws_sdk_s3::operation::get_object::{GetObjectError, GetObjectOutput};
@@ -69,8 +69,7 @@ impl Website {
     }
 }
 
-/// The key in a path: a directory and a file, whose characters have no special meaning in file names. All keys have this
-/// form.
+/// The key in a path. Every key is a directory and a file, and its characters have no special meaning in file names.
 fn key(path: &str) -> Option<&str> {
     let key = path.strip_prefix('/')?;
     let plain =

@@ -1,4 +1,4 @@
-//! The SDK's client of the engine: requests are handled in this process, without a socket.
+//! An SDK client for the engine. Its requests are handled in this process, without a socket.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region, StalledStreamProtectionConfig};
@@ -49,7 +49,7 @@ impl Engine {
             let answer = json!({ "__type": "com.amazon.coral.service#AccessDeniedException", "Message": denied });
             return response(400, answer.to_string());
         }
-        // As over a network, concurrent calls overlap.
+        // Yields, so that concurrent calls overlap as they would over a network.
         tokio::task::yield_now().await;
         let answer = self.answer(operation, body).await;
         let (status, answer) = answer.map_err(|panic| ConnectorError::other(panic.into(), None))?;

@@ -1,4 +1,4 @@
-//! `DynamoDB`'s protocol: the name of an operation and its JSON in, a status and JSON out.
+//! `DynamoDB`'s protocol: takes the name of an operation and its JSON, and returns a status and JSON.
 
 use dynoxide::{Database, DynoxideError};
 use serde::Serialize;
@@ -12,7 +12,7 @@ const TARGET: &str = "x-amz-target";
 pub(super) const PROTOCOL: Version = Version::V1_0;
 const UNKNOWN_OPERATION: &[u8] = br#"{"__type":"com.amazon.coral.service#UnknownOperationException"}"#;
 
-/// The operation in the headers; empty if it's missing or the protocol's version isn't `DynamoDB`'s.
+/// The operation that the headers name; empty if it's missing or the protocol's version isn't `DynamoDB`'s.
 pub(super) fn operation<'a>(header: impl Fn(&'static str) -> Option<&'a str>) -> String {
     let target = header(TARGET).filter(|_| header("content-type") == Some(PROTOCOL.content_type()));
     target.and_then(|target| target.strip_prefix("DynamoDB_20120810.")).unwrap_or_default().to_owned()

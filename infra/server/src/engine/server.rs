@@ -1,5 +1,5 @@
-//! The engine over HTTP, for functions in other processes. Any process on this machine may use it, because signatures
-//! aren't checked.
+//! Serves the engine over HTTP, for functions in other processes. Any process on this machine may use it, because
+//! signatures aren't checked.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;

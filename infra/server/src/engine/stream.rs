@@ -1,6 +1,6 @@
-//! The table's stream. Triggers in `SQLite` record each change in a table of the same database, in the same transaction. A
-//! record is removed once all followers have handled it. Records that a process leaves behind are delivered by the next. The
-//! engine's own stream isn't used, because it slows down writes further with every change.
+//! The table's stream. Triggers in `SQLite` record each change in a table of the same database, in the same
+//! transaction. A record is removed once all followers have handled it. If a process ends first, the next one delivers
+//! the remaining records. The engine's own stream isn't used, because it makes every write slower than the last.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -15,14 +15,15 @@ use crate::account::{ACCOUNT_ID, REGION};
 use crate::event_filter::EventFilter;
 use crate::publisher::{Batch, Record};
 
-/// The names contain colons, so that they can't clash with those of `DynamoDB`'s tables and indexes.
+/// The names contain colons, so that they can't clash with the names of `DynamoDB`'s tables and indexes.
 const SCHEMA: &str = r#"
 PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS "stream::changes" (number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL, old TEXT, new TEXT);
 DROP TRIGGER IF EXISTS "stream::put";
 DROP TRIGGER IF EXISTS "stream::delete";
 "#;
-/// The engine replaces the whole item at each change. A trigger before the change still finds the old one.
+/// The engine replaces the whole item at each change. A trigger that runs before the change can still read the old
+/// item.
 const TRIGGERS: &str = r#"
 CREATE TRIGGER IF NOT EXISTS "stream::put" BEFORE INSERT ON "{table}" BEGIN
     INSERT INTO "stream::changes" (at, old, new) VALUES (unixepoch(),
@@ -36,17 +37,17 @@ const READ: &str = r#"SELECT number, at, old, new FROM "stream::changes" WHERE n
 const REMOVE: &str = r#"DELETE FROM "stream::changes" WHERE number >= ?1 AND number < ?2"#;
 const REPLACE: &str = r#"REPLACE INTO "stream::changes" (number, at, old, new) VALUES (?1, ?2, ?3, ?4)"#;
 const LAST: &str = r#"SELECT ifnull(max(number), 0) FROM "stream::changes""#;
-/// Maximum records read at a time to amend them.
+/// Maximum records that an amendment reads at a time.
 const AMENDED_AT_ONCE: usize = 1_000;
 /// The wait after a failure, such as a full disk.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The records, on their own connection to the engine's database.
+/// The stream's records, with a separate connection to the engine's database.
 pub(super) struct Stream {
     connection: Connection,
     /// The position of each follower.
     positions: Vec<Weak<AtomicI64>>,
-    /// Records up to this number have been removed, except those that were given up.
+    /// The number up to which records have been removed, except those in `given_up`.
     removed: i64,
     given_up: BTreeSet<i64>,
 }
@@ -59,7 +60,8 @@ struct Change {
     new: Option<String>,
 }
 
-/// Reads the stream. The first follower begins with the oldest record, and any other with the next change.
+/// A reader of the stream. The first follower begins with the oldest record, and any other follower with the next
+/// change.
 #[derive(Debug)]
 pub struct Follower {
     shared: Arc<Shared>,
@@ -162,7 +164,7 @@ impl Change {
         Ok(Self { number: row.get(0)?, at: row.get(1)?, old: row.get(2)?, new: row.get(3)? })
     }
 
-    /// Converts to a record of Lambda's event. `None` if the images are equal.
+    /// Converts the change to a record of Lambda's event. `None` if the images are equal.
     fn record(self, table: &str, key: &[String]) -> serde_json::Result<Option<Record>> {
         let size = [&self.old, &self.new].into_iter().flatten().map(String::len).sum::<usize>();
         let image = |text: Option<String>| text.map(|text| serde_json::from_str::<Map<_, _>>(&text)).transpose();
@@ -189,7 +191,7 @@ impl Change {
             }
         }
         let content = json!({
-            // Unlike the number alone, this differs between databases.
+            // Includes the time, because the number alone isn't unique across databases.
             "eventID": format!("{:016x}{:016x}", self.at, self.number),
             "eventName": name,
             "eventVersion": "1.1",
@@ -226,7 +228,7 @@ impl Engine {
 }
 
 impl Follower {
-    /// Changes up to this number are handled.
+    /// The number of the last handled change.
     #[must_use]
     pub fn position(&self) -> i64 {
         self.position.load(Ordering::Relaxed)
@@ -248,7 +250,7 @@ impl Follower {
         }
     }
 
-    /// The changes that exist already, at most `most`.
+    /// Returns at most `most` of the existing changes, without waiting. `None` if there are none.
     pub async fn next_now(&mut self, most: usize) -> Result<Option<Batch>, EngineError> {
         let after = self.position();
         let changes = self.shared.work(move |shared| shared.connections().stream.read(after, most)).await??;
@@ -259,7 +261,7 @@ impl Follower {
         Ok(Some(Batch { records, end }))
     }
 
-    /// Records that the changes up to this number were handled. Changes that were given up stay for the next process.
+    /// Records that the changes up to `end` were handled. Keeps the changes in `given_up` for the next process.
     pub async fn handled(&mut self, end: i64, given_up: Vec<i64>) {
         self.position.store(end, Ordering::Relaxed);
         let removed = self.shared.work(move |shared| {

@@ -1,4 +1,4 @@
-//! Creates the table, and brings a stored one up to date with its definition.
+//! Creates the table, or updates a stored one to match its definition.
 
 use std::path::PathBuf;
 
@@ -99,7 +99,7 @@ impl Connections {
         let wanted = &definition.global_secondary_indexes;
         let stale = stored.iter().filter(|index| !wanted.contains(index)).map(deletion);
         let missing = wanted.iter().filter(|index| !stored.contains(index)).map(creation);
-        // `UpdateTable` takes one change of an index at a time.
+        // `UpdateTable` accepts one index change at a time.
         for update in stale.chain(missing) {
             self.database.update_table(UpdateTableRequest {
                 table_name: name.to_owned(),

@@ -354,7 +354,7 @@ async fn concurrent_writes_of_one_item_are_reported_as_an_unbroken_chain() {
     }
 }
 
-/// The expiry of items by [`put_expiring`], in Unix seconds.
+/// The expiry of items written by [`put_expiring`], in Unix seconds.
 const EXPIRY: u64 = 1_700_000_000;
 
 async fn put_expiring(client: &Client, pk: &str) {
@@ -462,7 +462,7 @@ async fn unhandled_records_are_kept_after_the_process_ended() {
     for name in ["a", "b", "c", "d"] {
         put(&client, name, 1).await;
     }
-    // The process ends while these two are handled.
+    // The process ends while it handles these two records.
     assert_eq!(stream.next(2).await.records.len(), 2);
     drop((stream, engine, client));
     assert_eq!(left(&path).await, ["a", "b", "c", "d"]);

@@ -1,4 +1,4 @@
-//! Determines the client: the peer of the connection, or the address that a trusted proxy forwards.
+//! Determines the client: the connection's peer, or the address that a trusted proxy forwards.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
@@ -14,7 +14,7 @@ pub struct Proxies(Vec<Network>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Network {
     address: IpAddr,
-    /// Leading bits that all addresses of the network share.
+    /// The number of leading bits that all addresses of the network share.
     prefix: u32,
 }
 
@@ -30,8 +30,8 @@ impl Proxies {
         self.0.iter().any(|network| network.contains(address.to_canonical()))
     }
 
-    /// The client of a request with these headers. Each proxy appends the address of its peer to `X-Forwarded-For`, so the
-    /// client is the last address that isn't a trusted proxy. Anything before that could be forged.
+    /// The client of a request with these headers. Each proxy appends the address of its peer to `X-Forwarded-For`, so
+    /// the client is the last address that isn't a trusted proxy. Addresses before it could be forged.
     #[must_use]
     pub fn client(&self, peer: IpAddr, headers: &HeaderMap) -> IpAddr {
         let peer = peer.to_canonical();
@@ -45,7 +45,7 @@ impl Proxies {
     }
 }
 
-/// Ranges such as `10.0.0.0/8`, and single addresses, separated by commas.
+/// Parses a comma-separated list of ranges, such as `10.0.0.0/8`, and single addresses.
 impl FromStr for Proxies {
     type Err = String;
 
@@ -121,7 +121,7 @@ mod tests {
         const PEER: &str = "127.0.0.1";
         let cases: &[(&[&str], &str)] = &[
             (&["203.0.113.9"], "203.0.113.9"),
-            // Addresses that the client wrote itself.
+            // Addresses forged by the client.
             (&["198.51.100.1, 203.0.113.9"], "203.0.113.9"),
             (&["127.0.0.1, 203.0.113.9"], "203.0.113.9"),
             (&["nonsense, 203.0.113.9"], "203.0.113.9"),
@@ -140,7 +140,7 @@ mod tests {
             (&["::ffff:203.0.113.9"], "203.0.113.9"),
             (&["[::ffff:203.0.113.9]:80"], "203.0.113.9"),
             (&["203.0.113.9, ::ffff:10.0.0.1"], "203.0.113.9"),
-            // No untrusted address before the end or a malformed hop.
+            // All hops are trusted, or a malformed hop follows the untrusted address.
             (&[], PEER),
             (&[""], PEER),
             (&["10.0.0.1, 127.0.0.1"], PEER),

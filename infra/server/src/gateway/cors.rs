@@ -1,5 +1,6 @@
-//! Cross-origin requests as API Gateway handles them: it replaces the headers of all responses except those to preflights. It
-//! handles preflights itself or passes them to a function, depending on the API. This gateway does the stricter of the two.
+//! Handles CORS as API Gateway does: replaces the CORS headers of all responses except those to preflight requests.
+//! Depending on the API, API Gateway responds to preflight requests itself or passes them to a function. This gateway
+//! always passes them to a function, the stricter case.
 
 use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -14,7 +15,7 @@ pub struct Cors {
 }
 
 impl Cors {
-    /// `None` when an origin is invalid, or a name is not valid in a header.
+    /// `None` if an origin or a header name is invalid.
     #[must_use]
     pub fn read(configuration: &Value) -> Option<Self> {
         let expose = names(&configuration["ExposeHeaders"]).join(",").try_into().ok()?;

@@ -1,5 +1,5 @@
-//! API Gateway's translations: a request into the event that a function receives, and a function's result into an HTTP
-//! response.
+//! Translates a request into the event that a function receives, and the function's result into an HTTP response, as
+//! API Gateway does.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::route::{self, Match};
 use crate::account::ACCOUNT_ID;
 
-/// The event of a request, in payload format 2.0.
+/// The event for a request, in payload format 2.0.
 pub(super) fn event(
     request: &Request<Bytes>,
     found: &Match<'_>,
@@ -123,7 +123,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Whether the body is passed on as text. HTTP APIs encode all other bodies, including forms.
+/// Whether the body is passed on as text. HTTP APIs encode all other bodies in Base64, including forms.
 fn is_text(headers: &HeaderMap) -> bool {
     let media_type = text(headers, &CONTENT_TYPE).unwrap_or("text/plain").split(';').next().unwrap_or_default();
     let media_type = media_type.trim().to_ascii_lowercase();
@@ -163,7 +163,7 @@ pub(super) fn into_http(answer: &str) -> Result<Response<Bytes>, lambda_http::Er
     let headers = response.headers_mut();
     for (name, value) in answer.headers {
         let name: HeaderName = name.parse()?;
-        // The server sets these.
+        // The HTTP server sets these headers itself.
         if ![CONTENT_LENGTH, CONNECTION, TRANSFER_ENCODING].contains(&name) {
             headers.insert(name, value.parse()?);
         }

@@ -1,4 +1,4 @@
-//! The synchronous invocation of a function by Lambda.
+//! Invokes a function synchronously, as Lambda does.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(super) async fn invoke(function: Function, event: &str, request_id: &str) ->
             let (answer, sender) = (function(request), sender.clone());
             async move {
                 let mut response = answer.await?;
-                // The channel has room for the response, since there is only one.
+                // The channel has room, because there is only one response.
                 drop(sender.try_send(std::mem::take(response.extensions_mut())));
                 Ok::<_, Error>(response)
             }

@@ -17,7 +17,8 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// A page only for the user of this machine. A site whose name resolves to this machine must not be able to read it.
+    /// A page only for the user of this machine. Checks `Host`, so that a site whose name resolves to this machine
+    /// can't read the page.
     #[must_use]
     pub fn for_this_machine<A>(prefix: &str, page: impl Fn(Request<Bytes>) -> A + Send + Sync + 'static) -> Self
     where

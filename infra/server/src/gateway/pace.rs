@@ -38,7 +38,7 @@ impl Pace {
         self.set(Phase::Idle);
     }
 
-    /// Whether no request is under way.
+    /// Whether no request is being handled.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.phase(), Phase::New | Phase::Idle)
     }
@@ -58,7 +58,7 @@ pub(super) struct Paced<S> {
     /// The phase that `timer` was set for.
     timed: Phase,
     timer: Pin<Box<Sleep>>,
-    /// Runs while the client reads nothing.
+    /// The timeout that runs while the client reads nothing.
     writing: Option<Pin<Box<Sleep>>>,
 }
 
@@ -146,7 +146,7 @@ mod tests {
         (client, Paced::new(server, pace.clone()), pace)
     }
 
-    /// Seconds until reading fails.
+    /// The number of seconds until a read times out.
     async fn patience(server: &mut Paced<DuplexStream>) -> u64 {
         let start = Instant::now();
         assert_eq!(server.read_u8().await.unwrap_err().kind(), io::ErrorKind::TimedOut);

@@ -141,7 +141,7 @@ pub fn find<'a>(routes: &'a [Route], method: &Method, path: &str) -> Option<Matc
     matches.min_by_key(|found| found.route.precedence())
 }
 
-/// The path for logs: without a token in it, and without anything after the token.
+/// The path for logs. Replaces a token in the path, and removes anything after it.
 #[must_use]
 pub fn without_token(routes: &[Route], path: &str) -> String {
     let segments: Vec<&str> = path.trim_start_matches('/').split('/').collect();

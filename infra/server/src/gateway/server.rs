@@ -1,4 +1,4 @@
-//! The gateway over HTTP, with limits on the resources that clients can occupy.
+//! Serves the gateway over HTTP, and limits the resources that clients can occupy.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -26,14 +26,14 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Maximum connections served at once, in total and per address.
 const CONNECTIONS: usize = 1_000;
 const CONNECTIONS_OF_ONE: usize = 100;
-/// Maximum further connections per address that may wait.
+/// Maximum waiting connections per address.
 const WAITING_OF_ONE: usize = 200;
 /// Maximum total bytes of request bodies in memory.
 const HELD: usize = 64_000_000;
 /// The timeouts for the next bytes of a body, and for the whole body.
 const BODY_PAUSE: Duration = Duration::from_secs(30);
 const BODY_TIME: Duration = Duration::from_mins(5);
-/// The limits for reading a refused body, which is read so that the client gets the response before the connection closes.
+/// The limits for draining a refused body, so that the client gets the response before the connection closes.
 const DRAINED: usize = 32 * 1024 * 1024;
 const DRAIN_TIME: Duration = Duration::from_secs(10);
 
@@ -114,7 +114,7 @@ impl House {
         }
         let mut by_address = self.by_address.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(turns) = by_address.get(&peer).and_then(Weak::upgrade) {
-            // Each connection, served or waiting, has a handle.
+            // Each connection, served or waiting, holds a handle.
             return (Arc::strong_count(&turns) <= CONNECTIONS_OF_ONE + WAITING_OF_ONE).then_some(turns);
         }
         by_address.retain(|_, turns| turns.strong_count() > 0);
@@ -196,7 +196,7 @@ impl House {
         response.map(Full::new)
     }
 
-    /// Reads a whole body of at most `most` bytes. It counts toward `HELD` until the permit is dropped.
+    /// Reads a whole body of at most `most` bytes. The body counts toward `HELD` until the permit is dropped.
     async fn read(&self, mut body: Incoming, most: usize) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Refusal> {
         let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
         let read =

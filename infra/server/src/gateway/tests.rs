@@ -12,7 +12,7 @@ use super::*;
 
 const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::new(203, 0, 113, 9));
 
-/// Routes `POST /things/{id}`, `GET /mail/{token}` and all else to one function.
+/// Routes `POST /things/{id}`, `GET /mail/{token}` and everything else to one function.
 fn gateway<F, T>(handler: F) -> Gateway
 where
     F: Fn(lambda_http::Request) -> T + Send + Sync + 'static,

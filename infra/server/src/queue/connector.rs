@@ -10,7 +10,7 @@ use super::Queues;
 use super::protocol::{operation, queue_name};
 use crate::access;
 
-/// Permissions are checked as in AWS.
+/// Checks permissions as AWS does.
 impl Transport for Queues {
     fn send(&self, request: http::Request<String>) -> BoxFuture<'_, Result<http::Response<Vec<u8>>, https::Error>> {
         Box::pin(async move {

@@ -1,4 +1,4 @@
-//! The messages of one queue, each a file.
+//! The messages of one queue, with a file for each.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +38,7 @@ impl Queue {
         let mut messages = BTreeMap::new();
         for path in files(&folder)? {
             let mut message = Message::read(&path)?;
-            // The function that received the message ended with the process, which isn't the message's fault.
+            // The function that received the message ended with the process, so the attempt doesn't count.
             if message.received_at.is_some() {
                 message.visible_at = Timestamp(0);
             }
@@ -88,8 +88,8 @@ impl Queue {
     }
 }
 
-/// The files of messages in a queue's folder. A file without the extension was being written when the process was killed, so
-/// its message was never acknowledged.
+/// The message files in a queue's folder. Ignores files without the extension, which a killed process was still
+/// writing: their messages were never acknowledged.
 pub(super) fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));

@@ -10,7 +10,7 @@ use super::messages::{Message, Queue};
 use super::{QueueError, Queues, Result};
 
 pub(super) const PROTOCOL: Version = Version::V1_0;
-/// The limits of SQS.
+/// SQS's limits: bytes of a body, messages of a batch, and seconds of a delay and of a visibility timeout.
 pub(super) const MAX_BODY: usize = 1_048_576;
 const MAX_BATCH: usize = 10;
 const MAX_DELAY: u64 = 900;

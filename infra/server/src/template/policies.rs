@@ -28,7 +28,8 @@ impl Template {
         grants
     }
 
-    /// The actions that the function may not perform on items with these partition keys, even if they are granted.
+    /// The actions that the function may not perform, even if they are granted, each with a partition key to which the
+    /// denial applies.
     #[must_use]
     pub fn denials(&self, function: &str) -> BTreeSet<Grant> {
         let denied = self.statements(function).into_iter().filter(|statement| statement["Effect"] == "Deny");

@@ -1,4 +1,4 @@
-//! The template's YAML as JSON.
+//! Converts the template's YAML to JSON.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ pub(super) fn to_json(yaml: &Yaml<'_>) -> Result<Value, TemplateError> {
     })
 }
 
-/// Resolves `Ref` and `Fn::Sub` of parameters.
+/// Resolves `Ref` and `Fn::Sub` that refer to parameters.
 pub(super) fn resolve(value: &Value, parameters: &BTreeMap<String, String>) -> Value {
     match value {
         Value::Array(items) => items.iter().map(|item| resolve(item, parameters)).collect(),
@@ -57,7 +57,7 @@ pub(super) fn resolve(value: &Value, parameters: &BTreeMap<String, String>) -> V
     }
 }
 
-/// Replaces `${Parameter}` with its value. Other names stay.
+/// Replaces `${Parameter}` with its value. Leaves other names unchanged.
 fn substitute(text: &str, parameters: &BTreeMap<String, String>) -> String {
     parameters.iter().fold(text.to_owned(), |text, (name, value)| text.replace(&format!("${{{name}}}"), value))
 }
