@@ -1,4 +1,5 @@
-//! Recounts a table, prints a line for each finding, and repairs them on request. `store::recount` has the rules.
+//! Recounts a table, prints a line for each finding, and repairs the findings on request. The rules are in
+//! `store::recount`.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -24,7 +25,7 @@ pub enum CheckError {
 pub struct Check {
     pub repair: bool,
     /// A finding counts only if a second check after this time repeats it, because other processes may be writing. Zero
-    /// when no other process can be.
+    /// if no other process can write.
     pub patience: Duration,
 }
 

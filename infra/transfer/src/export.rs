@@ -4,8 +4,8 @@
 //! table → sorted → records → lines
 //! ```
 //!
-//! A table is read in no particular order, so everything goes to `sorted` first. Two tables with the
-//! same content give the same bytes.
+//! A table is read in no particular order, so everything goes to `sorted` first. Two tables with the same content
+//! produce the same bytes.
 
 pub mod records;
 mod sorted;
@@ -45,7 +45,7 @@ pub async fn export(store: &Store, salt: String, out: &mut impl Write) -> Result
         }
         position = next;
     }
-    // Hashed user ids are always under this table's own salt, since imports refuse any other.
+    // Hashed user ids always use this table's own salt, because imports refuse those with another salt.
     let imported = if sorted.has_hashed_users { None } else { imported_salt(store).await? };
     sorted.write(imported.unwrap_or(salt), out)
 }

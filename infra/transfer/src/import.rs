@@ -45,7 +45,7 @@ pub use self::staging::OtherSalt;
 use self::staging::Staging;
 pub use self::thread_key::{Map, NO_TYPE, ThreadKeys};
 
-/// Seconds by which a source's clock may be ahead.
+/// The number of seconds by which a source's clock may be ahead.
 const AHEAD: i64 = 5 * 60;
 
 /// A source that cannot be used.
@@ -57,14 +57,13 @@ pub enum ImportError {
     Read { file: String, cause: ReadError },
 }
 
-/// The options of an import.
 pub struct Import {
     pub format: Format,
     pub files: Vec<PathBuf>,
     pub keys: ThreadKeys,
     /// The time zone of times without an offset.
     pub zone: TimeZone,
-    /// Spam, trash and pingbacks become rejected comments.
+    /// Whether spam, trash and pingbacks become rejected comments.
     pub keep_spam: bool,
     pub users: Users,
     /// The name of the site; `None` takes it from the files.
@@ -91,7 +90,7 @@ pub fn check_files(files: &[PathBuf]) -> Result<(), ImportError> {
 }
 
 impl Import {
-    /// An import without options.
+    /// An import with default options.
     #[must_use]
     pub fn new(format: Format, files: Vec<PathBuf>) -> Self {
         let (keys, users) = (ThreadKeys::default(), Users::default());

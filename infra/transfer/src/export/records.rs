@@ -55,7 +55,7 @@ pub fn user(stored: &User) -> Record {
         learned_at: stored.learned_at.map(instant),
         renamed_at: stored.renamed_at.map(instant),
         subject: stored.subject.clone(),
-        // Bans of earlier versions have no id. The user's id sorts before all ids of bans.
+        // Bans that earlier versions stored have no id. The user's id replaces it, and sorts before all ban ids.
         ban: stored.ban.as_ref().map(|ban| self::ban(stored.ban_id.unwrap_or(stored.id.0), ban)),
         ..record::User::default()
     })
@@ -65,8 +65,8 @@ fn ban(id: u64, stored: &Ban) -> record::Ban {
     record::Ban { id, until: stored.until.map(instant), reason: stored.reason.clone() }
 }
 
-/// The record of a comment; a placeholder becomes a deleted one. Lacks the pin and the provenance, which are stored
-/// elsewhere.
+/// The record of a comment; a placeholder becomes a deleted comment. The record lacks the pin and the provenance, which
+/// are stored elsewhere.
 #[must_use]
 pub fn comment(stored: &Comment) -> Record {
     let resolutions = stored.resolutions.iter();
@@ -157,7 +157,7 @@ pub fn tombstone(source: &SourceId, id: CommentId, provenance: Provenance) -> Re
     Record::Tombstone(record::Tombstone { source: source.0.clone(), id: id.0, provenance })
 }
 
-/// Converts a time. Those beyond the year 9999, which text can't represent, become the end of that year.
+/// Converts a time. Clamps times that text can't represent, such as those after the year 9999.
 fn instant(time: time::Timestamp) -> Timestamp {
     let bound = if time.0 < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(time.0)

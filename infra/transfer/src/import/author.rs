@@ -16,7 +16,7 @@ const NAMELESS: &str = "Anonymous";
 const MAX_PICTURE: usize = 1024;
 const GRAVATAR: &str = "gravatar.com/avatar/";
 
-/// The writer of a comment, as it is stored.
+/// The writer of a comment, as stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportedAuthor {
     /// `None` for guests.
@@ -29,7 +29,7 @@ pub struct ImportedAuthor {
 }
 
 impl ImportedAuthor {
-    /// The writer of a comment in an export, as stored except for invalid values.
+    /// The writer of an exported comment, with invalid values replaced.
     pub(super) fn kept(author: &record::Author) -> Self {
         Self {
             user: author.user_id.map(UserId),
@@ -41,7 +41,7 @@ impl ImportedAuthor {
     }
 }
 
-/// A stored name. A user who was banned before the first sign-in has none.
+/// Cleans a stored name. Keeps an empty one, which belongs to a user who was banned before the first sign-in.
 pub(super) fn kept_name(text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -50,7 +50,7 @@ pub(super) fn kept_name(text: &str) -> String {
     if cleaned == text.trim() { text.to_owned() } else { cleaned }
 }
 
-/// The picture in an export, or the neutral one if the service wouldn't have stored it.
+/// The avatar in an export, or the neutral avatar if the service wouldn't have stored it.
 pub(super) fn kept_avatar(text: &str) -> Avatar {
     match Avatar::from(text.to_owned()) {
         Avatar::Gravatar(hash) if !is_hash(&hash) => Avatar::Neutral,
@@ -73,7 +73,7 @@ impl ImportedAuthor {
 }
 
 impl ImportedAuthor {
-    /// Takes the name and the picture that a user has in the table, as on comments written there.
+    /// Takes the name and the picture from the user's profile in the table, as for a comment written here.
     pub(super) fn take_profile(&mut self, profile: &User) {
         if !profile.name.is_empty() {
             self.name.clone_from(&profile.name);
@@ -83,7 +83,8 @@ impl ImportedAuthor {
 }
 
 impl Users {
-    /// Skips empty lines and lines that begin with `#`. Fails with the number of the invalid line.
+    /// Parses the lines. Skips empty lines and lines that begin with `#`. Fails with the number of the first invalid
+    /// line.
     pub fn parse(text: &str) -> Result<Self, String> {
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).enumerate();
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -102,8 +103,8 @@ impl Users {
         self.0.get(&name.trim().to_lowercase()).copied().filter(|_| !name.trim().is_empty())
     }
 
-    /// `known` is the record of the author's account in the source. Its name, address and picture override the comment's,
-    /// which are older.
+    /// The writer of a comment. `known` is the record of the author's account in the source, whose name, address and
+    /// picture override the comment's older ones.
     #[must_use]
     pub fn writer(&self, author: &record::Author, known: Option<&record::User>) -> ImportedAuthor {
         let own = |text: &str, of_account: fn(&record::User) -> &str| match known.map_or("", of_account) {
@@ -129,7 +130,8 @@ fn name(text: &str) -> String {
     if visible::shows_nothing(&name) { NAMELESS.to_owned() } else { name }
 }
 
-/// A Gravatar takes precedence over a picture, which is often hosted on the system that the site is leaving.
+/// The avatar of a guest. A Gravatar takes precedence over a picture, which is often hosted on the system that the site
+/// is leaving.
 fn avatar(email: &str, picture: &str) -> Avatar {
     if email.contains('@') {
         return gravatar(email);

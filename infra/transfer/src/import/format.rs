@@ -50,7 +50,7 @@ pub enum Format {
     Giscus,
 }
 
-/// A parser of a format. The time zone is for times without an offset.
+/// A format's parser. The time zone applies to times without an offset.
 enum Parser {
     Text(Syntax, fn(Reader, &TimeZone, &mut Sink<'_>) -> Result<(), ReadError>),
     Database(fn(&Connection, &mut Sink<'_>) -> Result<(), ReadError>),
@@ -83,7 +83,8 @@ impl Format {
         self.row().0
     }
 
-    /// `zone` is the time zone of times without an offset, unless the format defines it.
+    /// Passes the source's records to `sink`. `zone` is the time zone of times without an offset, unless the format
+    /// defines it.
     pub fn read(self, source: Source, zone: &TimeZone, temp_dir: &Path, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         match self.row().1 {
             Parser::Database(read) => {
@@ -108,7 +109,7 @@ impl Format {
     }
 }
 
-/// Counts the characters of a record, if some of them replace invalid bytes.
+/// Describes a record as incomplete, if some of its characters replace invalid bytes.
 fn replaced(record: &Record) -> Option<Missing> {
     let (id, texts) = match record {
         Record::Comment(comment) => (&comment.source_id, [comment.body.as_str(), &comment.author.name]),
@@ -122,12 +123,12 @@ fn replaced(record: &Record) -> Option<Missing> {
     (replaced > 0).then(|| Missing { id: id.clone(), read: total - replaced, total: Some(total), is_text: true })
 }
 
-/// The record of a comment. `is_oversized`: a value is longer than `MAX_VALUE`.
+/// The record of a comment. `is_oversized` means that a value is longer than `MAX_VALUE`.
 fn comment_record(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }
 
-/// The record of a page, for formats whose comments have the page's URL.
+/// The record of a page, for formats that name pages only by the URL in each comment.
 fn page(url: &str, title: Option<String>) -> Record {
     Record::Thread(Thread {
         key: url.to_owned(),

@@ -18,7 +18,7 @@ use super::time::timestamp;
 use crate::store::import::{Occupant, occupants};
 use crate::store::sources::{SourceRow, rows_of};
 
-/// Comments that are located at once.
+/// The number of comments that are located at once.
 const BATCH: usize = 100;
 
 /// A comment whose id is being searched for.
@@ -28,7 +28,7 @@ struct Seeker {
     provenance: Provenance,
     /// The number of the thread.
     thread: Option<usize>,
-    /// Ids that the comment may have, the best first.
+    /// Ids that the comment may have, best first.
     slots: Box<dyn Iterator<Item = CommentId>>,
     candidate: Option<CommentId>,
 }
@@ -51,7 +51,7 @@ impl Sources {
 
 enum Placement {
     Free(CommentId),
-    /// The comment exists, in the occupant's thread. That may be another thread if `--map` has changed.
+    /// The comment exists in the occupant's thread, which may be another thread if `--map` has changed.
     AlreadyThere(CommentId, Occupant),
     Deleted(CommentId),
     /// Another comment has its source.
@@ -68,7 +68,7 @@ impl Staging {
     pub async fn locate(&mut self, store: Option<&Store>, prefix: &str) -> Result<(), Fault> {
         self.forget_places();
         self.locate_kept(store).await?;
-        // The order is the same in every run.
+        // Sorted, so that the order is the same in every run.
         let is_sought = |index: &usize| self.places[*index].fate == Fate::New && self.places[*index].id.is_none();
         let mut sought: Vec<usize> = (0..self.places.len()).filter(is_sought).collect();
         sought.sort_by_key(|index| {
@@ -91,7 +91,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Locates exported comments, which keep their ids. Of several with the same id or source, the first counts.
+    /// Locates exported comments, which keep their ids. Of several comments with the same id or source, the first wins.
     async fn locate_kept(&mut self, store: Option<&Store>) -> Result<(), Fault> {
         let kept = |(index, place): (usize, &Place)| {
             let kept = self.comments[index].record.id.filter(|_| place.fate == Fate::New)?;
@@ -103,7 +103,7 @@ impl Staging {
             let some: Vec<_> = some.iter().map(|(index, id)| (*index, *id, self.kept_sources(*index, *id))).collect();
             let (rows, occupants) = match store {
                 Some(store) => {
-                    // Sets, because the table refuses to look up duplicates.
+                    // Sets, because the table rejects a lookup with duplicates.
                     let sources: HashSet<&SourceId> = some.iter().flat_map(|(.., sources)| sources.iter()).collect();
                     let ids: HashSet<CommentId> = some.iter().map(|(_, id, _)| *id).collect();
                     let sources: Vec<SourceId> = sources.into_iter().cloned().collect();
@@ -195,7 +195,7 @@ impl Staging {
         Ok(())
     }
 
-    /// Gives each seeker its next candidate that no other comment of the import has.
+    /// Assigns each seeker its next id that no other comment of the import has.
     fn choose(&self, seekers: &mut [Seeker]) {
         let mut chosen = HashSet::new();
         for seeker in seekers {
@@ -221,7 +221,7 @@ impl Staging {
             Placement::Taken => (None, Fate::Refused(Reason::Taken)),
             Placement::None => (None, Fate::Refused(Reason::Time)),
         };
-        // If two sources have tombstones for the same id, the first counts.
+        // If two sources have tombstones for the same id, the first wins.
         place.id = id.filter(|id| *self.located.entry(*id).or_insert(index) == index);
         place.fate = fate;
     }
@@ -244,9 +244,9 @@ impl Staging {
         self.places[index].fate = Fate::Skipped(Reason::Deleted);
     }
 
-    /// Skips replies to a comment that was deleted after its import. Refuses replies to one whose id is taken or that belongs
-    /// to another site. Moves replies along with a comment that was imported into another thread. Fills in the ancestors, and
-    /// whether everyone may see a comment.
+    /// Skips replies to a comment that was deleted after its import. Refuses replies to a comment whose id is taken or
+    /// that belongs to another site. Moves replies along with a comment that was imported into another thread. Fills in
+    /// the ancestors, and whether everyone may see a comment.
     fn follow_parents(&mut self, order: &[usize]) {
         for index in order.iter().copied() {
             let is_approved = self.state(index) == RecordState::Approved;
@@ -285,7 +285,8 @@ impl Staging {
         all
     }
 
-    /// Drops placeholders without replies, from the deepest level up, so that a placeholder of only placeholders goes too.
+    /// Drops placeholders without replies, from the deepest level up, so that a placeholder with only such placeholders
+    /// below it is dropped too.
     fn drop_empty_placeholders(&mut self) {
         for index in self.order.iter().rev().copied() {
             let (place, decision) = (&self.places[index], &self.decisions[index]);
@@ -337,7 +338,8 @@ impl Known {
         (occupant.source.as_ref() == Some(source)).then_some((id, occupant))
     }
 
-    /// `None` if the source was never imported, or an import was interrupted before it wrote the comment.
+    /// The place of a comment that was imported before. `None` if the source was never imported, or an import was
+    /// interrupted before it wrote the comment.
     fn place(&self, seeker: &Seeker, thread: Option<&ThreadId>) -> Option<Placement> {
         seeker.sources.iter().find_map(|source| {
             let row = self.rows.get(source)?;
@@ -357,7 +359,7 @@ impl Known {
     }
 }
 
-/// The ids that a comment may have.
+/// The ids that a comment may have, best first.
 fn slots(created: i64, tag: &str) -> Box<dyn Iterator<Item = CommentId>> {
     let at = Timestamp::from_second(created).map(Timestamp::as_millisecond).unwrap_or_default();
     let tie = tag.parse().unwrap_or_else(|_| u64::from_str_radix(&sha256_hex(tag)[..16], 16).unwrap_or_default());

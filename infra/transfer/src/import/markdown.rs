@@ -32,7 +32,8 @@ pub(super) fn from_wordpress(html: &str) -> String {
     from_nodes(&tree::with_breaks_and_links(tree::parse(html), true))
 }
 
-/// Converts another system's Markdown into Markdown that looks the same here. Text that already does stays as typed.
+/// Converts another system's Markdown into Markdown that looks the same here. Returns text that already looks the same
+/// unchanged.
 pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
     // The import refuses a comment with a longer body.
     if markdown.len() > MAX_VALUE {
@@ -45,7 +46,7 @@ fn from_nodes(nodes: &[Node]) -> String {
     let plain = block::blocks(nodes, false);
     let plainest = write::write(&plain, true);
     let expected = rendered(&plainest);
-    // Next to letters and punctuation, the marks of emphasis may have another meaning in Markdown.
+    // Next to letters and punctuation, emphasis marks may have another meaning in Markdown.
     let full = write::write(&block::blocks(nodes, true), false);
     if rendered(&full) == expected {
         return full;

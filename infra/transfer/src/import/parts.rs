@@ -14,9 +14,9 @@ pub(super) struct Parts {
 struct List {
     elements: HashSet<String>,
     total: Option<u64>,
-    /// Whether any part is continued before it, and after it.
+    /// Whether any part has other parts before it, and whether any has other parts after it.
     is_continued: [bool; 2],
-    /// Whether the first part was read, and the last.
+    /// Whether the first part was read, and whether the last part was.
     has_end: [bool; 2],
 }
 

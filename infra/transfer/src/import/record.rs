@@ -8,7 +8,8 @@
 //! {"comment":{"source_id":"558","thread":"https://example.org/hello/","created_at":"2020-01-02T03:04:05Z","author":{"name":"Ada"},"body":"Hi","format":"markdown","state":"approved"}}
 //! ```
 //!
-//! Records may come in any order. Missing attributes have their default. `docs/native-format.md` documents all of them.
+//! Records may come in any order. A missing attribute has its default value. `docs/native-format.md` documents all of
+//! them.
 
 use jiff::Timestamp;
 use serde::de::Error;
@@ -25,9 +26,9 @@ use super::time;
 
 pub const FORMAT: &str = "comments";
 pub const VERSION: u32 = 1;
-/// Maximum bytes of a value. Longer ones weren't typed by a person.
+/// Maximum bytes of a value. No person types a longer one.
 pub(super) const MAX_VALUE: usize = 1 << 20;
-/// The source of an export.
+/// The source name of an export.
 pub const NATIVE: &str = "native";
 
 /// The source under which an exported comment is imported, if it was written in the exported table.
@@ -47,7 +48,7 @@ pub enum Record {
     Report(Report),
     GuestBound(GuestBound),
     Tombstone(Tombstone),
-    /// A source's statement about its completeness. It's never in a file.
+    /// A source's statement about its completeness. A native file never contains one.
     #[serde(skip)]
     Part(Part),
     #[serde(skip)]
@@ -59,13 +60,13 @@ pub enum Record {
 pub struct Head {
     pub format: String,
     pub version: u32,
-    /// The system that the comments were written in.
+    /// The system that the comments come from.
     #[serde(default)]
     pub source: String,
     /// The site, if the source names it. Other sites in the same system may have the same ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
-    /// Fingerprint of the salt of the hashes in an export.
+    /// The fingerprint of the salt that an export's hashes use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub salt: Option<String>,
     /// The number of records that follow in an export.
@@ -89,16 +90,16 @@ pub struct Part {
     pub of: String,
     /// The id of an element that was read.
     pub element: Option<String>,
-    /// The number of elements of the list.
+    /// The number of elements in the list.
     pub total: Option<u64>,
-    /// Whether another part comes before this one, and after it.
+    /// Whether the list has parts before this one, and whether it has parts after this one.
     pub is_continued: Option<[bool; 2]>,
 }
 
-/// A page with comments. Of several records with the same key, the first value of each attribute counts.
+/// A page with comments. If several records have the same key, the first value of each attribute wins.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
-    /// The name by which comments refer to it.
+    /// The name by which comments refer to the page.
     pub key: String,
     #[serde(rename = "type", default, deserialize_with = "kind", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
@@ -107,13 +108,13 @@ pub struct Thread {
     pub id: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Absolute, or a path.
+    /// An absolute URL, or a path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// A user id of the host application.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub author_id: Option<u64>,
-    /// Whether moderators closed or opened it.
+    /// Whether moderators closed the thread; `None` if they neither closed nor opened it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closed: Option<bool>,
     /// Other names of the page, which lines of `--map` may use too.
@@ -123,7 +124,7 @@ pub struct Thread {
     pub deleted: bool,
 }
 
-/// An author that comments refer to by [`Author::key`]. With a `user_id`, a user of the host application.
+/// An author that comments refer to by [`Author::key`]. If `user_id` is set, a user of the host application.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct User {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -132,7 +133,7 @@ pub struct User {
     pub user_id: Option<u64>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Only its hash is kept.
+    /// Only its hash is stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub email: String,
     /// The address of a picture, or `g:` and a Gravatar hash.
@@ -140,10 +141,10 @@ pub struct User {
     pub picture: String,
     #[serde(default, skip_serializing_if = "is_default")]
     pub moderator: bool,
-    /// The newest `iat` of the user's tokens. This and the following attributes count only with a `user_id`.
+    /// The newest `iat` of the user's tokens. This attribute and the following ones apply only if `user_id` is set.
     #[serde(rename = "told_at", default, skip_serializing_if = "Option::is_none")]
     pub token_issued_at: Option<Timestamp>,
-    /// When the name was read from a token.
+    /// The time when the name was read from a token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learned_at: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +169,7 @@ pub struct Ban {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comment {
-    /// The id of an exported comment, which keeps it. The attributes from `source` on count only with an id.
+    /// The id that an exported comment keeps. `source` and the attributes after it apply only to comments with an id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// Unique in the source. If it's empty, the id or a hash of the comment replaces it.
@@ -179,7 +180,7 @@ pub struct Comment {
     /// The `source_id` of the comment that this one replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// `None` when the source has no valid time.
+    /// `None` if the source has no valid time.
     #[serde(default, deserialize_with = "lenient_time")]
     pub created_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "exact_time", skip_serializing_if = "Option::is_none")]
@@ -197,35 +198,35 @@ pub struct Comment {
     pub likes: u64,
     #[serde(default, skip_serializing_if = "is_default")]
     pub pinned: bool,
-    /// The source it was imported from, such as `disqus:558` or `disqus@blog:558`.
+    /// The source that the comment was imported from, such as `disqus:558` or `disqus@blog:558`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Distinguishes the comment from one of another site with the same source.
+    /// Distinguishes the comment from a comment of another site with the same source.
     #[serde(default, skip_serializing_if = "Provenance::is_empty")]
     pub provenance: Provenance,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pinned_at: Option<Timestamp>,
-    /// Why it waits for a moderator.
+    /// Why the comment waits for a moderator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_for: Option<HeldFor>,
     /// Handles that belonged to users when the body was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mentions: Vec<String>,
-    /// The writer wants to be notified of replies.
+    /// Whether the writer wants to be notified of replies.
     #[serde(default, skip_serializing_if = "is_default")]
     pub subscribed: bool,
-    /// A report waits for a moderator.
+    /// Whether a report waits for a moderator.
     #[serde(default, skip_serializing_if = "is_default")]
     pub reported: bool,
     /// Decisions about reports, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resolutions: Vec<Resolution>,
-    /// One of its values is longer than `MAX_VALUE` bytes.
+    /// Whether a value is longer than `MAX_VALUE` bytes.
     #[serde(skip)]
     pub is_oversized: bool,
 }
 
-/// A decision about all reports up to a moment, except those of earlier decisions.
+/// A decision about all reports up to a moment, except those that earlier decisions cover.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Resolution {
     pub until: Timestamp,
@@ -245,7 +246,7 @@ pub struct Author {
     pub key: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Only its hash is kept.
+    /// Only its hash is stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub email: String,
     /// The address of a picture, or `g:` and a Gravatar hash.
@@ -270,10 +271,10 @@ pub struct Report {
     pub comment: u64,
     /// Ids sort by time.
     pub id: u64,
-    /// The reason, and the details after a colon when there are any.
+    /// The reason, followed by a colon and the details if there are any.
     pub reason: String,
     pub created_at: Timestamp,
-    /// The voter, as in [`Like`].
+    /// The reporter, in the form of [`Like::visitor`].
     pub visitor: String,
     #[serde(default, deserialize_with = "user_id", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
@@ -296,12 +297,12 @@ impl Report {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GuestBound {
     pub comment: u64,
-    /// A hash.
+    /// A hash of the network.
     pub network: String,
     pub count: i64,
 }
 
-/// A comment that was imported from this source, with this id, and deleted. Later imports skip it.
+/// A deleted comment, with its source and the id that it had. Later imports skip it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tombstone {
     pub source: String,
@@ -357,7 +358,7 @@ fn user_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D:
     }
 }
 
-/// Parses an invalid time as `None`, so that only this record is lost.
+/// Parses a time. Returns `None` for an invalid one, so that only this record is lost.
 fn lenient_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Timestamp>, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?;
     Ok(text.and_then(|text| time::parse_utc(&text)))
@@ -369,7 +370,7 @@ fn exact_time<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Times
     Ok(text.and_then(|text| text.parse().ok().or_else(|| time::parse_utc(&text))))
 }
 
-/// Parses a count. One that is too large saturates, and its comment is refused.
+/// Parses a count. A count that is too large saturates, and its comment is refused.
 fn saturating<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let number = Number::deserialize(deserializer)?;
     let is_beyond = || number.as_f64().is_some_and(|number| number >= 2_f64.powi(64));

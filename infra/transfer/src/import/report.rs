@@ -1,4 +1,4 @@
-//! The result of every record that was read.
+//! The report of an import: the result for every record that was read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -27,11 +27,11 @@ pub struct Report {
     /// Counts by reason.
     pub skipped: BTreeMap<String, u64>,
     pub refused: Vec<Entry>,
-    /// Comments by thread, as `type/id`.
+    /// The number of comments in each thread, by `type/id`.
     pub threads: BTreeMap<String, u64>,
     /// Keys of pages for which no thread was found.
     pub unmapped: Vec<String>,
-    /// Comments with another parent than in the source.
+    /// Comments whose parent differs from the source's.
     pub moved: Vec<Entry>,
     /// Comments that readers see only in part.
     pub cut: Vec<String>,
@@ -77,7 +77,7 @@ impl Report {
 pub struct Entry {
     /// The id in the source.
     pub id: String,
-    /// A single word.
+    /// The reason as a single word.
     pub reason: String,
 }
 

@@ -8,13 +8,13 @@ use super::source::ReadError;
 /// Maximum bytes of a name. A hash replaces a longer one.
 const MAX_SITE: usize = 200;
 
-/// The site of all files of an import.
+/// The site that all files of an import come from.
 #[derive(Debug, Default)]
 pub(super) struct Site {
     pub(super) name: Option<String>,
-    /// The file that named it; `None` when the user did.
+    /// The file that named the site; `None` if the user did.
     named_by: Option<String>,
-    /// The last file that named a site. Of several names in one file, the first counts.
+    /// The last file that named a site. If one file has several names, the first wins.
     last: Option<String>,
 }
 

@@ -15,7 +15,7 @@ use tempfile::{NamedTempFile, TempPath};
 use zip::ZipArchive;
 
 const GZIP: &[u8] = b"\x1f\x8b";
-/// The first bytes of a zip: with files, and empty.
+/// The first bytes of a zip with files, and of an empty zip.
 const ZIPS: [&[u8]; 2] = [b"PK\x03\x04", b"PK\x05\x06"];
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The byte order marks of UTF-16, in which PowerShell writes redirected output.
@@ -29,7 +29,7 @@ const RATIO: u64 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     Json,
-    /// Our own JSON, which is read without repairs.
+    /// The native format, which is read without repairs.
     Native,
     Xml,
 }
@@ -39,7 +39,7 @@ pub enum Syntax {
 pub enum SourcePosition {
     /// The number of a line, from 1.
     Line(u64),
-    /// In bytes.
+    /// An offset in bytes.
     Offset(u64),
     Whole,
 }
@@ -123,13 +123,13 @@ impl<R: Read> Read for Unpacked<R> {
 enum Content {
     /// A file that is neither compressed nor temporary.
     Plain(PathBuf),
-    /// A temporary file, at its beginning.
+    /// A temporary file, rewound to its beginning.
     Unpacked(File),
     Stream(Box<dyn Read>),
 }
 
 impl Source {
-    /// `-` is standard input. `temp_dir` is a directory for the files of a zip.
+    /// Opens the files of a source. `-` is standard input. `temp_dir` is a directory for the files of a zip.
     pub fn open(path: &Path, temp_dir: &Path) -> io::Result<Vec<Self>> {
         let budget = Budget::default();
         let counted = |input: Box<dyn Read>| Box::new(Counted { input, read: budget.packed.clone() });
@@ -158,7 +158,7 @@ impl Source {
         Self { name, content, progress: budget.packed.clone() }
     }
 
-    /// The bytes of the file read so far.
+    /// A counter of the bytes read so far from the file.
     pub fn progress(&self) -> Rc<Cell<u64>> {
         self.progress.clone()
     }
@@ -219,7 +219,7 @@ fn of_stream(name: &str, stream: Box<dyn Read>, temp_dir: &Path, budget: &Budget
     Ok(vec![Source::of(name.to_owned(), Content::Stream(content), budget)])
 }
 
-/// The files of a zip, without those that macOS adds.
+/// Unpacks the files of a zip, without those that macOS adds.
 fn unzip(name: &str, file: File, temp_dir: &Path, budget: &Budget) -> io::Result<Vec<Source>> {
     let mut archive = ZipArchive::new(BufReader::new(file))?;
     let mut sources = Vec::new();
@@ -253,7 +253,7 @@ fn is_zip(head: &[u8]) -> bool {
     ZIPS.iter().any(|zip| head.starts_with(zip))
 }
 
-/// Copies to a temporary file and rewinds it.
+/// Copies the input to a temporary file, and rewinds the file.
 fn spool(input: &mut impl Read, temp_dir: &Path) -> io::Result<File> {
     let mut file = tempfile::tempfile_in(temp_dir)?;
     io::copy(input, &mut file)?;
@@ -275,7 +275,8 @@ fn check_length(file: &mut File) -> io::Result<()> {
         1 => 65_536,
         bytes => bytes,
     };
-    // Old versions don't update the count of pages. It's valid only if it was written with the last change.
+    // Old versions of SQLite don't update the page count. The count is valid only if it was written with the last
+    // change.
     let pages = if word(24) == word(92) { word(28) } else { 0 };
     let length = file.metadata()?.len();
     if length < pages * page || length % page.max(1) != 0 {
@@ -319,7 +320,7 @@ fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
     mend: Option<Mend>,
-    /// The content as it is passed on, and how much of it was read.
+    /// The content as it's passed on, and the number of bytes read from it.
     passed: Vec<u8>,
     read: usize,
     line: u64,
@@ -339,7 +340,7 @@ impl Reader {
         Ok(Self { input, mend, passed: Vec::new(), read: 0, line: 1, replaced: Rc::default() })
     }
 
-    /// The number of times that U+FFFD replaced bytes of JSON that aren't a character.
+    /// A counter of the times that U+FFFD replaced invalid bytes in JSON.
     pub fn replaced(&self) -> Rc<Cell<u64>> {
         self.replaced.clone()
     }
@@ -353,7 +354,7 @@ impl Reader {
         SourcePosition::Line(self.line)
     }
 
-    /// The first byte that is not white space, without reading it. `None` at the end.
+    /// The first byte that isn't white space, without consuming it. `None` at the end.
     pub fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {
             let buffer = self.fill_buf()?;

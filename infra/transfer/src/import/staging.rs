@@ -41,12 +41,12 @@ pub(super) const MAX_BODY: usize = 64 * 1024;
 /// A comment as it was read.
 #[derive(Debug)]
 pub(super) struct Staged {
-    /// The record with a bounded id and body, and without an impossible time of an edit. `page` replaces its thread.
+    /// The record, with its id and body bounded and an impossible edit time removed. `page` replaces its thread.
     pub(super) record: record::Comment,
     /// The number of its file.
     file: u64,
     pub(super) page: usize,
-    /// Whether the source has an id for it.
+    /// Whether the source has an id for the comment.
     has_id: bool,
     /// Unix seconds; `None` if the time is impossible for a comment.
     pub(super) created: Option<i64>,
@@ -54,9 +54,9 @@ pub(super) struct Staged {
     pub(super) writer: Option<String>,
     /// Why the record itself cannot be imported.
     refusal: Option<Reason>,
-    /// Whether readers see only a part of it.
+    /// Whether readers see only a part of the body.
     is_cut: bool,
-    /// The writer was erased from the table.
+    /// Whether the writer was erased from the table.
     is_forgotten: bool,
 }
 
@@ -77,15 +77,15 @@ pub(super) struct Place {
     pub(super) fate: Fate,
     /// The number of its thread.
     pub(super) thread: Option<usize>,
-    /// The comment's past, present or future id.
+    /// The id that the comment has, had or will have in the table.
     pub(super) id: Option<CommentId>,
     /// Ancestors from the top-level comment down.
     pub(super) ancestors: Vec<CommentId>,
-    /// Whether it's already in the table, where its ancestors may differ from the source's.
+    /// Whether the comment is already in the table, where its ancestors may differ from the source's.
     pub(super) is_there: bool,
     /// Whether the table has another version of an exported comment.
     pub(super) is_changed: bool,
-    /// Whether everyone may see it and all its ancestors.
+    /// Whether everyone may see the comment and all its ancestors.
     pub(super) is_shown: bool,
     /// Position among the approved replies of its parent, from 1.
     pub(super) rank: Option<usize>,
@@ -94,10 +94,10 @@ pub(super) struct Place {
 /// A thread of the import.
 #[derive(Debug)]
 pub(super) struct Target {
-    /// As `type/id`.
+    /// The thread as `type/id`.
     pub(super) name: String,
     pub(super) thread: ThreadId,
-    /// The source's data about its pages.
+    /// The source's data about the thread's pages.
     pub(super) about: thread::Thread,
     /// The comments with an id, including deleted ones.
     pub(super) comments: Vec<usize>,
@@ -131,7 +131,7 @@ pub struct Staging {
     pub(super) places: Vec<Place>,
     /// The comments, parents before their replies.
     pub(super) order: Vec<usize>,
-    /// The comments by their past, present or future ids.
+    /// The comments, by the id that each has, had or will have in the table.
     pub(super) located: HashMap<CommentId, usize>,
     pub(super) threads: Targets,
     pages: Vec<record::Thread>,
@@ -246,7 +246,7 @@ impl Staging {
         let mut report = Report { read: self.comments(), missing: self.missing.clone(), ..Report::default() };
         for (index, place) in self.places.iter().enumerate() {
             let (comment, decision) = (&self.comments[index], &self.decisions[index]);
-            // If the source has no id for a comment, its number identifies it.
+            // If the source has no id for a comment, its number in the import identifies it.
             let id = || if comment.has_id { comment.id().to_owned() } else { format!("#{}", index + 1) };
             let entry = |reason: &str| Entry { id: id(), reason: reason.to_owned() };
             match place.fate {
@@ -330,14 +330,14 @@ fn refusal(comment: &record::Comment) -> Option<Reason> {
     (comment.likes >= ID_BOUND).then_some(Reason::Likes)
 }
 
-/// Bounds an id, because the keys that contain it have a limit.
+/// Bounds an id, because the keys that contain it have a length limit.
 fn bounded_id(id: String) -> String {
     if id.len() <= MAX_ID { id } else { format!("~{}", sha256_hex(&id)) }
 }
 
-/// A short hash of the writer's account or name. The address is used only if both are missing, because anyone with a list of
-/// addresses could find it from the hashes of several comments. The hash differs for every comment, so that only those who
-/// already know a writer's name can tell which comments are by the same writer.
+/// A short hash of the writer's account or name. Uses the address only if both are missing, because anyone with a list
+/// of addresses could identify it from the hashes of several comments. The hash differs for every comment, so that only
+/// those who already know a writer's name can tell which comments have the same writer.
 fn writer_hash(source_id: &str, author: &record::Author) -> String {
     let names = [author.key.clone(), author.name.clone(), author.email.trim().to_lowercase()];
     let name = names.into_iter().find(|name| !name.is_empty());

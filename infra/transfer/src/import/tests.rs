@@ -1,4 +1,4 @@
-//! Imports into a table. A recount then checks that it's in order.
+//! Imports into a table. A recount then checks that the table is consistent.
 
 mod exported;
 mod samples;
@@ -175,7 +175,7 @@ async fn write_live(store: &Store, parent: Option<CommentId>) -> CommentId {
     let new = NewComment { draft, parent, visitor_state: &visitor_state, idempotency: None };
     let created = store.create(&ids, new).await.unwrap();
     let shared::store::comments::Created::Done(comment) = created else { panic!("{created:?}") };
-    // The stream's events would count it.
+    // Counts the comment, as the stream's events would.
     store.recount_comment(&comment.thread, comment.id, shared::store::counts::RecountTrigger::Event).await.unwrap();
     comment.id
 }
@@ -310,7 +310,7 @@ async fn a_thread_that_only_the_host_has_described_is_empty_and_keeps_its_title(
 #[tokio::test]
 async fn comments_of_one_second_all_have_different_ids() {
     let store = store();
-    // Numeric ids with the same low bits, and text.
+    // Numeric ids with the same low bits, and ids that aren't numbers.
     let ids = ["1", "65537", "131073", "a", "b", "c"];
     let comments: Vec<_> = ids.iter().map(|id| comment(id)).collect();
     assert_eq!(import(&store, &comments).await.new, 6);
@@ -376,7 +376,7 @@ async fn authors_with_an_account_at_the_host_become_users() {
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
-/// Comments of two pages in any state. A parent may be missing, later, on the other page or the comment itself.
+/// Comments of two pages in any state. A parent may be missing, newer, on the other page, or the comment itself.
 fn dumps() -> impl Strategy<Value = Vec<Comment>> {
     let states = prop::sample::select(vec![
         RecordState::Approved,
@@ -441,7 +441,7 @@ async fn a_thread_is_as_old_as_the_oldest_comment_that_was_imported_into_it() {
     assert_eq!(opened_at().await, 1_400_000_000);
     import(&store, &[&dump[..], &[at("5", 1_450_000_000)]].concat()).await;
     assert_eq!(opened_at().await, 1_400_000_000);
-    // This comment's thread has no others.
+    // This comment's thread has no other comments.
     let first = Comment { thread: "/b".to_owned(), ..at("6", 1_600_000_000) };
     import(&store, std::slice::from_ref(&first)).await;
     let stored = store.thread(&thread("b"), Reading::Consistent).await.unwrap();
@@ -467,7 +467,7 @@ async fn imported_comments_of_the_last_thirty_days_are_among_the_new_ones() {
         page.into_iter().map(|found| found.comment.body).collect::<Vec<_>>()
     };
     let bodies = |ids: &[&str]| ids.iter().map(|id| format!("body of {id}")).collect::<Vec<_>>();
-    // The first import writes all at once, the second one by one.
+    // The first import writes in batches, the second one comment by comment.
     import(&store, &dump[..6]).await;
     assert_eq!(listed().await, bodies(&["6", "4", "3", "2"]));
     import(&store, &dump).await;
@@ -490,7 +490,7 @@ async fn the_first_comments_that_are_imported_for_a_known_user_and_shown_count_a
     };
     let mut dump = vec![waiting(50), waiting(51)];
     assert_eq!(approved_after(&dump).await, 0);
-    // The first import writes all at once, the second one by one.
+    // The first import writes in batches, the second one comment by comment.
     dump.push(by_ada(1));
     assert_eq!(approved_after(&dump).await, 1);
     dump.extend((2..30).map(by_ada));

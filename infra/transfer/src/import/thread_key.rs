@@ -63,7 +63,7 @@ impl ThreadKeys {
         id.and_then(|id| ThreadId::new(kind, &id)).map_or(Target::Unmapped, Target::Thread)
     }
 
-    /// The id of a path by the rule, without the limit of its length.
+    /// The id that the rule gives a path, before its length is limited.
     fn path_id(&self, path: &str) -> String {
         let path = path.split('#').next().unwrap_or_default();
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
@@ -90,7 +90,7 @@ fn escape(text: &str) -> String {
         match byte {
             b'/' => id.push(':'),
             b if b.is_ascii_alphanumeric() || b"._~:-".contains(&b) => id.push(char::from(b)),
-            // Writing to a `String` does not fail.
+            // Writing to a `String` can't fail.
             b => drop(write!(id, "~{b:02X}")),
         }
     }
@@ -104,7 +104,7 @@ fn bounded(id: &str) -> String {
     format!("{}~{}", &id[..CUT], &sha256_hex(id)[..HASH_DIGITS])
 }
 
-/// `host:port` in `scheme://user@host:port/path` and `host` in `//host/path`.
+/// The host and port of an address: `host:port` for `scheme://user@host:port/path`, and `host` for `//host/path`.
 fn host(address: &str) -> Option<&str> {
     let rest = after_scheme(address)?;
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
@@ -133,7 +133,7 @@ fn after_scheme(address: &str) -> Option<&str> {
     valid.then_some(rest)
 }
 
-/// Ignores case. Accepts any port, unless `own` names one.
+/// Whether `host` is the site's host `own`. Ignores case. Accepts any port, unless `own` names one.
 fn is_host(own: &str, host: &str) -> bool {
     let name = host
         .rsplit_once(':')
@@ -228,7 +228,8 @@ struct Line {
 }
 
 impl Map {
-    /// Skips empty lines and lines that begin with `#`. Fails with the number of the invalid line and the problem.
+    /// Parses the lines. Skips empty lines and lines that begin with `#`. Fails with the number of the first invalid
+    /// line and the problem.
     pub fn parse(text: &str) -> Result<Self, String> {
         let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).enumerate();
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
@@ -341,7 +342,7 @@ mod tests {
         }
         // The output of `printf 'x%.0s' {1..129} | sha256sum`.
         assert!(target(&keys(), &page(&"x".repeat(129))).ends_with("~0ec9eb33e74510bcdd1f2ea55206e82f"));
-        // The cut counts characters of the id, three of which may represent one character of the address.
+        // The limit counts characters of the id, three of which may represent one byte of the address.
         let words = target(&keys(), &page(&"/a b".repeat(50)));
         assert!(words.starts_with("posts/a~20b:a~20b:") && words.len() == "posts/".len() + MAX_ID, "{words}");
     }

@@ -1,12 +1,12 @@
-//! Times of sources: instants in UTC, cut to seconds.
+//! Parses times in sources to instants in UTC, truncated to seconds.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use shared::domain::time;
 
-/// Parses a time, which is in `zone` if it has no offset. `None` if it's invalid or before 1970, since other systems write
-/// `0000-00-00` and `0001-01-01` for a missing time.
+/// Parses a time, which is in `zone` if it has no offset. `None` if it's invalid or before 1970, because other systems
+/// write `0000-00-00` and `0001-01-01` for a missing time.
 pub(super) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let text = text.trim();
     let compact = without_space_before_offset(text);
@@ -38,7 +38,7 @@ pub(super) fn from_number(number: f64) -> Option<Timestamp> {
     from_unix(if number < SMALLEST_MILLISECONDS { number } else { number / 1000.0 })
 }
 
-/// Converts to the type that is stored.
+/// Converts an instant to the stored type.
 pub(super) fn timestamp(instant: Timestamp) -> time::Timestamp {
     time::Timestamp(instant.as_millisecond())
 }

@@ -1,7 +1,7 @@
 //! Writes new comments, thread by thread.
 //!
-//! The next import with the same plan for a thread finishes one that was interrupted. Remains of an import with another plan
-//! are put in order first.
+//! If an import of a thread is interrupted, the next import with the same plan finishes it. An import with another plan
+//! first repairs the data that it left.
 
 mod exported;
 mod throttle;
@@ -31,9 +31,9 @@ use crate::store::recount::trust::note_shown;
 use crate::store::recount::{self, Finding, check_unfinished};
 use crate::store::restore::{begin_native, end_native};
 
-/// Threads that are looked up at once.
+/// The number of threads that are looked up at once.
 const BATCH: usize = 100;
-/// Rounds of checks and repairs. Repairing one item may reveal another finding.
+/// Maximum rounds of checks and repairs. Repairing one item may reveal another finding.
 const ROUNDS: usize = 5;
 
 #[derive(Debug, thiserror::Error)]
@@ -50,7 +50,7 @@ pub enum WriteError {
 
 pub struct Importer<'a> {
     pub staging: &'a mut Staging,
-    /// The store. Its client must meter calls, for the rate.
+    /// The store, whose client must meter calls for the rate limit.
     pub store: &'a Store,
     pub users: &'a Users,
     /// The prefix of sources ([`Staging::prefix`]).
@@ -63,7 +63,7 @@ pub struct Importer<'a> {
     pub other_salt: Option<String>,
 }
 
-/// Limits for a table that others may be using.
+/// Limits for a table that other processes may be using.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WriteLimits {
     /// Write units per second; `None` for no limit.
@@ -74,9 +74,9 @@ pub struct WriteLimits {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// Putting the remains of another import in this thread in order.
+    /// Repairing the data that another import left in this thread.
     Settling(&'a str),
-    /// Numbers of comments.
+    /// The numbers of comments written so far and in total.
     Written { done: u64, total: u64 },
 }
 
@@ -115,7 +115,7 @@ impl Importer<'_> {
             if !self.staging.gains(target) && self.unfinished(slice::from_ref(&thread)).await?.is_empty() {
                 continue;
             }
-            // First, so that an interrupted import has described the threads that it wrote.
+            // Describes the thread first, so that an interrupted import has described every thread that it wrote.
             describe_thread(self.store, &thread, &target.about).await?;
             let mode = begin_import(self.store, &thread, &self.plan(target)).await?;
             write_entries(self.store, &thread, &self.staging.entries(target), &mut run.throttle).await?;
@@ -158,7 +158,7 @@ impl Importer<'_> {
         self.staging.hash_of_places(target, self.users, format!("{} {}", self.prefix, self.embedded))
     }
 
-    /// Repairs the remains of interrupted imports.
+    /// Repairs the data that interrupted imports left.
     async fn repair_unfinished(&self) -> Result<(), WriteError> {
         for _ in 0..ROUNDS {
             let (threads, mut findings) = check_unfinished(self.store, self.clock.now()).await?;
@@ -198,8 +198,8 @@ impl Importer<'_> {
         Ok(finish_import(self.store, thread, &totals).await?)
     }
 
-    /// The comments of a batch, ready to be written. New ones take the current names of their users, except exported ones,
-    /// which keep theirs. New ones that everyone can see count as approved for their writers.
+    /// The comments of a batch, ready to be written. New comments get the current names of their users, but exported
+    /// comments keep theirs. New comments that everyone can see count as approved for their writers.
     async fn placed(&self, batch: &[usize], run: &mut Run<'_>) -> Result<Vec<Placed>, WriteError> {
         let mut all: Vec<Placed> = batch.iter().filter_map(|index| self.staging.placed(*index, self.users)).collect();
         let is_named_here = |placed: &Placed| !placed.is_there && !placed.is_kept();
@@ -345,7 +345,7 @@ pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, placed: &Pl
     imported
 }
 
-/// The comment's time, if it's one that opens a thread.
+/// The comment's time, if the comment can open its thread.
 fn opens(comment: &Comment) -> Option<Timestamp> {
     (comment.is_approved() && comment.is_top_level()).then(|| comment.id.created_at())
 }
@@ -357,7 +357,7 @@ fn pin(placed: &Placed, comment: &Comment) -> Option<Pin> {
     is_pinned.then_some(Pin { comment: comment.id, at })
 }
 
-/// The state of an import under way.
+/// The state of a running import.
 struct Run<'a> {
     throttle: Throttle,
     written: u64,

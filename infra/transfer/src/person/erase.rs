@@ -34,7 +34,7 @@ pub struct Receipt {
     pub at: String,
     /// A keyed hash of the person.
     pub who: String,
-    /// Counts by kind.
+    /// The numbers of erased items, by kind.
     pub gone: BTreeMap<&'static str, u64>,
     pub stays: Vec<Retained>,
     /// Items that still name the person.
@@ -48,25 +48,25 @@ pub struct Mail<'a> {
     pub texts: [&'a str; 3],
 }
 
-/// Data on one machine outside the table and the bucket. Each removal returns how many items were changed or removed.
+/// Data on one machine outside the table and the bucket. Each removal returns the number of items changed or removed.
 pub trait Machine {
     /// # Errors
     ///
-    /// When an email cannot be read or removed.
+    /// Fails if an email can't be read or removed.
     fn remove_mails(&self, picks: &dyn Fn(&Mail<'_>) -> bool) -> io::Result<u64>;
 
     /// Removes messages from queues, selected by their bodies.
     ///
     /// # Errors
     ///
-    /// When a message cannot be read or removed.
+    /// Fails if a message can't be read or removed.
     fn remove_messages(&self, picks: &dyn Fn(&str) -> bool) -> io::Result<u64>;
 
     /// Amends the images of unprocessed changes. A change is removed if one of its images becomes `None`.
     ///
     /// # Errors
     ///
-    /// When the stream cannot be read or written.
+    /// Fails if the stream can't be read or written.
     fn amend_changes(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> io::Result<u64>;
 
     /// Whether the service left work unfinished, so that the whole table must be repaired afterwards.
@@ -80,7 +80,7 @@ pub struct Eraser<'a> {
     pub salt: &'a Secret,
     pub clock: Clock,
     pub lease: Lease<'a>,
-    /// Maximum duration of a request already under way. Zero if the service isn't running.
+    /// Maximum remaining duration of a request that is already being handled. Zero if the service isn't running.
     pub patience: Duration,
     /// `None` for a deployed table.
     pub machine: Option<&'a dyn Machine>,
@@ -102,7 +102,7 @@ impl Eraser<'_> {
         let mut remains = Remains::default();
         for _ in 0..ROUNDS {
             if self.erase_all(&person, &hashes, &mut gone).await? {
-                // A request already under way may store the user again.
+                // A request that is already being handled may store the user again.
                 tokio::time::sleep(self.patience).await;
             }
             remains = find::remains(self.store, &person, &name, self.clock.now()).await?;
@@ -144,7 +144,7 @@ impl Eraser<'_> {
         Ok(machine.is_unfinished() || messages + changes > 0)
     }
 
-    /// Erases everything that is found. Returns whether there was anything.
+    /// Erases all items that name the person. Returns whether there were any.
     async fn erase_all(&self, person: &Person, hashes: &PersonHashes, gone: &mut Gone) -> Result<bool, PersonError> {
         let mut links = Links::default();
         let see = |comment: &Comment, is_own| {
@@ -156,14 +156,14 @@ impl Eraser<'_> {
         let is_any = !matches.is_empty();
         let erasure = Erasure { store: self.store, person, hashes, clock: &self.clock };
         for found in matches {
-            // Images first, because only the text of the comment names them.
+            // Erases images first, because only the comment's text names them.
             self.erase_images(&found, &links, gone).await?;
             erasure.erase(found, gone).await?;
         }
         Ok(is_any)
     }
 
-    /// Removes the images that the comment links to and its writer uploaded, or the image that the request uploaded.
+    /// Removes the person's images: those that a matched comment links to, or the one that a matched request uploaded.
     async fn erase_images(&self, found: &Match, links: &Links, gone: &mut Gone) -> Result<(), Fault> {
         let mut images = Vec::new();
         if let Some(id) = found.comment()

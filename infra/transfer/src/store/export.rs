@@ -31,7 +31,7 @@ pub enum StoredItem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestCount {
     pub comment: CommentId,
-    /// Keyed hash.
+    /// A keyed hash of the network.
     pub network: String,
     pub count: i64,
 }
@@ -143,7 +143,7 @@ mod tests {
             assert_eq!(ItemKind::of(&key).schema().map(|of| of.name), Some(schema.name), "{key:?}");
             // A journal with this attribute belongs to an import that writes comments one by one.
             let item = Item::from([(import_journal::LAST.to_owned(), shared::store::number(1))]);
-            // This empty item is an error for the kinds that are exported.
+            // The item is otherwise empty, which is an error for the kinds that are exported.
             let is_left_out = matches!(of_kind(&key, item), Ok(None));
             assert_eq!(is_left_out, schema.export != Export::Record, "{}", schema.name);
         }

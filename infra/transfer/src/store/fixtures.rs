@@ -1,4 +1,4 @@
-//! Items as the API stores them, written directly: for tests that need large threads.
+//! Writes items directly, in the form in which the API stores them, for tests that need large threads.
 
 use aws_sdk_dynamodb::types::{PutRequest, WriteRequest};
 use shared::domain::comment::Comment;
@@ -54,7 +54,7 @@ impl Fixture {
 ///
 /// # Errors
 ///
-/// When the table does not respond.
+/// Fails if the table doesn't respond.
 pub async fn import_fixture(store: &Store, comment: &Comment) -> Result<bool, Fault> {
     let parent = match comment.parent() {
         None => None,
@@ -78,7 +78,7 @@ pub async fn import_fixture(store: &Store, comment: &Comment) -> Result<bool, Fa
 ///
 /// # Errors
 ///
-/// When an item can't be written. Items before it stay.
+/// Fails if an item can't be written. Items written before it stay.
 pub async fn put_fixtures(store: &Store, fixtures: impl IntoIterator<Item = Fixture>) -> Result<(), Fault> {
     let put = |fixture: Fixture| {
         let put = PutRequest::builder().set_item(Some(fixture.item()?)).build();

@@ -1,10 +1,11 @@
 //! Writes imported comments in bulk.
 //!
-//! A thread without comments is written in batches of final items, replies before their parents, which costs only the items
-//! themselves. Meanwhile a journal item holds a hash of the plan, which is everything that determines the items and the counts.
-//! The transaction that adds the thread's counts deletes the journal item. If an import is interrupted, the next one with the
-//! same plan writes the missing items and adds the counts. With another plan (from another file, or after a comment was
-//! deleted), the counts would be wrong. Then a recount repairs the thread, and removes replies without their parents.
+//! A thread without comments is written in batches of final items, replies before their parents, which costs only the
+//! items themselves. Meanwhile a journal item stores a hash of the plan, which is everything that determines the items
+//! and the counts. The transaction that adds the thread's counts deletes the journal item. If an import is interrupted,
+//! the next one with the same plan writes the missing items and adds the counts. With another plan (from another file,
+//! or after a comment was deleted), the counts would be wrong. Then a recount repairs the thread, and removes replies
+//! without their parents.
 //!
 //! In a thread with comments, each comment is added in a transaction, parents first, and counted on its own. The journal item
 //! names the last comment, which may not have been counted if the import was interrupted.
@@ -33,7 +34,7 @@ use crate::store::sources::source_row;
 
 /// Lifetime of a lease without a renewal.
 const LEASE: Duration = Duration::from_mins(1);
-/// Maximum attached items in their comment's transaction. Leaves room for the transaction's other writes.
+/// Maximum attached items written in a comment's transaction. Leaves room for the transaction's other writes.
 const ATTACHED: usize = 80;
 /// Maximum visitors in one transaction. Leaves room for the journal.
 const VISITORS: usize = 90;
@@ -117,18 +118,18 @@ impl Attached {
 /// A comment in its final form.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// The comment, with counts that include all that the import adds below it.
+    /// The comment, with counts that include all comments that the import adds below it.
     pub comment: Comment,
     pub attached: Attached,
     pub provenance: Provenance,
     /// Whether a reply is inline.
     pub is_inline: bool,
-    /// Whether it's approved, with nothing hidden above it.
+    /// Whether the comment and all comments above it are approved.
     pub counts: bool,
 }
 
 impl Imported {
-    /// The items other than the comment's own.
+    /// The items that belong to the comment, other than its own item.
     fn dependents(&self, now: Timestamp) -> Result<Vec<Item>, Fault> {
         let comment = &self.comment;
         let mut items = self.attached.items(comment.id)?;
@@ -142,7 +143,7 @@ impl Imported {
     }
 }
 
-/// Unapproved comments of one visitor.
+/// Counts of one visitor's unapproved comments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hidden {
     pub parents: u64,
@@ -167,11 +168,11 @@ impl Hidden {
 /// The counts to add to a thread.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadTotals {
-    /// Approved top-level comments.
+    /// The number of approved top-level comments.
     pub parents: u64,
     /// The time of the first approved top-level comment.
     pub opened_at: Option<Timestamp>,
-    /// Comments that count in the thread.
+    /// The number of comments that count in the thread.
     pub counted: u64,
     pub pin: Option<Pin>,
     pub hidden: BTreeMap<Visitor, Hidden>,
@@ -273,7 +274,7 @@ pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Resul
     }
 }
 
-/// Abandons the [`WriteMode::InBatches`] imports of these threads, once a recount has repaired their remains.
+/// Abandons the [`WriteMode::InBatches`] imports of these threads, once a recount has repaired the data that they left.
 pub async fn forget_imports(store: &Store, threads: &[ThreadId]) -> Result<(), Fault> {
     for thread in threads {
         store.transact(vec![Write::delete(keys::import_journal(thread))]).await?;
@@ -348,7 +349,7 @@ async fn open_earlier(store: &Store, thread: &ThreadId, at: Option<Timestamp>) -
     store.update("opening a thread earlier", update).await.map(drop)
 }
 
-/// Adds a comment to a thread in its current state.
+/// Adds a comment to a thread that may already have comments.
 pub async fn import_one(
     store: &Store,
     comment: &Comment,
@@ -391,7 +392,7 @@ pub async fn import_one(
     Ok(ImportedOne::Done)
 }
 
-/// Pins a comment, unless one is pinned in the thread.
+/// Pins a comment, unless the thread already has a pin.
 pub async fn pin_imported(store: &Store, thread: &ThreadId, pin: Pin) -> Result<(), Fault> {
     store.transact(pinning(Write::update(keys::thread(thread)), pin)?).await.map(drop)
 }
@@ -432,7 +433,8 @@ fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<
     Ok(writes)
 }
 
-/// Adds the pin of a comment to a change of its thread. Fails if another comment is pinned, or this one may not be.
+/// Writes that add a pin to a change of a thread. They fail if another comment is pinned, or if the comment may not be
+/// pinned.
 fn pinning(thread: Write, pin: Pin) -> Result<Vec<Write>, Fault> {
     let value = serde_dynamo::to_attribute_value(pin).map_err(|error| Fault::new("serializing a pin", error))?;
     let may_be_pinned = format!(

@@ -13,7 +13,7 @@ use shared::error::Fault;
 use shared::store::Store;
 use shared::store::keys::Item;
 
-/// Reads the whole table, consistently.
+/// Calls `each` with every item of the table, read consistently.
 async fn for_each_item(store: &Store, mut each: impl FnMut(Item)) -> Result<(), Fault> {
     let mut start = None;
     loop {

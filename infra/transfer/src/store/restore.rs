@@ -127,7 +127,7 @@ pub async fn keep_imported_salt(store: &Store, fingerprint: &str) -> Result<(), 
     store.update("noting a salt", note).await.map(drop)
 }
 
-/// The last import of a native file that began in the table.
+/// The last import of a native file into the table.
 pub struct NativeImport {
     /// A hash of the file.
     pub file: String,

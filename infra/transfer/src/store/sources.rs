@@ -14,7 +14,7 @@ use shared::store::{Reading, Store, number, read, text, yes};
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct SourceRow {
-    /// An interrupted import may not have written the comment.
+    /// The comment, which an interrupted import may not have written.
     #[serde(rename = "i")]
     pub comment: CommentId,
     #[serde(rename = "dl", default)]
@@ -37,7 +37,7 @@ impl SourceRow {
         Provenance { thread: self.thread.clone(), writer: self.writer.clone() }
     }
 
-    /// The part that may stay after the comment is erased.
+    /// The part of the item that may stay after the comment is erased.
     pub(super) fn without_writer(self) -> Self {
         Self { writer: None, ..self }
     }

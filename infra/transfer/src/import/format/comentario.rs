@@ -35,7 +35,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
     })
 }
 
-/// The thread of a comment, whose URL includes the host. The paths in `pages` don't.
+/// The thread of a comment. A comment's URL includes the host, unlike the paths in `pages`.
 fn thread(value: &Value) -> Thread {
     let url = value.text("url");
     let page = url.split('#').next().unwrap_or_default();

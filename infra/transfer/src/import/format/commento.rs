@@ -32,7 +32,7 @@ fn commenter(value: &Value) -> User {
     }
 }
 
-/// `domain` is a host. `url` is a path, or a URL that includes the host.
+/// The thread of a comment. `domain` is a host. `url` is a path, or a URL that includes the host.
 fn thread(value: &Value) -> Thread {
     let (domain, path) = (value.text("domain"), value.text("url"));
     let url = match (domain.as_str(), path.as_str()) {

@@ -58,7 +58,7 @@ fn nodes<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value.attribute(name).attribute("nodes").as_array().map_or(&[], Vec::as_slice)
 }
 
-/// The elements and the length of a GitHub connection.
+/// Passes the elements and the length of a GitHub connection to `sink`.
 fn parts(value: &Value, name: &str, of: &str, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let connection = value.attribute(name);
     for node in nodes(value, name) {
@@ -72,13 +72,14 @@ fn total(of: &str, count: &Value) -> Record {
     Record::Part(Part { of: of.to_owned(), total: count.as_u64(), ..Part::default() })
 }
 
-/// A query for only one direction omits the flag of the other.
+/// The record of a connection's page. A query in one direction omits the flag for the other direction.
 fn page_info(of: &str, info: &Value) -> Record {
     let is_continued = info.is_object().then(|| [info.flag("hasPreviousPage"), info.flag("hasNextPage")]);
     Record::Part(Part { of: of.to_owned(), is_continued, ..Part::default() })
 }
 
-/// giscus writes the page's URL into the body of the discussion. The title is a path, a URL or a term.
+/// The thread of a discussion. giscus writes the page's URL into the discussion's body. The title is a path, a URL or a
+/// term.
 fn thread(value: &Value) -> Thread {
     let title = value.text("title");
     let body = value.text("body");
@@ -108,7 +109,7 @@ fn comment(value: &Value, thread: &str, parent: Option<String>, zone: &TimeZone)
     }
 }
 
-/// The author is null if the account was deleted.
+/// The author of a comment, which is null if the account was deleted.
 fn author(value: &Value) -> Author {
     let author = value.attribute("author");
     Author {

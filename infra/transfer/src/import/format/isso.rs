@@ -78,7 +78,7 @@ fn each(
 }
 
 fn thread(row: &Row<'_>) -> Record {
-    // Every file counts its threads from 1, so a number doesn't identify one.
+    // Every file numbers its threads from 1, so a number alone doesn't identify a thread.
     let (number, url) = (text(row, 0), Some(text(row, 1)).filter(|url| !url.is_empty()));
     Record::Thread(Thread {
         key: url.clone().unwrap_or_else(|| number.clone()),
@@ -112,7 +112,8 @@ fn comment(row: &Row<'_>) -> Record {
     }))
 }
 
-/// A body that begins with a tag is HTML, as in comments that Isso imported. Any other is Markdown without HTML.
+/// The format and the text of a body. A body that begins with a tag is HTML, as in comments that Isso imported. Any
+/// other body is Markdown without HTML.
 fn body(typed: &str) -> (BodyFormat, String) {
     let tag =
         typed.trim_start().strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
@@ -136,7 +137,7 @@ fn text(row: &Row<'_>, column: usize) -> String {
     }
 }
 
-/// The record for a row with bytes that aren't valid UTF-8.
+/// The record for a row with bytes that aren't valid UTF-8; `None` if all bytes are valid.
 fn missing(row: &Row<'_>, id: usize, columns: Range<usize>) -> Option<Record> {
     let (mut total, mut replaced) = (0, 0);
     for column in columns {

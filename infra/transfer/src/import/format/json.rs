@@ -12,13 +12,13 @@ use super::super::time;
 /// Names of attributes from the top of a value down to a part of it. The empty path is the value itself.
 pub(super) type Path = &'static [&'static str];
 
-/// Takes an element and the path at which it was found.
+/// A function that takes the path at which an element was found, and the element.
 type Each<'a> = dyn FnMut(Path, Value) -> Result<(), ReadError> + 'a;
 
 /// Reads all values of a text, one after another. `each` gets every element of an array at one of `paths`, and every
 /// other value there. Everything else is skipped.
 ///
-/// Fails when there is nothing at any of `paths`, because the text is then in another format.
+/// Fails if there is nothing at any of `paths`, because the text is then in another format.
 pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
     let mut found = false;
     while at_start_of_value(&mut input)? {
@@ -41,7 +41,7 @@ pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_
 /// Passes the values at `paths` to `each`. Returns whether there were any.
 fn give(mut value: Value, paths: &'static [Path], each: &mut Each<'_>) -> Result<bool, ReadError> {
     let mut found = false;
-    // Several responses in an array are read as if they were one after another.
+    // Responses in an array are read like responses one after another.
     if !paths.contains(&[].as_slice())
         && let Value::Array(responses) = value
     {
@@ -57,7 +57,7 @@ fn give(mut value: Value, paths: &'static [Path], each: &mut Each<'_>) -> Result
                 found = true;
                 elements.into_iter().try_for_each(|element| each(path, element))?;
             }
-            // An empty list, as Go writes it.
+            // Go writes an empty list as null.
             Value::Null => found |= !path.is_empty(),
             part if part.is_object() || part.is_string() || (part.is_u64() && !path.is_empty()) => {
                 found = true;
@@ -89,19 +89,20 @@ fn without_place(error: &serde_json::Error) -> String {
     message.rsplit_once(" at line ").map_or(message.clone(), |(message, _)| message.to_owned())
 }
 
-/// Attributes of an element whatever their types: systems write ids as numbers or texts, and times as texts or objects.
+/// Reads an element's attributes regardless of their types, because systems write ids as numbers or strings, and times
+/// as strings or objects.
 pub(super) trait Attributes {
     fn attribute(&self, name: &str) -> &Value;
 
-    /// Whether a text in it is longer than [`MAX_VALUE`].
+    /// Whether any text in this value is longer than [`MAX_VALUE`].
     fn is_oversized(&self) -> bool;
 
-    /// Trimmed; empty when it is missing.
+    /// The attribute's text, trimmed; empty if it's missing.
     fn text(&self, name: &str) -> String {
         text_of(self.attribute(name)).trim().to_owned()
     }
 
-    /// The body, untrimmed.
+    /// The attribute's text, untrimmed, for bodies.
     fn body(&self, name: &str) -> String {
         text_of(self.attribute(name))
     }
@@ -119,7 +120,7 @@ pub(super) trait Attributes {
         }
     }
 
-    /// A count; a negative one is 0.
+    /// The attribute as a count. A negative number becomes 0.
     fn count(&self, name: &str) -> u64 {
         let value = self.attribute(name);
         let number = value.as_f64().or_else(|| text_of(value).trim().parse().ok()).unwrap_or_default();
@@ -139,7 +140,7 @@ pub(super) trait Attributes {
     }
 }
 
-/// A count of likes. A negative one is 0, and one that is too large saturates.
+/// Converts a count of likes. A negative number becomes 0, and one that is too large saturates.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
 pub(super) fn likes(number: f64) -> u64 {
     number as u64
@@ -164,7 +165,7 @@ fn text_of(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        // Ids in exports of `MongoDB`.
+        // An id in an export from `MongoDB`.
         Value::Object(object) => object.get("$oid").and_then(Value::as_str).unwrap_or_default().to_owned(),
         _ => String::new(),
     }

@@ -1,4 +1,4 @@
-//! Each parser on files with the pitfalls of its format.
+//! Tests each parser on files with the pitfalls of its format.
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
@@ -95,7 +95,7 @@ fn every_format_has_a_sample() {
     assert_eq!(named(&mut samples().into_iter().map(|(format, _)| format)), named(&mut Format::all()));
 }
 
-/// A source of each format. `%` marks the author's name and the title; in JSON, it includes the quotation marks.
+/// A source in each format. `%` marks the author's name and the title; in JSON, it replaces the quotation marks too.
 const FIELDS: [(Format, &str); 8] = [
     (
         Format::Disqus,
@@ -263,7 +263,7 @@ fn a_truncated_gzip_is_reported_with_the_place_in_its_content() {
     assert!(error.starts_with("byte "), "{error}");
 }
 
-/// The text of a comment of each sample.
+/// The beginning of a comment's text in each sample.
 const TEXTS: [(Format, &str); 9] = [
     (Format::Native, r#""body":""#),
     (Format::Disqus, "<message>con"),
@@ -503,7 +503,7 @@ mod wordpress {
         assert_eq!(states, cases.map(|(_, _, state)| state));
     }
 
-    /// Old blogs used other encodings, and some files are in UTF-8 whatever they declare.
+    /// Old blogs used other encodings, and some files are in UTF-8 although they declare another encoding.
     #[test]
     fn a_file_may_be_in_the_encoding_that_it_names() {
         let file = |encoding: &str, name: &[u8]| {

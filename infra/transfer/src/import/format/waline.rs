@@ -11,7 +11,8 @@ use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path};
 use super::{Sink, comment_record, page};
 
-/// Paths in an export of the management page, in a response of `GET /api/db`, which wraps one, and in one of `LeanCloud`.
+/// Paths in an export from the management page, in a response of `GET /api/db`, which wraps such an export, and in an
+/// export from `LeanCloud`.
 const TABLES: &[Path] =
     &[&["data", "Comment"], &["data", "Users"], &["data", "data", "Comment"], &["data", "data", "Users"], &["results"]];
 const ALONE: &[Path] = &[&[]];
@@ -32,7 +33,8 @@ pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> R
     })
 }
 
-/// Replies begin with a link to their parent, `[@nick](#objectId): `. It would be broken here, so only the name is kept.
+/// Replaces the link to the parent at the beginning of a reply, `[@nick](#objectId): `, with the name, because the link
+/// would be broken here.
 fn without_link_to_parent(body: String) -> String {
     let link = body.strip_prefix("[@").and_then(|rest| rest.split_once("](#"));
     let parts = link.and_then(|(name, rest)| Some((name, rest.split_once(')')?)));
@@ -46,7 +48,7 @@ fn without_link_to_parent(body: String) -> String {
     }
 }
 
-/// The attribute's name depends on the database behind Waline.
+/// The id. Its attribute's name depends on the database behind Waline.
 fn id(value: &Value) -> String {
     ["objectId", "_id", "id"].into_iter().find_map(|name| value.optional(name)).unwrap_or_default()
 }
@@ -76,7 +78,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
             email: value.text("mail"),
             ..Author::default()
         },
-        // Markdown may contain HTML: many imported comments begin with it, and emoji are images.
+        // The Markdown may contain HTML: many imported comments begin with a tag, and emoji are images.
         body: without_link_to_parent(markdown::from_dialect(&value.body("comment"), Dialect::GITHUB)),
         state: match value.text("status").as_str() {
             "" | "approved" => RecordState::Approved,

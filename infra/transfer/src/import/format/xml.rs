@@ -19,7 +19,7 @@ const GOES_ON: &str =
 /// Maximum levels of nested elements.
 const MAX_DEPTH: usize = 64;
 
-/// An element whose start has been read.
+/// The start tag of an element.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Tag {
     /// The name without the prefix of its namespace.
@@ -34,13 +34,13 @@ impl Tag {
     }
 }
 
-/// An element with everything in it.
+/// An element with its whole content.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Element {
     pub(super) tag: Tag,
     text: String,
     children: Vec<Element>,
-    /// Characters in it that represent bytes in an unknown encoding.
+    /// The number of characters in the element that replace undecodable bytes.
     replaced: u64,
 }
 
@@ -53,7 +53,7 @@ impl Element {
         (self.replaced > 0).then(|| Record::Missing(missing()))
     }
 
-    /// Whether a value in it is longer than [`MAX_VALUE`].
+    /// Whether any value in the element is longer than [`MAX_VALUE`].
     pub(super) fn is_oversized(&self) -> bool {
         let attributes = self.tag.attributes.iter().map(|(_, value)| value);
         attributes.chain([&self.text]).any(|text| text.len() > MAX_VALUE)
@@ -68,7 +68,7 @@ impl Element {
         self.children.iter().find(|child| child.tag.name == name)
     }
 
-    /// The text of a child, trimmed; empty when it is missing.
+    /// The text of a child, trimmed; empty if the child is missing.
     pub(super) fn text(&self, name: &str) -> String {
         self.child(name).map_or_else(String::new, Self::own_text)
     }
@@ -81,7 +81,7 @@ impl Element {
 pub(super) enum XmlEvent {
     Start(Tag),
     End,
-    /// The end of the root.
+    /// The end of the root element.
     Done,
 }
 
@@ -89,17 +89,17 @@ pub(super) struct Xml {
     events: Events<Reader>,
     /// The encoding that the file declares.
     encoding: &'static Encoding,
-    /// Characters read so far that replace bytes in an unknown encoding.
+    /// The number of characters read so far that replace undecodable bytes.
     replaced: Cell<u64>,
     buffer: Vec<u8>,
     /// The names of the open elements.
     open: Vec<String>,
-    /// Whether the last start was an empty element, whose end is still to be returned.
+    /// Whether the last start tag was that of an empty element, whose end is still to be returned.
     is_empty: bool,
 }
 
 impl Xml {
-    /// Reads up to the root, past anything in front of it.
+    /// Reads up to the root element, and skips anything before it.
     pub(super) fn open(input: Reader, root: &str) -> Result<Self, ReadError> {
         let mut events = Events::from_reader(input);
         events.config_mut().allow_dangling_amp = true;
@@ -113,7 +113,7 @@ impl Xml {
         }
     }
 
-    /// The next start or end, past any text.
+    /// The next start or end tag. Skips text.
     pub(super) fn next_event(&mut self) -> Result<XmlEvent, ReadError> {
         if self.is_empty {
             return Ok(self.close());
@@ -129,7 +129,7 @@ impl Xml {
         }
     }
 
-    /// Reads the rest of the element whose start was read last.
+    /// Reads the rest of the element whose start tag was read last.
     pub(super) fn element(&mut self, tag: Tag) -> Result<Element, ReadError> {
         let before = self.replaced.get();
         let mut open = vec![Element { tag, ..Element::default() }];
@@ -172,8 +172,8 @@ impl Xml {
         }
     }
 
-    /// Reads the part after the root, so that a compressed file is verified to its end. Fails if there is more than comments,
-    /// because it could be another file.
+    /// Reads the part after the root element, so that a compressed file is verified to its end. Fails if that part
+    /// contains anything but XML comments, because it could be another file.
     pub(super) fn end(mut self) -> Result<(), ReadError> {
         let end = self.events.buffer_position();
         loop {
@@ -222,7 +222,7 @@ impl Xml {
         Tag { attributes: attributes.collect(), name: self.decode(start.local_name().as_ref()).into_owned() }
     }
 
-    /// Text in UTF-8 is accepted as such, whatever the file declares.
+    /// Decodes text as UTF-8 if it's valid, and otherwise in the encoding that the file declares.
     fn decode<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
         match str::from_utf8(bytes) {
             Ok(text) => text.into(),

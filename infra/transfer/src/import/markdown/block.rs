@@ -29,7 +29,7 @@ pub(super) enum Inline {
     /// Text without line feeds.
     Text(String),
     Code(String),
-    /// Emphasized or struck text, and the mark around it in Markdown.
+    /// Emphasized or struck-through text, and the mark around it in Markdown.
     Marked(&'static str, Vec<Inline>),
     Link {
         address: String,
@@ -109,7 +109,7 @@ impl BlockReader {
                 self.push(list);
             }
             "pre" | "xmp" if !tree::has_links(&element.children) => self.push(code_block(element)),
-            // Code in Markdown has no links.
+            // Code in Markdown can't contain links, so this code becomes a paragraph.
             "pre" | "xmp" => {
                 self.end_paragraph();
                 self.nodes(&tree::with_breaks_and_links(element.children.clone(), false));
@@ -134,7 +134,7 @@ impl BlockReader {
         }
     }
 
-    /// Two breaks in a row end a paragraph.
+    /// Whether the open paragraph ends with a break. Another break then ends the paragraph.
     fn ends_with_break(&self) -> bool {
         let mut before =
             self.open.iter().rev().skip_while(|inline| matches!(inline, Inline::Text(text) if text.trim().is_empty()));
@@ -152,7 +152,7 @@ impl BlockReader {
         reader.finish()
     }
 
-    /// Content outside of an item becomes an item.
+    /// Reads a list. Content outside of an item becomes an item.
     fn list(&self, element: &Element) -> Option<Block> {
         let mut items = Vec::new();
         for node in &element.children {
@@ -171,7 +171,8 @@ impl BlockReader {
         (!items.is_empty()).then_some(Block::List { start, items })
     }
 
-    /// The rows of a table that Markdown can express: no row is longer than the head, and each cell has a single line.
+    /// The rows of a table. `None` if Markdown can't express it, because a row is longer than the head or a cell has
+    /// several lines.
     fn table(&self, element: &Element) -> Option<Vec<Vec<Vec<Inline>>>> {
         let mut rows = Vec::new();
         table_rows(&element.children, &mut rows)?;
@@ -293,7 +294,7 @@ fn inline(out: &mut Vec<Inline>, element: &Element, place: Place) {
         "i" | "em" | "cite" | "dfn" if may_mark => wrap(out, content(), |content| Inline::Marked("*", content)),
         "del" | "s" | "strike" if may_mark => wrap(out, content(), |content| Inline::Marked("~~", content)),
         "code" | "tt" | "kbd" | "samp" if !tree::has_links(&element.children) => {
-            // Where a block isn't possible, such as in a link, each line becomes a code span.
+            // If a block isn't possible, such as in a link, each line becomes a code span.
             for (index, line) in tree::code(element).trim().lines().enumerate() {
                 if index > 0 {
                     out.push(Inline::Break);
@@ -321,7 +322,8 @@ fn push_code(out: &mut Vec<Inline>, code: &str) {
     }
 }
 
-/// Wraps content in an inline. White space at its ends moves outside, since Markdown allows none just inside its marks.
+/// Wraps content in an inline element. Moves white space at the content's ends outside, because Markdown allows none
+/// just inside the marks.
 fn wrap(out: &mut Vec<Inline>, content: Vec<Inline>, kind: impl FnOnce(Vec<Inline>) -> Inline) {
     let starts_with_space = matches!(content.first(), Some(Inline::Text(text)) if text.starts_with(' '));
     let ends_with_space = matches!(content.last(), Some(Inline::Text(text)) if text.ends_with(' '));
@@ -369,8 +371,8 @@ fn image(out: &mut Vec<Inline>, element: &Element) {
     }
 }
 
-/// An address that our renderer links: relative, or with one of these schemes. Browsers ignore white space around it and
-/// line breaks in it.
+/// The address, if our renderer links it: a relative address, or one with an allowed scheme. Removes white space around
+/// it and line breaks in it, as browsers do.
 fn allowed(address: &str, schemes: &[&str]) -> Option<String> {
     let address: String = address.trim().chars().filter(|c| !matches!(c, '\n' | '\r' | '\t')).collect();
     let scheme =
@@ -390,7 +392,7 @@ fn push_text(out: &mut Vec<Inline>, text: &str) {
     }
 }
 
-/// Collapses the characters that HTML treats as white space, so not no-break spaces.
+/// Collapses the characters that HTML treats as white space, which excludes no-break spaces.
 fn collapsed(text: &str) -> String {
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}');
     let mut out = String::with_capacity(text.len());
@@ -406,7 +408,7 @@ fn collapsed(text: &str) -> String {
     out
 }
 
-/// The inlines without white space and breaks at the ends, and without white space around breaks.
+/// Removes white space and breaks at both ends, and white space around breaks.
 fn trimmed(inlines: Vec<Inline>) -> Vec<Inline> {
     let mut out: Vec<Inline> = Vec::with_capacity(inlines.len());
     for inline in inlines {
@@ -431,7 +433,7 @@ fn trimmed(inlines: Vec<Inline>) -> Vec<Inline> {
     out
 }
 
-/// Trims the end of the last text. Returns whether nothing was left of it, in which case it is removed.
+/// Trims the end of the last text, and removes the text if nothing is left. Returns whether it was removed.
 fn trim_end(out: &mut Vec<Inline>) -> bool {
     if let Some(Inline::Text(text)) = out.last_mut() {
         text.truncate(text.trim_end_matches(' ').len());

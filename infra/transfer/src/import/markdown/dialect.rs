@@ -7,12 +7,12 @@ use shared::domain::address;
 use shared::domain::markdown::task_box;
 use shared::domain::source::Source;
 
-/// How another system renders Markdown.
+/// The Markdown dialect of another system.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::import) struct Dialect {
-    /// HTML is shown as text.
+    /// Whether HTML is shown as text.
     html_is_text: bool,
-    /// `:rocket:` is an emoji.
+    /// Whether shortcodes such as `:rocket:` are shown as emoji.
     has_shortcodes: bool,
     /// The GitHub extensions that the system supports.
     extensions: Options,
@@ -38,7 +38,7 @@ impl Dialect {
     }
 }
 
-/// The HTML of `markdown`. `None` if our Markdown renders the same.
+/// Renders `markdown` as HTML. `None` if our renderer shows the same.
 pub(super) fn to_html(markdown: &str, dialect: Dialect) -> Option<String> {
     let differs = !Source::of(markdown).events().all(|(event, _)| dialect.has(&event));
     let source = Source::with(markdown, dialect.extensions);
@@ -116,7 +116,7 @@ impl<'a> Reader<'a> {
         self.words(&text[written..]);
     }
 
-    /// Adds text without addresses.
+    /// Adds text that contains no addresses.
     fn words(&mut self, text: &str) {
         let shown = if self.dialect.has_shortcodes { with_emoji(text) } else { Cow::Borrowed(text) };
         self.differs |= matches!(shown, Cow::Owned(_));
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Replaces GitHub's shortcodes with emoji. Unknown ones stay.
+/// Replaces GitHub's shortcodes with emoji. Leaves unknown ones unchanged.
 fn with_emoji(text: &str) -> Cow<'_, str> {
     let (mut out, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once(':') {

@@ -56,7 +56,8 @@ pub(super) fn parse(html: &str) -> Vec<Node> {
     tokenizer.sink.builder.into_inner().finish()
 }
 
-/// The nodes with line breaks for line feeds outside of inner `pre`, and links for addresses outside of links and code.
+/// Replaces line feeds with breaks, except in an inner `pre`. Also turns addresses into links if `may_link` is set,
+/// except in links and code.
 pub(super) fn with_breaks_and_links(nodes: Vec<Node>, may_link: bool) -> Vec<Node> {
     let mut out = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -161,7 +162,7 @@ impl TokenSink for Sink {
     }
 }
 
-/// Elements whose content isn't HTML.
+/// The tokenizer's state for the content of an element; `None` if the content is HTML.
 fn raw_kind(name: &str) -> Option<RawKind> {
     match name {
         "script" => Some(RawKind::ScriptData),
@@ -173,7 +174,7 @@ fn raw_kind(name: &str) -> Option<RawKind> {
 
 #[derive(Default)]
 struct Builder {
-    /// The innermost element is the last.
+    /// The open elements, innermost last.
     open: Vec<Element>,
     done: Vec<Node>,
     /// The attributes of an open link, which continues after the end of the paragraph that it began in.

@@ -97,8 +97,8 @@ impl MarkdownRenderer {
         }
     }
 
-    /// Adds text and escapes anything in it that would be markup. Addresses aren't escaped: nothing in them is markup, and a
-    /// backslash would be visible.
+    /// Adds text, and escapes anything in it that would be markup. Doesn't escape addresses, which contain no markup,
+    /// because a backslash in them would be visible.
     fn text(self, out: &mut String, text: &str) {
         let is_bare = !self.is_careful && !self.is_linked;
         let addresses = if is_bare { address::find(text) } else { Vec::new() };
@@ -164,7 +164,7 @@ fn prefixed(text: &str, first: &str, other: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// Backticks, at least `least` of them and more than any run in `text`.
+/// A fence of at least `least` backticks, which is longer than any run of backticks in `text`.
 fn fence(text: &str, least: usize) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     "`".repeat(least.max(longest + 1))

@@ -37,20 +37,20 @@ pub enum TableError {
     Unfinished,
 }
 
-/// The records other than comments.
+/// An export's records other than comments.
 #[derive(Debug, Default)]
 pub(super) struct Export {
     pub(super) accounts: BTreeMap<u64, record::User>,
     pub(super) likes: BTreeMap<u64, BTreeSet<Visitor>>,
-    /// By comment and id.
+    /// Reports by comment and id.
     pub(super) reports: BTreeMap<u64, BTreeMap<u64, record::Report>>,
-    /// By comment and network.
+    /// Counts by comment and network.
     bounds: BTreeMap<u64, BTreeMap<String, i64>>,
     tombstones: BTreeMap<String, record::Tombstone>,
 }
 
 impl Export {
-    /// Adds a record. Of duplicates, the first counts.
+    /// Adds a record. The first of several duplicates wins.
     pub(super) fn add(&mut self, record: Record) {
         match record {
             Record::User(user) => _ = self.accounts.entry(user.user_id.unwrap_or_default()).or_insert(user),
@@ -70,8 +70,8 @@ impl Export {
 }
 
 impl Staging {
-    /// Fails if a native file was read and the table has other comments or the unfinished import of another native file,
-    /// unless an import of that file began there. Call this after [`locate`](Self::locate).
+    /// Fails if a native file was read and the table has other comments or the unfinished import of another native
+    /// file, unless an import of the same file has begun there. Call this after [`locate`](Self::locate).
     pub async fn check_table(&self, store: &Store) -> Result<(), TableError> {
         let Some(file) = &self.native else { return Ok(()) };
         match native_import(store).await? {

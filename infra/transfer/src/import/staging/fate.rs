@@ -23,7 +23,7 @@ pub(in crate::import) enum Reason {
     Spam,
     Trash,
     Pingback,
-    /// Not a reader's comment.
+    /// The record isn't a reader's comment.
     Type,
     /// The page has no thread.
     Thread,
@@ -34,7 +34,7 @@ pub(in crate::import) enum Reason {
     Time,
     /// Nothing of the body is visible.
     Empty,
-    /// Another site has the id.
+    /// A comment of another site has the id.
     Site,
     /// Another comment has the id.
     Taken,
@@ -60,7 +60,7 @@ impl Reason {
     }
 }
 
-/// Why a comment has another parent than in the source.
+/// Why a comment's parent differs from the source's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
     /// The parent is missing.

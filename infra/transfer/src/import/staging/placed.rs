@@ -6,7 +6,7 @@ use super::{Fate, Place, Staging, Target, json};
 use crate::import::author::{ImportedAuthor, Users};
 use crate::import::record::{self, RecordState};
 
-/// Comments of a batch.
+/// Maximum comments in a batch.
 const BATCH: usize = 100;
 
 /// A comment with its id and place in the table.
@@ -15,7 +15,7 @@ pub struct Placed {
     /// The comment's number in the import.
     pub index: usize,
     pub record: record::Comment,
-    /// The id in the source; unique.
+    /// The id in the source, made unique.
     pub tag: String,
     pub thread: ThreadId,
     pub id: CommentId,
@@ -24,16 +24,16 @@ pub struct Placed {
     pub is_placeholder: bool,
     pub state: RecordState,
     pub writer: ImportedAuthor,
-    /// Likes with a voter, which only exports have.
+    /// The number of likes with a known voter, which only exports have.
     pub voters: u64,
-    /// Distinguishes the comment from one of another site with the same source.
+    /// Distinguishes the comment from a comment of another site with the same source.
     pub provenance: Provenance,
-    /// Whether everyone may see it and all its ancestors.
+    /// Whether everyone may see the comment and all its ancestors.
     pub is_shown: bool,
     pub parent_is_approved: bool,
     /// Position among the approved replies of its parent, from 1.
     pub rank: Option<usize>,
-    /// Whether it's already in the table.
+    /// Whether the comment is already in the table.
     pub is_there: bool,
 }
 
@@ -65,7 +65,7 @@ impl Staging {
         levels.flat_map(|level| level.chunks(BATCH)).map(<[usize]>::to_vec).collect()
     }
 
-    /// A comment, if it has an id and a thread.
+    /// A comment with its place; `None` if the comment isn't in the table after the import.
     pub(in crate::import) fn placed(&self, index: usize, users: &Users) -> Option<Placed> {
         let (comment, decision, place) = (&self.comments[index], &self.decisions[index], &self.places[index]);
         let Place { id: Some(id), thread: Some(thread), .. } = *place else { return None };
@@ -106,21 +106,21 @@ impl Staging {
         })
     }
 
-    /// The writer in the source, or as an export has it.
+    /// The writer of a comment: as stored for an exported comment, or else as derived from the source and `--users`.
     pub(super) fn writer(&self, index: usize, users: &Users) -> ImportedAuthor {
         let record::Comment { id, author, .. } = &self.comments[index].record;
         let account = self.users.get(&author.key).filter(|_| !author.key.is_empty());
         if id.is_some() { ImportedAuthor::kept(author) } else { users.writer(author, account) }
     }
 
-    /// Distinguishes the comment from one of another site with the same source.
+    /// Distinguishes the comment from a comment of another site with the same source.
     pub(in crate::import) fn provenance(&self, index: usize) -> Provenance {
         let comment = &self.comments[index];
         if comment.record.id.is_some() {
             return comment.record.provenance.clone();
         }
         let page = self.pages[comment.page].key.as_str();
-        // A page is the same with and without TLS.
+        // Drops the scheme, because a page is the same with and without TLS.
         let page = page.split_once("//").map_or(page, |(_, rest)| rest).trim_end_matches('/');
         let writer = comment.writer.clone().filter(|_| self.decisions[index].placeholder.is_none());
         Provenance { thread: Some(sha256_hex(page)[..16].to_owned()), writer }

@@ -15,20 +15,20 @@ use super::{Fate, Reason, Staged, Staging};
 use crate::import::record::RecordState;
 use crate::import::thread_key::{self, ThreadKeys};
 
-/// The fate and place of a comment that follow from the source alone.
+/// The fate and place of a comment, as far as the source alone determines them.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Decision {
-    /// The number of its thread. `None` if the page has none, so that the comment is refused.
+    /// The number of its thread. `None` if the page has no thread, so that the comment is refused.
     pub(in crate::import) thread: Option<usize>,
     pub(in crate::import) fate: Fate,
-    /// Why it's imported only as a placeholder.
+    /// Why the comment is imported only as a placeholder.
     pub(in crate::import) placeholder: Option<Reason>,
     pub(in crate::import) parent: Option<usize>,
-    /// In no order.
+    /// In no particular order.
     pub(in crate::import) replies: Vec<usize>,
     pub(in crate::import) level: usize,
     pub(super) moved: Option<Move>,
-    /// The id in the source; unique.
+    /// The id in the source, made unique.
     pub(in crate::import) tag: String,
 }
 
@@ -145,8 +145,9 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Keeps the first of duplicates, except those that are skipped or refused. Exported comments with different texts aren't
-    /// duplicates. [`Staging::locate`] refuses all but the first with an id.
+    /// Joins duplicates: among comments that aren't skipped or refused, keeps the first of those with the same id,
+    /// thread and writer. Exported comments with different texts aren't duplicates; of those with the same id,
+    /// [`Staging::locate`] refuses all but the first.
     fn join_doubles(&mut self) {
         let mut writers: HashMap<_, HashSet<Option<&str>>> = HashMap::new();
         let mut doubles = Vec::new();
@@ -237,7 +238,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Breaks cycles of parents: the oldest comment of each becomes a top-level comment.
+    /// Breaks cycles of parents: the oldest comment of each cycle becomes a top-level comment.
     fn break_circles(&mut self) {
         // For each comment, the start of the walk that first reached it.
         let mut walks: Vec<Option<usize>> = vec![None; self.comments.len()];
@@ -257,7 +258,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Moves replies that are too deep up to the greatest depth. Returns the comments, parents before their replies.
+    /// Moves replies that are too deep up to the maximum depth. Returns the comments, parents before their replies.
     fn measure_depth(&mut self) -> Vec<usize> {
         let mut replies = vec![Vec::new(); self.comments.len()];
         let mut order = Vec::with_capacity(self.comments.len());
@@ -284,7 +285,8 @@ impl<'a> Resolver<'a> {
         order
     }
 
-    /// A skipped comment with a live reply becomes a placeholder. Without one, its rejected replies are skipped too.
+    /// Turns skipped comments with a live reply into placeholders. Skips the rejected replies to all other skipped
+    /// comments.
     fn keep_placeholders(&mut self, order: &[usize]) {
         let mut has_live_reply = vec![false; order.len()];
         for index in order.iter().rev().copied() {

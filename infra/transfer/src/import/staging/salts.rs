@@ -9,12 +9,12 @@ use crate::import::record::Record;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Salts {
-    /// Their fingerprints.
+    /// The fingerprints of the salts.
     named: BTreeSet<String>,
     has_hashed_users: bool,
 }
 
-/// The source's users have different ids under this service's salt.
+/// The error for a source whose users have different ids under this service's salt.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the file's user ids were hashed with another salt; import it with the SVC_VISITOR_SALT of the table it was \
@@ -48,8 +48,8 @@ impl Staging {
         !self.salts.named.is_empty()
     }
 
-    /// The fingerprint of a salt in the source that isn't `own`, the service's. `own` is `None` if the service has no salt
-    /// yet.
+    /// The fingerprint of a salt in the source, if it differs from `own`, the fingerprint of the service's salt. `own`
+    /// is `None` if the service has no salt yet.
     pub fn other_salt(&self, own: Option<&str>) -> Result<Option<&str>, OtherSalt> {
         let other = self.salts.named.iter().map(String::as_str).find(|named| Some(*named) != own);
         if other.is_some() && self.salts.has_hashed_users { Err(OtherSalt) } else { Ok(other) }

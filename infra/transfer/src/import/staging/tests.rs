@@ -1,4 +1,4 @@
-//! Fates and places of comments.
+//! Tests the fates and places of comments.
 
 use futures_util::FutureExt;
 

@@ -1,4 +1,4 @@
-//! Imports of exports. A recount then checks that the table is in order.
+//! Imports of exports. A recount then checks that the table is consistent.
 
 use serde_json::{Value, json};
 use shared::domain::ids::{CommentId, ThreadId, UserId};
@@ -46,7 +46,7 @@ fn head(salt: &str) -> Value {
     json!({ "head": { "format": "comments", "version": 1, "source": "native", "salt": salt } })
 }
 
-/// The records of a thread with these comments, and others.
+/// The records of a thread with these comments, and other records.
 fn export(comments: &[Value], others: &[Value]) -> Vec<Value> {
     let thread = json!({ "thread": { "key": "posts/1", "type": "posts", "id": "1", "title": "One" } });
     let comments = comments.iter().map(|comment| json!({ "comment": comment }));
@@ -201,7 +201,7 @@ async fn a_visitor_who_likes_more_than_an_item_takes_has_overflow_items() {
     assert_eq!(state.liked.len(), 150);
 }
 
-/// An import that is interrupted after this many batches. Likes are written before the comments.
+/// Runs an import that is interrupted after this many batches. Likes are written before the comments.
 async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
     let mut staging = placed(store, records).await;
     let users = Users::default();

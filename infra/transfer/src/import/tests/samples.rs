@@ -26,7 +26,7 @@ async fn run(store: &Store, import: &Import) -> Report {
     report
 }
 
-/// The expected lines of the report about the sample of a format.
+/// The expected report about a format's sample, on one line.
 fn expected(format: Format) -> &'static str {
     match format {
         Format::Native => "refused 1 as time: 3; posts/1: 2; 3 read: 2 new, 0 already there, 0 skipped, 1 refused",
@@ -89,7 +89,7 @@ async fn unwanted_comments_that_are_kept_are_rejected_and_not_queued() {
     }
 }
 
-/// Ada has signed in with a name and a picture, Bob's item has only a ban, and Eve has none.
+/// Ada has signed in with a name and a picture, Bob's item has only a ban, and Eve has no item.
 #[tokio::test]
 async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
     let store = store();

@@ -207,7 +207,7 @@ async fn an_erasure_on_one_site_drops_no_comment_of_the_other() {
         staging.resolve(&ThreadKeys { kind: "posts".to_owned(), ..ThreadKeys::default() }, false);
         staging
     };
-    // Her comments, now without a writer.
+    // The erased user's comments, now without a writer.
     let mut unnamed = read(&this_site());
     unnamed.locate(Some(&store), "test").await.unwrap();
     assert_eq!(unnamed.report().new, 0, "nothing of her comes back");

@@ -1,4 +1,4 @@
-//! Imports that are interrupted at any call to the table, and operations after them.
+//! Imports that are interrupted at each call to the table, and operations after them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -199,7 +199,7 @@ async fn comments_that_are_rejected_before_the_import_continues_stay_so_and_coun
         let reached = reachable(&store).await;
         let Some(comment) = reached.iter().find(top) else { return };
         reject(&store, comment.clone()).await;
-        // A job counts its replies again.
+        // Counts the replies again, as a job would.
         for comment in reached.iter().filter(|comment| comment.thread == thread("a")) {
             store.recount_comment(&comment.thread, comment.id, RecountTrigger::Walk).await.unwrap();
         }
@@ -214,7 +214,7 @@ async fn comments_that_are_rejected_before_the_import_continues_stay_so_and_coun
 
 #[tokio::test]
 async fn another_file_after_one_that_was_killed_leaves_the_table_in_order() {
-    // The second file lacks some parents and replies of the first, and has others.
+    // The second file lacks some parents and replies of the first file, and has others.
     let is_in_both = |comment: &Comment| !["1", "8"].contains(&comment.source_id.as_str());
     let mut other: Vec<Comment> = small_dump().into_iter().filter(is_in_both).collect();
     other.extend([comment("100"), reply("101", "2"), Comment { state: RecordState::Pending, ..reply("102", "100") }]);

@@ -11,7 +11,7 @@ use crate::import::staging::Staging;
 use crate::store::import::describe_thread;
 use crate::store::restore::{VisitorEntries, keep_imported_salt, restore_entries, restore_tombstones, restore_users};
 
-/// Records that are written between two waits for the throttle.
+/// The number of records written between two waits for the throttle.
 const BATCH: usize = 100;
 
 /// Writes users, tombstones, and threads without comments.

@@ -43,7 +43,7 @@ pub type Gone = BTreeMap<&'static str, u64>;
 
 /// The result of finishing a placeholder.
 enum Finish {
-    /// A live reply is below it.
+    /// There is a live reply below it.
     Kept,
     Gone {
         /// The parent placeholder, if it has no live reply left.
@@ -101,8 +101,8 @@ impl Erasure<'_> {
         self.hashes.who(&self.person.who)
     }
 
-    /// Turns the comment into a placeholder first, so that its removal can't lose a new reply. The note about it is for the
-    /// next erasure, in case this one is interrupted.
+    /// Turns the comment into a placeholder first, so that its removal can't lose a new reply. Also writes a note about
+    /// the comment for the next erasure, in case this one is interrupted.
     async fn erase_comment(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let Some(found) = store.comment_with_ancestors(id, Reading::Consistent).await? else {
@@ -125,8 +125,8 @@ impl Erasure<'_> {
         self.finish_comment(id, was_hidden).await
     }
 
-    /// Erases an invisible comment below a deleted one. Hides its source before removing it: if this erasure is interrupted
-    /// in between, the next one couldn't find the source without the comment.
+    /// Erases an invisible comment below a deleted one. Replaces its source with a hash before removing it: if this
+    /// erasure were interrupted in between, the next one couldn't find the source without the comment.
     async fn erase_orphan(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let Some(mut comment) = store.comment(id, Reading::Consistent).await? else { return Ok(None) };
@@ -193,8 +193,9 @@ impl Erasure<'_> {
         Ok(Some(if kept { "placeholders" } else { "comments" }))
     }
 
-    /// Removes all comments below a removed one, which had no live reply: rejected replies and everything below them. The deepest
-    /// go first, so that if this is interrupted, the next erasure finds the rest by the note about the comment.
+    /// Removes all comments below a removed one, which had no live reply: rejected replies and everything below them.
+    /// Removes the deepest first, so that if this is interrupted, the next erasure finds the rest through the note
+    /// about the comment.
     async fn remove_below(&self, id: CommentId) -> Result<(), Fault> {
         let store = self.store;
         let items = all_keys_below(store, id).await?;
@@ -219,8 +220,9 @@ impl Erasure<'_> {
         Ok(())
     }
 
-    /// Removes a placeholder unless it has a live reply. If it stays, a hash replaces its source. If the removal leaves the
-    /// parent placeholder without live replies, the transaction also writes the note about the parent.
+    /// Removes a placeholder unless it has a live reply. If the placeholder stays, a hash replaces its source. If the
+    /// removal leaves the parent placeholder without live replies, the transaction also writes the note about the
+    /// parent.
     async fn remove_unless_answered(&self, id: CommentId) -> Result<Finish, Fault> {
         let store = self.store;
         let mut attempts = store.attempts("erasing a comment");
@@ -256,7 +258,7 @@ impl Erasure<'_> {
         Ok(is_emptied.then_some(parent.id))
     }
 
-    /// Replaces the source of a comment with a hash. The new item of the source has no writer.
+    /// Writes that replace the source of a comment with a hash. The hashed source's item has no writer.
     async fn hide_source(&self, comment: &Comment, kept: bool) -> Result<Vec<Write>, Fault> {
         let Some(source) = &comment.source else { return Ok(Vec::new()) };
         if source.is_hashed() {
@@ -328,7 +330,7 @@ impl Erasure<'_> {
         Ok(self.store.update("erasing a person from the log", update).await?.is_some())
     }
 
-    /// Removes the moderator from a rejection, which stays.
+    /// Removes the moderator from a rejection, and keeps the rejection.
     async fn erase_moderator(&self, id: CommentId) -> Result<bool, Fault> {
         let store = self.store;
         let mut attempts = store.attempts("erasing who rejected a comment");
@@ -496,13 +498,13 @@ async fn erase_name(store: &Store, key: Key, id: UserId) -> Result<bool, Fault> 
     Ok(store.transact(vec![Write::delete(key).exists(), nameless]).await? == Outcome::Done)
 }
 
-/// Removes a like or a report from a visitor's item.
+/// A write that removes a like or a report from a visitor's item.
 fn without_entry(key: &Key, set: &'static str, id: CommentId) -> Write {
     let entry = Write::update(key.clone()).subtract(set, id_set(id)).when(format!("contains({set}, :id)"));
     entry.with(":id", number(id.0))
 }
 
-/// Reduces a report to its reason, along with its excerpt in the comment.
+/// Writes that reduce a report, and its excerpt in the comment, to the reason.
 fn without_reporter(comment: &Comment, report: Report) -> Result<Vec<Write>, Fault> {
     let excerpts = |excerpts: &Vec<_>| {
         let excerpts = serde_dynamo::to_attribute_value(excerpts);

@@ -31,7 +31,7 @@ use crate::store::for_each_item;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Match(pub(super) MatchKind);
 
-/// The items to erase, in this order.
+/// An item to erase. The variants are in the order of erasure.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum MatchKind {
     /// A placeholder from an interrupted erasure.
@@ -63,7 +63,7 @@ pub(super) enum MatchKind {
     ModeratorName,
     /// A handle or a name fragment.
     Directory(Key),
-    /// An entry of an ended ban in the list of bans.
+    /// An ended ban's entry in the list of bans.
     Ban(u64),
     /// Another writer's comment that names the person, by a handle or as the moderator who rejected it.
     Named(CommentId),
@@ -115,7 +115,7 @@ pub fn wrote(person: &Person, comment: &Comment) -> bool {
     let recipient = comment.subscription.as_ref().and_then(|subscription| subscription.guest.as_ref());
     match (&person.who, comment.user, &comment.avatar) {
         (_, Some(writer), _) => writer == person.user(),
-        // Another spelling of an address is the same recipient.
+        // Different spellings of an address belong to the same recipient.
         (Who::Address { .. }, None, _) if recipient.is_some_and(|own| person.known.recipients.contains(own)) => true,
         (Who::Address { .. }, None, _)
             if comment.address.as_ref().is_some_and(|own| person.known.keyed.contains(own)) =>
@@ -128,7 +128,7 @@ pub fn wrote(person: &Person, comment: &Comment) -> bool {
 }
 
 /// Collects everything that identifies a person in the table. `earlier` is the data that an unfinished erasure had
-/// collected. `None` while an import is unfinished.
+/// collected. Returns `None` while an import is unfinished.
 pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
     let mut person = Person::new(who);
     person.known.extend(earlier.unwrap_or_default());
@@ -141,7 +141,7 @@ pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Resu
     })
     .await?;
     result?;
-    // If people share a network and a browser, it's unknown who gave these likes.
+    // If several people share a network and a browser, it's unknown who gave which like.
     identified.known.visitors.retain(|visitor| !identified.others.contains(visitor));
     person.known.extend(identified.known);
     Ok((!identified.is_importing).then_some(person))

@@ -30,19 +30,19 @@ impl Forgotten {
         self.people.contains(&self.hashes.user(id))
     }
 
-    /// `hash` is the Gravatar hash of an email address.
+    /// Whether the person with this address was erased. `hash` is the Gravatar hash of the address.
     #[must_use]
     pub fn has_address(&self, hash: &str) -> bool {
         self.people.contains(&self.hashes.address(hash))
     }
 
-    /// `hash` is [`PersonHashes::address`].
+    /// Whether the person with this keyed hash was erased. `hash` is [`PersonHashes::address`].
     #[must_use]
     pub fn has_keyed(&self, hash: &str) -> bool {
         self.people.contains(hash)
     }
 
-    /// Hash that replaces this source after erasure.
+    /// The hash that replaces this source after erasure.
     #[must_use]
     pub fn source(&self, source: &SourceId) -> SourceId {
         self.hashes.source(source)
@@ -78,7 +78,7 @@ pub async fn unfinished_erasure(store: &Store, who: &str) -> Result<Option<Known
     store.get(&keys::erasure(who), Reading::Consistent).await
 }
 
-/// Records the person, for later imports, and for the next erasure in case this one is interrupted.
+/// Records the person for later imports, and for the next erasure in case this one is interrupted.
 pub async fn begin_erasure(store: &Store, person: &Person, hashes: &PersonHashes, now: Timestamp) -> Result<(), Fault> {
     let who = keys::erasure(&hashes.who(&person.who));
     store.put("beginning an erasure", Write::put(write(&who, &person.known)?)).await?;

@@ -54,8 +54,8 @@ impl<'a> Leftovers<'a> {
         self.reports.extend(found.as_ref().and_then(report_of));
     }
 
-    /// Removes the person from an image. `None` if the image belongs to the person, or if its text mentions or names the person:
-    /// the text may already be deleted from the table, and an email that quotes it is removed too.
+    /// Removes the person from an image. `None` if the image belongs to the person, or if its text mentions or names
+    /// the person. The table may no longer contain such a text, and emails that quote it are removed too.
     #[must_use]
     pub fn amend(&self, image: Value) -> Option<Value> {
         let Some(mut item) = item_of(&image) else { return Some(image) };

@@ -42,7 +42,7 @@ pub(super) fn check(snapshot: &Snapshot, addresses: &Addresses) -> Vec<Finding> 
     findings
 }
 
-/// An update of an item, if it still has this avatar.
+/// An update that succeeds only if the item still has this avatar.
 fn having(key: Key, attribute: &'static str, avatar: &Avatar) -> Write {
     Write::update(key).still(attribute, Some(text(avatar.clone())))
 }

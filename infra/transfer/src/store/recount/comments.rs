@@ -42,8 +42,8 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
     orphans.collect()
 }
 
-/// Finds placeholders without replies. Skips threads with an unfinished import, which writes the replies when it continues.
-/// A tombstone would keep them out.
+/// Finds placeholders without replies. Skips threads with an unfinished import, which writes the replies when it
+/// continues. Removing the placeholder would leave a tombstone, which would keep the replies out.
 pub(super) fn check_empty(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let comments = || snapshot.comments.values().map(|stored| &stored.comment);
     let answered: BTreeSet<CommentId> = comments().filter_map(Comment::parent).collect();
@@ -79,7 +79,7 @@ struct Recount<'a> {
     replies: BTreeMap<CommentId, BTreeSet<u64>>,
     /// The replies that should be inline.
     inline: BTreeMap<CommentId, BTreeSet<u64>>,
-    /// Comments with replies that are not approved.
+    /// Comments that have unapproved replies.
     has_hidden: BTreeSet<CommentId>,
 }
 

@@ -1,4 +1,4 @@
-//! Checks imported comments: each was imported once, and the item of its source names it.
+//! Checks imported comments: each was imported once, and the item of its source refers to it.
 
 use std::collections::BTreeMap;
 

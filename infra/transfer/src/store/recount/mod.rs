@@ -118,8 +118,8 @@ pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault>
     Ok(snapshot.importing.iter().map(unfinished).chain(native).collect())
 }
 
-/// Checks a table with interrupted imports, in order to abandon them. Returns their threads, and findings whose repairs put
-/// the table in order.
+/// Checks a table with interrupted imports, in order to abandon them. Returns their threads, and findings whose repairs
+/// make the table consistent.
 pub async fn check_unfinished(store: &Store, now: Timestamp) -> Result<(Vec<ThreadId>, Vec<Finding>), Fault> {
     let snapshot = snapshot(store).await?;
     let findings = recount(&snapshot, now);

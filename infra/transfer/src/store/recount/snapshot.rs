@@ -54,14 +54,14 @@ pub(super) struct Snapshot {
     pub(super) hidden_replies: BTreeSet<(CommentId, CommentId)>,
     /// Items in the partition of a comment, other than the comment itself.
     pub(super) dependents: Vec<(CommentId, Key)>,
-    /// Threads by the text of their ids.
+    /// Threads, by their ids as text.
     pub(super) threads: BTreeMap<String, StoredThread>,
     /// Threads with an unfinished import in batches.
     pub(super) importing: Vec<ThreadId>,
     /// Threads with an unfinished import of comments one by one.
     pub(super) growing: Vec<ThreadId>,
     pub(super) is_importing_native: bool,
-    /// The counted comments of threads, and the counts, by the text of the threads' ids.
+    /// The counted comments of each thread, and its stored count, by the thread's id as text.
     pub(super) counted: BTreeMap<String, BTreeSet<CommentId>>,
     pub(super) counts: BTreeMap<String, Item>,
     pub(super) visitor_states: Vec<StoredVisitorState>,
@@ -92,7 +92,7 @@ impl Snapshot {
     fn sort_in(&mut self, key: Key, mut item: Item) -> Result<(), Fault> {
         match ItemKind::of(&key) {
             ItemKind::Comment(id) => {
-                // Bodies make up most of a table. Only a placeholder's matters, which must be empty.
+                // Empties the body. Bodies make up most of a table, and no check reads them.
                 item.entry(comment::BODY.to_owned()).and_modify(|body| *body = text(""));
                 let comment = Comment { id, ..read(item.clone())? };
                 self.comments.insert(id, StoredComment { comment, item });
@@ -130,8 +130,8 @@ impl Snapshot {
             ItemKind::Handle(_) | ItemKind::NameFragment(_) => {
                 self.directory.insert((key.pk, key.sk), item);
             }
-            // An import that writes comments one by one leaves the table in order at every step, but may not have written
-            // the replies to a placeholder yet.
+            // An import that writes comments one by one leaves the table consistent at every step, but may not have
+            // written the replies to a placeholder yet.
             ItemKind::ImportJournal(thread) if item.contains_key(import_journal::LAST) => self.growing.push(thread),
             ItemKind::ImportJournal(thread) => self.importing.push(thread),
             ItemKind::NativeImport => self.is_importing_native = item.contains_key(native_import::UNFINISHED),
@@ -147,7 +147,7 @@ impl Snapshot {
                 self.deleted.extend(row.is_deleted.then_some(row.comment));
                 self.sources.insert(source, row);
             }
-            // Nor is anything derived from items about erasures, imports, limits, emails and webhooks.
+            // Nothing is derived from items about erasures, imports, limits, emails and webhooks either.
             _ => {}
         }
         Ok(())

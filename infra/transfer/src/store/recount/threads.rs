@@ -46,7 +46,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
 #[derive(Default)]
 struct Parents {
     count: u64,
-    /// The time of the first such comment.
+    /// The time of the first one.
     first: Option<Timestamp>,
 }
 

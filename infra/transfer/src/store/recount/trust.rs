@@ -1,5 +1,5 @@
-//! Checks trust, while comments of new writers are held. Comments that were public before this setting was on, or imported for
-//! a known user, count as approved.
+//! Checks trust, if comments of new writers are held. Comments that were public before this setting was turned on, or
+//! that were imported for a known user, count as approved.
 
 use std::collections::{BTreeMap, BTreeSet};
 

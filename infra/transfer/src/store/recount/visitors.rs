@@ -1,5 +1,5 @@
-//! Checks visitors' states: each like and report is in one place, every report is in its visitor's state, and the counts of own
-//! unapproved comments are right.
+//! Checks visitors' states: each like and report is in one place, every report is in its visitor's state, and the
+//! counts of the visitor's own unapproved comments are right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -83,7 +83,7 @@ fn forget(key: &Key, set: &'static str, id: CommentId) -> Write {
     removal.when(format!("contains({set}, :id)")).with(":id", number(id.0))
 }
 
-/// The key of the item that takes another entry of this visitor.
+/// The key of the item to which another entry of this visitor is added.
 fn entry_key(snapshot: &Snapshot, visitor: &Visitor, comment: &Comment) -> Key {
     let of_thread = |stored: &&StoredVisitorState| stored.visitor == *visitor && stored.thread == comment.thread;
     if snapshot.visitor_states.iter().filter(of_thread).any(|stored| stored.state.full) {
