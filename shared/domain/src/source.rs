@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
     fn find(&mut self, text: &str, range: Range<usize>, before: Option<char>) {
         let mut from = self.read.saturating_sub(range.start);
         while let Some(start) = address::next_start(text, from) {
-            if start == 0 && before.is_some_and(address::joins) {
+            if start == 0 && before.is_some_and(|c| self.joins(c, range.start)) {
                 from = 1;
                 continue;
             }
@@ -263,11 +263,18 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether `before`, which is in front of `start`, belongs to the same word. An underscore may be the delimiter of emphasis
+    /// instead, if it begins the word.
+    fn joins(&self, before: char, start: usize) -> bool {
+        let is_delimiter = || !self.text[..start].trim_end_matches('_').ends_with(address::joins);
+        address::joins(before) && (before != '_' || !is_delimiter())
+    }
+
     fn address(&mut self, start: usize) {
-        let mut extent = Extent::of(&self.text[start..self.cell_end], meant);
+        let most = self.closed_before_text(start).unwrap_or(self.cell_end);
+        let mut extent = Extent::of(&self.text[start..most], meant);
         self.read = start + extent.read;
-        let end = start + extent.end;
-        if let Some(end) = self.ended_by_break(end).or_else(|| self.ended_before_letters(start, end)) {
+        if let Some(end) = self.ended_by_break(start + extent.end) {
             extent = Extent::of(&self.text[start..end], meant);
             self.read = end;
         }
@@ -293,14 +300,11 @@ impl<'a> Reader<'a> {
         is_break.then(|| end - 1)
     }
 
-    /// The end of the address before a closing delimiter that non-ASCII letters follow: `**https://a.example**へ`.
-    /// `None` if there is no such delimiter.
-    fn ended_before_letters(&self, start: usize, end: usize) -> Option<usize> {
-        let ends = |delimiter: &&Range<usize>| {
-            start < delimiter.start
-                && delimiter.end < end
-                && self.text[delimiter.end..].starts_with(|c: char| !c.is_ascii() && c.is_alphabetic())
-        };
+    /// The position of the first closing delimiter after `start` that non-ASCII text follows: `**https://a.example**へ`.
+    /// An address doesn't extend past it. `None` if there is no such delimiter.
+    fn closed_before_text(&self, start: usize) -> Option<usize> {
+        let is_followed = |at: usize| self.text[at..].starts_with(|c: char| !c.is_ascii());
+        let ends = |delimiter: &&Range<usize>| start < delimiter.start && is_followed(delimiter.end);
         self.closing.iter().take(MAX_NESTING).filter(ends).map(|delimiter| delimiter.start).min()
     }
 

@@ -453,6 +453,13 @@ fn delimiters_at_the_end_of_an_address_close_what_was_opened_before_it() {
         // Scripts without spaces continue right after the delimiter.
         (format!("参照**{a}**を見て"), format!("参照<strong>{a}</strong>を見て")),
         (format!("**参照 {init}**を見て"), format!("<strong>参照 {init}</strong>を見て")),
+        (format!("*{a}*（注）"), format!("<em>{a}</em>（注）")),
+        (format!("~~{a}~~２つ"), format!("<del>{a}</del>２つ")),
+        (format!("**{a}**😀"), format!("<strong>{a}</strong>😀")),
+        // An underscore in the address doesn't take the delimiter at its end.
+        (format!("_{a}/_x_"), format!("<em>{a}/_x</em>")),
+        (format!("_{a}/_x y_"), format!("<em>{a}/_x y</em>")),
+        (format!("__{a}/__b__c__"), format!("<strong>{a}/__b__c</strong>")),
         // No emphasis is open before these delimiters.
         (format!("{a}*"), format!("{a}*")),
         (format!("{a}_ and *b*"), format!("{a}_ and <em>b</em>")),
