@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use jiff::Timestamp;
 use serde_json::json;
 use server::gateway::Exchange;
+use shared::http::request::RefusedBecause;
 use shared::store::meter::Cost;
 use tracing::{Level, Subscriber};
 use tracing_subscriber::filter::Targets;
@@ -92,6 +93,7 @@ pub(super) fn exchange(exchange: &Exchange) {
         duration_ms = (elapsed.as_secs_f64() * 1e6).round() / 1e3,
         read_units = cost.read_units,
         write_units = cost.write_units,
+        refused_because = extensions.get::<RefusedBecause>().map(tracing::field::display),
         "request"
     );
 }

@@ -104,6 +104,24 @@ async fn it_serves_the_api_and_nothing_of_development() {
     }
 }
 
+#[tokio::test]
+async fn the_log_says_why_a_text_or_a_token_was_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let (service, address) = start(serve_command(folder.path(), &[]).env("SVC_SPAM_DENY", "casino"));
+    let ada = guest(&service, &address).with_token(&token(folder.path()));
+    ada.post("posts/1/comments", json!({ "body": "casino" })).await.refused(422, "spam_rejected");
+    let stranger = guest(&service, &address).with_token("a.b.c");
+    stranger.post("posts/1/comments", json!({ "body": "Hello" })).await.refused(401, "unauthenticated");
+    let lines: Vec<Value> = service.stop_reading().iter().map(|text| line(text)).collect();
+    let reasons: Vec<_> = lines.iter().filter_map(|line| line["refused_because"].as_str()).collect();
+    assert_eq!(
+        reasons,
+        ["text refused by the spam rule phrase", "token not accepted: not a JSON Web Token with the required claims"]
+    );
+    let served = lines.iter().filter(|line| line["status"].as_u64() < Some(400));
+    assert!(served.clone().all(|line| line["refused_because"].is_null()));
+}
+
 fn refused(mut command: Command, code: i32, says: &[&str]) -> Output {
     let output = command.output().unwrap();
     let error = stderr(&output);
