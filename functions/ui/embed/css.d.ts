@@ -1,4 +1,4 @@
-/** The build's replacement for a style sheet that a module imports. */
+/** The build replaces an imported style sheet with its text. */
 declare module '*.css' {
   const css: string
   export default css

@@ -1,16 +1,15 @@
-/** Short names of the API's types, and types that several modules share. Only the type checker reads this file. */
+/** Short names for the API's types, and types that several modules share. Only the type checker reads this file. */
 
 import type { components } from './schema.d.ts'
 
 type Schemas = components['schemas']
 
 export type User = Schemas['User']
-/** The visitor. */
 export type OwnUser = Schemas['Visitor']
 export type Comment = Schemas['Comment']
 export type Ui = Schemas['Ui']
 
-/** A token, or a function that returns one; null is a guest. */
+/** A token, or a function that returns one; null for a guest. */
 export type Auth = string | null | (() => string | null | Promise<string | null>)
 
 export interface RequestOptions {
@@ -35,9 +34,9 @@ export type Child = Node | string | null | undefined | false
 
 /** The purpose of an editor. */
 export interface Purpose {
-  /** The name of the draft, a part of its storage key and of element ids. */
+  /** The name of the draft, which is part of its storage key and of element ids. */
   draft: string
-  /** The text to begin with. */
+  /** The initial text. */
   value?: string
   placeholder: string
   /** The label of the button that sends. */
@@ -58,7 +57,7 @@ export interface Sent {
   page?: object
 }
 
-/** A form for a text, as the reader shows it. */
+/** A form for text, as the reader module creates it. */
 export interface Composer {
   thread: any
   purpose: Purpose
@@ -76,7 +75,7 @@ export interface Composer {
   keep: (body: string) => void
   /** The storage key of the draft. */
   kept: string
-  /** What was sent last and may have arrived. */
+  /** The last request, which may have arrived. */
   sent?: Partial<Sent>
   /** The storage key of the flag that the visitor has folded the composer despite its draft. */
   folded: string
@@ -85,13 +84,13 @@ export interface Composer {
 /** A composer with the writer's additions. */
 export interface Editor extends Composer {
   sent: Partial<Sent>
-  /** The path of its thread. */
+  /** The path of the editor's thread. */
   path?: string
-  /** The images of the text. A composer that replaces this one takes them over. */
+  /** The images of the text, which a composer that replaces this editor takes over. */
   chips: HTMLElement
-  /** Runs `act`, and shows why if it fails. */
+  /** Runs `act`, and shows the error if it fails. */
   fallible: (act: () => Promise<any>) => Promise<void>
-  /** Replaces the selection, or the text between two places, by a string. */
+  /** Replaces the selection, or the text from `start` to `end`, with a string. */
   insert: (string: string, start?: number, end?: number) => void
 }
 
@@ -103,13 +102,13 @@ export interface Entrance {
   api: import('./kit/api.js').Client
   say: (key: string) => string
   explain: (error: any) => string
-  /** The sign-in methods; only email if missing. */
+  /** The sign-in methods; by default only email. */
   methods?: { id: string; name: string }[]
   /** Data to restore when the visitor returns from a provider. */
   brings?: () => object
-  /** Called when the visitor has signed in (with `email` if by an emailed code), or has changed the name. */
+  /** Called when the visitor has signed in or has changed the name. `email` is set after a sign-in with an emailed code. */
   done: (email?: string) => any
-  /** Leaves the form, if there is something to go back to. */
+  /** Closes the form, if it can be closed. */
   giveUp?: () => void
 }
 
@@ -129,7 +128,7 @@ export type Webhook = Schemas['Webhook']
 export type Delivery = Schemas['Delivery']
 export type Ban = Pick<Schemas['ModeratedUser'], 'banned' | 'banned_until' | 'reason'>
 
-/** A page of a list, and the cursor of the next one. */
+/** A page of a list, and the cursor of the next page. */
 export interface ListPage {
   data: Item[]
   next: string | null
@@ -151,7 +150,7 @@ export interface Choice {
 /** Choices that were made together, with their time and grounds. */
 export interface Decision {
   choices: Choice[]
-  /** In place of choices: a thread, and whether the decision closes it. */
+  /** Set in place of choices: a thread, and whether the decision closes it. */
   toggle?: { thread: RecordThread, closed: boolean }
   at: number
   grounds: Grounds
@@ -164,7 +163,7 @@ export interface Batch {
   grounds: Grounds
 }
 
-/** A user, or the guests of a network with the name of the one who wrote the comment. */
+/** A user, or the guests of a network, under the name of the guest who wrote the comment. */
 export interface Author extends User {
   network?: string | null
   comment_id?: number
@@ -175,7 +174,7 @@ export type Rejects = 'none' | 'these' | 'recent'
 
 export type Translate = (key: string, values?: Record<string, string | number>) => string
 
-/** An action in a notice. The notice stays for this many milliseconds, or until the next one. */
+/** An action in a notice. The notice stays for `for` milliseconds, or else until the next notice. */
 export interface Offer {
   label: string
   key?: string

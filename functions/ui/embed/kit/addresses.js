@@ -1,4 +1,4 @@
-/** Finds the web addresses in a text in one pass. The service finds the same addresses: `shared/domain/src/address.rs`. */
+/** Finds the web addresses in a text in one pass. On the service, `shared/domain/src/address.rs` finds the same addresses. */
 
 const SCHEME = /\bhttps?:\/\//gi
 /** Alternatives: a scheme (spelled out, because with the flag `i`, `s` would match `ſ`); characters that end an address; opening brackets; closing brackets; characters that belong to an address only if more of it follows; all others. */
@@ -21,7 +21,7 @@ export function parts(text) {
   return [...found, text.slice(written)]
 }
 
-/** Returns the end of the address that begins at `start`, the place where the next one may begin, and whether this one is valid. @param {string} text */
+/** Returns the end of the address that begins at `start`, the first place where another address may begin, and whether the address is valid. @param {string} text */
 export function extent(text, start) {
   let read = start
   let end = start

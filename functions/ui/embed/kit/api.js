@@ -40,14 +40,14 @@ export class Client {
   get auth() {
     return this.#auth
   }
-  /** Undefined leaves authentication to the session. @param {Auth | undefined} auth */
+  /** `undefined` selects the session of the service's own sign-in. @param {Auth | undefined} auth */
   set auth(auth) {
     hostDecides(auth !== undefined)
     this.#auth = auth ?? null
     this.#token = undefined
   }
 
-  /** The page's token, or else the session's. If a token is needed, a failed refresh rejects. */
+  /** Returns the session's token, or the page's. If `isNeeded`, rejects when the session's token can't be refreshed. */
   token(isNeeded = false) {
     const auth = this.#auth
     if (ownSession()) return this.#ownToken().catch((error) => (isNeeded ? Promise.reject(error) : null))
@@ -55,10 +55,10 @@ export class Client {
     return this.#token
   }
 
-  /** The user of the session, or the page's token or function, to tell whether the visitor has changed. */
+  /** Returns the session's user id, or the page's token or function, so that callers can detect a change of visitor. */
   who = () => ownSession()?.user.id ?? this.#auth
 
-  /** The session's token, refreshed if it has expired or was refused. */
+  /** Returns the session's token, refreshed if it has expired or was refused. */
   async #ownToken() {
     const isOver = () => ownSession() && (ownSession().access_token === this.#refused || Date.now() > ownSession().until)
     const refresh = async () => {
@@ -131,6 +131,6 @@ export class Client {
   }
 }
 
-/** Requests data that is the same for everyone, so that any cache may keep it. */
+/** Requests data that is the same for everyone, so that any cache may store it. */
 export const anonymous = new Client()
 anonymous.token = async () => null

@@ -1,10 +1,10 @@
 /**
- * A person's picture, or else the initials of the name. Without a name, an empty circle.
+ * A person's picture, or else the initials of their name, or an empty circle without a name.
  */
 
 import { h } from './dom.js'
 
-/** The first letters of the first and last words. */
+/** Returns the first letters of the first and last words. */
 function initials(name) {
   const words = name.match(/[\p{L}\p{N}][\p{L}\p{M}\p{N}]*/gu) ?? []
   return [...new Set([words[0], words.at(-1)])].map((word = '') => [...word][0]).join('').toUpperCase()

@@ -10,7 +10,7 @@ import { keepSession } from './session.js'
 
 const PROBLEM = 'sign-in-problem'
 
-/** A form that asks for one thing at a time. @param {Entrance} entrance */
+/** Creates a form that asks for one thing at a time. @param {Entrance} entrance */
 function asking({ say, explain, giveUp }) {
   /** @type {HTMLInputElement | undefined} */
   let field
@@ -19,7 +19,7 @@ function asking({ say, explain, giveUp }) {
   let leave
   const problem = h('p', { class: 'error', role: 'alert', id: PROBLEM })
 
-  /** Runs `act`, and shows its failure at a field. @param {() => Promise<any>} act @param {HTMLInputElement | null} [at] */
+  /** Runs `act`, and shows the error at a field if it fails. @param {() => Promise<any>} act @param {HTMLInputElement | null} [at] */
   async function attempt(act, at = field) {
     if (form.ariaBusy === 'true') return
     problem.textContent = ''

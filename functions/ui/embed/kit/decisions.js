@@ -1,5 +1,5 @@
 /**
- * Shared by a moderator's decisions in the thread and in the queue.
+ * The constants of moderators' decisions, both in the thread and in the queue.
  * @import { Reason } from '../types.d.ts'
  */
 

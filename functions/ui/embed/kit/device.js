@@ -1,5 +1,5 @@
 /**
- * Storage on this device. If it throws, as in some frames, or is full, values are kept until the page is left.
+ * Storage on this device. If the storage throws, as in some frames, or is full, values are kept in memory until the page is left.
  */
 
 const memory = {}

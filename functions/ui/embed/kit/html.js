@@ -5,11 +5,11 @@
 import { parts } from './addresses.js'
 import { h } from './dom.js'
 
-/** Allowed elements without attributes, and allowed attributes of the others. */
+/** Elements allowed without attributes, and allowed attributes of all other elements. */
 const PLAIN = /^(p|[bht]r|em|strong|del|h[1-6]|blockquote|ul|li|pre|table|thead|tbody)$/
 const ALLOWED = { __proto__: null, a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'], th: ['align'], td: ['align'] }
 
-/** Shows HTML in an element, or the text if the page forbids HTML or parsing fails. */
+/** Shows HTML in an element, or `text` if the page forbids HTML or parsing fails. */
 export function showHtml(target, html, text) {
   /** @type {any} */
   let tree
@@ -28,7 +28,7 @@ function parse(html) {
   return body
 }
 
-/** The body of an inert document with the HTML, or null if the page's policy forbids parsing. */
+/** Parses HTML without loading anything. Returns the body, or null if the page's policy forbids parsing. */
 export function inertBody(html) {
   /** @type {any} */
   const { body } = document.implementation.createHTMLDocument()
@@ -103,7 +103,7 @@ function tidyText(text) {
 /** Turns the addresses in a text into links. */
 const link = (text) => text.replaceWith(...parts(text.data).map((part, place) => (place % 2 ? linkTo(part, part) : part)))
 
-/** A link with the same attributes as in the HTML of the API. */
+/** Creates a link with the same attributes as in the API's HTML. */
 const linkTo = (href, content) => h('a', { href, rel: 'nofollow ugc noopener' }, content)
 
 /** Links images to their full size, unless the writer has linked them elsewhere. */

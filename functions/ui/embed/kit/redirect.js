@@ -15,7 +15,7 @@ function canLeave() {
   } catch {}
 }
 
-/** The sign-in methods that work on this page. @param {any} ui @returns {{ id: string, name: string }[]} */
+/** Returns the sign-in methods that work on this page. @param {any} ui @returns {{ id: string, name: string }[]} */
 export const methodsOf = (ui) => (offersCodes(ui) ? ui.sign_in_methods.filter(({ id }) => id === 'email' || canLeave()) : [])
 
 /** Redirects to a provider, and stores `more` until `recall` returns it. @param {import('./api.js').Client} api @param {string} provider @param {object} [more] */

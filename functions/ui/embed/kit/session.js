@@ -1,5 +1,5 @@
 /**
- * The session of the service's own sign-in, which stays on the device. It applies to pages that have never set `auth`.
+ * The session of the service's own sign-in, which is stored on the device. It applies to pages that have never set `auth`.
  */
 
 import { API } from './address.js'
@@ -13,7 +13,7 @@ let isHosted = false
 /** @param {boolean} decides */
 export const hostDecides = (decides) => (isHosted = decides)
 
-/** The session, or null if the page authenticates the visitor. */
+/** Returns the session, or null if the page authenticates the visitor. */
 export const ownSession = () => (isHosted ? null : JSON.parse(device.get(KEY) || 'null'))
 
 /** Stores the API's session, or removes the stored one. @param {any} [session] */
@@ -21,7 +21,7 @@ export function keepSession(session) {
   device.set(KEY, session ? JSON.stringify({ ...session, until: Date.now() + session.expires_in * 1000 }) : '')
 }
 
-/** Runs `act` while no other tab does, if the browser has locks. @template T @param {() => Promise<T>} act @returns {Promise<T>} */
+/** Runs `act` while no other tab does, if the browser supports locks. @template T @param {() => Promise<T>} act @returns {Promise<T>} */
 export function alone(act) {
   let run
   const once = () => (run ??= act())

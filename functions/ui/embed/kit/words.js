@@ -12,7 +12,7 @@ export function languageOf(element) {
 
 export const FIRST_WORDS = { retry: 'Try again', error: 'Something went wrong', offline: 'No connection' }
 
-/** Categories of plurals in the order of CLDR. @type {any[]} */
+/** Plural categories in CLDR order. @type {any[]} */
 const CATEGORIES = 'zero one two few many other'.split(' ')
 
 /** Selects the plural form of a text. A text with one form per plural category of its language follows that language's rules. All other texts follow English rules. @param {string} text @param {string} language */

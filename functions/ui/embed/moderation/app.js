@@ -34,7 +34,7 @@ const WATCH = 15_000
 
 export class App {
   client = new Client()
-  /** Everything that is shown. */
+  /** The root of all visible content. */
   frame = h('div', { class: 'frame' })
   language = 'en'
   t = translator(FIRST_TEXTS)
@@ -77,7 +77,7 @@ export class App {
     root.append(this.frame)
   }
 
-  /** Takes the texts from a response. @param {Record<string, string>} labels */
+  /** Uses the texts of a response. @param {Record<string, string>} labels */
   speak(labels) {
     const texts = ownTexts(labels)
     // During an upgrade, an older version may respond without these texts.
@@ -98,7 +98,7 @@ export class App {
     this.frame.replaceChildren(this.#main)
   }
 
-  /** Closes everything that is shown. */
+  /** Closes the tab and the dialogs. */
   leave() {
     clearInterval(this.#watchTimer)
     this.#panel?.close()
@@ -127,7 +127,7 @@ export class App {
     this.decisions.others.watch().catch(() => {})
     const counts = await this.recount().catch(() => null)
     if (!header.isConnected) return
-    // The moderator may have chosen a tab since.
+    // The moderator may have chosen a tab while the counts loaded.
     if (!this.isOpen) await this.#showTab(this.#tab ?? (counts?.pending === 0 ? 'all' : 'pending'), !this.root.activeElement)
     if (this.#wanted) this.showComment(this.#wanted)
   }
@@ -157,7 +157,7 @@ export class App {
     this.root.getElementById(`tab-${this.#tab}`)?.focus()
   }
 
-  /** @param {typeof TABS[number]} name @param {boolean} [enter] whether the tab's content takes the focus */
+  /** @param {typeof TABS[number]} name @param {boolean} [enter] whether to focus the tab's content */
   async #showTab(name, enter = true) {
     this.#tab = name
     for (const tab of this.root.querySelectorAll('[role=tab]')) {
@@ -200,17 +200,17 @@ export class App {
     return { data, next: meta.next_cursor ?? null }
   }
 
-  /** All lists that are shown. */
+  /** All visible lists. */
   get lists() {
     return [this.#panel, this.side.list].filter((panel) => panel instanceof CardList)
   }
 
-  /** All comments that are shown. */
+  /** All visible comments. */
   get cards() {
     return this.lists.flatMap(({ cards }) => cards)
   }
 
-  /** @param {string} theme of the service, unless the host sets one */
+  /** @param {string} theme of the service, which the host's attribute overrides */
   showTheme(theme) {
     const wanted = this.host.getAttribute('theme') ?? theme
     this.frame.classList.toggle('light', wanted === 'light')
@@ -247,7 +247,7 @@ export class App {
     await Promise.allSettled([this.decisions.others.watch(), this.recount(), queue?.look()])
   }
 
-  /** Whether this is the moderator, who can't ban themselves. @param {User} user */
+  /** Whether the user is the signed-in moderator, who can't ban themselves. @param {User} user */
   isMe({ id }) {
     return id != null && id === this.me?.id
   }
@@ -262,7 +262,7 @@ export class App {
     this.notices.tell(text, offer)
   }
 
-  /** Explains a failure in the language of the page, and asks to sign in again if the sign-in has expired. @param {unknown} error */
+  /** Explains a failure in the page's language, and asks the moderator to sign in again if the sign-in has expired. @param {unknown} error */
   explain = (error) => {
     if (error instanceof ApiError && error.status === 401) this.entry.askAgain()
     return explanation(this, error)
@@ -274,7 +274,7 @@ export class App {
     if (!this.entry.isAsking) this.tell(text)
   }
 
-  /** A message in place of content that couldn't be shown. @param {unknown} error @param {() => void} retry */
+  /** Creates a message in place of content that couldn't be shown. @param {unknown} error @param {() => void} retry */
   problem(error, retry) {
     const { t } = this
     return h('div', { class: 'panel', role: 'alert' },

@@ -13,16 +13,16 @@ const DAY = 86_400_000
 /** Days that a ban lasts; 0 is permanent. */
 const LENGTHS = /** @type {const} */ ([['ban_day', 1], ['ban_week', 7], ['ban_month', 30], ['ban_forever', 0]])
 
-/** The longest ban of a network in days. It's short, because addresses move to other people. The service allows one more day, because its clock may differ. */
+/** Maximum days of a network ban. It's short, because addresses are reassigned to other people. The service allows one more day, because its clock may differ. */
 const NETWORK_DAYS = 29
 
 /** Formats a time for the API. @param {number} time in milliseconds */
 const apiTime = (time) => new Date(time).toISOString().replace(/\.\d+Z$/, '+00:00')
 
-/** The date this many days from now, in the format of a date field. @param {number} days */
+/** Returns the date this many days from now, in the format of a date field. @param {number} days */
 const dayIn = (days) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10)
 
-/** A radio button, checked if its value is the chosen one. @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */
+/** Creates a radio button, checked if its value is the chosen one. @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */
 function radio(name, value, label, chosen) {
   const input = h('input', { type: 'radio', name, value: `${value}` })
   input.checked = value === chosen
@@ -54,7 +54,7 @@ function lengthField({ t }, isNetwork, date) {
   return h('fieldset', {}, h('legend', {}, t('ban_length')), ...lengths.map(([label, days]) => radio('length', days, t(label), isNetwork ? 1 : 7)), other)
 }
 
-/** The end of the chosen ban in milliseconds, or null if it is permanent. @param {FormData} data */
+/** Returns the end of the chosen ban in milliseconds, or null if the ban is permanent. @param {FormData} data */
 function endOf(data) {
   const length = `${data.get('length')}`
   if (length === 'date') return new Date(`${data.get('date')}T00:00`).getTime()
@@ -62,7 +62,7 @@ function endOf(data) {
 }
 
 /**
- * Ban dialog. `submit` sends the ban. If it fails, the dialog shows the error and stays open.
+ * Creates the ban dialog. `submit` sends the ban. If it fails, the dialog shows the error and stays open.
  * @param {App} app
  * @param {Author[]} authors
  * @param {{ comments: number, rejects: Rejects }} offer the number of comments that may be rejected with the ban, and the initial choice

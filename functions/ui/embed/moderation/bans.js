@@ -1,5 +1,5 @@
 /**
- * Bans users and networks of guests, lifts their bans, and remembers who is banned.
+ * Bans users and guests' networks, lifts their bans, and remembers who is banned.
  * @import { Author, Ban, Item, Rejects } from '../types.d.ts'
  * @import { Card } from './card.js'
  * @import { App } from './app.js'
@@ -11,13 +11,13 @@ import { json } from '../kit/json.js'
 import { banDialog } from './ban_dialog.js'
 import { applies, standing } from './verdicts.js'
 
-/** If the moderator chooses to, a ban also rejects pending comments and those from this many milliseconds before it. */
+/** If the moderator chooses to, a ban also rejects the writer's pending comments, and all comments from this many milliseconds before the ban. */
 const LATELY = 7 * 86_400_000
 
-/** Maximum milliseconds that the service takes to reject those comments. */
+/** Maximum milliseconds that the service takes to reject the comments. */
 const SWEEP = 120_000
 
-/** The key of a writer; null for guests without a known network. @param {Author} author */
+/** Returns the key of a writer, or null for guests without a known network. @param {Author} author */
 const keyOf = ({ id, network }) => id ?? network ?? null
 
 /** @param {Item} item @returns {Author} */
@@ -31,7 +31,7 @@ export class Bans {
   #known = new Map()
   /** The times of bans that reject recent comments, by the key of the author. @type {Map<unknown, number>} */
   #sweeps = new Map()
-  /** The moderator's last choice. @type {Rejects} */
+  /** The moderator's last choice of comments to reject. @type {Rejects} */
   #rejects = 'these'
 
   /** @param {App} app */
@@ -62,7 +62,7 @@ export class Bans {
     return at != null && Date.now() - at < SWEEP && isLate
   }
 
-  /** Asks for the length of a ban, and bans the writers of these comments. @param {CardList} list @param {Card[]} cards */
+  /** Asks for the length of a ban, and bans the writers of the chosen comments. @param {CardList} list @param {Card[]} cards */
   async banWriters(list, cards) {
     const { t } = this.app
     const theirs = cards.filter(({ item }) => this.isBannable(authorOf(item)))
@@ -78,7 +78,7 @@ export class Bans {
    * Asks for the length of a ban, and bans the authors.
    * @param {Author[]} authors
    * @param {number} [comments] the number of their comments that may be rejected with the ban
-   * @returns {Promise<Rejects | null>} null if not all are banned
+   * @returns {Promise<Rejects | null>} null if not all were banned
    */
   async ask(authors, comments = 0) {
     let rejects = comments ? this.#rejects : 'none'

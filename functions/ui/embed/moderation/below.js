@@ -1,5 +1,5 @@
 /**
- * The foot of a list.
+ * The footer of a list.
  * @import { App } from './app.js'
  */
 
@@ -7,7 +7,7 @@ import { h } from '../kit/dom.js'
 
 
 /**
- * List footer: "Show more", or the empty state.
+ * Creates the footer of a list: "Show more", or the empty state.
  * @param {App} app
  * @param {HTMLElement} rows
  * @param {string | null | undefined} next the cursor of the next page

@@ -23,9 +23,9 @@ const inert = document.implementation.createHTMLDocument()
 
 export class Card {
   element = h('article', { class: 'card', tabindex: '-1' })
-  /** Whether the card belongs to the selection. */
+  /** Whether the card is selected. */
   selected = false
-  /** A note for the moderator before deciding, for example that the text has changed. */
+  /** A note to read before deciding, for example that the text has changed. */
   note = ''
 
   /** @param {CardList} list @param {Item} item */
@@ -53,7 +53,7 @@ export class Card {
     if (box) box.checked = selected
   }
 
-  /** Shows the comment, or only its text and actions if that fails, so that the other cards still show. */
+  /** Shows the comment, or only its text and actions if that fails, so that the other cards still appear. */
   render() {
     try {
       this.#render()
@@ -75,7 +75,7 @@ export class Card {
     this.element.replaceChildren(...children.filter((child) => child != null), ...this.#reports(), this.#note(), this.list.app.replies.formIn(this) ?? '', this.#actions())
   }
 
-  /** A short reason that the comment is in the queue. */
+  /** Returns the short reason why the comment is in the queue. */
   #reason() {
     const { t } = this.list.app
     const { item, list } = this
@@ -116,7 +116,7 @@ export class Card {
       reason && h('span', { class: `why ${item.held_for ?? standing(item)}` }, item.held_for && icon(item.held_for === 'approval' ? 'clock' : 'warning'), reason))
   }
 
-  /** The numbers of the writer's comments that moderators have approved and rejected. */
+  /** Shows how many of the writer's comments moderators have approved and rejected. */
   #writer() {
     const { t } = this.list.app
     const { approved = 0, rejected = 0 } = this.item.writer ?? {}
@@ -142,7 +142,7 @@ export class Card {
     return text
   }
 
-  /** A button that is replaced by its image when pressed. @param {HTMLImageElement} image */
+  /** Creates a button that is replaced by its image when pressed. @param {HTMLImageElement} image */
   #load(image) {
     const { t } = this.list.app
     const { alt: name } = image
@@ -168,7 +168,7 @@ export class Card {
     return button
   }
 
-  /** The reasons that the text is held. */
+  /** Lists the reasons why the text is held. */
   #checks() {
     const { t } = this.list.app
     const { verdicts } = this.item
@@ -180,7 +180,7 @@ export class Card {
     return h('ul', { class: 'checks', 'aria-label': t('checks') }, ...verdicts.map((check) => h('li', { dir: 'auto' }, icon('warning'), says(check))))
   }
 
-  /** The moderator, time, reason and note of the rejection. */
+  /** Shows the moderator, time, reason and note of the rejection. */
   #rejection() {
     const { t, language, labels } = this.list.app
     const { rejection } = this.item
@@ -243,7 +243,7 @@ export class Card {
     const { item } = this
     const first = actionOf(item, 'approve')
     const keep = first === 'dismiss'
-    // In the drawer about a writer, the drawer itself has the button.
+    // A writer's drawer has its own ban button.
     const isBannable = this.list.state && app.bans.isBannable(authorOf(item))
     const { user: { id }, thread: { closed } } = item
     const decide = (/** @type {Verdict} */ verdict) => () => this.list.decide(verdict, [this])

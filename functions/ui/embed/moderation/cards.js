@@ -3,9 +3,9 @@
  * @import { Card } from './card.js'
  */
 
-/** A column of cards. The current one has the focus while the keyboard is used. */
+/** A column of cards. The current card has the focus while the keyboard is used. */
 export class Cards {
-  /** In the order of the page. @type {Card[]} */
+  /** In page order. @type {Card[]} */
   cards = []
   /** @type {Card | null} */
   current = null
@@ -34,7 +34,7 @@ export class Cards {
     this.reveal(card)
   }
 
-  /** Gives the focus back to the current card. */
+  /** Returns the focus to the current card. */
   refocus() {
     if (this.current) this.focus(this.current)
   }

@@ -45,12 +45,12 @@ export class Decisions {
     this.#tell(this.#outbox.add([], { thread, closed }))
   }
 
-  /** The number of comments that unsent decisions will remove from a queue. @param {State} state */
+  /** Returns the number of comments that unsent decisions will remove from a queue. @param {State} state */
   waitingIn(state) {
     return this.#outbox.open.flatMap(({ choices }) => choices).filter(({ item }) => belongs(item, state)).length
   }
 
-  /** Marks the comments that the service rejects after a ban as rejected. @param {Item[]} items */
+  /** Shows the comments that the service rejects after a ban as rejected. @param {Item[]} items */
   showRejected(items) {
     const open = items.filter((item) => applies(item, 'reject'))
     this.#show(open.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
@@ -62,7 +62,7 @@ export class Decisions {
   }
 
   /**
-   * Shows decisions in lists that keep comments, and removes the comments from all others except the list where they were decided.
+   * Shows decisions in lists that keep comments, and removes the comments from other lists, except where they were decided.
    * @param {{ item: Item, action: Action }[]} choices @param {Grounds} grounds @param {CardList} [made]
    */
   #show(choices, grounds, made) {
@@ -107,7 +107,7 @@ export class Decisions {
   }
 
   /**
-   * Puts decided comments back where they belong. The first one gets the focus, unless there is a note.
+   * Returns decided comments to their lists. The first comment gets the focus, unless there is a note.
    * @param {Choice[]} choices
    * @param {string} [note]
    */
@@ -124,7 +124,7 @@ export class Decisions {
     }
   }
 
-  /** Whether a list omits a comment, because a decision on it was just made. @param {Item} item @param {State} [state] */
+  /** Whether a list omits a comment because a decision on it was just made. @param {Item} item @param {State} [state] */
   isHandled(item, state) {
     if (!state || state === 'all') return false
     if (state !== 'rejected' && this.app.bans.sweeps(item)) return true
@@ -132,11 +132,11 @@ export class Decisions {
   }
 
   /**
-   * Sends decisions for the moderator who made them. Once `flush` has taken them, it stops.
+   * Sends decisions as the moderator who made them. Stops once `flush` has taken them over.
    * @param {Decision[]} due @returns {Promise<{ again: Decision[], after: number }>}
    */
   async #deliver(due) {
-    // The host page may sign in another moderator before the responses arrive.
+    // The host page may sign in another moderator before the responses arrive, so the client is kept.
     const { client, replies } = this.app
     const isTaken = () => !this.#outbox.isSending(due)
     await this.others.watch().catch(() => {})
@@ -205,7 +205,7 @@ export class Decisions {
     return choices.filter(({ item }) => codes.get(item.id) === 'unavailable')
   }
 
-  /** Sends the reply that waited for an approval. If that fails, the comment comes back with its box. @param {Choice} choice @param {Client} client */
+  /** Sends the reply that waited for its comment's approval. If that fails, shows the comment again with its reply box. @param {Choice} choice @param {Client} client */
   async #reply(choice, client) {
     const { reply } = choice
     try {
@@ -230,14 +230,14 @@ export class Decisions {
     }
   }
 
-  /** Handles a request that would be refused again. @param {Batch} batch @param {unknown} error */
+  /** Handles an error after which a retry would be refused too. @param {Batch} batch @param {unknown} error */
   #refused({ choices }, error) {
     const text = this.app.t('failed', { why: this.app.explain(error) })
     this.#bringBack(choices, text)
     this.app.tell(text)
   }
 
-  /** Handles a request that will be sent again. @param {unknown} error @returns {number} after this many milliseconds */
+  /** Handles an error after which the request will be sent again. @param {unknown} error @returns {number} after this many milliseconds */
   #failed(error) {
     if (/** @type {any} */ (error).status === 401) this.app.entry.askAgain()
     return pauseAfter(error)

@@ -42,7 +42,7 @@ export async function keepOpen(dialog, send) {
 }
 
 /**
- * A side dialog with a list of comments.
+ * Creates a side dialog with a list of comments.
  * @param {App} app
  * @param {string} title
  * @param {HTMLElement | null} about

@@ -35,7 +35,7 @@ export async function sendBatch(client, batch) {
 /**
  * Sends all decisions in parallel.
  * @param {Decision[]} decisions @param {Client} client @param {Replies} replies
- * @returns {Promise<Decision[]>} those to send again
+ * @returns {Promise<Decision[]>} the decisions to send again
  */
 export async function sendNow(decisions, client, replies) {
   /** @type {Decision[]} */

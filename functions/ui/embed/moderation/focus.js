@@ -6,7 +6,7 @@
 /**
  * Focuses content once it has loaded, unless the moderator has moved the focus, typed or opened a dialog meanwhile.
  * @param {App} app
- * @param {Element} element contains the content
+ * @param {Element} element the parent of the content
  * @param {() => Promise<unknown> | null} load
  * @param {() => void} focus
  */

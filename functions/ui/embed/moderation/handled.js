@@ -35,7 +35,7 @@ export class Handled {
     if (last) last.at = Date.now()
   }
 
-  /** Whether a queue omits a comment, because a decision on it was just made. @param {Item} item @param {State} state */
+  /** Whether a queue omits a comment because a decision on it was just made. @param {Item} item @param {State} state */
   hides(item, state) {
     const last = this.#last.get(item.id)
     if (!last || last.seen !== item.updated_at || Date.now() - last.at > LAG) return false

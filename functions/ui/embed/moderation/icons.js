@@ -1,4 +1,4 @@
-/** Icons, and keys as hints. */
+/** Icons and key hints. */
 
 import { drawing, h } from '../kit/dom.js'
 
@@ -25,8 +25,8 @@ export function icon(name) {
   return svg
 }
 
-/** A key as a hint, hidden from screen readers, which can read the help instead. @param {string} letter */
+/** Shows a key as a hint, hidden from screen readers, whose users can read the help instead. @param {string} letter */
 export const key = (letter) => h('kbd', { 'aria-hidden': 'true' }, letter)
 
-/** An icon. The current card shows a key instead. @param {keyof typeof ICONS} name @param {string} letter */
+/** Creates an icon, which the current card replaces with a key. @param {keyof typeof ICONS} name @param {string} letter */
 export const sign = (name, letter) => h('span', { class: 'sign', 'aria-hidden': 'true' }, icon(name), h('kbd', {}, letter))

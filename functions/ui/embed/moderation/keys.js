@@ -111,7 +111,7 @@ export class Keys {
       if (letters) localStorage.removeItem(LETTERS)
       else localStorage.setItem(LETTERS, 'off')
     } catch {
-      // Without storage the choice lasts as long as the page.
+      // Without storage, the choice lasts as long as the page.
     }
   }
 }

@@ -57,7 +57,7 @@ function wrap(places) {
     if (last?.[0] === node && last[2] + 1 >= at) last[2] = at
     else pieces.push([node, at, at])
   }
-  // From the end, so that earlier offsets stay valid.
+  // Works from the end, so that earlier offsets stay valid.
   for (const [node, first, last] of pieces.reverse()) {
     node.splitText(last + 1)
     const found = node.splitText(first)

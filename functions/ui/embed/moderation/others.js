@@ -6,7 +6,7 @@
 
 import { decided } from './verdicts.js'
 
-/** The comment after a decision from the log, which contains no reasons. @param {Item} item @param {LogEntry} entry */
+/** Returns the comment after a decision from the log, which contains no reasons. @param {Item} item @param {LogEntry} entry */
 export const decidedAs = (item, { action, moderator, created_at }) =>
   decided(item, /** @type {Action} */ (action), { reason: null, note: null, moderator, created_at })
 

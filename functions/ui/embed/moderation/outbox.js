@@ -6,7 +6,7 @@
 import { ApiError } from '../kit/api.js'
 import { UNDO } from '../kit/decisions.js'
 
-/** Milliseconds between deliveries. A request covers up to fifty identical decisions, so this keeps a fast moderator below 60 writes a minute. */
+/** Milliseconds between deliveries. A request covers up to fifty identical decisions, so this pause keeps a fast moderator below 60 writes a minute. */
 export const PAUSE = 4_000
 
 /** Maximum comments in one request. */
@@ -21,7 +21,7 @@ const statusOf = (error) => (error instanceof ApiError ? error.status : 0)
 /** Whether a request would be refused again. @param {unknown} error */
 export const isFinal = (error) => statusOf(error) >= 400 && statusOf(error) < 500 && ![401, 429].includes(statusOf(error))
 
-/** Milliseconds until a failed request is sent again. @param {unknown} error */
+/** Returns the milliseconds to wait before a failed request is sent again. @param {unknown} error */
 export const pauseAfter = (error) => ({ 401: UNTIL_SIGNED_IN, 429: 15_000 })[statusOf(error)] ?? 5_000
 
 /** Holds decisions until they can no longer be undone, then delivers those that are due together. */
@@ -54,7 +54,7 @@ export class Outbox {
     return this.open.some(({ choices }) => choices.some(({ item }) => item.id === id))
   }
 
-  /** Whether these are still being sent, and `takeAll` hasn't taken them. @param {Decision[]} due */
+  /** Whether these decisions are still being sent, because `takeAll` hasn't taken them over. @param {Decision[]} due */
   isSending(due) {
     return this.#sending === due
   }
@@ -74,7 +74,7 @@ export class Outbox {
     return decision
   }
 
-  /** Holds the newest decision until `ask` is done, then restarts its wait. @param {Decision} decision @param {() => Promise<void>} ask */
+  /** Holds the newest decision until `ask` is done, then restarts its undo period. @param {Decision} decision @param {() => Promise<void>} ask */
   async hold(decision, ask) {
     decision.at = Infinity
     this.#schedule()
@@ -91,7 +91,7 @@ export class Outbox {
     return all
   }
 
-  /** Puts decisions back, and waits before it sends them. @param {Decision[]} decisions */
+  /** Puts decisions back, and waits before sending them. @param {Decision[]} decisions */
   put(decisions) {
     this.waiting.unshift(...decisions)
     this.#notBefore = Date.now() + PAUSE
@@ -127,7 +127,7 @@ export class Outbox {
   }
 }
 
-/** Keeps only the last decision about each comment and thread. Its failure returns the comment as it was before the first. @param {Decision[]} decisions */
+/** Keeps only the last decision about each comment and thread. If that decision fails, its comment returns as it was before the first decision. @param {Decision[]} decisions */
 export function latest(decisions) {
   /** @type {Map<number, Choice>} */
   const choices = new Map()
@@ -169,7 +169,7 @@ function pieces({ choices, ...alike }) {
   return Array.from({ length: count }, (_, at) => ({ ...alike, choices: choices.slice(at * BULK, (at + 1) * BULK) }))
 }
 
-/** The body of the request. @param {Batch} batch */
+/** Returns the body of the request. @param {Batch} batch */
 export const bulkBody = ({ action, choices, grounds }) => ({
   ids: choices.map(({ item }) => item.id),
   action,

@@ -13,7 +13,7 @@ import { filtersOf, searchField } from './search.js'
 import { Selection } from './selection.js'
 import { actionOf, applies } from './verdicts.js'
 
-/** A search loads more until it has this many new cards, or has sent this many requests. */
+/** A search loads more pages until it has `FOUND` new cards, or has sent `REQUESTS` requests. */
 const FOUND = 20
 const REQUESTS = 5
 
@@ -22,7 +22,7 @@ export class CardList extends Cards {
   #cursor = ''
   /** The id of the newest comment that was loaded. */
   #newest = 0
-  /** Identifies the current load. A reload begins another. */
+  /** Identifies the current load, which a reload replaces. */
   #turn = 0
   /** @type {Promise<void> | null} */
   #loading = null
@@ -35,7 +35,7 @@ export class CardList extends Cards {
   #nearEnd
   /** The filters of the API that the comments match. @type {Record<string, string>} */
   #filters = {}
-  /** The number of cards to load in total, and the number of requests left for it. */
+  /** The number of cards to load in total, and the number of requests left to load them. */
   #goal = { cards: 0, requests: 0 }
 
   /**
@@ -71,12 +71,12 @@ export class CardList extends Cards {
     this.selection.show()
   }
 
-  /** Whether there is a further page. */
+  /** Whether there are more pages. */
   get hasMore() {
     return this.#cursor != null
   }
 
-  /** Loads the first page in place of the current ones. */
+  /** Reloads the list from its first page. */
   async reload() {
     // Invalidates the page that is being loaded.
     this.#turn++
@@ -91,7 +91,7 @@ export class CardList extends Cards {
     this.selection.show()
   }
 
-  /** Whether only a part of the queue is shown. */
+  /** Whether search filters are set. */
   get #isFiltered() {
     return Object.keys(this.#filters).length > 0
   }
@@ -116,7 +116,7 @@ export class CardList extends Cards {
     this.#loading ??= this.#fetch(this.#cursor).finally(() => {
       if (turn !== this.#turn) return
       this.#loading = null
-      // A new observation reports whether the end is still near.
+      // Observing the end anew reports whether it is still near.
       this.#nearEnd.unobserve(this.#end)
       if (this.#cursor != null && this.cards.length && !this.#isFiltered) this.#nearEnd.observe(this.#end)
     })
@@ -156,7 +156,7 @@ export class CardList extends Cards {
     return this.#isFiltered ? this.cards.length < this.#goal.cards && --this.#goal.requests > 0 : !this.cards.length
   }
 
-  /** Below the results: a button that continues the search. */
+  /** Shows a button below the results that continues the search. */
   #showFoot() {
     const { t } = this.app
     const known = this.cards.length
@@ -216,7 +216,7 @@ export class CardList extends Cards {
   /**
    * Removes cards. The next remaining card becomes the current one.
    * @param {Card[]} cards
-   * @param {boolean} [follow] whether it takes the focus, too
+   * @param {boolean} [follow] whether that card also takes the focus
    */
   drop(cards, follow = true) {
     const at = this.current ? this.cards.indexOf(this.current) : 0
@@ -236,7 +236,7 @@ export class CardList extends Cards {
     else this.#drained()
   }
 
-  /** Called after the last card is gone. Loads the next page, or shows that the list is empty. */
+  /** Runs after the last card is gone. Loads the next page, or shows that the list is empty. */
   async #drained() {
     this.current = null
     if (this.#cursor == null && !this.#loading) this.#showEmpty()
@@ -244,12 +244,12 @@ export class CardList extends Cards {
     if (!this.cards.length && !this.#end.childElementCount) this.#showEmpty()
   }
 
-  /** Loads an empty list again. */
+  /** Reloads an empty list. */
   #refill() {
     return this.#end.contains(this.app.root.activeElement) ? this.refresh() : this.reload()
   }
 
-  /** Focuses the first card, or the note that the list is empty. */
+  /** Focuses the first card, or the notice that the list is empty. */
   focusFirst() {
     if (this.cards.length) this.focus(this.cards[0])
     else /** @type {HTMLElement | null} */ (this.#end.querySelector('.panel'))?.focus()
@@ -266,7 +266,7 @@ export class CardList extends Cards {
     else go()
   }
 
-  /** The target of keys: the selection, or else the current card. */
+  /** The cards that shortcuts act on: the selection, or else the current card. */
   get chosen() {
     const { cards } = this.selection
     return cards.length ? cards : this.cards.filter((card) => card === this.current)
@@ -284,7 +284,7 @@ export class CardList extends Cards {
     if (!this.selection.clear()) this.move(1)
   }
 
-  /** Puts comments back as they were before a decision. @param {Item[]} items @param {string} [note] @param {boolean} [focus] */
+  /** Shows comments again as they were before a decision. @param {Item[]} items @param {string} [note] @param {boolean} [focus] */
   restore(items, note, focus = false) {
     const emptied = this.#end.querySelector('.panel')?.matches(':focus')
     this.insert(items, note)

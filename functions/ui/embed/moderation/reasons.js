@@ -14,7 +14,7 @@ const NOTE = `${REASONS.length + 1}`
 const MAX_NOTE = 500
 
 /**
- * A switch for each reason, of which at most one is on, and a switch for a note.
+ * Creates a switch for each reason, of which at most one is on, and a switch for a note.
  * @param {App} app @param {Grounds} grounds @param {{ changed: () => void, askNote: () => void }} actions
  * @returns {Switch[]}
  */

@@ -13,7 +13,7 @@ import { standing } from './verdicts.js'
 
 /** @typedef {{ form: HTMLFormElement, field: HTMLTextAreaElement, problem: HTMLElement, send: HTMLButtonElement, isOpen: boolean }} Box */
 
-/** Whether a moderator may reply to a comment: everyone sees it, or will once it is approved. @param {Item} item */
+/** Whether a moderator may reply to a comment: everyone sees the comment, or will once it is approved. @param {Item} item */
 export const takesReplies = (item) => standing(item) !== 'rejected'
 
 export class Replies {
@@ -28,12 +28,12 @@ export class Replies {
     this.owner = owner
   }
 
-  /** The name of a draft on the device. @param {number} id */
+  /** Returns the name under which the device stores a draft. @param {number} id */
   #draftOf(id) {
     return `${API} reply ${this.owner} ${id}`
   }
 
-  /** The box that a card shows. @param {Card} card */
+  /** Returns the reply box that a card shows. @param {Card} card */
   formIn({ item }) {
     const box = this.#boxes.get(item.id)
     if (!box?.isOpen) return null
@@ -141,12 +141,12 @@ export class Replies {
     card?.update(card.item, card.note)
   }
 
-  /** Returns open boxes to their cards after the drawer that showed them has closed. */
+  /** Returns open boxes to their cards after the drawer that showed the boxes has closed. */
   regain() {
     for (const [id, box] of this.#boxes) if (box.isOpen && !box.form.isConnected) this.#refresh(id, box)
   }
 
-  /** Posts a reply, then clears the box and the draft unless their text has changed. @param {Item} item @param {string} body */
+  /** Posts a reply, then clears the box and the draft unless their texts have changed. @param {Item} item @param {string} body */
   async deliver({ id, thread }, body, client = this.app.client) {
     const name = `${id} ${body}`
     const key = this.#keys.get(name) ?? crypto.randomUUID()

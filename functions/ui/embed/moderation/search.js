@@ -8,7 +8,7 @@ import { h, isOfIme } from '../kit/dom.js'
 /** Milliseconds to wait after the last key press. */
 const REST = 300
 
-/** A filter by name, or a word. Quotation marks group words. */
+/** A named filter such as `from:`, or a word. Quotation marks group words. */
 const PART = /(?:(from|in|since):\s*)("[^"]*"?|\S*)|("[^"]*"?|\S+)/gi
 
 /** Parses the typed text into filters of the API. Returns `null` while one of them is invalid. @param {string} text */
@@ -28,7 +28,7 @@ export function filtersOf(text) {
 }
 
 /**
- * A field that calls `search` with its filters, and whether to focus the results. The text stays for the next queue.
+ * Creates a field that calls `search` with its filters and whether to focus the results. The next queue keeps the text.
  * @param {App} app @param {(filters: Record<string, string>, enter: boolean) => void} search
  */
 export function searchField(app, search) {

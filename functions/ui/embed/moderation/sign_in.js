@@ -14,10 +14,10 @@ import { languageOf } from '../kit/words.js'
 import { icon } from './icons.js'
 import { Replies } from './replies.js'
 
-/** The token in pasted text, with or without `Bearer` or the address around it. @param {string} text */
+/** Finds the token in pasted text, with or without `Bearer` or the address around it. @param {string} text */
 const tokenIn = (text) => /token=([^&\s]+)/.exec(text)?.[1] ?? text.trim().replace(/^Bearer\s+/i, '')
 
-/** Null if the session has ended. Otherwise fails with the error. @param {unknown} error */
+/** Returns null if the session has ended, and otherwise rejects with the error. @param {unknown} error */
 const unlessEnded = (error) => (ownSession() ? Promise.reject(error) : null)
 
 export class SignIn {
@@ -26,7 +26,7 @@ export class SignIn {
   #wrong = h('p')
   /** Identifies the current attempt, so that late responses are ignored. */
   #run = 0
-  /** The account of this sign-in in the format of `SVC_MODERATORS`, until the page is left. @type {string | undefined} */
+  /** The account of this sign-in in the format of `SVC_MODERATORS`. It is kept until the page is left. @type {string | undefined} */
   #account
   /** @type {ReturnType<typeof methodsOf>} */
   #methods = []
@@ -48,7 +48,7 @@ export class SignIn {
     this.#run++
   }
 
-  /** Signs in, and shows the first tab or the reason for a refusal. @param {Promise<Decision[]>} [flushed] decisions of the moderator before, once they were sent */
+  /** Signs in, and shows the first tab or the reason for a refusal. @param {Promise<Decision[]>} [flushed] the previous moderator's decisions that couldn't be sent */
   async start(flushed) {
     const run = ++this.#run
     const before = this.app.me?.id
@@ -57,7 +57,7 @@ export class SignIn {
     this.app.client.language = languageOf(this.app.host)
     this.app.screen(h('p', { class: 'muted centred' }, this.app.t('loading')))
     try {
-      // Lists don't load before the decisions about their comments are stored.
+      // Decisions are stored first, so that the lists reflect them.
       const unsent = (await flushed) ?? []
       const arrival = await this.#arrival
       const token = ownSession() ?? (await this.app.client.token())
@@ -98,7 +98,7 @@ export class SignIn {
 
   /** @param {Auth | undefined} auth set by the page; undefined uses the session of the service's own sign-in */
   async use(auth) {
-    // Pending decisions are sent under the name of the moderator who made them.
+    // Pending decisions are sent as the moderator who made them.
     const flushed = this.#expired ? undefined : this.app.decisions.flush()
     const { language } = this.app.client
     this.app.client = Object.assign(new Client(), { language, auth })
@@ -106,7 +106,7 @@ export class SignIn {
     try {
       const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
       if (!authenticated) return this.#showWrong(this.app.t('bad_token'))
-      // A different moderator starts over.
+      // A different moderator begins with a new page.
       if (!moderator || banned || user?.id !== this.app.me?.id) {
         this.app.decisions.drop()
         return this.start()
@@ -143,7 +143,7 @@ export class SignIn {
     this.use(undefined)
   }
 
-  /** Account actions: change the name, sign out everywhere. */
+  /** Shows the account actions: change the name, sign out everywhere. */
   async showAccount() {
     const { app } = this
     const { labels, t } = app
@@ -188,7 +188,7 @@ export class SignIn {
     first?.focus()
   }
 
-  /** The sign-in form of the standalone page. On other pages, a button asks the host to sign the moderator in. @param {string} [error] */
+  /** Creates the sign-in form of the standalone page. On other pages, creates a button that asks the host to sign the moderator in. @param {string} [error] */
   #signInForm(error) {
     const { t } = this.app
     const wrong = (this.#wrong = h('p', { role: 'alert', class: 'error', hidden: !error }, error))
@@ -214,7 +214,7 @@ export class SignIn {
     return h('div', { class: 'sign-in' }, wrong, codeForm(this.#entrance(done)), h('details', {}, h('summary', {}, t('token')), form))
   }
 
-  /** Shows the problem with the sign-in at its form. @param {string} text */
+  /** Shows the problem with the sign-in in its form. @param {string} text */
   #showWrong(text) {
     this.#wrong.textContent = text
     this.#wrong.hidden = false
@@ -231,20 +231,20 @@ export class SignIn {
       this.app.standalone && h('button', { type: 'button', class: 'outlined', click: () => this.signOut() }, t('sign_out'))))
   }
 
-  /** The lines that the owner adds to the settings. */
+  /** Shows the names, one of which the owner adds to the settings. */
   #whomToName() {
     const names = [this.#account, `${this.app.me?.id}`]
     return h('div', { class: 'small' }, h('p', {}, this.app.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))
   }
 
-  /** Asks a user whose sign-in has expired to sign in again. The page and waiting decisions stay. Nothing else closes the dialog. */
+  /** Asks a user whose sign-in has expired to sign in again. The page and waiting decisions are kept. Only a sign-in closes the dialog. */
   askAgain() {
     if (this.#expired || !this.app.me) return
     const { t } = this.app
     const dialog = (this.#expired = h('dialog', { 'aria-labelledby': 'expired-title', closedby: 'none' },
       h('h2', { id: 'expired-title' }, t('expired')), h('p', { class: 'muted' }, t('expired_more')), this.#signInForm()))
     const open = async () => {
-      // Browsers that don't support `closedby` close the dialog at a second Escape.
+      // Browsers that don't support `closedby` close the dialog on a second Escape.
       if ((await this.app.open(dialog)) !== 'signed-in' && this.app.me) open()
       else this.#expired = null
     }

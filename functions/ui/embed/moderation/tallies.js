@@ -4,11 +4,11 @@
  * @import { App } from './app.js'
  */
 
-/** The service's highest count, which means this many or more. */
+/** The highest count that the service returns. It means this many or more. */
 const MANY = 100
 
 export class Tallies {
-  /** The service's numbers. @type {Partial<Record<State, number>>} */
+  /** The counts that the service returned. @type {Partial<Record<State, number>>} */
   #counts = {}
 
   /** @param {App} app */
@@ -16,7 +16,7 @@ export class Tallies {
     this.app = app
   }
 
-  /** Shows the numbers, without comments whose decisions are unsent. @param {Partial<Record<State, number>>} [counts] */
+  /** Shows the counts, less the comments whose decisions are unsent. @param {Partial<Record<State, number>>} [counts] */
   show(counts = this.#counts) {
     this.#counts = counts
     for (const [name, count] of Object.entries(counts)) {

@@ -8,7 +8,7 @@ import { FIRST_WORDS, formOf } from '../kit/words.js'
 /** Texts until the first response, which contains all of them. */
 export const FIRST_TEXTS = { ...FIRST_WORDS, error_offline: FIRST_WORDS.offline }
 
-/** The labels that begin with `moderation.`, without that prefix. @param {Record<string, string>} labels */
+/** Returns the labels that begin with `moderation.`, without that prefix. @param {Record<string, string>} labels */
 export const ownTexts = (labels) =>
   Object.fromEntries(Object.entries(labels).flatMap(([key, text]) => (key.startsWith('moderation.') ? [[key.slice(11), text]] : [])))
 

@@ -3,11 +3,11 @@
  * @import { Action, Item, Rejection, State, Verdict } from '../types.d.ts'
  */
 
-/** The state of a comment. @param {Item} item */
+/** Returns the state of a comment. @param {Item} item */
 export const standing = (item) => (item.held_for ? 'waiting' : item.is_approved ? 'visible' : 'rejected')
 
 /**
- * The effect of a key or a button on a comment. Approving a public comment keeps it, and dismisses its reports.
+ * Returns the action of a key or a button. Approving a public comment keeps it, and dismisses its reports.
  * @param {Item} item
  * @param {Verdict} verdict
  * @returns {Action}
@@ -20,7 +20,7 @@ export function applies(item, action) {
   return standing(item) !== (action === 'approve' ? 'visible' : 'rejected')
 }
 
-/** The comment after the decision. @param {Item} item @param {Action} action @param {Rejection} rejection if it is one @returns {Item} */
+/** Returns the comment as it is after the decision. @param {Item} item @param {Action} action @param {Rejection} rejection if the action is one @returns {Item} */
 export const decided = (item, action, rejection) => ({
   ...item,
   is_approved: action === 'dismiss' ? item.is_approved : action === 'approve',

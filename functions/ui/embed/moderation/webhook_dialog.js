@@ -9,7 +9,7 @@ import { h } from '../kit/dom.js'
 import { keepOpen } from './dialogs.js'
 
 /**
- * Webhook dialog. `submit` sends the fields, and returns the secret of a new webhook.
+ * Creates the webhook dialog. `submit` sends the fields, and returns the secret of a new webhook.
  * @param {App} app
  * @param {Webhook | null} webhook
  * @param {(fields: { url: string, events: string[] }) => Promise<string | undefined>} submit
@@ -57,7 +57,7 @@ export function webhookDialog(app, webhook, submit) {
   return dialog
 }
 
-/** The service's messages about the fields, or else an explanation of the failure. @param {App} app @param {unknown} error */
+/** Returns the service's messages about the fields, or else an explanation of the failure. @param {App} app @param {unknown} error */
 function refusalText(app, error) {
   return error instanceof ApiError && error.status === 422 ? error.message : app.explain(error)
 }

@@ -100,7 +100,7 @@ export class WebhooksPanel {
     if ((await app.open(dialog)) === 'remove') await this.#send('DELETE', pathOf(webhook))
   }
 
-  /** The dialog that adds a webhook, or changes this one. @param {Webhook | null} webhook */
+  /** Shows the dialog that adds a webhook, or changes `webhook`. @param {Webhook | null} webhook */
   async #edit(webhook) {
     const { app } = this
     const dialog = webhookDialog(app, webhook, async (fields) => {

@@ -12,7 +12,7 @@ const DOTS = 'M3 8h0M8 8h0M13 8h0'
 const HEART = 'M8 14 3 9a3 3 0 0 1 5-5 3 3 0 0 1 5 5z'
 const CLOCK = 'M8 5v3l2 1M8 2a6 6 0 1 0 .1 0'
 
-/** From this level of replies on, the indent does not show which comment a reply belongs to. */
+/** From this level of replies on, the indent doesn't show which comment a reply belongs to. */
 const FLAT = 3
 
 export class CommentView {
@@ -37,7 +37,7 @@ export class CommentView {
     this.showMore()
   }
 
-  /** Shows the comment, or only its text if that fails, so that the others still show. */
+  /** Shows the comment, or only its text if that fails, so that other comments still appear. */
   show(comment) {
     this.comment = comment
     const { activeElement } = this.thread.root
@@ -106,7 +106,7 @@ export class CommentView {
     return h('span', { class: 'since' }, thread.say('now_public'))
   }
 
-  /** The reason that others do not see the comment. */
+  /** Explains why other visitors don't see the comment. */
   #note() {
     const { say, ui } = this.thread
     const { state, reason, note } = this.comment.review ?? {}
@@ -116,7 +116,7 @@ export class CommentView {
     return [h('span', {}, drawing(CLOCK), ` ${say(label)} ${reason ? say(reason) : ''}`), quotation]
   }
 
-  /** The button that opens the comment's menu, which is in the writer module. */
+  /** Creates the button that opens the comment's menu, which is in the writer module. */
   #more() {
     const { thread } = this
     return (this.opener = menuButton(drawing(DOTS), { class: 'opener', 'aria-label': thread.say('more') }, () => thread.later('menu', this)))

@@ -10,16 +10,16 @@ import { device } from '../kit/device.js'
 import { h, isOfIme, primary } from '../kit/dom.js'
 import { ahead, writer } from './later.js'
 
-/** The visitor's name and avatar, as on comments. A guest has the name that was last entered on this device. */
+/** Returns the visitor's name and avatar, as on comments. A guest has the name that was last entered on this device. */
 export const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
 
-/** The storage keys of the visitor's draft and of a guest's draft. When the session ends, a draft stays with the member who wrote it. */
+/** Returns the storage keys of the visitor's draft and of a guest's draft. When the session ends, a draft stays with the member who wrote it. */
 function draftsOf({ path, ui, ended }, draft) {
   const name = (who) => `${API} ${path} ${draft} ${who}`
   return [name(ui.auth.user?.id ?? ended?.id ?? 'guest'), name('guest')]
 }
 
-/** Whether the visitor has left a draft. */
+/** Returns the draft that the visitor has left, if any. */
 export const hasDraft = (thread, draft) => device.get(draftsOf(thread, draft)[0])
 
 /** @param {Purpose} purpose @returns {Composer} */
@@ -28,7 +28,7 @@ export function composer(thread, purpose) {
   const { say, ui } = thread
   const [kept, left] = draftsOf(thread, draft)
   const folded = `${kept} folded`
-  /** The function that sends, once the writer module has turned this into an editor. @type {Promise<(() => void) | void> | undefined} */
+  /** Resolves to the function that sends, once the writer module has turned the composer into an editor. @type {Promise<(() => void) | void> | undefined} */
   let editor
 
   function keep(body) {

@@ -1,5 +1,5 @@
 /**
- * `<comment-thread>`.
+ * The element `<comment-thread>`.
  * @import { Auth } from '../types.d.ts'
  */
 

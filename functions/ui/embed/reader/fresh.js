@@ -8,7 +8,7 @@ import { button, h, pause } from '../kit/dom.js'
 export class Fresh {
   element = button('', { class: 'primary fresh', hidden: true, click: () => this.#show() })
   since = h('span', { class: 'since' })
-  /** The id of the newest comment, once the list may lack it. */
+  /** The id of the newest comment that polling found, which the list may lack. */
   newest = null
   #before
   #waiting = []
@@ -23,14 +23,14 @@ export class Fresh {
     return `${API} ${this.thread.path} seen`
   }
 
-  /** Shows how many of these comments and their replies others wrote after the last visit. */
+  /** Shows how many of these comments and their replies other people wrote since the last visit. */
   welcome(comments) {
     const seen = (this.#seen[this.#key] ??= +device.get(this.#key))
     const n = comments.flatMap((comment) => [comment, ...comment.replies]).filter(({ id, can }) => id > seen && !can.update).length
     this.since.textContent = n ? this.thread.say('new_since', n) : ''
   }
 
-  /** Stores the newest comment that was shown. */
+  /** Stores the id of the newest comment that was shown. */
   remember() {
     const newest = Math.max(+device.get(this.#key) || 0, ...this.thread.views.keys())
     if (newest) device.set(this.#key, newest)

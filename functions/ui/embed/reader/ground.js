@@ -1,6 +1,6 @@
-/** The color behind an element, because gray text alone does not show whether the page is dark. */
+/** Finds the color behind an element, because gray text alone does not show whether the page is dark. */
 
-/** Sets the background in the first sheet of a tree: the nearest opaque color behind the element. @param {any} root */
+/** Sets the background in the first style sheet of a tree to the nearest opaque color behind the element. @param {any} root */
 export function showGround({ host, adoptedStyleSheets: [ground] }) {
   let colour
   do colour = getComputedStyle(host).backgroundColor

@@ -1,4 +1,4 @@
-/** The head of a thread: its heading, the sort, and the reader's own settings. */
+/** The head of a thread: its heading, the sort order, and the account menu. */
 
 import { avatar } from '../kit/avatar.js'
 import { button, h } from '../kit/dom.js'
@@ -8,7 +8,7 @@ import { ahead, menuButton } from './later.js'
 
 export const SORTS = ['newest', 'oldest', 'most_liked', 'most_replied']
 
-/** The name of the signed-in visitor, which opens the menu of the account. @param {any} thread */
+/** Creates the button with the signed-in visitor's name, which opens the account menu. @param {any} thread */
 function me(thread) {
   const { say, ui } = thread
   const opener = menuButton(avatar(visitor(ui.auth)), { class: 'me' }, () => thread.later('account', thread, opener))

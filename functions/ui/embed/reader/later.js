@@ -7,7 +7,7 @@ import { button } from '../kit/dom.js'
 /** @type {Promise<Writer> | undefined} */
 let loading
 
-/** The writer. A failed load is retried at the next use. */
+/** Loads the writer. A failed load is retried at the next use. */
 export function writer() {
   loading ??= import('../writer/index.js').catch((error) => {
     loading = undefined
@@ -18,7 +18,7 @@ export function writer() {
 
 const come = () => void writer().catch(() => {})
 
-/** A button that opens a menu, which the writer shows. @param {import('../types.d.ts').Child} content @param {import('../types.d.ts').Attributes} attributes @param {() => any} act */
+/** Creates a button that opens a menu, which the writer shows. @param {import('../types.d.ts').Child} content @param {import('../types.d.ts').Attributes} attributes @param {() => any} act */
 export function menuButton(content, attributes, act) {
   const click = (event) => {
     event.preventDefault()

@@ -1,11 +1,11 @@
-/** A linked comment that is not in the list. */
+/** Shows a linked comment that is not in the list. */
 
 import { button, h } from '../kit/dom.js'
 import { CommentView } from './comment.js'
 
 /**
- * Shows the comment above the others, below a heading. A button, or the next linked comment, moves it to the end of the list, until
- * its page is loaded.
+ * Shows the comment at the top, below a heading. A button, or the next linked comment, moves it to the end of the list. It stays
+ * there until its page is loaded.
  * @param {any} thread @param {any} comment
  */
 export function link(thread, comment) {

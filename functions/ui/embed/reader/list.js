@@ -8,13 +8,13 @@ import { anonymous } from '../kit/api.js'
 import { button, h } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
 
-/** Comments per press of the button that loads more. */
+/** Comments that a press of the button loads. */
 const MORE = 50
 
-/** The path of a thread, relative to the API. */
+/** Returns the path of a thread, relative to the API. */
 export const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
 
-/** A page of the visitor's own list, or else of the public one, of which the browser must revalidate its cached copy. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
+/** Loads a page of the visitor's own list, or else of the public list. A cached copy of the public list is revalidated. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
 export async function readPage({ api, path, sort, language: lang, fresh }, query, signal) {
   const list = `${path}/comments`
   const asked = { sort: sort || null, ...query }
@@ -36,10 +36,10 @@ export async function readFirst(thread, signal) {
   return page
 }
 
-/** Adds the part below the list: a button that loads more, and the feed. @param {any} thread @param {any} meta @param {(query: RequestOptions['query']) => void} load */
+/** Creates the part below the list: a button that loads more, and a link to the feed. @param {any} thread @param {any} meta @param {(query: RequestOptions['query']) => void} load */
 export function footOf({ say, ui, path, section }, { next_cursor: cursor, current_page: page, last_page, total }, load) {
   const shown = section.querySelectorAll('.list > article').length
-  // Pages of a ranked list have numbers, and the first page is smaller than the others.
+  // A ranked list has numbered pages, and its first page is smaller than the others.
   const next = cursor ? { cursor } : page < last_page && { page: Math.floor(shown / MORE) + 1 }
   return [
     next ? button(say('load_more', total - shown), { class: 'outlined', click: () => load({ ...next, per_page: MORE }) }) : '',

@@ -1,4 +1,4 @@
-/** The reason why the visitor can't write. */
+/** Explains why the visitor can't write. */
 
 import { button, drawing, h } from '../kit/dom.js'
 import { offersCodes } from '../kit/session.js'
@@ -6,7 +6,7 @@ import { notice } from './states.js'
 
 const LOCK = 'M4 7h8v6H4zM6 7V5a2 2 0 0 1 4 0v2'
 
-/** The notice that replaces the composer, or is above it. @param {any} thread */
+/** Returns the notice that replaces the composer or is shown above it. @param {any} thread */
 export function obstacle({ say, ui, closed, ended, signIn }) {
   const { features, auth } = ui
   const label = features.read_only ? 'read_only' : auth.banned ? 'banned' : closed && 'thread_closed'

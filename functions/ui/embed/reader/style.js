@@ -6,5 +6,5 @@ import thread from './thread.css'
 
 const threadStyles = sheet(composer + thread)
 
-/** All styles that readers need. The first sheet is separate in each tree, because `showGround` sets it. */
+/** Returns all styles that readers need. Each tree has its own first sheet, because `showGround` sets it. */
 export const readerStyles = () => [sheet(''), styles, threadStyles]

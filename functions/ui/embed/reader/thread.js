@@ -1,5 +1,5 @@
 /**
- * One thread: loads it, shows it, and holds its comments.
+ * One thread: loads it, shows it, and stores its comments.
  * @import { Purpose, RequestOptions, Ui } from '../types.d.ts'
  * @import { Writer } from './later.js'
  */
@@ -61,24 +61,24 @@ export class Thread {
     this.#showSkeleton()
   }
 
-  /** A label. A number selects its plural form. @param {string} key @param {number} [n] */
+  /** Returns a label. A number selects its plural form. @param {string} key @param {number} [n] */
   say = (key, n) => {
     const text = this.host.labels?.[key] ?? this.ui?.labels[key] ?? FIRST_WORDS[key] ?? key
     return n == null ? text : formOf(text, this.language, n).replace('{n}', `${n}`)
   }
 
-  /** Whether an error means that the visitor's token is refused. */
+  /** Whether an error means that the visitor's token was refused. */
   isOver = ({ code }) => code === 'unauthenticated' && this.ui.auth.authenticated
 
   explain = (error) => explanation(this.say, error)
 
   emit = (name, detail) => this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
 
-  /** Leads the visitor to the sign-in, unless the host handles the event. @param {string} [label] @param {CommentView} [view] */
+  /** Takes the visitor to the sign-in, unless the host handles the event. @param {string} [label] @param {CommentView} [view] */
   signIn = (label = 'sign_in_to_comment', view) =>
     this.emit('comment-sign-in') && this.later('leadToSignIn', this, label, view)
 
-  /** Gives a guest who begins to write a key, with which this device can change their comments. Another thread or tab may have made it. */
+  /** Gives a guest who begins to write a key, with which this device can change their comments. Reuses the key of another thread or tab. */
   keepGuestKey() {
     const { api, ui } = this
     if (ui.auth.authenticated) return
@@ -106,7 +106,7 @@ export class Thread {
     }
   }
 
-  /** Shows why something failed. A refused token ends the session instead. Drafts stay. @param {(sentence: string) => void} tell */
+  /** Shows why something failed. A refused token ends the session instead, and drafts are kept. @param {(sentence: string) => void} tell */
   async fail(error, tell) {
     if (!this.isOver(error)) return tell(this.explain(error))
     this.ended = this.ui.auth.user ?? {}
@@ -118,7 +118,7 @@ export class Thread {
 
   stop = () => this.#work.abort()
   #clear = () => this.notice.replaceChildren()
-  /** A form for a new comment, a reply or an edit. @param {Purpose} purpose */
+  /** Creates a form for a new comment, a reply or an edit. @param {Purpose} purpose */
   composer = (purpose) => composer(this, purpose)
 
   async become(auth) {
@@ -163,7 +163,7 @@ export class Thread {
 
   #show(page) {
     const { say, ui, section } = this
-    // Regions of a page need different names.
+    // Landmark regions of a page need different names.
     section.ariaLabel = say('comments') + (document.querySelectorAll('comment-thread').length > 1 ? ` ${this.path}` : '')
     this.showTheme()
     section.replaceChildren(
@@ -181,7 +181,7 @@ export class Thread {
     return this.#restart(page)
   }
 
-  /** The composer, and the notice above it or in its place. */
+  /** Creates the composer, with the notice above it or in its place. */
   #writing({ meta }) {
     this.closed = meta.closed && !this.ui.auth.moderator
     const notice = obstacle(this)
@@ -246,7 +246,7 @@ export class Thread {
     this.#showSkeleton()
   }
 
-  /** Shows a skeleton, or before the first list the content that the host put into the element. */
+  /** Shows a skeleton or, before the first list, the content that the host put into the element. */
   #showSkeleton() {
     const isFilled = this.path == null && this.host.textContent.trim()
     this.section.replaceChildren(...(isFilled ? [h('slot')] : skeleton()))
@@ -283,7 +283,7 @@ export class Thread {
     view.focus()
   }
 
-  /** Shows a comment with its ancestors. `add` places the first of them if it is new. Returns nothing if the comment isn't in this thread. */
+  /** Shows a comment with its ancestors, and returns its view, or nothing if the comment isn't in this thread. `add` places the first new comment. */
   async fetch(id, add = this.prepend) {
     if (this.views.has(id)) return this.views.get(id)
     const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))

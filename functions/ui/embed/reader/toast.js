@@ -10,7 +10,7 @@ export class Toast {
     role: 'status',
     popover: 'manual',
     animationend: () => this.announce(''),
-    // The text color of the page has changed.
+    // Runs when the page's text color has changed.
     transitionend: () => showGround(this.element.getRootNode()),
   })
 

@@ -1,4 +1,4 @@
-/** The menu of a member who is signed in by the service itself. */
+/** The account menu of a member who signed in with the service itself. */
 
 import { h } from '../kit/dom.js'
 import { ask } from './dialog.js'

@@ -3,7 +3,7 @@
 import { json } from '../kit/json.js'
 import { poster } from './post.js'
 
-/** Opens a composer below a comment. The returned function closes it, and returns the comment's view. */
+/** Opens a composer below a comment. Returns a function that closes the composer, and returns the comment's view. */
 function write(view, purpose) {
   const { thread, comment } = view
   const cancel = () => {
@@ -62,7 +62,7 @@ export function edit(view) {
 /** Reopens composers after the thread was rendered again, if the visitor may write there. */
 export async function reopen(views) {
   for (const { thread, comment, body, slot } of views) {
-    // A form to sign in becomes a reply.
+    // A sign-in form becomes a reply.
     if (!slot.querySelector('form')) continue
     const view = await thread.fetch(comment.id)
     if (body.hidden) view?.comment.can.update && edit(view)

@@ -1,4 +1,4 @@
-/** A moderator's decisions in the thread, which wait for five seconds as in the queue. */
+/** A moderator's decisions in the thread, which can be undone for five seconds, as in the queue. */
 
 import { ApiError } from '../kit/api.js'
 import { REASONS, UNDO } from '../kit/decisions.js'
@@ -30,7 +30,7 @@ export function decide(view, verdict) {
     show(comment)
   }
 
-  /** Shows a new state of the comment, which takes over the focus if the bar had it. */
+  /** Shows the new state of the comment, and moves the focus from the bar to the comment. */
   function show(shown) {
     // The thread may have been rendered again.
     view = thread.views.get(id) ?? view

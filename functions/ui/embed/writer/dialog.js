@@ -4,12 +4,12 @@ import { ApiError } from '../kit/api.js'
 import { button, h, primary } from '../kit/dom.js'
 import { dress } from './style.js'
 
-/** Explains a failure that the thread doesn't show. */
+/** Explains a failure that the thread doesn't show itself. */
 export const why = ({ say, explain, isOver }, error) => (isOver(error) ? say('session_ended') : explain(error))
 
 /**
- * Shows a dialog. Closing it focuses the element that `act` returns, or else the one that had the focus before. Without an action,
- * it can only be closed. When the session ends, the dialog stays open, so that no text is lost.
+ * Shows a dialog. Closing it focuses the element that `act` returns, or else the element that had the focus before. Without an
+ * action, the dialog can only be closed. When the session ends, it stays open, so that no text is lost.
  * @param {any} thread @param {string} title @param {Node[]} fields @param {string} [action]
  * @param {(chosen: FormData) => Promise<any>} [act]
  */
@@ -43,7 +43,7 @@ export function ask(thread, title, fields, action, act = async () => {}) {
   const form = h('form', { submit }, h('h3', {}, title), ...fields, error, bar)
   const dialog = h('dialog', { 'aria-label': title, class: section.className, close }, form)
   dress(thread)
-  // In the section, rendering would remove it.
+  // Appended to the root, because rendering would remove the dialog from the section.
   root.append(dialog)
   dialog.showModal()
 }

@@ -1,5 +1,5 @@
 /**
- * Makes a composer an editor: tools, fields of guests, mentions, images, a preview, keys, and sending.
+ * Turns a composer into an editor: tools, guest fields, mentions, images, a preview, keys, and sending.
  * @import { Composer, Editor, Sent } from '../types.d.ts'
  */
 
@@ -21,7 +21,7 @@ import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 import { continueList, pastedLink, type } from './typing.js'
 
-/** Returns the function that sends. Waits until a press has ended, because the pressed button would move away from the pointer. @param {Composer} composer */
+/** Adds the editor, and returns the function that sends. Waits until a press has ended, because the pressed button would move away from the pointer. @param {Composer} composer */
 export async function enhance(composer) {
   const { thread, purpose, element, box, text, problem, bar, send, folded } = composer
   const { say, ui, api } = thread
@@ -90,7 +90,7 @@ export async function enhance(composer) {
     if (showMistakes(fields, writer.missing())) return
     turn(true)
     await fallible(() => deliver().finally(() => turn(false)))
-    // Another visitor gets a new composer.
+    // A new composer is shown to a different visitor.
     if (element.isConnected && thread.ui.auth.user?.id !== ui.auth.user?.id) thread.load()
   }
 
@@ -135,15 +135,15 @@ export async function enhance(composer) {
     insert(link)
   }
 
-  /** Collapses the composer to a line. */
+  /** Collapses the composer to one line. */
   const fold = () => element.classList.remove('open')
 
-  /** Handles Escape, unless something inside the form has. */
+  /** Handles Escape, unless an element inside the form has handled it. */
   function escape(event) {
     if (event.key === 'Escape' && !isOfIme(event) && !event.defaultPrevented && !event.target.closest('[popover]')) giveUp()
   }
 
-  /** Closes a reply or an edit, or folds the composer of the thread until it is focused again. The draft stays. */
+  /** Closes a reply or an edit, or collapses the thread's composer until it is focused again. The draft is kept. */
   function giveUp() {
     preview.close()
     if (purpose.cancel) return purpose.cancel()

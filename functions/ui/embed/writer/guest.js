@@ -45,7 +45,7 @@ export function identity({ thread, purpose, element: form }) {
   )
   /** The service accepts a subscription without an address, but can't send emails for it. @returns {Record<string, string[]>} */
   const missing = () => (subscribe.checked && email.validity.valueMissing ? { guest_email: [email.validationMessage] } : {})
-  /** By their names in the API. @type {Record<string, HTMLInputElement>} */
+  /** The guest fields, by their names in the API. @type {Record<string, HTMLInputElement>} */
   const inputs = isGuest ? { guest_name: name, guest_email: email } : {}
   return { element, fields, inputs, missing, fieldsOfGuests: isGuest ? [h('div', { class: 'names' }, h('label', {}, say('guest_name'), name), h('label', {}, say('guest_email'), hint, email))] : [] }
 }

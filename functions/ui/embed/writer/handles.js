@@ -1,6 +1,6 @@
 /**
- * Handles that mention people, and the places where a text may have them. The service follows the same rules (`domain/mention.rs`), and
- * `tests/mentions.json` tests both.
+ * Handles that mention people, and the places where a text may mention them. The service follows the same rules
+ * (`domain/mention.rs`). `tests/mentions.json` has test cases for both.
  */
 
 import { extent } from '../kit/addresses.js'
@@ -19,14 +19,14 @@ const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
 const CLOSED =
   /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^[\]]*\]\((?:[^()\n]|\([^()\n]*\))*\)|(\bhttps?:\/\/)/gim
 
-/** The handle of a name; empty if it can't be mentioned. @param {string} name */
+/** Returns the handle of a name, or an empty string if the name can't be mentioned. @param {string} name */
 export function handleOf(name) {
   const normal = name.normalize().toLowerCase().normalize()
   const handle = [...normal.replace(/[^\p{L}\p{M}\p{Nd}]+/gu, '_')].slice(0, MOST).join('')
   return namesSomebody(handle) ? handle : ''
 }
 
-/** The mention before the caret, if the service would accept it as one. @param {string} text @param {number} caret */
+/** Returns the mention before the caret, if the service would accept it. @param {string} text @param {number} caret */
 export function typedAt(text, caret) {
   const [sign, typed] = TYPED.exec(text.slice(0, caret)) ?? []
   if (!sign || !namesSomebody(typed) || [...typed].length > MOST) return
@@ -34,7 +34,7 @@ export function typedAt(text, caret) {
   if (mayFollow(text.slice(0, at)) && !isClosed(text, at, caret) && !isInEmail(text, at) && !(/[@＠]/.test(text[caret]) && isInEmail(text, caret))) return typed
 }
 
-/** Whether a part of the range is code or belongs to a link or an address, even one that is too long. */
+/** Whether a part of the range is code, or belongs to a link or an address, even to an address that is too long. */
 function isClosed(text, start, end) {
   CLOSED.lastIndex = 0
   for (let found; (found = CLOSED.exec(text)) && found.index < end; ) {
@@ -45,7 +45,7 @@ function isClosed(text, start, end) {
   return false
 }
 
-/** Whether the sign joins the texts on both sides, as in an email address. */
+/** Whether the `@` at this place joins the texts on both sides, as in an email address. */
 function isInEmail(text, at) {
   const before = text.slice(0, at)
   const [domain, end] = DOMAIN.exec(text.slice(at + 1)) ?? []

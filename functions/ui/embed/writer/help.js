@@ -1,12 +1,12 @@
 /**
- * Help on Markdown: each example has the format that it produces.
+ * Help on Markdown, in which each example is shown in the format that it produces.
  * @import { Editor } from '../types.d.ts'
  */
 
 import { button, h } from '../kit/dom.js'
 import { toggler } from './popover.js'
 
-/** @param {Editor} editor @param {Record<string, any>} marks those of the tools, by the names of their labels */
+/** @param {Editor} editor @param {Record<string, any>} marks the marks of the tools, by the names of their labels */
 export function help({ thread: { say } }, marks) {
   const [bold, italic, ...others] = Object.entries(marks).map(([name, { tag, line = '', before = '', after = '' }]) => h(tag, {}, line + before + say(name) + after))
   const lines = [bold, ' ', italic, ' ', h('del', {}, '~~x~~'), ...others, h('pre', {}, '- [ ] x\n\n|x|y|\n|-|-|')]

@@ -1,7 +1,7 @@
 /**
- * Images that are chosen, pasted or dropped. If text comes with them, only the text is inserted. Each image is a chip with its
- * upload progress, and then with a field for its description. Sending inserts the images as Markdown paragraphs where the caret was.
- * @import { Editor } from '../types.d.ts'
+ * Adds images that are chosen, pasted or dropped. If they come with text, only the text is inserted. Each image is shown as a chip
+ * with its upload progress, and then with a field for its description. Sending inserts the images as Markdown paragraphs where the
+ * caret was.
  */
 
 import { ApiError } from '../kit/api.js'
@@ -12,7 +12,7 @@ import { sendWith } from './upload.js'
 
 const CROSS = 'M4 4l8 8M12 4l-8 8'
 
-/** A thumbnail on a canvas, because an image element needs a URL, which a page's policy may forbid. @param {File} file */
+/** Draws a thumbnail on a canvas, because an image element needs a URL, which a page's policy may forbid. @param {File} file */
 function thumbnail(file) {
   const canvas = h('canvas', { width: 88, height: 88 })
   createImageBitmap(file).then(
@@ -26,14 +26,14 @@ function thumbnail(file) {
   return canvas
 }
 
-/** Characters that show nothing, and the placeholder of a picture in text. */
+/** Invisible characters, and the placeholder of an image in text. */
 const BLANK = /[\s\p{Cf}\ufffc]+/gu
 /** The folders of an absolute path. */
 const FOLDERS = /^(\w:)?[/\\](.*[/\\])?/
 
 /**
- * Whether words come with pictures, as from word processors and spreadsheets. HTML that only shows a picture doesn't count, and
- * neither does text that is only the picture's URL, a file's URL, or the name or path of one of these files.
+ * Whether pasted or dropped data has words besides images, as from word processors and spreadsheets. HTML that only shows an image
+ * doesn't count, and neither does text that is only the image's URL, a file's URL, or the name or path of one of these files.
  * @param {DataTransfer} source @param {File[]} files
  */
 function hasWords(source, files) {
@@ -84,7 +84,7 @@ export function images({ thread, text, chips: element, fallible }) {
     for (const image of images) fallible(() => add(image))
   }
 
-  /** The error for an image above the size limit. */
+  /** Returns the error for an image above the size limit. */
   function tooLarge() {
     const limit = (ui.limits.media_bytes / 2 ** 20).toLocaleString(thread.language, { style: 'unit', unit: 'megabyte' })
     return new ApiError(413, { message: say('payload_too_large').replace('{limit}', limit) })
@@ -97,11 +97,11 @@ export function images({ thread, text, chips: element, fallible }) {
     const content = h('div', {}, h('span', {}, image.name), progress)
     const remove = () => {
       gone.abort()
-      // A rebuilt composer has another text field.
+      // A rebuilt composer has a different text field.
       chip.closest('form')?.querySelector('textarea')?.focus()
       chip.remove()
     }
-    /** `place` is the position of the image in the text. `arrive` waits for the upload, and returns a function for the Markdown. @type {HTMLElement & { place?: number, arrive?: () => Promise<() => string> }} */
+    /** `place` is the position of the image in the text. `arrive` waits for the upload, and resolves to a function that returns the Markdown. @type {HTMLElement & { place?: number, arrive?: () => Promise<() => string> }} */
     const chip = h('div', { class: 'chip' }, thumbnail(image), content, button(drawing(CROSS), { 'aria-label': `${say('delete')}: ${image.name}`, click: remove }))
     const body = new FormData()
     body.append('file', image)
@@ -113,7 +113,7 @@ export function images({ thread, text, chips: element, fallible }) {
       progress.replaceWith(description)
       return () => `![${description.value.replace(/[\\[\]]/g, '\\$&')}](${url})`
     }, (error) => {
-      // After a lost connection, the image stays, and sending the comment uploads it again.
+      // After a lost connection, the image stays as a chip, and sending the comment uploads it again.
       sent = undefined
       if (gone.signal.aborted) return
       if (!/^(0|401|429|5..)$/.test(error.status)) chip.remove()
@@ -127,7 +127,7 @@ export function images({ thread, text, chips: element, fallible }) {
     await sent
   }
 
-  /** The text with the images, once all have arrived. */
+  /** Returns the text with the images, once all of them are uploaded. */
   async function insertInto(body) {
     const images = (sending = chips())
     // An image doesn't split a line with Markdown before it, or a word, such as a mention or an address.

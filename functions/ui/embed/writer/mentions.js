@@ -1,6 +1,6 @@
 /**
- * Offers users whose names have a word that begins with the text after an `@`. Users who have written in the thread come first.
- * Guests get only these.
+ * Offers users whose names have a word that begins with the text after an `@`. Users who wrote in the thread come first. Guests are
+ * offered only users who wrote in the thread.
  * @import { Editor, User } from '../types.d.ts'
  */
 
@@ -21,7 +21,7 @@ export function mentions({ thread, purpose, text, insert }) {
   // Copies the text field's styles, so that the caret has the same position.
   const mirror = h('div', { class: 'mirror', 'aria-hidden': 'true' })
   let search = new AbortController()
-  /** The index of the selected person, which stays when search results arrive. */
+  /** The index of the selected person. It is kept when search results arrive. */
   let chosen = 0
   text.setAttribute('aria-autocomplete', 'list')
   text.setAttribute('aria-controls', id)
@@ -86,7 +86,7 @@ export function mentions({ thread, purpose, text, insert }) {
     text.setAttribute('aria-activedescendant', options[chosen].id)
   }
 
-  /** Handles a key that chooses among the people offered. Returns whether it did. */
+  /** Handles a key that moves or confirms the choice of a person. Returns whether it did. */
   function choose(key) {
     if (!element.matches(':popover-open')) return false
     if (key === 'ArrowDown') select(chosen + 1)

@@ -29,7 +29,7 @@ const SIGNS = {
 /** Milliseconds in which guests can change their comments. */
 const GUESTS_TIME = 15 * 60_000
 
-/** The actions on a comment, in groups. Each label has a function that takes the comment's view, or a URL. */
+/** Returns the actions on a comment, in groups. Each label has a function that takes the comment's view, or a URL. */
 function groups({ thread, comment }) {
   const { features, auth } = thread.ui
   const { can, pinned, reported, is_approved, review, created_at } = comment
@@ -50,7 +50,7 @@ function groups({ thread, comment }) {
 /** Shows the menu of a comment, or hides it. */
 export const menu = (view) => showMenu(view.thread, view.opener, groups(view), view)
 
-/** Shows a menu, or hides it. Returns its items. @param {any} thread @param {any} opener @param {Record<string, any>[]} groups @param {any} [subject] the argument of its functions @returns {HTMLElement[]} */
+/** Shows a menu, or hides it. Returns the menu items. @param {any} thread @param {any} opener @param {Record<string, any>[]} groups @param {any} [subject] the argument of its functions @returns {HTMLElement[]} */
 export function showMenu(thread, opener, groups, subject) {
   const { say, section } = thread
   if (opener.popoverTargetElement?.isConnected) {

@@ -6,14 +6,14 @@
 
 import { h } from '../kit/dom.js'
 
-/** Makes ids unique. */
+/** Numbers the notes, so that their ids are unique. */
 let count = 0
 
 /** @param {Fields} fields */
 export const clearMistakes = (fields) => Object.values(fields).forEach((field) => field.correct?.())
 
 /**
- * Shows each error below its field until the field is changed. The first such field gets the focus. Returns whether any error has a field.
+ * Shows each error below its field until the field changes. Focuses the first of these fields. Returns whether any error has a field.
  * @param {Fields} fields @param {Record<string, string[]>} errors
  */
 export function showMistakes(fields, errors) {

@@ -23,7 +23,7 @@ export function showAt(popover, box, isAtEnd = false) {
  * @param {HTMLElement} popover @param {any} opener
  */
 export function togglePopover(popover, opener, isAtEnd = false) {
-  // Keeps a press on the button from counting as one outside the popover.
+  // Prevents a press on the button from counting as a press outside the popover.
   opener.popoverTargetElement = popover
   if (popover.matches(':popover-open')) return popover.hidePopover()
   popover.onbeforetoggle = (event) => {

@@ -3,7 +3,7 @@ import { device } from '../kit/device.js'
 import { json } from '../kit/json.js'
 import { addToTotal } from './total.js'
 
-/** Returns a function that posts a comment to this thread, even if the element has changed to another one. Otherwise, `show` shows the comment. @param {any} thread @param {(comment: any) => any} show */
+/** Returns a function that posts a comment to this thread, even if the element has changed to another thread. If it hasn't, `show` shows the comment. @param {any} thread @param {(comment: any) => any} show */
 export function poster(thread, show) {
   const { path, say, ui } = thread
   return async (fields, { key }) => {
@@ -18,14 +18,14 @@ export function poster(thread, show) {
   }
 }
 
-/** The page's title and address. */
+/** Returns the page's title and address. */
 function page() {
   const own = location.href.split('#')[0]
   const { href = own } = /** @type {Partial<HTMLLinkElement>} */ (document.querySelector('link[rel~=canonical][href]') ?? {})
   return { title: document.title, url: URL.canParse(href) && new URL(href).origin === location.origin ? href : own }
 }
 
-/** Returns a function that posts a comment, and shows it first until the next load. @param {any} thread */
+/** Returns a function that posts a comment, and shows it at the top until the next load. @param {any} thread */
 export function postFirst(thread) {
   const post = poster(thread, (comment) => {
     const view = thread.prepend(comment)

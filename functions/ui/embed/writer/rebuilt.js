@@ -1,9 +1,9 @@
 /**
- * Composers of a thread that is rendered again: one that is being sent stays. The others hand over their images, key and focus.
+ * Carries composers over when a thread is rendered again. A composer that is being sent stays. Others pass on images, key and focus.
  * @import { Composer, Editor } from '../types.d.ts'
  */
 
-/** Adds an editor to those of its thread. @param {Editor} editor */
+/** Adds an editor to the editors of its thread. @param {Editor} editor */
 export function remember(editor) {
   const { thread, kept } = editor
   thread.editors ??= watch(thread)
@@ -11,7 +11,7 @@ export function remember(editor) {
   editor.path = thread.path
 }
 
-/** Returns the latest editors of a thread by the names of their drafts. */
+/** Returns the latest editors of a thread by the storage keys of their drafts. */
 function watch(thread) {
   const { composer } = thread
   /** @type {Record<string, Editor>} */
@@ -21,7 +21,7 @@ function watch(thread) {
     const made = sending ?? composer(purpose)
     const { kept } = made
     const left = kept.replace(/\w+$/, 'guest')
-    // What a guest has begun belongs to the member who signs in.
+    // A guest's unfinished text belongs to the member who signs in.
     const before = sending ?? (editors[kept] ??= editors[left])
     if (left !== kept) delete editors[left]
     if (before) takeOver(made, before)

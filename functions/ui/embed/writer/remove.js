@@ -35,7 +35,7 @@ async function erase(view) {
   thread.toast.show(thread.say('comment_deleted'))
 }
 
-/** Whether the comment still has a reply, and so needs a placeholder. Rejected replies are deleted with it. */
+/** Whether the comment still has a reply, and so needs a placeholder. Rejected replies are deleted with the comment. */
 function isAnswered(view) {
   const isLive = ({ parent, comment }) => parent === view && comment.review?.state !== 'rejected'
   return view.comment.replies_count > 0 || [...view.thread.views.values()].some(isLive)
@@ -50,7 +50,7 @@ function blank(view) {
   return element
 }
 
-/** Removes a comment with its replies, and the placeholders above it that have no other reply. Returns the element next to it. */
+/** Removes a comment with its replies, and the placeholders above it that have no other reply. Returns the element that is next to it. */
 function leave({ thread, comment, parent, element }) {
   const next = element.nextElementSibling ?? element.previousElementSibling ?? parent?.element
   for (const [id, view] of thread.views) if (element.contains(view.element)) thread.views.delete(id)

@@ -1,4 +1,4 @@
-/** Signs visitors in and out, unless the host does. Without a method of the service, leads to the host's `sign-in-url` or shows a hint. */
+/** Signs visitors in and out, unless the host does. Without a sign-in method of the service, opens the host's `sign-in-url` or shows a hint. */
 
 import { anonymous } from '../kit/api.js'
 import { codeForm, nameForm } from '../kit/codes.js'
@@ -11,20 +11,20 @@ import { dress } from './style.js'
 
 let isWarned = false
 
-/** The draft of a thread that is sent once the visitor has signed in. @type {{ thread: any, draft: string | undefined, path: string } | null} */
+/** The draft to send once the visitor has signed in, and its thread. @type {{ thread: any, draft: string | undefined, path: string } | null} */
 let waiting = null
 
 /** @param {any} thread @param {string} [draft] */
 export const sendLater = (thread, draft) => (waiting = { thread, draft, path: thread.path })
 
-/** Whether a draft waited for the visitor to sign in, and the visitor did. @param {any} thread @param {string} draft */
+/** Whether a draft was waiting for the sign-in, and the visitor has signed in. The draft then stops waiting. @param {any} thread @param {string} draft */
 export function mayBeSent(thread, draft) {
   if (waiting?.thread !== thread || waiting?.draft !== draft || waiting?.path !== thread.path) return false
   waiting = null
   return !!ownSession() && !!thread.ui.auth.user?.name
 }
 
-/** The element to focus first in the sign-in form of a place. @param {HTMLElement} place @returns {HTMLElement | null} */
+/** Returns the element to focus first in a place's sign-in form. @param {HTMLElement} place @returns {HTMLElement | null} */
 export const entranceIn = (place) => place.querySelector('.sign-in :is(button, input)')
 
 /** @param {any} thread @param {string} label the hint if there is no way to sign in @param {any} [view] the comment being replied to */
@@ -38,7 +38,7 @@ export function leadToSignIn(thread, label, view) {
   isWarned = true
 }
 
-/** The drafts on the page, which the member who signs in keeps. */
+/** Returns the names of the drafts on the page, which the member who signs in keeps. */
 const draftsOf = ({ section }) => [...section.querySelectorAll('.composer')].map(({ dataset }) => dataset.draft)
 
 /** Shows a form below the composer or a comment. Afterwards, reloads the thread and sends the draft that the visitor wanted to send. */
@@ -55,7 +55,7 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
   }
   const done = async () => {
     for (const draft of draftsOf(thread)) thread.typed.add(draft)
-    // A composer in a comment's slot becomes a reply.
+    // A composer replaces the sign-in form in a comment's slot.
     if (!view) place.replaceChildren()
     await showAnew(thread)
     if (waiting?.draft === 'new') section.querySelector('textarea').focus()
@@ -70,18 +70,18 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
   entranceIn(place)?.focus()
 }
 
-/** Reloads the thread after the visitor has changed. Unless a reopened reply has the focus, the button that signs in or opens the account gets it. */
+/** Reloads the thread after the visitor has changed. Focuses the button that signs in or opens the account, unless a reopened reply has the focus. */
 async function showAnew(thread) {
   thread.ended = null
   await thread.load()
   const { root, section } = thread
-  // A dialog passes the focus on when it closes.
+  // When a dialog closes, it focuses the returned element.
   const target = section.contains(root.activeElement) ? root.activeElement : section.querySelector('.top')?.lastElementChild
   target?.focus()
   return target
 }
 
-/** The data that the tab has stored for the visitor, until their thread takes it. @type {ReturnType<typeof recall> | null | undefined} */
+/** The data that the tab has stored for the visitor, until the visitor's thread takes it. @type {ReturnType<typeof recall> | null | undefined} */
 let kept
 
 /** Signs in a visitor who returned from a provider, and restores the place that they left. @param {any} thread @param {{ flow: string, code: string }} returned */
@@ -115,7 +115,7 @@ export async function arrive(thread, returned) {
 /** Asks for a new name. */
 export const chooseName = (thread) => enter(thread, (entrance) => nameForm(entrance, thread.ui.auth.user.name))
 
-/** Ends the session here, even without a connection. `everywhere` ends all sessions of the account, and needs a connection. Returns the element that has the focus afterwards. @param {any} thread @param {boolean} everywhere */
+/** Ends the session here, even without a connection. `everywhere` ends all sessions of the account, and needs a connection. Returns the element to focus afterwards. @param {any} thread @param {boolean} everywhere */
 export async function signOut(thread, everywhere) {
   await alone(async () => {
     const { refresh_token } = ownSession()

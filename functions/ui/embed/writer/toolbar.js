@@ -17,7 +17,7 @@ const ICONS = {
   upload_image: 'M2 3h12v10H2zM2 11l4-4 6 6M10 6h0',
 }
 
-/** The text that tools insert, and the element that it becomes. @type {Record<string, any>} */
+/** The text that each tool inserts, and the element that the text becomes. @type {Record<string, any>} */
 const MARKS = {
   bold: { tag: 'b', before: '**', after: '**', key: 'b' },
   italic: { tag: 'i', before: '_', after: '_', key: 'i' },

@@ -4,24 +4,24 @@
 const ITEM = /^(\s*)([-*+]|(\d{1,9})([.)]))( +)(\[[ xX]\] +)?/
 
 /**
- * Replaces part of a field as typing does, so that the browser can undo it as a separate step.
+ * Replaces part of a field as if typed, so that the browser can undo the change as a separate step.
  * @param {HTMLTextAreaElement} text @param {string} string @param {number} start @param {number} end
  */
 export function type(text, string, start, end) {
   text.focus()
   select(text, start, end)
-  // Only this keeps the field's undo history in all browsers. It doesn't change a read-only field.
+  // Only `execCommand` keeps the field's undo history in all browsers. It doesn't change a read-only field.
   document.execCommand(string ? 'insertText' : 'delete', false, string)
   select(text, text.selectionEnd, text.selectionEnd)
 }
 
-/** Moving the selection ends the browser's current step. */
+/** Selects text, which ends the browser's current undo step. */
 function select(text, start, end) {
   text.select()
   text.setSelectionRange(start, end)
 }
 
-/** Continues the list that the caret is in, or ends it after an empty item. Returns whether there is one. @param {HTMLTextAreaElement} text */
+/** Continues the list that the caret is in, or ends it after an empty item. Returns whether the caret is in a list. @param {HTMLTextAreaElement} text */
 export function continueList(text) {
   const { value, selectionStart: caret, selectionEnd } = text
   const begin = value.lastIndexOf('\n', caret - 1) + 1
@@ -34,7 +34,7 @@ export function continueList(text) {
   return true
 }
 
-/** The Markdown of a link, if a URL is pasted over words. @param {HTMLTextAreaElement} text @param {DataTransfer} source */
+/** Returns the Markdown of a link if a URL is pasted over words. @param {HTMLTextAreaElement} text @param {DataTransfer} source */
 export function pastedLink({ value, selectionStart, selectionEnd }, source) {
   const address = source.getData('text/plain').trim()
   const words = value.slice(selectionStart, selectionEnd)
