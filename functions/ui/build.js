@@ -33,7 +33,7 @@ const made = (scripts) => ({
   },
 })
 
-/** Properties that are ours alone: no response to the widget, browser or page has them. Short names for them save 150 bytes in each script. */
+/** Properties that no API response, browser or host page has. Short names for them save 150 bytes in each script. */
 const OWN = 'addReply announce ask attempt become brings chips choose comment composer editors element emit ended expand explain fallible fieldsOfGuests focusOn folded foot fresh giveUp guestKey hide inputs insert insertInto isAddress isEdit isLoose isOver keepGuestKey later leave line methods missing notice opener pictures place problem purpose renew reveal revealAddressed say section sent showEmpty showMarks showMore showTheme showTotal signIn slot suggest take toast typed views'
 
 /** @param {string} entry @param {import('esbuild').BuildOptions} options */

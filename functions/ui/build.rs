@@ -1,5 +1,5 @@
-//! Prepares the files that the function serves: converts `openapi.yaml` to JSON, and compresses the scripts in `dist/` and
-//! the moderators' page, so that no request has to.
+//! Prepares the files that the function serves: converts `openapi.yaml` to JSON, and compresses the scripts in `dist/`
+//! and the moderators' page, so that no request has to.
 
 use std::error::Error;
 use std::num::NonZeroU64;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Uses three iterations, because more would save only ten bytes.
+/// Compresses with three iterations, because more would save only ten bytes.
 fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let mut compressed = Vec::new();
     let options = Options { iteration_count: NonZeroU64::MIN.saturating_add(2), ..Options::default() };

@@ -38,7 +38,7 @@ pub(crate) async fn delete(app: &App, call: &Call, id: &str) -> Result<Answer> {
     if app.store.delete(found).await? { Ok(Answer::no_content()) } else { Err(Refusal::NotFound.into()) }
 }
 
-/// Admits the caller, and returns the comment if the viewer may see it.
+/// Admits the caller. Returns the viewer and the comment if the viewer may see it.
 async fn admit_writer_of(app: &App, call: &Call, id: &str) -> Result<(Viewer, CommentWithAncestors)> {
     let find = app.comment_from_path(id);
     let auth = AuthRequirement::GuestsIf(call.has_comment_key());

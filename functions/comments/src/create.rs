@@ -50,7 +50,8 @@ pub(crate) async fn create(app: &App, call: &Call, kind: &str, record: &str) -> 
             store(app, call, &viewer, &target, draft).await?
         }
     };
-    // A repeated request gets exactly the same response, unless the comment or the caller's rights have changed.
+    // Times in words are relative to the comment's creation, so that a repeated request gets exactly the same response
+    // unless the comment or the caller's rights have changed.
     let relative_to = comment.id.created_at();
     let presenter = app.presenter(call, &viewer, &target.thread, &target.visitor_state);
     let presenter = CommentPresenter { relative_to, ..presenter };
@@ -62,7 +63,7 @@ struct CreateInput {
     parent: Option<CommentId>,
     subscribe: bool,
     guest: Option<Guest>,
-    /// Not stored for a reply.
+    /// Stored only with a top-level comment.
     page: Option<PageInfo>,
 }
 
@@ -72,7 +73,7 @@ struct Guest {
 }
 
 impl CreateInput {
-    /// Ignores the guest fields if a user sends them.
+    /// Reads the request. Ignores the guest fields if a user sends them.
     fn read(app: &App, call: &Call) -> Result<Self, Refusal> {
         let mut input = Input::of_reader(call.json()?, call.language());
         let body = input.body();
@@ -86,7 +87,7 @@ impl CreateInput {
     }
 }
 
-/// The title and address that the page sent. The address is stored only if pages of its origin may post here.
+/// Returns the title and address that the page sent. Omits an address whose origin may not post here.
 fn page(app: &App, call: &Call, page: Option<&Value>) -> Option<PageInfo> {
     let text = |name: &str| page?.get(name)?.as_str();
     let own = || origin::of(&call.base_url);
@@ -110,7 +111,7 @@ impl Guest {
     }
 }
 
-/// The thread of the comment, as its writer sees it.
+/// The thread that the comment is posted to, with the caller's state in it.
 struct TargetThread {
     id: ThreadId,
     thread: Thread,
@@ -130,8 +131,8 @@ struct Draft {
     network: Option<String>,
 }
 
-/// Reads the caller's item, the thread and the request. Reads the thread even if the request is invalid, because the refusal
-/// of a closed thread takes precedence.
+/// Reads the caller's item, the thread and the request. Reads the thread even if the request is invalid, because the
+/// error for a closed thread takes precedence.
 async fn load(app: &App, call: &Call, id: ThreadId) -> Result<(Option<User>, (TargetThread, Result<Draft>))> {
     let owners = app.owners(call);
     let (known, draft) = tokio::join!(app.store.thread_for_visitor(&id, &owners), draft(app, call));
@@ -159,7 +160,7 @@ async fn draft(app: &App, call: &Call) -> Result<Draft> {
     Ok(Draft { input, idempotency, prior, parent, mentions, network })
 }
 
-/// The member's or guest's address for notifications of replies.
+/// Returns the member's or guest's address for reply notifications, if the writer subscribes.
 fn subscription(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) -> Option<Subscription> {
     if !input.subscribe || !app.config.features.subscriptions {
         return None;
@@ -227,7 +228,7 @@ async fn judge(
     app.judge(call, viewer, draft).await
 }
 
-/// The parent, if the viewer may reply to it.
+/// Returns the parent, or an error if the viewer may not reply to it.
 async fn parent(
     app: &App,
     viewer: &Viewer,
@@ -241,7 +242,7 @@ async fn parent(
     Ok(found.comment)
 }
 
-/// The comment that an earlier request with the same key created, as it is now.
+/// Returns the current state of the comment that an earlier request with the same idempotency key created.
 async fn created_before(app: &App, id: CommentId) -> Result<Comment> {
     let found = app.store.comment_with_ancestors(id, Reading::Consistent).await?.ok_or(Refusal::NotFound)?;
     policy::exists(&found.comment)?;

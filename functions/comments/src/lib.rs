@@ -1,4 +1,4 @@
-//! Threads of comments:
+//! Endpoints for reading and writing comments:
 //!
 //! - GET `{type}/{id}/comments`, GET `comments/{id}/replies` in `list.rs`
 //! - POST `{type}/{id}/comments` in `create.rs`

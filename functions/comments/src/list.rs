@@ -68,7 +68,7 @@ pub(crate) async fn replies(app: &App, call: &Call, id: &str) -> Result<Answer> 
     Ok(answer.shared(sharing(&viewer, is_plain)).in_the_language_asked_for())
 }
 
-/// `is_plain`: whether the viewer gets the same data as everyone.
+/// Returns who may cache the response. `is_plain`: whether the viewer gets the same data as everyone.
 pub(crate) fn sharing(viewer: &Viewer, is_plain: bool) -> Sharing {
     if viewer.user.is_none() && is_plain { Sharing::Anonymous } else { Sharing::Private }
 }

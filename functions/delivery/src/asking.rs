@@ -1,5 +1,5 @@
-//! Decides whether a confirmation may be sent to an address now, within the limits that protect its owner, its mail server
-//! and this service. A confirmation beyond a limit is postponed, and dropped if the comment that caused it is gone by then.
+//! Limits confirmation emails, to protect the owner of the address, their mail server and this service. A confirmation
+//! over a limit is postponed, and dropped if the comment that caused it is gone by then.
 
 use shared::domain::mail_keys::Recipient;
 use shared::domain::notifications::{Asker, Asking, NotificationState};
@@ -12,7 +12,8 @@ use crate::{Content, Sent, Worker, content};
 /// Maximum confirmations per hour overall.
 const MAX_OF_ALL: usize = 200;
 /// Maximum confirmations per hour to addresses of one domain: half of the total, because most readers use one of a few
-/// providers. If twenty networks exhaust it for one provider, its other users have to wait, but other domains still have half.
+/// providers. If twenty networks exhaust one provider's limit, its users have to wait, but other domains still have
+/// half.
 const MAX_OF_DOMAIN: usize = 100;
 
 impl Worker<'_> {
@@ -29,12 +30,12 @@ impl Worker<'_> {
         match self.ask(recipient, &owner, asker).await? {
             Asking::Allowed => Ok(Content::of(content::confirmation(self, recipient, state, asker)?)),
             Asking::From(time) => Ok(Content { sent: Sent::PutOff(time), ..Content::default() }),
-            // Treated as sent, so that no one learns that the address is undeliverable.
+            // Reported as sent, so that no one learns that the address is undeliverable.
             Asking::Never => Ok(Content { sent: Sent::Accepted, ..Content::default() }),
         }
     }
 
-    /// Whether the comment that caused the request is gone or hidden by now.
+    /// Whether the comment that caused the request has since been deleted or hidden.
     async fn is_withdrawn(&self, asker: &Asker) -> Result<bool, Fault> {
         let Some(comment) = asker.comment else { return Ok(false) };
         let found = self.app.store.comment_with_ancestors(comment, Reading::Consistent).await?;
@@ -43,13 +44,13 @@ impl Worker<'_> {
         Ok(!is_there)
     }
 
-    /// Counts a confirmation, if every limit has room for it.
+    /// Counts a confirmation, or returns why it can't be sent now: a limit is reached, or the address is undeliverable.
     async fn ask(&self, recipient: &Recipient, owner: &Recipient, asker: &Asker) -> Result<Asking, Fault> {
         let (keys, now) = (self.app.mail_keys(), self.app.clock.now());
         let asking =
             if owner == recipient { asker.asking_of(&asker.name) } else { asker.asking_of(&keys.member(recipient)) };
         let book = |state: &mut NotificationState| state.enrolment.book(&asking, &asker.network, now);
-        // Checked first, so that a refusal by the address doesn't count against the others.
+        // The address's own limit comes first, so that a refusal by it doesn't count against the other limits.
         let allowed = book(&mut self.app.store.notification_state(owner).await?);
         if allowed != Asking::Allowed {
             return Ok(allowed);

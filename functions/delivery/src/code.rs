@@ -9,8 +9,8 @@ use shared::error::Fault;
 
 use crate::{Disposition, Worker, compose, hide};
 
-/// The first pause after a mail server didn't accept a code. Each later pause equals the age of the code, so that it is
-/// retried a few times while it is valid.
+/// Delay before the first retry after a mail server didn't accept a code. Each later delay equals the age of the code,
+/// so that the email is retried a few times while the code is valid.
 const PAUSE: Duration = Duration::from_secs(5);
 
 impl Worker<'_> {
@@ -23,7 +23,7 @@ impl Worker<'_> {
         let Some((flow, to)) = flow.and_then(|flow| Some((flow, keys.open(&flow.address)?))) else {
             return Ok(Disposition::Done);
         };
-        // Codes that were requested at the same time may have failed since.
+        // Other codes to this address may have failed after this one was requested.
         if !self.app.takes_codes(&to).await? {
             tracing::warn!("a code is not sent: codes to its address have failed");
             return Ok(Disposition::Done);

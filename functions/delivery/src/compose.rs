@@ -1,4 +1,4 @@
-//! Composes emails, as text and as HTML. Text by users is escaped in HTML, and has no line breaks in headers.
+//! Composes emails as text and HTML. User text is escaped in HTML, and has no line breaks in headers.
 
 use std::fmt::Write;
 use std::ops::Range;
@@ -61,13 +61,13 @@ pub(crate) struct Notification {
     pub(crate) headline: String,
     /// Empty if the text is left out.
     pub(crate) body: Quote,
-    /// Text after the body, such as why it was rejected.
+    /// Text after the body, such as the reason for a rejection.
     pub(crate) details: Vec<String>,
     pub(crate) is_rejection: bool,
     pub(crate) url: String,
 }
 
-/// An email that asks the owner of an address for permission. It contains no text by other people.
+/// Composes an email that asks the owner of an address to confirm it. The email contains no text by other people.
 pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<RawMail, Fault> {
     let texts = letter.texts;
     let asked = texts.confirm(letter.site);
@@ -82,8 +82,8 @@ pub(crate) fn confirmation(letter: &Letter<'_>, confirm_url: &str) -> Result<Raw
     letter.compose(texts.confirm_subject(), &text, &html)
 }
 
-/// An email with a code for the site, which was requested on a page of `host`. It contains no link, and no text by other
-/// people.
+/// Composes an email with a sign-in code for the site, requested on a page of `host`. The email contains no link and no
+/// text by other people.
 pub(crate) fn code(letter: &Letter<'_>, code: &str, host: &str) -> Result<RawMail, Fault> {
     let texts = letter.texts;
     let (asked, warning) = (texts.code(host, letter.site), texts.code_warning(host));
@@ -97,7 +97,7 @@ pub(crate) fn code(letter: &Letter<'_>, code: &str, host: &str) -> Result<RawMai
     letter.compose(&texts.code_subject(letter.site), &text, &html)
 }
 
-/// An email about comments. `more` is the number of comments that it doesn't list.
+/// Composes an email about comments. `more` is the number of comments that it doesn't list.
 pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64) -> Result<RawMail, Fault> {
     let texts = letter.texts;
     let named: Vec<&Notification> = sections.iter().flat_map(|section| &section.notifications).collect();
@@ -123,7 +123,7 @@ pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64
     letter.compose(&subject, &text, &html)
 }
 
-/// An email to the moderators about pending comments, or about all comments if `has_all`.
+/// Composes an email to the moderators about pending comments, or about all comments if `has_all`.
 pub(crate) fn digest(
     letter: &Letter<'_>,
     sections: &[Section],
@@ -148,7 +148,7 @@ pub(crate) fn digest(
     letter.compose(&subject, &text, &html)
 }
 
-/// An email to the moderators about a webhook that was disabled.
+/// Composes an email to the moderators about a webhook that was disabled.
 pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Result<RawMail, Fault> {
     let texts = ModeratorMails::of(letter.texts.language());
     let intro = texts.webhook_disabled(url);
@@ -160,12 +160,12 @@ pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Re
     letter.compose(texts.webhook_subject(), &text, &html)
 }
 
-/// The label of the moderation page's address, with the language's colon.
+/// Returns the label before the moderation page's address, with the language's colon.
 fn to_page(texts: ModeratorMails) -> String {
     Mails::of(texts.language()).colon(texts.moderate())
 }
 
-/// Pairs each section with the number of comments to mention after its list: `more` for the last section, else 0.
+/// Pairs each section with the number of unlisted comments to mention below it: `more` for the last section, else 0.
 fn numbered(sections: &[Section], more: u64) -> impl Iterator<Item = (&Section, u64)> {
     let more_of = move |place| if place + 1 == sections.len() { more } else { 0 };
     sections.iter().enumerate().map(move |(place, section)| (section, more_of(place)))
@@ -215,7 +215,7 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
     }
 }
 
-/// The text as typed. Line breaks become elements, because some mail programs drop the style sheet.
+/// Escapes text and turns its line breaks into elements, because some mail programs drop the style sheet.
 fn lines(text: &str) -> Markup {
     PreEscaped(as_typed(&html! { (text) }.into_string()))
 }
@@ -269,7 +269,7 @@ impl Letter<'_> {
         })
     }
 
-    /// References to the first threads, as many as fit in one line.
+    /// Returns references to the first threads, as many as fit in one line.
     fn references(&self, domain: &str) -> String {
         let mut references = String::new();
         for thread in &self.threads {
@@ -283,12 +283,14 @@ impl Letter<'_> {
     }
 }
 
-/// A header whose value is already in ASCII. The library would fold it, and some relays refold headers, which breaks DKIM.
+/// Builds a header from an ASCII value without the library's folding, because some relays refold headers, which breaks
+/// DKIM.
 fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::dangerous_new_pre_encoded(HeaderName::new_from_ascii_str(name), value.clone(), value)
 }
 
-/// A text as the value of a header. Text that looks like an encoded word is encoded again, so that it shows as written.
+/// Encodes text as a header value. Text that looks like an encoded word is encoded too, so that readers see it as
+/// written.
 fn encoded(name: &str, text: &str) -> Result<String, Fault> {
     let mut value = String::new();
     let mut writer = EmailWriter::new(&mut value, name.len() + ": ".len(), 0, false);
@@ -299,7 +301,7 @@ fn encoded(name: &str, text: &str) -> Result<String, Fault> {
     Ok(value)
 }
 
-/// A comment's text without markup. Its web addresses are links as on the page.
+/// A comment's text without markup. Its web addresses are links, as on the page.
 #[derive(Default)]
 pub(crate) struct Quote {
     text: String,
@@ -312,7 +314,8 @@ impl Quote {
         Self::new(&text, links, "")
     }
 
-    /// The beginning of the text. An address that doesn't fit is left out, because a part of it would lead elsewhere.
+    /// Returns the beginning of the text. Leaves out an address that doesn't fit, because a part of it would lead
+    /// elsewhere.
     pub(crate) fn excerpt(shown: &Shown) -> Self {
         let (text, mut links) = cleaned(shown);
         let Some((cut, _)) = text.char_indices().nth(EXCERPT) else { return Self::new(&text, links, "") };
@@ -320,13 +323,13 @@ impl Quote {
         let mut addresses = address::find_loosely(&text);
         addresses.extend(labels.map(|(range, _)| range.clone()));
         let cut = addresses.iter().filter(|range| range.contains(&cut)).map(|range| range.start).min().unwrap_or(cut);
-        // Half of an emoji may end in the joiner of its parts.
+        // The cut may leave half of an emoji, ending in the joiner between its parts.
         let text = text[..cut].trim_end_matches('\u{200d}').trim_end();
         links.retain(|(range, _)| range.start < text.len());
         if let Some((range, _)) = links.last_mut() {
             range.end = range.end.min(text.len());
         }
-        // Mail programs would take the ellipsis for a part of the address.
+        // Without the space, mail programs would treat the ellipsis as part of the address.
         let ends_in_address = addresses.iter().any(|range| range.end == text.len());
         Self::new(text, links, if ends_in_address { " …" } else { "…" })
     }
@@ -336,10 +339,11 @@ impl Quote {
     }
 }
 
-/// The text [`without_empty_paragraphs`], and the ranges in it that are links to these addresses. Mail programs look for
-/// addresses in both parts of an email, so a space separates an address from text that is separate on the page.
+/// Returns the text [`without_empty_paragraphs`], and the range and address of each link in it. Mail programs detect
+/// addresses in both parts of an email, so a space is inserted where an address would run into text that is separate on
+/// the page.
 fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
-    /// Noncharacters around the texts of links.
+    /// Noncharacters that mark the start and the end of a link's text.
     const MARKS: [char; 2] = ['\u{fdd0}', '\u{fdd1}'];
     let links = shown.web_links();
     let ends = links.values().map(|(range, _)| (range.end, MARKS[1]));
@@ -366,7 +370,8 @@ fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
     (text, ranges.into_iter().zip(links.into_values().map(|(_, address)| address)).collect())
 }
 
-/// Also turns control characters and line separators into spaces, so that no words join and no line leaves the quotation.
+/// Also replaces control characters and line separators with spaces, so that no words join and no line leaves the
+/// quotation.
 pub(crate) fn without_empty_paragraphs(body: &str) -> String {
     let is_replaced = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let body: String = body.replace("\r\n", "\n").chars().map(|c| if is_replaced(c) { ' ' } else { c }).collect();
@@ -431,7 +436,7 @@ mod tests {
         assert!(quote(&pair).text.ends_with("a👩…"), "the joiner is left out");
     }
 
-    /// Bodies and their texts in emails. Links are in «», with `label|address` where the two differ.
+    /// Comment bodies and their texts in emails. Links are in «», with `label|address` where label and address differ.
     const MAILED: &[(&str, &str)] = &[
         ("<https://bank.example>.evil.example/login", "«https://bank.example» .evil.example/login"),
         (

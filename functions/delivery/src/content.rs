@@ -1,4 +1,5 @@
-//! The comments of an email, as they are now. Comments that are gone, hidden, muted or no longer wanted are left out.
+//! Reads the comments of an email in their current state. Leaves out those that are gone, hidden, muted or no longer
+//! wanted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -28,7 +29,7 @@ const AT_ONCE: usize = 25;
 /// The part of an email about one thread.
 struct Listed {
     thread: Thread,
-    /// The description that the page sent with these comments. Only moderators see it until one of them approves a comment.
+    /// The description that the page sent with these comments. Only moderators see it until a comment is approved.
     page: Option<PageInfo>,
     entries: Vec<Entry>,
 }
@@ -40,7 +41,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// The whole text of a rejected comment, or an excerpt. Empty for pending comments, which are read on the moderation page.
+    /// Returns the full text of a rejected comment, or an excerpt of a public one. Empty for pending comments, which
+    /// moderators read on their page.
     fn text(&self) -> Quote {
         let shown = || markdown::shown(&self.comment.body);
         match self.rejection {
@@ -51,7 +53,7 @@ impl Entry {
     }
 }
 
-/// The fate of a notice when its email is written.
+/// The outcome for a notice when its email is written.
 enum Fate {
     Mailed(Box<(Thread, Entry)>),
     /// Left out of this email, but may be sent later.
@@ -63,13 +65,13 @@ enum Fate {
 type Threads = BTreeMap<String, (ThreadId, Listed)>;
 
 impl Worker<'_> {
-    /// The address of the page that confirms or stops the recipient's emails.
+    /// Returns the address of the page that confirms or stops the recipient's emails.
     fn link(&self, recipient: &Recipient, purpose: Purpose) -> String {
         let token = self.app.mail_keys().token(&Link { recipient: recipient.clone(), purpose });
         format!("{}/{}/mail/{token}", self.mail.public_url, self.app.config.api_prefix)
     }
 
-    /// `mail` distinguishes this email from others to the same address.
+    /// Returns the common parts of an email. `mail` distinguishes this email from others to the same address.
     pub(crate) fn letter<'a>(
         &'a self,
         recipient: &'a Recipient,
@@ -89,8 +91,8 @@ impl Worker<'_> {
         }
     }
 
-    /// One email to each moderator, so that they do not see each other's addresses. One rejected address does not block the
-    /// rest.
+    /// Composes a separate email for each moderator, so that moderators don't see each other's addresses and one
+    /// rejected address doesn't block the rest.
     pub(crate) fn to_moderators(
         &self,
         mail: &str,
@@ -105,7 +107,7 @@ impl Worker<'_> {
         format!("{}/{}/moderate", self.mail.public_url, self.app.config.api_prefix)
     }
 
-    /// `None` when the address cannot be opened.
+    /// Returns `None` when the address cannot be opened.
     fn letter_to<'a>(
         &'a self,
         recipient: &'a Recipient,
@@ -118,7 +120,7 @@ impl Worker<'_> {
         Some(Letter { stop_url: Some(stop), ..letter })
     }
 
-    /// `link` makes the link to a comment from the address of its page.
+    /// Returns one section per thread. `link` makes the link to a comment from the address of its page.
     fn sections(
         &self,
         threads: &Threads,
@@ -146,8 +148,8 @@ impl Worker<'_> {
     }
 }
 
-/// An email that asks the owner of an address to confirm a request. If the address was confirmed before, the email goes to
-/// that spelling, because another spelling may belong to someone else.
+/// Composes an email that asks the owner of an address to confirm a request. If the address was confirmed before, the
+/// email goes to the spelling confirmed then, because another spelling may belong to someone else.
 pub(crate) fn confirmation(
     worker: &Worker<'_>,
     recipient: &Recipient,
@@ -164,7 +166,7 @@ pub(crate) fn confirmation(
     Ok(vec![compose::confirmation(&letter, &url)?])
 }
 
-/// The reason and note of a rejection, in the language of the email.
+/// Returns the reason and note of a rejection, in the language of the email.
 fn details(texts: Mails, grounds: &Grounds) -> Vec<String> {
     let labels = Labels::of_widget(texts.language());
     let reason = grounds.reason.map(|reason| (texts.reason(), labels.text(reason.label()).to_owned()));
@@ -173,7 +175,7 @@ fn details(texts: Mails, grounds: &Grounds) -> Vec<String> {
     details.map(|(what, text)| format!("{} {text}", texts.colon(what))).collect()
 }
 
-/// An email about these notices. `more` is the number of notices that it leaves out.
+/// Composes an email about these notices. `more` is the number of notices that it leaves out.
 pub(crate) async fn notifications(
     worker: &Worker<'_>,
     recipient: &Recipient,
@@ -223,7 +225,8 @@ async fn fate(
     }
 }
 
-/// The rejection of a comment, for its writer. Set aside if it was undone, because the comment may be rejected again.
+/// Returns the fate of a rejection notice. It is set aside if the rejection was undone, because the comment may be
+/// rejected again.
 async fn rejection(
     app: &App,
     recipient: &Recipient,
@@ -242,7 +245,7 @@ async fn rejection(
     Ok(Fate::Mailed(Box::new((thread, Entry { comment, headline, rejection }))))
 }
 
-/// A public comment, with the reason that the recipient is notified of it.
+/// Returns the fate of a notice about a public comment, with the reason for notifying the recipient.
 async fn notification(
     app: &App,
     recipient: &Recipient,
@@ -255,7 +258,7 @@ async fn notification(
     let Some(found) = found else { return Ok(Fate::Dropped) };
     let thread = app.store.thread(&found.comment.thread, Reading::Eventual).await?;
     let mut mentioned = app.store.users_of_handles(&found.comment.mentions).await?;
-    // Several users may share a handle. The recipients among them were chosen earlier.
+    // Several users may share a handle. The users to notify were chosen earlier, and this recipient is one of them.
     mentioned.retain(|user| Recipient::from(*user) == *recipient);
     let (comment, parent) = (&found.comment, found.ancestors.last());
     let concerned =
@@ -285,7 +288,8 @@ fn anchor(page: &str, comment: &Comment) -> String {
     format!("{}#comment-{}", page.split('#').next().unwrap_or_default(), comment.id)
 }
 
-/// Emails to the moderators about the comments that still wait for them, and about public ones if the digest covers all.
+/// Composes emails to the moderators about comments that are still pending, and about public comments if the digest
+/// covers all.
 pub(crate) async fn digest(
     worker: &Worker<'_>,
     state: &NotificationState,

@@ -1,6 +1,6 @@
-//! Bounces and complaints, which SES reports through SNS, perhaps days later. A tag of the email names the recipient. If
-//! the recipient no longer has the address, their notifications don't change. In any case, no sign-in codes are sent to the
-//! address for a while.
+//! Bounces and complaints, which SES reports through SNS, sometimes days later. A tag of the email names the recipient.
+//! If the recipient no longer has the address, their notifications don't change. In any case, no sign-in codes are sent
+//! to the address for a while.
 
 use serde_json::Value;
 use shared::app::App;

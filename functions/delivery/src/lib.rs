@@ -1,11 +1,11 @@
-//! Sends emails (notifications of comments, confirmations of addresses, the moderators' digest, sign-in codes) and calls
-//! webhooks. A message from the queue `Deliveries` names a recipient, a sign-in flow or a webhook's delivery that is due.
-//! Messages about bounced emails come from SES. Every message may arrive late, or twice. An email is sent twice only if the
-//! worker dies before recording the first one; both have the same `Message-ID`.
+//! Sends emails (notifications of comments, confirmations of addresses, the moderators' digest, sign-in codes) and
+//! calls webhooks. A message from the queue `Deliveries` names a recipient, a sign-in flow or a webhook delivery.
+//! Messages about bounced emails come from SES. Every message may arrive late, or twice. An email is sent twice only if
+//! the worker dies before recording the first one; both have the same `Message-ID`.
 //!
 //! | file | purpose |
 //! |---|---|
-//! | `content` | reads the comments of an email, as they are now |
+//! | `content` | reads the comments of an email in their current state |
 //! | `asking` | decides whether a confirmation may be sent to an address now |
 //! | `code` | sends a sign-in code |
 //! | `compose` | writes the email |
@@ -39,7 +39,7 @@ use shared::error::Fault;
 
 pub use self::mailer::{Mailer, Tally};
 
-/// Pauses before further attempts to record sent emails.
+/// Delays before retries of recording a result.
 const PAUSES: [Duration; 5] = [
     Duration::from_millis(100),
     Duration::from_millis(300),
@@ -51,7 +51,7 @@ const PAUSES: [Duration; 5] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Disposition {
     Done,
-    /// The queue redelivers it.
+    /// The queue redelivers the message.
     Later,
 }
 
@@ -74,7 +74,7 @@ enum Sent {
 /// The emails to send. If there are none, `sent` is the result to record.
 struct Content {
     mails: Vec<RawMail>,
-    /// Comments that are left out because their text waits for a moderator.
+    /// Comments that are left out because their text is pending.
     aside: BTreeSet<u64>,
     sent: Sent,
 }
@@ -91,10 +91,10 @@ impl Content {
     }
 }
 
-/// Handles a batch of messages, as Lambda receives it from SQS. Returns the ids of those to deliver again.
+/// Handles a batch of messages, as Lambda receives it from SQS. Returns the ids of the messages to deliver again.
 pub async fn handle(app: &App, senders: &Senders, event: &Value) -> Value {
     let messages = event["Records"].as_array().into_iter().flatten();
-    // Concurrently, so that a slow server delays only one message.
+    // Concurrent, so that a slow server delays only one message.
     let failures = join_all(messages.map(|message| async move {
         let outcome = follow(app, senders, message).await.unwrap_or_else(|fault| {
             tracing::error!(error = fault.chain(), message = message["messageId"].as_str(), "delivery failed");
@@ -110,7 +110,7 @@ async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposi
     let receipt = message["receiptHandle"].as_str().unwrap_or_default();
     match body.map_err(|error| Fault::new("reading a message of the queue Deliveries", error))? {
         Message::Webhook(due) => webhook::deliver(app, senders, &due, receipt).await,
-        // Without a mailer, email was turned off while the message waited.
+        // No mailer means that email was turned off while the message waited.
         Message::Mail { recipient } => match app.config.mail.as_ref().zip(senders.mailer.as_ref()) {
             Some((mail, mailer)) => Worker::new(app, mailer, mail).deliver(&recipient, receipt).await,
             None => Ok(Disposition::Done),
@@ -123,7 +123,7 @@ async fn follow(app: &App, senders: &Senders, message: &Value) -> Result<Disposi
     }
 }
 
-/// A random id for the owner of a claim ([`shared::domain::claim::Claim`]).
+/// Returns a random id that identifies the owner of a claim ([`shared::domain::claim::Claim`]).
 fn worker_id(app: &App) -> String {
     hex(&app.random.bytes::<8>())
 }
@@ -132,7 +132,7 @@ struct Worker<'a> {
     app: &'a App,
     mailer: &'a Mailer,
     mail: &'a Mail,
-    /// The owner in this worker's claims.
+    /// The owner id in this worker's claims.
     name: String,
 }
 
@@ -170,16 +170,16 @@ impl<'a> Worker<'a> {
             Content { sent: Sent::Refused, ..Content::default() }
         });
         let sent = if mails.is_empty() { Some(sent) } else { self.send(&mails).await };
-        // While the result is unknown, the claim keeps other workers away.
+        // While the result is unknown, the claim keeps other workers from sending the email again.
         let Some(sent) = sent else { return self.later(receipt, state.due().unwrap_or(now)).await };
         self.finish(recipient, kind, &sent, &aside).await?;
         Ok(Disposition::Done)
     }
 
-    /// Sends identical emails. They count as accepted if one of them was, so that no one gets two. `None` if the result is
-    /// unknown.
+    /// Sends the same email to one or more addresses. It counts as accepted if one server accepted it, so that no one
+    /// gets it twice. Returns `None` if the result is unknown.
     async fn send(&self, mails: &[RawMail]) -> Option<Sent> {
-        // Concurrently, because the claim lasts only a little longer than sending one email.
+        // Concurrent, because the claim lasts only a little longer than sending one email.
         let sent = join_all(mails.iter().map(|mail| self.mailer.send(mail))).await;
         for error in sent.iter().filter_map(|sent| sent.as_ref().err()) {
             tracing::warn!(%error, unknown = error.unknown, "email not sent");
@@ -224,7 +224,7 @@ async fn hide(app: &App, receipt: &str, delay: Duration) -> Result<Disposition, 
     Ok(Disposition::Later)
 }
 
-/// Records the result of an email or a call. Retries several times, because an unrecorded one is sent again.
+/// Records the result of an email or a call. Retries several times, because an unrecorded email or call is repeated.
 async fn persist<T, F: Future<Output = Result<T, Fault>>>(write: impl Fn() -> F) -> Result<T, Fault> {
     let mut pauses = PAUSES.into_iter();
     loop {

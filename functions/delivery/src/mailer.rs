@@ -22,11 +22,11 @@ const NO_CONNECTION: &str = "no connection";
 pub enum Mailer {
     Ses(Box<Ses>),
     Smtp(Smtp),
-    /// Counts the emails of another mailer.
+    /// Counts the emails that another mailer sends.
     Counted(Box<Mailer>, Arc<Tally>),
 }
 
-/// Emails since the process started.
+/// Numbers of emails since the process started.
 #[derive(Debug, Default)]
 pub struct Tally {
     pub sent: AtomicU64,
@@ -50,14 +50,14 @@ struct Bounds {
 const BOUNDS: Bounds = Bounds { connecting: Duration::from_secs(20), sending: Duration::from_mins(1) };
 
 impl Mailer {
-    /// The server at this address: `smtps://`, or `smtp://` with STARTTLS. Only a server on this machine may be used without
-    /// TLS.
+    /// Returns a mailer for the server at this address: `smtps://`, or `smtp://` with STARTTLS. Only a server on this
+    /// machine may be used without TLS.
     ///
-    /// `root` is a certificate (PEM) to trust in addition to those of the public web.
+    /// `root` is a certificate (PEM) to trust in addition to the public root certificates.
     ///
     /// # Errors
     ///
-    /// When the address or the certificate is not valid.
+    /// When the address or the certificate is invalid.
     pub fn smtp(url: &Secret, root: Option<&[u8]>) -> Result<Self, Fault> {
         let doing = "reading SVC_SMTP_URL";
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(&with_tls(url.expose()));
@@ -110,20 +110,20 @@ impl Smtp {
     }
 }
 
-/// `None` on a timeout. The SMTP conversation continues in the background, so that no half-used connection returns to the
-/// pool.
+/// Returns `None` on a timeout. The SMTP conversation continues in the background, so that no half-used connection
+/// returns to the pool.
 async fn within<T: Send + 'static>(bound: Duration, task: impl Future<Output = T> + Send + 'static) -> Option<T> {
     tokio::time::timeout(bound, tokio::spawn(task)).await.ok()?.ok()
 }
 
-/// TLS as the address requires, with one more trusted certificate.
+/// Returns the TLS mode that the address requires, with one more trusted certificate.
 fn trusting(url: &str, root: &[u8]) -> Result<Tls, lettre::transport::smtp::Error> {
     let host = url.parse().ok().and_then(|uri: http::Uri| Some(uri.host()?.to_owned())).unwrap_or_default();
     let parameters = TlsParameters::builder(host).add_root_certificate(Certificate::from_pem(root)?).build()?;
     Ok(if url.starts_with("smtps:") { Tls::Wrapper(parameters) } else { Tls::Required(parameters) })
 }
 
-/// Requires STARTTLS, unless the address sets another mode or names this machine.
+/// Makes the address require STARTTLS, unless it sets another mode or names this machine.
 fn with_tls(url: &str) -> String {
     let uri: Option<http::Uri> = url.parse().ok();
     let is_here = uri.as_ref().and_then(http::Uri::host).is_some_and(is_loopback);
@@ -148,7 +148,7 @@ fn unknown(reason: &str) -> NotSent {
     NotSent { unknown: true, permanent: false, of_recipient: false, reason: reason.to_owned() }
 }
 
-/// Responses of servers may contain addresses, so only their codes are logged.
+/// Logs only the codes of server responses, because the texts may contain addresses.
 fn not_sent(error: &lettre::transport::smtp::Error) -> NotSent {
     match error.status() {
         Some(code) => refused(&format!("refused with {code}")),
@@ -157,7 +157,7 @@ fn not_sent(error: &lettre::transport::smtp::Error) -> NotSent {
     }
 }
 
-/// Whether the error occurred before there was a connection.
+/// Whether the error occurred before the connection was established.
 fn is_connecting(error: &lettre::transport::smtp::Error) -> bool {
     error.to_string().starts_with("Connection error")
 }
@@ -205,7 +205,7 @@ mod tests {
 
     const SHORT: Duration = Duration::from_secs(1);
 
-    /// A sender to a server that fails at this command in every conversation.
+    /// Returns a client of a server that fails at this command in every conversation.
     async fn sender(fails_at: &'static str, failure: Failure, bounds: Bounds) -> Smtp {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("smtp://{}", listener.local_addr().unwrap());

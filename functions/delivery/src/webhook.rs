@@ -38,12 +38,12 @@ struct CommentData {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ThreadResource,
-    /// The reasons that the comment is held, for programs that moderate. `None` for events without a text.
+    /// The reasons that the comment is held, for moderation programs. `None` for events without text.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictResource>>,
 }
 
-/// The verdicts that an event includes. Empty for public text.
+/// Returns the verdicts that an event includes: none for public text.
 fn verdicts(comment: &Comment, event: EventKind) -> Option<Vec<VerdictResource>> {
     match event {
         EventKind::Pending => Some(comment.verdicts.iter().map(VerdictResource::from).collect()),
@@ -79,7 +79,7 @@ pub(crate) async fn deliver(
     note(app, senders, &endpoint, Made { due, receipt, worker: &worker, attempt }).await
 }
 
-/// A finished attempt.
+/// A finished attempt to deliver.
 struct Made<'a> {
     due: &'a DueWebhook,
     receipt: &'a str,
@@ -87,7 +87,7 @@ struct Made<'a> {
     attempt: Attempt,
 }
 
-/// Stores the result of an attempt for the delivery and the endpoint.
+/// Stores the result of an attempt in the delivery and the endpoint.
 async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>) -> Result<Disposition, Fault> {
     let Made { due, receipt, worker, attempt } = made;
     let now = app.clock.now();
@@ -118,7 +118,7 @@ async fn later(app: &App, due: &DueWebhook, receipt: &str, time: Timestamp) -> R
     crate::hide(app, receipt, delay).await
 }
 
-/// The body to send: the comment as it is now, or the ids if it is gone.
+/// Returns the body to send: the comment in its current state, or the ids if it is gone.
 async fn body(app: &App, due: &DueWebhook) -> Result<String, Fault> {
     let data = match &due.event.subject {
         None => json!({}),
@@ -138,7 +138,7 @@ fn ids(subject: &Subject) -> Value {
     json!({ "id": comment, "parent_id": parent, "thread": { "type": thread.kind, "id": thread.record } })
 }
 
-/// The comment as everyone sees it. A text that waits for a moderator is included only in the event `comment.pending`.
+/// Returns the comment as everyone sees it. Pending text is included only in the event `comment.pending`.
 async fn present(app: &App, comment: &Comment, event: EventKind) -> Result<Value, Fault> {
     let thread = app.store.thread(&comment.thread, Reading::Eventual).await?;
     let owners = Visitor(String::new()).into();
@@ -181,7 +181,7 @@ async fn call(app: &App, senders: &Senders, endpoint: &Endpoint, due: &DueWebhoo
     Attempt { at, status, took: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX) }
 }
 
-/// `None` when the settings no longer allow the address, or the secret was sealed under another salt.
+/// Returns `None` when the settings no longer allow the address, or the secret was sealed with another salt.
 fn request(app: &App, endpoint: &Endpoint, due: &DueWebhook, body: String) -> Option<http::Request<String>> {
     let url = webhook_url::parse(&endpoint.url, app.config.webhooks.private).ok()?;
     let secret = app.webhook_seal().open(&endpoint.secret)?.into();

@@ -1,9 +1,9 @@
 //! Follows up on changes to the table, which arrive through its stream. Only quick work is done here; walks over many items
 //! become jobs. A failed record fails its batch, which Lambda retries, so everything here is safe to repeat.
 //!
-//! A record may be old, and its item may have been edited, deleted or erased since. So a change of a comment or a ban has
-//! effects only if the item, read consistently, still agrees with the record. A pending comment is an exception: only its id
-//! is stored, in the moderators' list and digest, and both read the comment again.
+//! A record may be old, and its item may have been edited, deleted or erased since. A changed comment or ban therefore
+//! has effects only if the item, read consistently, still agrees with the record. A pending comment is an exception:
+//! only its id is stored, in the moderators' list and digest, and both read the comment again.
 
 mod notify;
 mod webhooks;
@@ -89,7 +89,7 @@ async fn follow(app: &App, event: Event<'_>) -> Result<Option<Comment>, Fault> {
     Ok(None)
 }
 
-/// Lists a new comment for moderators, counts it, and notifies its recipients. Returns it if everyone sees it.
+/// Lists a new comment for moderators, counts it, and notifies its recipients. Returns the comment if everyone sees it.
 async fn welcome(app: &App, comment: &Comment) -> Result<Option<Comment>, Fault> {
     if !comment.may_count() {
         app.store.join_new(comment).await?;
@@ -107,7 +107,7 @@ async fn welcome(app: &App, comment: &Comment) -> Result<Option<Comment>, Fault>
     Ok(counts.then_some(comment))
 }
 
-/// Counts the comment and its replies, and notifies its recipients. Returns it if everyone sees it.
+/// Counts the comment and its replies, and notifies its recipients. Returns the comment if everyone sees it.
 async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Result<Option<Comment>, Fault> {
     let shown = recount(app, comment).await?.filter(|recounted| recounted.counts).map(|recounted| recounted.comment);
     let is_first = comment.is_approved() && !comment.was_shown;
@@ -126,14 +126,14 @@ async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Re
     Ok(shown)
 }
 
-/// Takes a comment that has become a placeholder out of the queues, and starts removing its likes and reports.
+/// Removes a comment that has become a placeholder from the queues, and starts removing its likes and reports.
 async fn clear_away(app: &App, comment: &Comment) -> Result<(), Fault> {
     app.store.leave_queues(comment).await?;
     let job = Job::ForgetReactions(ForgetReactions { comment: comment.id });
     app.start_job(&job, Duration::ZERO).await
 }
 
-/// Counts the comment again, and returns it as it is now. `None` if it is gone.
+/// Counts the comment again, and returns its current state, or `None` if it is gone.
 async fn recount(app: &App, comment: &Comment) -> Result<Option<Recounted>, Fault> {
     app.store.recount_comment(&comment.thread, comment.id, RecountTrigger::Event).await
 }

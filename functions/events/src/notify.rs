@@ -44,12 +44,12 @@ pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault
     Ok(())
 }
 
-/// Notifies of a comment that everyone sees again, or for the `first` time. Safe to repeat.
+/// Notifies recipients of a comment that everyone sees again, or for the `first` time. Safe to repeat.
 pub(crate) async fn of_shown(app: &App, comment: &Comment, first: bool) -> Result<(), Fault> {
     if first { of_comment(app, comment).await } else { again(app, comment).await }
 }
 
-/// Notifies of a comment whose text was accepted, unless it waits again or is gone. Safe to repeat.
+/// Notifies recipients of a comment whose text was accepted, unless it is pending again or gone. Safe to repeat.
 pub(crate) async fn of_accepted(app: &App, id: CommentId) -> Result<(), Fault> {
     if mail(app).is_none() {
         return Ok(());
@@ -73,7 +73,7 @@ async fn again(app: &App, comment: &Comment) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Notifies the writer of a rejected comment, unless the rejection was undone or the comment is gone. It never causes a
+/// Notifies the writer of a rejected comment, unless the rejection was undone or the comment is gone. Never sends a
 /// confirmation. Safe to repeat.
 pub(crate) async fn of_rejected(app: &App, id: CommentId) -> Result<(), Fault> {
     let Some(mail) = mail(app) else { return Ok(()) };
@@ -95,13 +95,13 @@ fn mail(app: &App) -> Option<&Mail> {
     app.config.mail.as_ref().filter(|_| app.config.features.subscriptions)
 }
 
-/// The recipients of a notification about the comment, with the reasons.
+/// Returns the recipients of a notification about the comment, with the reasons for each.
 async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, Vec<Reason>>, Fault> {
     let parent = match comment.parent() {
         Some(parent) => app.store.comment(parent, Reading::Eventual).await?,
         None => None,
     };
-    // Only a notification of the thread's author needs the thread, and authors are notified only of top-level comments.
+    // The thread is needed only to notify its author, and authors are notified only of top-level comments.
     let thread = match parent {
         None => app.store.thread(&comment.thread, Reading::Eventual).await?,
         Some(_) => Thread::default(),
@@ -110,7 +110,7 @@ async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, 
     Ok(policy::recipients(Notification { comment, parent: parent.as_ref(), mentioned: &mentioned, thread: &thread }))
 }
 
-/// Notifies the moderators of a comment that waits for them or is new. Safe to repeat.
+/// Notifies the moderators of a comment that is pending or new. Safe to repeat.
 pub(crate) async fn moderators(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else { return Ok(()) };
     let now = app.clock.now();
@@ -118,7 +118,7 @@ pub(crate) async fn moderators(app: &App, comment: &Comment) -> Result<(), Fault
     app.notify(&Recipient::moderators(), alert).await.map(drop)
 }
 
-/// Notifies the moderators of a comment, unless it no longer waits for them or is gone.
+/// Notifies the moderators of a comment, unless it is no longer pending or is gone.
 pub(crate) async fn moderators_if_waiting(app: &App, id: CommentId) -> Result<(), Fault> {
     if app.config.mail.as_ref().is_none_or(|mail| mail.moderators.is_empty()) {
         return Ok(());
@@ -130,7 +130,8 @@ pub(crate) async fn moderators_if_waiting(app: &App, id: CommentId) -> Result<()
     }
 }
 
-/// The mentioned members, up to the writer's limit for this hour. Members who have written in the thread come first.
+/// Returns the mentioned members, up to the writer's limit for this hour. Members who have written in the thread come
+/// first.
 async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     if comment.mentions.is_empty() || comment.user.is_none() {
         return Ok(Vec::new());
@@ -148,8 +149,8 @@ async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     Ok(mentioned)
 }
 
-/// Moves the address of a new comment to its writer's notification state. A visitor who has already
-/// confirmed it needs no new confirmation.
+/// Moves the address of a new comment to its writer's notification state. A visitor who has already confirmed the
+/// address needs no new confirmation.
 async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let Some(subscription) = &comment.subscription else { return Ok(()) };
     let Some(address) = &subscription.address else { return Ok(()) };

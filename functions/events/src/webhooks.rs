@@ -1,4 +1,5 @@
-//! Notifies webhooks of changes to comments: queues a message for each webhook, which the function `delivery` calls.
+//! Notifies webhooks of changes to comments: queues a message for each webhook. The function `delivery` then calls the
+//! webhook.
 
 use std::time::Duration;
 

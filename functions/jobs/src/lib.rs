@@ -1,5 +1,5 @@
-//! Long work in bounded steps, such as cleaning up below a deleted comment, renaming a user in old comments, and rejecting a
-//! banned writer's comments. The messages come from the queue `Jobs`. Every job may run twice.
+//! Does long work in bounded steps, such as cleaning up below a deleted comment, renaming a user in old comments, and
+//! rejecting a banned writer's comments. The messages come from the queue `Jobs`. Every job may run twice.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use shared::domain::job::Job;
 use shared::error::Fault;
 use tokio::time::Instant;
 
-/// The time limit of a message. The rest of the work is sent as a new message.
+/// The time limit of a message. The remaining work is sent as a new message.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Handles a batch of messages, as Lambda receives it from SQS. Returns the failed ones, which SQS redelivers.
+/// Handles a batch of messages, as Lambda receives it from SQS. Returns the failed messages, which SQS redelivers.
 pub async fn handle(app: &App, event: &Value) -> Value {
     let mut failures = Vec::new();
     for message in event["Records"].as_array().into_iter().flatten() {

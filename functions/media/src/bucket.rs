@@ -1,4 +1,4 @@
-//! The bucket of images: its keys and objects. `template.yaml` sets the access to it.
+//! The bucket of images: its keys and objects. `template.yaml` defines who may access it.
 
 use aws_lambda_events::event::s3::S3EventRecord;
 use aws_sdk_s3::Client;
@@ -20,14 +20,15 @@ const THUMBNAILS: &str = "thumbnails/";
 /// An object never changes, but moderators may remove it, so caches may keep it only for a day.
 const CACHE_CONTROL: &str = "public, max-age=86400";
 
-/// A custom endpoint gets the bucket in the path, because it lacks the DNS and certificates for buckets in host names.
+/// Returns a client. A custom endpoint gets the bucket in the path, because it lacks DNS and certificates for buckets
+/// in host names.
 #[must_use]
 pub fn client(sdk: &SdkConfig) -> Client {
     let path_style = shared::aws::config::endpoint(sdk, "S3").is_some();
     Client::from_conf(aws_sdk_s3::config::Builder::from(sdk).force_path_style(path_style).build())
 }
 
-/// The name of the bucket and the key of the object that a record announces. S3 form-encodes keys in its events: a space is
+/// Returns the bucket's name and the object's key from an event record. S3 form-encodes keys in its events: a space is
 /// a `+`.
 #[must_use]
 pub fn announced(record: S3EventRecord) -> (String, String) {
@@ -49,8 +50,8 @@ impl Name {
         Self::sized(&URL_SAFE_NO_PAD.encode(random.bytes::<18>()), picture)
     }
 
-    /// A name made from the request's visitor and the hashes of its key and content, so that a repeated request gets the
-    /// same name. It can't be guessed without the salt.
+    /// Derives the name from the request's visitor and the hashes of its key and content, so that a repeated request
+    /// gets the same name. The name can't be guessed without the salt.
     #[must_use]
     pub fn again(salt: &Secret, request: &IdempotencyRequest, picture: &Picture) -> Self {
         let hash = keyed_hash(salt, &["upload", &request.visitor.0, &request.key, &request.request]);
@@ -62,20 +63,20 @@ impl Name {
         Self(format!("{secret}-{}x{}", picture.width, picture.height))
     }
 
-    /// `None` if no upload can have this name.
+    /// Returns `None` if no upload can have this name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         let fits = (1..=MAX_NAME).contains(&name.len()) && name.chars().all(is_plain);
         fits.then(|| Self(name.to_owned()))
     }
 
-    /// The name in an upload's key; `None` for keys of other objects.
+    /// Returns the name in an upload's key, or `None` for keys of other objects.
     #[must_use]
     pub fn of_upload(key: &str) -> Option<Self> {
         Self::of_file(key.strip_prefix(UPLOADS)?).map(|(name, _)| name)
     }
 
-    /// The name and format in an upload's file name, which is the last segment of its address.
+    /// Returns the name and format in an upload's file name, which is the last segment of its address.
     #[must_use]
     pub fn of_file(file: &str) -> Option<(Self, Format)> {
         let (name, extension) = file.split_once('.')?;
@@ -83,7 +84,7 @@ impl Name {
         Some((Self::parse(name)?, format))
     }
 
-    /// The names of all images that a text links to, on any host.
+    /// Returns the names of all images that a text links to, on any host.
     #[must_use]
     pub fn all_in(text: &str) -> Vec<Self> {
         let after =
@@ -96,8 +97,8 @@ impl Name {
         &self.0
     }
 
-    /// The possible keys of an upload with this name, then the key of its thumbnail, in the order of removal (see
-    /// [`Bucket::remove`]).
+    /// Returns the possible keys of an upload with this name, then the key of its thumbnail, in the order of removal
+    /// (see [`Bucket::remove`]).
     #[must_use]
     pub fn keys(&self) -> Vec<String> {
         let uploads = Format::ALL.into_iter().map(|format| self.upload(format));
@@ -109,7 +110,7 @@ impl Name {
         format!("{UPLOADS}{}.{}", self.0, format.extension())
     }
 
-    /// The key has no extension, because the format is not known before the thumbnail is made.
+    /// Returns the thumbnail's key. It has no extension, because the format is not known before the thumbnail is made.
     #[must_use]
     pub fn thumbnail(&self) -> String {
         format!("{THUMBNAILS}{}", self.0)
@@ -137,7 +138,7 @@ impl<'a> Bucket<'a> {
         let request = request
             .content_type(picture.content_type())
             .cache_control(CACHE_CONTROL)
-            // Gives a saved file an extension, which keys of thumbnails lack.
+            // Gives saved thumbnails an extension, which their keys lack.
             .content_disposition(format!("inline; filename=\"image.{}\"", picture.extension()))
             .body(ByteStream::from(picture.bytes));
         request.send().await.map_err(|error| Fault::new("storing an image", DisplayErrorContext(error).to_string()))?;
@@ -163,14 +164,14 @@ impl<'a> Bucket<'a> {
         Ok(())
     }
 
-    /// Removes an image, and only then its thumbnail. The function `thumbnails` checks for the image after storing a
-    /// thumbnail, so a thumbnail made meanwhile is removed by one of the two.
+    /// Removes an image, and then its thumbnail. After storing a thumbnail, the function `thumbnails` checks that the
+    /// image still exists, so a thumbnail made during the removal is removed by one of the two functions.
     pub async fn remove(self, name: &Name, format: Format) -> Result<(), Fault> {
         self.delete(&name.upload(format)).await?;
         self.delete(&name.thumbnail()).await
     }
 
-    /// `None` when the object is gone. Fails for objects larger than any that [`Self::put`] stored.
+    /// Returns `None` when the object is gone. Fails for objects larger than any that [`Self::put`] stored.
     pub async fn get(self, key: &str) -> Result<Option<Vec<u8>>, Fault> {
         const DOING: &str = "read an image";
         let object = match self.client.get_object().bucket(self.name).key(key).send().await {

@@ -1,5 +1,5 @@
-//! POST `media` stores an uploaded image, DELETE `media/{name}` removes it. [`multipart`] takes the file out of the body,
-//! [`imaging`] makes the image safe to serve, [`bucket`] stores it.
+//! POST `media` stores an uploaded image, DELETE `media/{name}` removes it. [`multipart`] extracts the file from the
+//! body, [`imaging`] makes the image safe to serve, [`bucket`] stores it.
 
 pub mod bucket;
 pub mod multipart;
@@ -61,7 +61,7 @@ impl Media {
         let name = idempotency.as_ref().map_or_else(|| Name::new(&app.random, &picture), again);
         let (key, width, height) = (name.upload(picture.format), picture.width, picture.height);
         let bucket = self.bucket(config);
-        // Read again, because an identical request may have finished while this one waited for the worker.
+        // Read again, because an identical request may have finished while this request waited for the worker.
         if let PriorResult::Same(_) = prior().await? {
             // An image that was removed since the first request stays removed.
             if !bucket.has(&key).await? {
@@ -82,13 +82,13 @@ impl Media {
         Ok(Answer::created(&answer))
     }
 
-    /// DELETE `media/{name}`. Works with uploads switched off too, so that earlier uploads can be removed.
+    /// DELETE `media/{name}`. Also works when uploads are off, so that earlier uploads can be removed.
     async fn remove(&self, app: &App, call: &Call, file: &str) -> Result<Answer> {
         let file = Name::of_file(file).ok_or(Refusal::NotFound);
         let moderator = app.admit_moderator(call, RateClass::Write, exists(&file)).await?;
         let (name, format) = file?;
         let bucket = self.bucket(&app.config);
-        // Logged first, so that no image is removed without an entry.
+        // Logged first, so that no image is removed without a log entry.
         if bucket.has(&name.upload(format)).await? {
             app.store.log_removal_of_image(app.by(&moderator)?).await?;
         }

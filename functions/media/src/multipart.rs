@@ -1,4 +1,4 @@
-//! The body of an upload: exactly one file, in the field `file`.
+//! Reads the body of an upload: exactly one file, in the field `file`.
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -17,7 +17,7 @@ pub enum Rejected {
     UnknownField,
     Several,
     Empty,
-    /// Refused with 413, all others with 422 on `file`.
+    /// Results in status 413. All others result in 422 with an error on `file`.
     TooLarge,
 }
 
@@ -31,7 +31,7 @@ impl From<multer::Error> for Rejected {
     }
 }
 
-/// The content of the file. Its name and declared type are ignored.
+/// Returns the content of the file. Ignores its name and declared type.
 pub async fn read_file(content_type: Option<&str>, body: Bytes, max_bytes: u64) -> Result<Bytes, Rejected> {
     let boundary = content_type
         .and_then(|content_type| multer::parse_boundary(content_type).ok())

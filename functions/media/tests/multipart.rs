@@ -1,4 +1,4 @@
-//! Tests of reading the file from the body of an upload.
+//! Reads files from upload bodies, both valid and malformed.
 
 #![allow(
     clippy::cast_possible_truncation,

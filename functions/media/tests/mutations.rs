@@ -1,4 +1,4 @@
-//! Damages valid files at random. No panic escapes, and memory stays within the documented bound.
+//! Damages valid files at random. Checks that no panic escapes, and that memory stays within the documented bound.
 //!
 //! Runs for `MUTATION_SECONDS` (default 3) from `MUTATION_SEED` (default 1):
 //! `MUTATION_SECONDS=600 cargo test --release --test mutations -- --nocapture`
@@ -35,7 +35,7 @@ static HEAP: PeakAlloc = PeakAlloc;
 /// files made to reach it.
 const BOUND: usize = 340 << 20;
 
-/// Decoder panics, counted by source location. They are contained.
+/// Decoder panics by source location, with their number. The code under test catches them.
 static PANICS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
 #[expect(clippy::disallowed_methods, reason = "duration and seed of a test run")]
@@ -82,7 +82,7 @@ fn mutate(file: &mut Vec<u8>, other: &[u8], random: &mut Random) {
         if file.is_empty() {
             return;
         }
-        // Headers matter most, so half of the mutations are in the first bytes.
+        // Errors in headers have the most effect, so half of the mutations are in the first bytes.
         let reach = if random.below(2) == 0 { file.len() } else { file.len().min(96) };
         let at = random.below(reach);
         let len = random.below(24).min(file.len() - at);
@@ -118,7 +118,7 @@ fn mutate(file: &mut Vec<u8>, other: &[u8], random: &mut Random) {
     }
 }
 
-/// Repairs the checksums, which would stop nearly every mutation before it reaches the decoder.
+/// Repairs the checksums, because a wrong checksum would stop nearly every mutation before it reaches the decoder.
 fn repair_png(file: &mut [u8]) {
     let mut at = 8;
     while let Some(length) = file.get(at..at + 4) {

@@ -21,14 +21,14 @@ use shared::store::Reading;
 
 /// Maximum characters of a ban's reason.
 const MAX_REASON: usize = 500;
-/// Default and longest ban of a network. Both are short, because other people will get its addresses.
+/// Default and maximum durations of a network ban. Both are short, because the addresses pass to other people.
 const NETWORK_BAN: Duration = Duration::from_hours(24);
 const LONGEST_NETWORK_BAN: Duration = Duration::from_hours(30 * 24);
 
 struct BanInput {
     until: Option<Timestamp>,
     reason: Option<String>,
-    /// Whether to reject the writer's recent comments.
+    /// Whether the ban also rejects the writer's recent comments.
     rejects: bool,
 }
 
@@ -66,7 +66,7 @@ pub(crate) async fn of_user(app: &App, call: &Call, id: &str) -> Result<Answer> 
     Ok(Answer::ok(&json!({ "data": { "user_id": id, "banned_until": until, "reason": reason } })))
 }
 
-/// Refuses to ban the caller, and moderators named in the settings. If the user's id is a hash, their issuer is the one in
+/// Refuses to ban the caller, and moderators named in the settings. If the user's id is a hash, the issuer is read from
 /// the user's item. Before the first sign-in there is no item, so the caller's issuer is tried too.
 async fn may_ban(app: &App, call: &Call, moderator: &Moderator, user: UserId) -> Result<()> {
     let known = if user.is_hashed() { app.store.user(user, Reading::Eventual).await? } else { None };
@@ -120,7 +120,7 @@ pub(crate) async fn unban_network(app: &App, call: &Call, network: &str) -> Resu
     Ok(Answer::no_content())
 }
 
-/// The calling moderator, and the user named in the path.
+/// Returns the calling moderator, and the user named in the path.
 async fn find(app: &App, call: &Call, id: &str) -> Result<(Moderator, UserId)> {
     let id = path_id::<UserId>(id);
     let moderator = app.admit_moderator(call, RateClass::Write, exists(&id)).await?;

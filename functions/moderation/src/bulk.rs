@@ -1,5 +1,5 @@
-//! POST `moderation/comments`: one decision about many comments. Each is a separate transaction, so that one may fail while
-//! the others succeed.
+//! POST `moderation/comments`: applies one decision to many comments. Each comment has a separate transaction, so that
+//! one may fail while the others succeed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -28,7 +28,7 @@ struct BulkInput {
     /// Each id once, in the order given.
     ids: Vec<CommentId>,
     verdict: Verdict,
-    /// The times of the texts that the moderator saw.
+    /// When each text that the moderator saw was last updated.
     seen: HashMap<CommentId, Timestamp>,
 }
 
@@ -76,7 +76,7 @@ async fn decide_all(app: &App, comments: Vec<Comment>, input: &BulkInput, by: By
 
 fn code(error: Error) -> &'static str {
     let refusal = match shared::app::refusal(error) {
-        // The others were decided, so the response as a whole isn't an error.
+        // All other comments were decided, so the response as a whole isn't an error.
         Refusal::ServerError => Refusal::Unavailable,
         refusal => refusal,
     };
@@ -105,7 +105,7 @@ impl BulkInput {
     }
 }
 
-/// Each id once. `None` if there are too few or too many, or one isn't an id.
+/// Returns each id once. `None` if there are too few or too many ids, or a value isn't an id.
 fn ids(value: &Value) -> Option<Vec<CommentId>> {
     let values = value.as_array().filter(|values| (1..=MAX_IDS).contains(&values.len()))?;
     let id = |value: &Value| value.as_u64().filter(|id| (1..ID_BOUND).contains(id)).map(CommentId);

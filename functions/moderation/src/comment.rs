@@ -64,7 +64,7 @@ async fn judge(app: &App, call: &Call, id: &str, verdict: impl FnOnce(&mut Input
     present(app, call, &moderator, &comment).await
 }
 
-/// The moderator's reason and note. A note without a visible character counts as missing.
+/// Returns the moderator's reason and note. A note without a visible character counts as missing.
 pub(crate) fn grounds(input: &mut Input) -> Grounds {
     let reason = input.value("reason").map(|reason| RejectionReason::deserialize(reason).ok());
     if reason == Some(None) {
@@ -88,7 +88,7 @@ pub(crate) async fn dismiss(app: &App, call: &Call, id: &str) -> Result<Answer> 
     present_reports(app, &read_again(app, comment).await?).await
 }
 
-/// Carries out a decision, unless the comment is gone or its text has changed since the moderator saw it.
+/// Applies a decision, unless the comment is gone or its text has changed since the moderator saw it.
 pub(crate) async fn decide(
     app: &App,
     comment: Comment,
@@ -103,7 +103,8 @@ pub(crate) async fn decide(
     }
 }
 
-/// The comment as it is now, or as it was read if it was deleted after the decision, which is already stored and logged.
+/// Returns the comment's current state. If it was deleted after the decision, which is already stored and logged,
+/// returns `comment`.
 async fn read_again(app: &App, comment: Comment) -> Result<Comment> {
     let now = app.store.comment(comment.id, Reading::Consistent).await?;
     Ok(now.filter(|now| !now.is_placeholder).unwrap_or(comment))

@@ -1,4 +1,4 @@
-//! The filters of GET `moderation/comments`, with every state.
+//! The filters of GET `moderation/comments`, which can be combined with every state.
 
 use shared::app::App;
 use shared::domain::comment::Comment;
@@ -28,7 +28,7 @@ enum Writer {
 }
 
 impl Filter {
-    /// `None` for a request without filters.
+    /// Returns `None` for a request without filters.
     pub(crate) fn read(app: &App, call: &Call) -> Result<Option<Self>, Refusal> {
         let [q, from, thread, since] = PARAMETERS.map(|name| call.parameter(name));
         if [q, from, thread, since].iter().all(Option::is_none) {

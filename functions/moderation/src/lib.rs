@@ -1,4 +1,4 @@
-//! Endpoints for moderators and for the host application, which acts as one:
+//! Endpoints for moderators, and for the host application, which authenticates as a moderator:
 //!
 //! - POST and DELETE `comments/{id}/pin`, POST `comments/{id}/approve` and `comments/{id}/reject`, GET
 //!   `comments/{id}/reports`, POST `comments/{id}/reports/dismiss` in `comment.rs`

@@ -29,7 +29,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::ok(&envelope))
 }
 
-/// The current names of the users in these entries.
+/// Returns the current names of the users in these entries.
 async fn names(app: &App, viewer: &Viewer, entries: &[LogEntry]) -> Result<BTreeMap<UserId, String>> {
     let mut ids: BTreeSet<UserId> = entries.iter().flat_map(|entry| [entry.moderator, entry.user]).flatten().collect();
     // The viewer's item has already been read.
@@ -39,7 +39,7 @@ async fn names(app: &App, viewer: &Viewer, entries: &[LogEntry]) -> Result<BTree
     Ok(names)
 }
 
-/// The writers and the first words of the comments in these entries, as they are now.
+/// Returns the writers and the first words of the comments in these entries, as they are now.
 async fn excerpts(app: &App, entries: &[LogEntry]) -> Result<BTreeMap<CommentId, Value>> {
     let ids: BTreeSet<CommentId> = entries.iter().filter_map(|entry| entry.comment).collect();
     let comments = app.store.comments_by_id(ids.into_iter().collect(), Reading::Eventual).await?;

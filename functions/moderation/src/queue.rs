@@ -39,12 +39,12 @@ struct Item {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ModeratedThread,
-    /// The hash of the guest's network, if a ban of the writer bans that network.
+    /// The hash of the guest's network, if banning the writer bans that network.
     network: Option<String>,
     parent: Option<CommentResource>,
     held_for: Option<HeldFor>,
     verdicts: Vec<VerdictResource>,
-    /// `None` for guests without a key, who may be several people.
+    /// `None` for guests without a key, because several people may have used the name.
     writer: Option<WriterResource>,
     /// The moderator or record's author whose name the guest's name resembles.
     looks_like: Option<Namesake>,
@@ -105,7 +105,7 @@ struct Namesake {
     name: String,
 }
 
-/// Users whose comments have a badge, and their names.
+/// Users whose comments have a badge, with their names.
 struct Badges {
     moderators: ModeratorNames,
     authors: BTreeMap<UserId, String>,
@@ -162,7 +162,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::ok(&envelope).in_the_language_asked_for())
 }
 
-/// The item of one comment, whatever its state.
+/// Returns the item of one comment, whatever its state.
 async fn one(app: &App, call: &Call, viewer: &Viewer, id: &str) -> Result<Answer> {
     let mut others = ["state"].into_iter().chain(filter::PARAMETERS);
     if let Some(name) = others.find(|name| call.parameter(name).is_some()) {
@@ -236,13 +236,13 @@ fn network(comment: &Comment) -> Option<String> {
     }
 }
 
-/// The request's filters as text. A cursor is valid only for a list with the same filters.
+/// Returns the request's filters as text. A cursor is valid only for a list with the same filters.
 fn filters(call: &Call) -> String {
     let given = filter::PARAMETERS.into_iter().filter_map(|name| Some((name, call.parameter(name)?)));
     given.fold(String::new(), |list, (name, text)| format!("{list} {name}={text}"))
 }
 
-/// Pending comments by default.
+/// Returns the requested state, by default pending comments.
 fn state(call: &Call) -> Result<QueueState, Refusal> {
     let name = call.parameter("state").unwrap_or("pending");
     QueueState::parse(name)

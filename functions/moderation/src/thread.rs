@@ -1,4 +1,4 @@
-//! Closed threads.
+//! Closes and reopens threads.
 
 use serde_json::json;
 use shared::app::App;

@@ -1,4 +1,4 @@
-//! Users as moderators see them, and the list of bans.
+//! Lists users as moderators see them, and bans.
 
 use serde::Serialize;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Lists that moderators walk by cursor. They are not counted, so they have no numbered pages.
+//! Lists that moderators page through by cursor. They are not counted, so they have no numbered pages.
 
 use serde::Serialize;
 use shared::app::App;
@@ -19,7 +19,7 @@ pub(crate) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// `list` distinguishes the list from all others, so that no other list accepts its cursors.
+    /// `list` identifies the list, so that no other list accepts its cursors.
     pub(crate) fn new(app: &'a App, call: &Call, list: String) -> Result<Self, Refusal> {
         let signer = CursorSigner::new(&app.config.visitor_salt, list);
         let paging = pagination::paging(call, &app.config.lists, Some(&signer))?;
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
         self.envelope(call, data, cursors).map(|envelope| Answer::ok(&envelope))
     }
 
-    /// Refuses a page that is too large for a response.
+    /// Returns the page with its links. Refuses a page that is too large for a response.
     pub(crate) fn envelope<T: Serialize>(
         &self,
         call: &Call,

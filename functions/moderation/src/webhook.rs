@@ -32,7 +32,7 @@ struct EndpointResource {
     url: String,
     events: Vec<&'static str>,
     enabled: bool,
-    /// Only in the response that creates the webhook.
+    /// Present only in the response that creates the webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
     secret: Option<String>,
 }
@@ -162,7 +162,7 @@ pub(crate) async fn redeliver(app: &App, call: &Call, id: &str, message: &str) -
     send(app, endpoint.id, &message, None).await
 }
 
-/// Sends a delivery again. A missing delivery is created from `new`.
+/// Sends a delivery again. Creates a missing delivery from `new`.
 async fn send(app: &App, endpoint: EndpointId, message: &MessageId, new: Option<&Delivery>) -> Result<Answer> {
     let now = app.clock.now();
     let send_again = |delivery: &mut Delivery| delivery.send_again(now);
@@ -190,7 +190,7 @@ async fn find_enabled(app: &App, id: &str) -> Result<Endpoint> {
     if endpoint.enabled { Ok(endpoint) } else { Err(FieldErrors::one("enabled", "The webhook is disabled.").into()) }
 }
 
-/// The fields of a request. `None` for absent ones.
+/// The fields of a request. Absent fields are `None`.
 struct Fields {
     url: Option<String>,
     events: Option<BTreeSet<EventKind>>,

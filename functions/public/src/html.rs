@@ -24,7 +24,7 @@ pub(crate) struct Section<'a> {
     pub(crate) language: Language,
     /// The address of the page, with the parameters that links keep.
     pub(crate) address: ListAddress,
-    /// The address of the record, on the first page of a thread.
+    /// The canonical address of the record. `None` except on the first page of a thread.
     pub(crate) canonical: Option<String>,
     /// The address of the host page, if it is known.
     pub(crate) url: Option<String>,
@@ -83,7 +83,7 @@ impl Section<'_> {
         }
     }
 
-    /// A comment with the loaded replies, and a link to all of them if some are missing.
+    /// Renders a comment with the loaded replies, and a link to all replies if some are missing.
     fn article(&self, comment: &Comment, replies: &[Comment]) -> Markup {
         let missing = comment.replies.saturating_sub(replies.len() as u64);
         html! {
@@ -133,7 +133,7 @@ impl Section<'_> {
         }
     }
 
-    /// The labels of a comment and its writer, such as `pinned` and `author`.
+    /// Returns the labels of a comment and its writer, such as `pinned` and `author`.
     fn marks(&self, comment: &Comment) -> impl Iterator<Item = &'static str> {
         let badges = self.config.features.badges;
         let marks = [
@@ -150,7 +150,7 @@ fn anchor(comment: &Comment) -> String {
     format!("comment-{}", comment.id)
 }
 
-/// A page around the section.
+/// Renders a full page around the section.
 pub(crate) fn document(section: &Section<'_>, body: &Markup) -> Markup {
     let Neighbours { prev, next } = &section.neighbours;
     let title = section.title();

@@ -69,7 +69,7 @@ async fn thread<'a>(app: &'a App, call: &Call, kind: &str, record: &str) -> Resu
     })
 }
 
-/// A comment with a page of its replies.
+/// Reads a comment with a page of its replies.
 async fn replies<'a>(app: &'a App, call: &Call, kind: &str, record: &str, parent: &str) -> Result<Section<'a>> {
     let config = &app.config;
     let viewer = Viewer::nobody();
@@ -104,7 +104,7 @@ async fn replies<'a>(app: &'a App, call: &Call, kind: &str, record: &str, parent
     })
 }
 
-/// Ignores page numbers, because replies are only read by cursor.
+/// Ignores page numbers, because replies are read only by cursor.
 fn walk(paging: Paging) -> Paging {
     match paging.position {
         PagePosition::Page(_) => Paging { position: PagePosition::Cursor(None), ..paging },

@@ -25,11 +25,11 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     })
 }
 
-/// `Retry-After` in seconds when a network has reached its bound. The bound never resets, but a day keeps clients from
-/// retrying soon.
+/// `Retry-After` in seconds when a network has reached its bound. The bound never resets, but the value keeps clients
+/// from retrying for a day.
 const RETRY_AFTER: u64 = 86_400;
 
-/// The maximum number of likes or reports (`action`) of a comment by guests of one network. `None` for users, and when
+/// Returns the limit on a comment's likes or reports (`action`) by guests of one network. `None` for users, and when
 /// `most` is 0.
 fn bound(app: &App, call: &Call, viewer: &Viewer, action: &str, id: &str, most: u32) -> Option<GuestBound> {
     (viewer.user.is_none() && most > 0).then(|| GuestBound {
@@ -46,7 +46,7 @@ async fn comment_from_path(app: &App, call: &Call, id: &str) -> Result<(CommentW
         .ok_or(Refusal::NotFound)?)
 }
 
-/// The comment, if the viewer may see it. It is read again, consistently, if it seems to be hidden.
+/// Returns the comment, if the viewer may see it. Reads the comment again, consistently, if it seems hidden.
 async fn seen(app: &App, viewer: &Viewer, found: CommentWithAncestors) -> Result<CommentWithAncestors> {
     let seen = |found: &CommentWithAncestors| policy::see(viewer, &found.comment, &found.ancestors).is_ok();
     Ok(app.store.reread_unless(Some(found), seen).await?.ok_or(Refusal::NotFound)?)

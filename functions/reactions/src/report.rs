@@ -52,7 +52,7 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
     }
 }
 
-/// The store sets the id and the time.
+/// Returns a report without its id and time, which the store sets.
 fn new_report(viewer: &Viewer, reason: String) -> Report {
     let user = viewer.user.as_ref();
     Report {
@@ -70,7 +70,7 @@ fn done() -> Answer {
     Answer::created(&json!({ "reported": true }))
 }
 
-/// The reason as it is stored: `reason`, or `reason: details`.
+/// Returns the reason as stored: `reason`, or `reason: details`.
 fn reason(app: &App, call: &Call) -> Result<String, Refusal> {
     let reasons = &app.config.report_reasons;
     let mut input = Input::of_reader(call.json()?, call.language());

@@ -22,7 +22,7 @@ use crate::{SignIn, number, text};
 
 /// The caller's proven identity.
 enum Proof {
-    /// The address that an emailed code went to.
+    /// The address that the code was emailed to.
     Address {
         id: FlowId,
         inbox: Inbox,
@@ -46,13 +46,13 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
     if !wrong.has_room(app.store.counted_towards(wrong, now).await?) {
         return Err(too_many().into());
     }
-    // Only flows of emailed codes have a dot.
+    // Only the ids of flows with emailed codes contain a dot.
     let proof = match flow.parse::<FlowId>() {
         Ok(id) => address(app, &keys, id, code).await?,
         Err(_) => elsewhere(app, call, &keys, &fields, (flow, code)).await?,
     };
     let Some(proof) = proof else {
-        // The responses to concurrent attempts beyond the limit don't reveal that the code is wrong.
+        // Beyond the limit, responses to concurrent attempts don't reveal that the code is wrong.
         let is_counted = app.store.count_towards(wrong, now).await?;
         return Err(if is_counted { Refusal::SignInFailed } else { too_many() }.into());
     };
@@ -87,7 +87,7 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
     Ok(Answer::ok(&json!({ "data": data })))
 }
 
-/// The address of the flow, if the code is right.
+/// Returns the address of the flow, if the code is right.
 async fn address(app: &App, keys: &FlowKeys, id: FlowId, code: &str) -> Result<Option<Proof>, Fault> {
     let tried = app.store.try_code(&id, app.clock.now()).await?;
     let right = tried.filter(|_| keys.is_code(&id, code));
@@ -97,7 +97,7 @@ async fn address(app: &App, keys: &FlowKeys, id: FlowId, code: &str) -> Result<O
     }))
 }
 
-/// The account of a visitor who returned from a provider.
+/// Returns the account of a visitor who returned from a provider.
 async fn elsewhere(
     app: &App,
     call: &Call,
@@ -118,7 +118,7 @@ async fn elsewhere(
     }))
 }
 
-/// The name at the provider, unless it would be refused.
+/// Returns the name at the provider, unless it would be refused.
 async fn suggested_name(app: &App, call: &Call, name: Option<String>, user: &User) -> Result<Option<String>, Fault> {
     let Some(name) = name else { return Ok(None) };
     match app.refuse_lookalike(call, "name", &name, Some(user.id)).await {

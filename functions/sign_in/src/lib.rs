@@ -59,7 +59,8 @@ impl Handler for SignIn {
 }
 
 impl SignIn {
-    /// The seed. Its public key is published first, so that others can verify the first token that this instance signs.
+    /// Returns the seed. Publishes its public key first, so that others can verify the first token that this instance
+    /// signs.
     async fn seed(&self, app: &App) -> Result<&Seed, Fault> {
         let publish = || async {
             let missing = || Fault::new("signing in", "SVC_SIGN_IN_SEED is not set");
@@ -71,7 +72,7 @@ impl SignIn {
         self.seed.get_or_try_init(publish).await
     }
 
-    /// The data of a response that begins or continues a session.
+    /// Returns the data of a response that begins or continues a session.
     async fn session(&self, app: &App, user: &User, account: &Account, token: &RefreshToken) -> Result<Value> {
         let seed = self.seed(app).await?;
         Ok(json!({
@@ -83,12 +84,12 @@ impl SignIn {
     }
 }
 
-/// A random number that identifies a session or an epoch.
+/// Returns a random number that identifies a session or an epoch.
 fn number(random: &Random) -> u64 {
     u64::from_be_bytes(random.bytes()) % ID_BOUND
 }
 
-/// A text field. Empty if it is missing.
+/// Reads a text field. Returns an empty string if the field is missing.
 fn text<'a>(call: &Call, fields: &'a Map<String, Value>, field: &'static str) -> Result<&'a str, Refusal> {
     match fields.get(field) {
         None | Some(Value::Null) => Ok(""),

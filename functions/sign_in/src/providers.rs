@@ -1,5 +1,5 @@
-//! Clients of the providers. GitHub is OAuth 2 with an API that identifies the user; the others are OpenID Connect with
-//! discovery.
+//! Clients of the sign-in providers. GitHub is OAuth 2 with an API that identifies the user. All other providers are
+//! OpenID Connect with discovery.
 
 use std::fmt;
 use std::time::Duration;
@@ -28,12 +28,13 @@ const TIMEOUT: Duration = Duration::from_secs(7);
 const ANSWER_LIMIT: usize = 64 * 1024;
 /// The age at which the configuration is fetched again.
 const MAX_AGE: Duration = Duration::from_hours(1);
-/// Maximum bytes of a picture's address. It is stored in the flow, where a longer one would cost more than it's worth.
+/// Maximum bytes of a picture's address. It is stored in the flow, where a longer address would cost more than it's
+/// worth.
 const MAX_PICTURE: usize = 512;
-/// github.com and its API. Other GitHub servers have theirs on the same host.
+/// The addresses of github.com and its API. Other GitHub servers have the API on the same host.
 const GITHUB: (&str, &str) = ("https://github.com", "https://api.github.com");
 
-/// The reason that a provider can't be used. Contains nothing from the provider's response.
+/// The reason why a provider can't be used. It contains nothing from the provider's response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("no response within {TIMEOUT:?}")]
@@ -50,12 +51,12 @@ pub(crate) enum Failure {
 
 use Failure::Nonsense;
 
-/// A provider, and our client registered with it.
+/// A provider, and this service's client at the provider.
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'a> {
     pub(crate) settings: &'a ProviderClient,
     pub(crate) issuer: &'a str,
-    /// Our callback.
+    /// The callback of this service.
     pub(crate) redirect_uri: &'a str,
     pub(crate) wants_address: bool,
 }
@@ -63,11 +64,11 @@ pub(crate) struct Client<'a> {
 /// The parameters that the provider adds to the callback.
 pub(crate) struct Returning<'a> {
     pub(crate) code: Option<&'a str>,
-    /// RFC 9207.
+    /// The parameter `iss` (RFC 9207).
     pub(crate) issuer: Option<&'a str>,
 }
 
-/// The connections to providers, and the discovered configuration of those that have discovery.
+/// The connections to providers, and the configuration of those that support discovery.
 pub(crate) struct Providers {
     client: https::Client,
     google: Mutex<Option<Discovery>>,
@@ -94,7 +95,7 @@ impl Default for Providers {
 }
 
 impl<'a> Client<'a> {
-    /// `None` if the provider isn't one of the sign-in methods.
+    /// Returns `None` if the provider isn't one of the sign-in methods.
     pub(crate) fn new(app: &'a App, provider: Provider, redirect_uri: &'a str) -> Option<Self> {
         let settings = app.config.sign_in.as_ref()?.client(provider)?;
         let issuer = app.config.issuers.of(provider)?;
@@ -128,7 +129,7 @@ impl<'a> Client<'a> {
 }
 
 impl Providers {
-    /// The provider's address to send the reader to.
+    /// Returns the provider's address to redirect the reader to.
     ///
     /// # Errors
     ///
@@ -160,7 +161,7 @@ impl Providers {
         Ok(format!("{address}{separator}{}", encode(&fields)))
     }
 
-    /// The provider's profile of the user who came back.
+    /// Returns the provider's profile of the user who came back.
     ///
     /// # Errors
     ///
@@ -190,7 +191,7 @@ impl Providers {
         returning: Returning<'_>,
         own: &OwnSecrets,
     ) -> Result<Profile, Failure> {
-        // The issuer in GitHub's metadata (RFC 8414) ends in this path.
+        // GitHub's metadata (RFC 8414) has an issuer that ends in this path.
         let is_issuer = |issuer: &str| issuer.strip_suffix("/login/oauth").unwrap_or(issuer) == client.issuer;
         if !returning.issuer.is_none_or(is_issuer) {
             return Err(Nonsense("the response came from another issuer"));
@@ -204,7 +205,7 @@ impl Providers {
         let id = user.get("id").and_then(Value::as_u64).ok_or(Nonsense("the account has no id"))?;
         let mut address = None;
         if client.wants_address {
-            // A reader may withhold the scope.
+            // The reader may not have granted the scope.
             address = match self.json(get("/user/emails"), String::new()).await {
                 Ok(Value::Array(list)) => list.iter().find(|one| one["primary"] == true).and_then(verified),
                 Ok(_) | Err(Failure::Status(_)) => None,
@@ -242,7 +243,7 @@ impl Providers {
         let is_complete = profile.name.is_some() && (profile.address.is_some() || !client.wants_address);
         if let (Some(user), false, Ok(bearer)) = (&discovery.user, is_complete, bearer(&tokens)) {
             let said = self.json(Request::get(user).header(AUTHORIZATION, bearer), String::new()).await;
-            // Missing fields don't affect who the user is.
+            // A failure is ignored, because the ID token already identifies the user.
             if let Some(said) = said.ok().filter(|said| said["sub"].as_str() == Some(&profile.subject)) {
                 let more = self::profile(&said);
                 profile.name = profile.name.or(more.name);
@@ -275,14 +276,14 @@ impl Providers {
         if by_post {
             fields.extend([("client_id", id), ("client_secret", secret)]);
         } else {
-            // Both are form-encoded first (RFC 6749, section 2.3.1).
+            // The id and the secret are form-encoded first (RFC 6749, section 2.3.1).
             let encoded = [id, secret].map(|text| form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>());
             request = request.header(AUTHORIZATION, format!("Basic {}", STANDARD.encode(encoded.join(":"))));
         }
         object(self.json(request, encode(&fields)).await?)
     }
 
-    /// The provider's configuration, fetched at most once an hour.
+    /// Returns the provider's configuration, which is fetched at most once an hour.
     async fn discovery(&self, client: Client<'_>, now: Timestamp) -> Result<Discovery, Failure> {
         let known = if client.settings.provider == Provider::Google { &self.google } else { &self.oidc };
         let mut known = known.lock().await;
@@ -349,7 +350,7 @@ fn bearer(tokens: &Map<String, Value>) -> Result<String, Failure> {
     Ok(format!("Bearer {token}"))
 }
 
-/// The claims of an ID token, or of userinfo.
+/// Reads the profile from the claims of an ID token, or from userinfo.
 fn profile(claims: &Value) -> Profile {
     let text = |name: &str| claims[name].as_str();
     Profile {
@@ -360,7 +361,7 @@ fn profile(claims: &Value) -> Profile {
     }
 }
 
-/// The address, if GitHub has verified it.
+/// Returns the address, if GitHub has verified it.
 fn verified(one: &Value) -> Option<String> {
     one["email"].as_str().filter(|_| one["verified"] == true).and_then(address)
 }

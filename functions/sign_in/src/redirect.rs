@@ -1,4 +1,4 @@
-//! The way to a provider and back: POST `sign_in` with `provider`, and GET `sign_in/callback/{provider}`.
+//! Redirects to a provider and back: POST `sign_in` with `provider`, and GET `sign_in/callback/{provider}`.
 
 use http::{HeaderValue, StatusCode, header};
 use maud::html;
@@ -24,10 +24,10 @@ use url::Url;
 use crate::SignIn;
 use crate::providers::{Client, Failure, Returning};
 
-/// The code in the fragment when the reader returns without an account.
+/// The code in the fragment when the reader returns from the provider without an account.
 const FAILED: &str = "failed";
 
-/// Starts a flow, and returns the provider's address to send the reader to.
+/// Starts a flow, and returns the provider's address to redirect the reader to.
 pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call, mut input: Input) -> Result<Answer> {
     let provider = input.value("provider").and_then(|id| id.as_str()).and_then(Provider::of_id);
     let redirect_uri = provider.map(|provider| callback_of(call, provider)).unwrap_or_default();
@@ -71,7 +71,7 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call, mut input: I
     Ok(Answer::created(&json!({ "data": { "flow": flow, "url": url, "expires_in": FLOW_LIFETIME.as_secs() } })))
 }
 
-/// The provider sends the reader here.
+/// GET `sign_in/callback/{provider}`, which the provider redirects the reader to.
 pub(crate) async fn callback(sign_in: &SignIn, app: &App, call: &Call, id: &str) -> Result<Answer> {
     let provider = Provider::of_id(id).ok_or(Refusal::NotFound)?;
     let redirect_uri = callback_of(call, provider);
@@ -111,7 +111,7 @@ struct ProviderOf {
     profile: Profile,
 }
 
-/// Makes a code for the page, and stores the account. `None` if the flow has ended meanwhile.
+/// Makes a code for the page, and stores the account. Returns `None` if the flow has ended meanwhile.
 async fn comes_back(
     app: &App,
     call: &Call,
@@ -150,7 +150,7 @@ fn sentence(call: &Call, status: StatusCode, says: impl Fn(&Pages) -> &'static s
     page::of_one_sentence(status, texts.language(), texts.sign_in(), says(&texts), &html! {})
 }
 
-/// Our callback, as registered with the provider.
+/// Returns our callback, as registered with the provider.
 fn callback_of(call: &Call, provider: Provider) -> String {
     format!("{}/sign_in/callback/{}", call.base_url, provider.facts().id)
 }
@@ -159,7 +159,7 @@ fn returns_to(app: &App, call: &Call, page: &str) -> Option<Url> {
     return_to(page, &app.config.cors_origins, origin::of(&call.base_url).as_deref())
 }
 
-/// The value of a parameter that appears exactly once.
+/// Returns the value of a parameter that appears exactly once.
 fn only<'a>(call: &'a Call, name: &str) -> Option<&'a str> {
     let mut values = call.query.iter().filter(|(given, _)| given == name).map(|(_, value)| value.as_str());
     values.next().filter(|_| values.next().is_none())

@@ -43,7 +43,7 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call) -> Result<An
     let id = FlowId { inbox: keys.inbox(&email), nonce: nonce(app.random.bytes()) };
     let flow = Flow::new(id.nonce.clone(), &host(app, call), call.language().tag().to_owned(), keys.seal(&email), now);
     begin(app, &keys, &id, &email, network, &flow).await?;
-    // Nothing is sent for a flow that didn't begin.
+    // Comes after the flow is stored, so that no code is sent without one.
     app.deliveries()?.send(&Message::Code { flow: id.clone() }, Duration::ZERO).await?;
     Ok(Answer::created(&json!({ "data": { "flow": id.to_string(), "expires_in": CODE_LIFETIME.as_secs() } })))
 }
@@ -57,7 +57,7 @@ fn email(mut input: Input) -> Result<String, Refusal> {
     Ok(email)
 }
 
-/// The host of the requesting page, for the email.
+/// Returns the host of the requesting page, for the email.
 fn host(app: &App, call: &Call) -> String {
     let asking = call.header(header::ORIGIN).and_then(origin::of);
     let own = || app.config.public_url.as_deref().and_then(origin::of);
@@ -65,7 +65,7 @@ fn host(app: &App, call: &Call) -> String {
     origin.split_once("://").map_or(origin.as_str(), |(_, host)| host).to_owned()
 }
 
-/// Adds the flow to its inbox, if every bound has room for its code.
+/// Adds the flow to its inbox, unless a limit on codes is reached.
 async fn begin(
     app: &App,
     keys: &FlowKeys,

@@ -1,6 +1,6 @@
-//! Makes the thumbnail of every uploaded image when the bucket announces it. Safe to repeat and to run out of order,
-//! because an upload never changes and its thumbnail depends on nothing else. An image may be removed at any time, and its
-//! thumbnail goes with it.
+//! Makes the thumbnail of every uploaded image when the bucket sends an event. Safe to repeat and to run out of order,
+//! because an upload never changes and its thumbnail depends on nothing else. If an image is removed at any time, its
+//! thumbnail is removed too.
 
 use aws_lambda_events::event::s3::{S3Event, S3EventRecord};
 use aws_sdk_s3::Client;
@@ -38,7 +38,7 @@ impl Thumbnails {
         };
         let bucket = Bucket::new(&self.objects, &bucket);
         let thumbnail = name.thumbnail();
-        // Repeats if the image was removed or stored again meanwhile.
+        // Repeats if the image was removed or stored again during the work.
         loop {
             let upload = bucket.get(&key).await?;
             let exists = upload.is_some();

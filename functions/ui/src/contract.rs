@@ -11,7 +11,7 @@ use shared::http::request::Call;
 use shared::http::response::{Answer, Sharing};
 
 const OPENAPI: &str = include_str!(concat!(env!("OUT_DIR"), "/openapi.json"));
-/// The API's address in the document, which responses replace with the actual one.
+/// The API's address in the document. Responses replace it with the actual address.
 const SERVER: &str = r#""/svc/api/v1""#;
 
 const STYLE: &str = include_str!("docs/style.css");
@@ -23,7 +23,8 @@ pub(crate) async fn openapi(app: &App, call: &Call) -> Result<Answer> {
     Ok(answer.shared(Sharing::Anonymous))
 }
 
-/// A page that loads nothing. It contains its style, script and document, and its content security policy allows no others.
+/// Returns a page that loads nothing. It contains its style, script and document, and its content security policy
+/// allows no others.
 pub(crate) async fn docs(app: &App, call: &Call) -> Result<Answer> {
     app.admit(call, RateClass::Read, Ok(()), AuthRequirement::None).await?;
     // A script element ends at the first closing tag, even inside a JSON string.

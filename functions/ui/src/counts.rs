@@ -32,7 +32,7 @@ pub(crate) async fn counts(app: &App, call: &Call) -> Result<Answer> {
     Ok(Answer::ok(&json!({ "data": data })).shared(Sharing::Everyone { seconds: 60 }))
 }
 
-/// The threads that the request names, each once.
+/// Returns the threads that the request names, each once.
 fn threads(config: &Config, call: &Call) -> Result<Vec<ThreadId>, Refusal> {
     let refuse = |message: String| FieldErrors::one("threads", message);
     let names = call.parameter("threads").filter(|names| !names.is_empty());
@@ -68,8 +68,8 @@ pub(crate) async fn changes(app: &App, call: &Call, kind: &str, record: &str) ->
         .shared(Sharing::Everyone { seconds: 10 }))
 }
 
-/// Seconds until a page should poll again: the more recent the newest comment, the sooner. Without a cache each request
-/// reaches the table, so pages poll less often.
+/// Returns the seconds until a page should poll again: the more recent the newest comment, the fewer. Without a cache,
+/// each request reaches the table, so pages poll less often.
 fn wait(at_edge: bool, newest: Option<CommentId>, now: Timestamp) -> i64 {
     let age = newest.map_or(i64::MAX, |id| now.0 - id.created_at().0);
     let wait = WAITS.iter().find(|(bound, _)| age < *bound).map_or(LONGEST_WAIT, |(_, wait)| *wait);

@@ -54,7 +54,7 @@ pub(crate) async fn feed(app: &App, call: &Call, kind: &str, record: &str) -> Re
 
 struct Feed<'a> {
     base_url: &'a str,
-    /// The page of the record.
+    /// The address of the record's page.
     url: Option<&'a str>,
     users_route_prefix: &'a str,
     thread: &'a ThreadId,
@@ -62,7 +62,8 @@ struct Feed<'a> {
 }
 
 impl Feed<'_> {
-    /// Stays below Lambda's response limit: 20 comments have at most 64 KB of html each, and escaping at most triples markup.
+    /// Renders the feed. It stays below Lambda's response limit: 20 comments have at most 64 KB of HTML each, and
+    /// escaping at most triples markup.
     fn document(&self) -> String {
         let ThreadId { kind, record } = self.thread;
         let name = self.newest.thread.known_title().map_or_else(|| format!("{kind}/{record}"), str::to_owned);
@@ -106,7 +107,7 @@ impl Feed<'_> {
     }
 }
 
-/// The record's address with the comment as its fragment.
+/// Returns the record's address with the comment as its fragment.
 fn at_comment(url: &str, comment: &Comment) -> String {
     let page = url.split('#').next().unwrap_or_default();
     format!("{page}#comment-{}", comment.id)
@@ -132,7 +133,7 @@ impl Display for Xml<'_> {
                 '<' => f.write_str("&lt;")?,
                 '>' => f.write_str("&gt;")?,
                 '"' => f.write_str("&quot;")?,
-                // A parser would read it as a line feed.
+                // An XML parser would read a bare carriage return as a line feed.
                 '\r' => f.write_str("&#13;")?,
                 '\t' | '\n' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'.. => f.write_char(c)?,
                 _ => {}

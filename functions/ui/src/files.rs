@@ -1,5 +1,6 @@
-//! GET `embed.js`, GET `embed/{file}`, GET `moderation.js` and GET `moderate`: the widget, the part that it loads, the
-//! moderators' element, and the page around it. They are compiled in, so they touch neither the table nor a limiter.
+//! GET `embed.js`, GET `embed/{file}`, GET `moderation.js` and GET `moderate`: the widget, the part that it loads
+//! later, the moderators' element, and the page around that element. The files are compiled in, so requests reach
+//! neither the table nor a limiter.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use http::{HeaderValue, header};
 use shared::error::{Refusal, Result};
 use shared::http::response::{Answer, Sharing, StaticFile};
 
-/// A file, and its compressed form from the build.
+/// Embeds a file, with its compressed form from the build.
 macro_rules! file {
     ($folder:literal, $name:literal, $content_type:expr) => {
         StaticFile {
@@ -26,7 +27,7 @@ const MODERATE: StaticFile = file!("embed", "moderate.html", PAGE);
 /// The name of the current writer, such as `writer.0123456789abcdef.js`.
 const WRITER_NAME: &str = include_str!("../dist/writer.name");
 
-/// Scripts construct the style sheets, so the policy needs no source of styles.
+/// Scripts construct the style sheets, so the policy allows no source of styles.
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; img-src 'self' https:; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'";
 
@@ -48,8 +49,8 @@ pub(crate) fn moderate() -> Answer {
     answer
 }
 
-/// A part is named by a hash of its content. A page that has loaded another version of the widget gets the current part,
-/// which checks whether it fits.
+/// Returns the writer, whose name has a hash of its content. A page that has loaded another version of the widget gets
+/// the current writer, which checks whether it fits.
 pub(crate) fn part(name: &str) -> Result<Answer> {
     if name == WRITER_NAME {
         return Ok(open(WRITER, Sharing::Forever));
@@ -58,7 +59,7 @@ pub(crate) fn part(name: &str) -> Result<Answer> {
     if is_writer { Ok(open(WRITER, Sharing::Never)) } else { Err(Refusal::NotFound.into()) }
 }
 
-/// Pages of any origin may load the file. API Gateway replaces the header with its own, which the edge replaces again.
+/// Pages of any origin may load the file. API Gateway replaces this header with its own, which the edge replaces again.
 fn open(file: StaticFile, sharing: Sharing) -> Answer {
     let mut answer = Answer::file(file).shared(sharing);
     answer.set(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));

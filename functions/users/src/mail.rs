@@ -1,5 +1,5 @@
-//! GET and POST `mail/{token}`: the pages that the links of emails lead to. GET only describes the link's action,
-//! because mail servers follow links. The buttons of the page perform it.
+//! GET and POST `mail/{token}`: the pages that links in emails lead to. GET only describes the link's action, because
+//! mail servers follow links. The buttons on the page perform it.
 
 use std::convert::Infallible;
 
@@ -35,7 +35,7 @@ impl Action {
         }
     }
 
-    /// The buttons of a link's page.
+    /// Returns the buttons of a link's page.
     fn offered(purpose: &Purpose) -> Vec<Self> {
         match purpose {
             Purpose::Confirm { .. } => vec![Self::Confirm, Self::Stop],
@@ -54,7 +54,7 @@ pub(crate) async fn show(app: &App, call: &Call, token: &str) -> Result<Answer> 
     Ok(question(call, StatusCode::OK, &link))
 }
 
-/// The page that describes the link's action, with its buttons.
+/// Returns the page that describes the link's action, with its buttons.
 fn question(call: &Call, status: StatusCode, link: &Link) -> Answer {
     let texts = Pages::of(call.language());
     let asks = match link.purpose {
@@ -64,9 +64,9 @@ fn question(call: &Call, status: StatusCode, link: &Link) -> Answer {
     page(call, status, asks, &Action::offered(&link.purpose))
 }
 
-/// Not rate-limited, so that neither other traffic from a network nor read-only mode can keep anyone from unsubscribing. An
-/// invalid token costs a hash. A valid one costs a few reads each time, plus writes if something changes. Repeated
-/// unsubscribing changes something once a minute.
+/// Not rate-limited, so that neither other traffic from a network nor read-only mode can keep anyone from
+/// unsubscribing. An invalid token costs a hash. A valid token costs a few reads each time, plus writes if something
+/// changes. Repeated unsubscribing changes something at most once a minute.
 pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     let texts = Pages::of(call.language());
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {
@@ -94,7 +94,7 @@ pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     Ok(page(call, StatusCode::OK, says, &[]))
 }
 
-/// A browser gets the page with the buttons. A program gets the error.
+/// Returns the page with the buttons to a browser, and the error to a program.
 fn not_offered(call: &Call, link: &Link) -> Result<Answer> {
     let accepted = call.header(header::ACCEPT).unwrap_or_default();
     if quality::members(accepted).any(|(kind, weight)| kind == "text/html" && weight > 0) {
@@ -119,14 +119,14 @@ async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> 
         (is_done, is_done && (*state != before || state.is_overdue(now)))
     };
     let (state, (is_done, needs_message)) = app.store.change_notification_state(recipient, change).await?;
-    // A link may outlive the setting, and nothing is sent while email is off.
+    // The link may be older than the setting, and nothing is sent while email is off.
     if needs_message && app.config.mail.is_some() {
         app.start_delivery(recipient, &state).await?;
     }
     Ok(is_done)
 }
 
-/// The action of the pressed button, or of a mail program's one-click unsubscribe (RFC 8058).
+/// Returns the action of the pressed button, or of a mail program's one-click unsubscribe (RFC 8058).
 fn action(fields: &[(String, String)], link: &Link) -> Option<Action> {
     let is = |name: &str, value: &str| fields.iter().any(|(field, given)| field == name && given == value);
     if is("List-Unsubscribe", "One-Click") {
@@ -135,7 +135,7 @@ fn action(fields: &[(String, String)], link: &Link) -> Option<Action> {
     Action::offered(&link.purpose).into_iter().find(|action| is("action", action.name()))
 }
 
-/// The fields of a form, in either of the encodings that mail programs send. No fields if it is malformed.
+/// Returns the fields of a form, in either of the encodings that mail programs send. A malformed form has no fields.
 async fn fields(call: &Call) -> Vec<(String, String)> {
     match call.header(header::CONTENT_TYPE).and_then(|kind| multer::parse_boundary(kind).ok()) {
         Some(boundary) => parts(call.body.clone(), boundary).await.unwrap_or_default(),

@@ -80,7 +80,8 @@ fn recipient(viewer: &Viewer) -> Result<Recipient, Refusal> {
     viewer.user_id().map(Recipient::from).ok_or(Refusal::Unauthenticated)
 }
 
-/// The address of the account or of the token. An address that the member has already confirmed needs no new confirmation.
+/// Returns the address of the account or of the token. An address that the member has already confirmed needs no new
+/// confirmation.
 fn address(app: &App, call: &Call, viewer: &Viewer, enrolment: &Enrolment) -> Option<Address> {
     let address = app.member_address(call, viewer.user.as_ref()?)?;
     let is_proven = || app.mail_keys().address(&address.sealed).is_some_and(|name| enrolment.has_proven(&name));

@@ -1,10 +1,10 @@
-//! Color profiles: applied to the pixels but not kept, because a profile can carry the sender's text.
+//! Applies color profiles to the pixels. Profiles are not kept, because they can carry the sender's text.
 
 use image::DynamicImage;
 use moxcms::{ColorProfile, Layout, ParsingOptions, TransformOptions};
 
-/// Converts RGB pixels to sRGB in place. A profile that is not a plain RGB one (matrix and curves, as cameras and
-/// screens have) is ignored.
+/// Converts RGB pixels to sRGB in place. Ignores all profiles except plain RGB ones (matrix and curves, as cameras and
+/// screens have).
 pub(super) fn convert_to_srgb(pixels: &mut DynamicImage, icc: &[u8]) {
     let options =
         ParsingOptions { max_profile_size: 64 << 10, max_allowed_clut_size: 64 << 10, ..ParsingOptions::default() };

@@ -38,7 +38,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
     Ok(as_seen(pixels.ok_or(Refused::Damaged)?, icc.as_deref(), exif))
 }
 
-/// The bytes from the start to the first end-of-image marker. Without one, the file was cut short and counts as damaged.
+/// Returns the bytes from the start to the first end-of-image marker. Without a marker, the file was cut short and
+/// counts as damaged.
 ///
 /// A baseline file with a separate scan for each component is refused, because the decoder gets its colors wrong.
 fn first_image(bytes: &[u8]) -> Result<&[u8], Refused> {
@@ -80,7 +81,8 @@ pub(super) fn encode(pixels: &DynamicImage, source_len: usize) -> Result<Picture
     best.map(|bytes| picture(pixels, bytes)).ok_or(Refused::Incompressible)
 }
 
-/// The smallest file of that quality, with separate scans for each component. For results that only viewers decode.
+/// Encodes the smallest file of this quality, with a separate scan for each component. Suits only results that viewers
+/// decode.
 pub(super) fn encode_small(pixels: &DynamicImage, quality: u8) -> Result<Picture, Refused> {
     let bytes = encode_with(pixels, quality, |encoder| {
         encoder.set_progressive(true);

@@ -1,8 +1,8 @@
 //! Turns uploaded bytes into a picture that is safe to serve. Pure: no I/O and no clock.
 //!
 //! No bytes of the upload are copied: pixels are decoded and re-encoded, so metadata, comments and appended files don't
-//! survive. Each format has a module, which decodes at most [`MAX_PIXELS`]. At most 340 MiB are allocated at once, plus
-//! 270 bytes per byte of a WebP with lossless parts.
+//! survive. Each format has a module, which decodes at most [`MAX_PIXELS`]. Decoding and encoding allocate at most 340
+//! MiB at once, plus 270 bytes per byte of a WebP with lossless parts.
 
 mod colour;
 mod gif;
@@ -102,7 +102,7 @@ pub enum Refused {
     Incompressible,
 }
 
-/// Makes an upload safe to serve: the picture as viewers show it, and nothing but its pixels.
+/// Makes an upload safe to serve. Returns the picture as viewers show it, with nothing but its pixels.
 ///
 /// A JPEG, PNG or GIF keeps its format. A WebP becomes a JPEG if it is lossy and opaque, else a PNG. A GIF keeps its frames; an
 /// animated PNG or WebP becomes its first frame.
@@ -118,7 +118,7 @@ pub fn clean(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// The picture as viewers show it; for an animation, its first frame.
+/// Returns the picture as viewers show it; for an animation, its first frame.
 fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
     match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
         Format::Jpeg => jpeg::decode(bytes),
@@ -133,7 +133,8 @@ fn contained(work: impl FnOnce() -> Result<Picture, Refused>) -> Result<Picture,
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Refused::Damaged))
 }
 
-/// Call this before allocating anything of that size. No side may be longer than JPEG and GIF allow.
+/// Refuses an image with too many pixels, or with a side longer than JPEG and GIF allow. Call it before allocating the
+/// pixels.
 fn check_pixels(width: u32, height: u32) -> Result<(), Refused> {
     if width.max(height) > u32::from(u16::MAX) {
         return Err(Refused::TooManyPixels);

@@ -1,4 +1,4 @@
-//! PNG: every kind in, 8 bits per channel or a palette out. An animated PNG is reduced to its still image.
+//! PNG: accepts every kind, and writes 8 bits per channel or a palette. An animated PNG is reduced to its still image.
 
 use super::{Format, Output, Picture, Refused, as_seen, check_pixels, without_idle_alpha};
 use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
@@ -85,8 +85,8 @@ pub(super) fn has_few_colours(pixels: &DynamicImage) -> bool {
     palette(pixels).is_some()
 }
 
-/// Converts to a palette if there are at most 256 colors, so that a palette image does not come out larger. The palette
-/// is in ascending order, so that the sender cannot arrange its bytes.
+/// Converts to a palette if there are at most 256 colors, so that a palette image doesn't become larger. The palette is
+/// in ascending order, so that the sender cannot arrange its bytes.
 fn index(pixels: &DynamicImage) -> Option<Indexed> {
     let channels = usize::from(pixels.color().channel_count());
     let colours = palette(pixels)?;
@@ -94,7 +94,7 @@ fn index(pixels: &DynamicImage) -> Option<Indexed> {
         0..=2 => (BitDepth::One, 1),
         3..=4 => (BitDepth::Two, 2),
         5..=16 => (BitDepth::Four, 4),
-        // Eight bits of gray need no palette.
+        // An 8-bit gray image is no larger without a palette.
         _ if channels == 1 => return None,
         _ => (BitDepth::Eight, 8),
     };

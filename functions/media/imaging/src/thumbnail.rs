@@ -1,4 +1,4 @@
-//! Thumbnails: a still picture of at most [`THUMBNAIL_SIDE`] per side, in whichever format comes out smaller.
+//! Thumbnails: still pictures of at most [`THUMBNAIL_SIDE`] pixels per side, as JPEG or PNG, whichever is smaller.
 
 use super::{Picture, Refused, contained, decode, jpeg, png, without_idle_alpha};
 use color_quant::NeuQuant;
@@ -38,7 +38,7 @@ fn reduce_colours(pixels: DynamicImage) -> DynamicImage {
     pixels.into()
 }
 
-/// Keeps the proportions, with at least one pixel per side. A small picture is unchanged.
+/// Scales the picture down in proportion, with at least one pixel per side. A small picture is unchanged.
 fn shrink(pixels: DynamicImage) -> Result<DynamicImage, Refused> {
     let longest = pixels.width().max(pixels.height());
     if longest <= THUMBNAIL_SIDE {

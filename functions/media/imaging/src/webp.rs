@@ -1,8 +1,8 @@
 //! WebP: decoded only, because no maintained Rust encoder supports lossy compression. An animation is reduced to its first
 //! frame.
 //!
-//! The container is read here, and the decoder gets one bare frame. So sizes are checked before it allocates, and its
-//! animation code never runs.
+//! This module reads the container, and passes one bare frame to the decoder. Sizes are therefore checked before the
+//! decoder allocates, and its animation code never runs.
 
 use super::{Refused, as_seen, check_pixels, without_idle_alpha};
 use image::{DynamicImage, RgbImage, RgbaImage, imageops};
@@ -48,7 +48,7 @@ struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
-    /// `None` if the file is shorter than its header says.
+    /// Returns `None` if the file is shorter than its header says.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let size = usize::try_from(u32_at(bytes, 4)?).ok()?;
         let mut file = Self::default();
@@ -79,7 +79,7 @@ struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads the size from the coded data, because that's the size the decoder allocates.
+    /// Reads the size from the coded data, because the decoder allocates that size.
     fn read(name: [u8; 4], data: &'a [u8], alpha: Option<&'a [u8]>) -> Option<Self> {
         let (coding, size) = if name == *b"VP8L" {
             let bits = u32_at(data, 1)?;
@@ -124,7 +124,7 @@ impl<'a> Frame<'a> {
         .ok_or(Refused::Damaged)
     }
 
-    /// A still WebP file of this frame and nothing else.
+    /// Returns a still WebP file of this frame and nothing else.
     fn bare_file(&self) -> Option<Vec<u8>> {
         let mut body = b"WEBP".to_vec();
         if let Some(alpha) = self.alpha {
@@ -153,7 +153,7 @@ fn push_chunk(file: &mut Vec<u8>, name: [u8; 4], data: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Names and contents of chunks. Ends with `None` at a chunk that is cut short.
+/// Iterates over the names and contents of chunks. Yields `None` at a chunk that is cut short.
 struct Chunks<'a>(&'a [u8]);
 
 impl<'a> Iterator for Chunks<'a> {

@@ -269,7 +269,7 @@ fn a_rotated_phone_photo_is_stored_upright_without_its_location() {
     }
 }
 
-/// Removes the header chunk again, for `with_webp_chunks`.
+/// Removes the header chunk, because `with_webp_chunks` adds another one.
 fn webp_body(extended: &[u8]) -> Vec<u8> {
     [&extended[..12], &extended[30..]].concat()
 }
@@ -348,7 +348,7 @@ fn data_behind_or_hidden_in_an_image_does_not_survive() {
     let zip = b"PK\x03\x04\x14\0\0\0\0\0evil.jar PK\x05\x06";
     let with_tail = |file: Vec<u8>| [&file[..], script, zip].concat();
 
-    // 10799 is `/*`: the file begins `GIF89a/*`, and the comment closes in a comment block.
+    // 10799 is `/*`: the file begins with `GIF89a/*`, and a GIF comment block closes the script comment.
     let mut gif_script = gif(10_799, 20, 1, gif::Repeat::Infinite);
     let at = 13 + 12;
     gif_script.splice(at..at, [&[0x21, 0xFE, script.len() as u8], &script[..], &[0]].concat());
@@ -379,7 +379,7 @@ fn data_behind_or_hidden_in_an_image_does_not_survive() {
         }
         assert_eq!(Format::of(&picture.bytes), Some(picture.format));
     }
-    // Bytes that are not a chunk, within the length that the file declares.
+    // The length that the file declares covers bytes that are not a chunk.
     assert_eq!(clean(&grown), Err(Refused::Damaged));
 }
 
@@ -455,7 +455,7 @@ fn a_file_cut_short_anywhere_is_refused() {
 fn a_jpeg_that_can_be_decoded_in_part_only_is_refused() {
     for progressive in [false, true] {
         let mut file = jpeg_with(&photo(200, 200, 6), 85, |e| e.set_progressive(progressive));
-        // All ones are not a valid code, and the stuffed byte keeps them from being a marker.
+        // A code of all ones is invalid, and the stuffed zero bytes keep the ones from being markers.
         let middle = file.len() / 2;
         file[middle..middle + 16].copy_from_slice(&[0xFF, 0].repeat(8));
         assert_eq!(clean(&file), Err(Refused::Damaged), "progressive: {progressive}");

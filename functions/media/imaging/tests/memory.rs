@@ -1,6 +1,6 @@
-//! Peak memory and time for the largest allowed images and the worst crafted files.
+//! Measures peak memory and time for the largest allowed images and the worst crafted files.
 //!
-//! Twenty-five megapixels take minutes without optimization, so these tests run with `cargo test --release` only.
+//! Twenty-five megapixels take minutes without optimization, so these tests run only with `cargo test --release`.
 #![cfg(not(debug_assertions))]
 #![allow(
     clippy::cast_possible_truncation,
@@ -25,7 +25,7 @@ use std::{
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
 
-/// One measurement at a time, because the heap belongs to the process.
+/// Allows one measurement at a time, because all tests share the process's heap.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Maximum bytes that `clean` and `thumbnail` may allocate at once.
@@ -97,7 +97,7 @@ fn a_png_that_would_come_out_larger_than_the_limit_is_given_up_early() {
     assert!(peak <= BOUND, "{peak}");
 }
 
-/// Each frame covers the canvas with its own pattern.
+/// Returns a GIF whose frames each cover the canvas with a different pattern.
 fn full_frames(side: u16, frames: usize) -> Vec<u8> {
     let mut file = Vec::new();
     let palette: Vec<u8> = (0..=255).flat_map(|n| [n, 255 - n, n / 2]).collect();

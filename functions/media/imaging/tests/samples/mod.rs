@@ -1,4 +1,4 @@
-//! Images made in code, valid and crafted.
+//! Generates test images, both valid and crafted.
 #![allow(dead_code, unreachable_pub, reason = "each test binary uses its own part")]
 #![allow(
     clippy::cast_possible_truncation,
@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// Soft light, round shapes, texture and sensor noise: compresses about as well as a photo.
+/// Returns an image with soft light, round shapes, texture and sensor noise, which compresses about as well as a photo.
 pub fn photo(width: u32, height: u32, seed: u64) -> RgbImage {
     let mut random = Random(seed);
     let spots: Vec<[f32; 6]> = (0..14)
@@ -56,7 +56,7 @@ pub fn photo(width: u32, height: u32, seed: u64) -> RgbImage {
     })
 }
 
-/// Flat panels and text-like strokes.
+/// Returns an image of flat panels and text-like strokes.
 pub fn screenshot(width: u32, height: u32) -> RgbImage {
     RgbImage::from_fn(width, height, |x, y| {
         if y < height / 10 {
@@ -71,7 +71,7 @@ pub fn screenshot(width: u32, height: u32) -> RgbImage {
     })
 }
 
-/// A disc with a soft edge on a transparent background.
+/// Returns a disc with a soft edge on a transparent background.
 pub fn sticker(side: u32) -> RgbaImage {
     RgbaImage::from_fn(side, side, |x, y| {
         let half = side as f32 / 2.0;
@@ -109,7 +109,7 @@ pub fn grey_jpeg(pixels: &GrayImage) -> Vec<u8> {
     out
 }
 
-/// An image of one color, given as cyan, magenta, yellow, black.
+/// Returns an image of one color, given as cyan, magenta, yellow, black.
 pub fn cmyk_jpeg(side: u16, ink: [u8; 4]) -> Vec<u8> {
     let mut out = Vec::new();
     Encoder::new(&mut out, 90)
@@ -124,7 +124,8 @@ pub fn with_jpeg_segment(jpeg: &[u8], marker: u8, data: &[u8]) -> Vec<u8> {
     [&jpeg[..2], &[0xFF, marker], &length, data, &jpeg[2..]].concat()
 }
 
-/// A TIFF block as a phone writes it: orientation in the first directory, a GPS directory with a latitude, a model name.
+/// Returns a TIFF block as a phone writes it: orientation in the first directory, a GPS directory with a latitude, a
+/// model name.
 pub fn exif(orientation: u8) -> Vec<u8> {
     let mut tiff = b"MM\0\x2A\0\0\0\x08".to_vec();
     let entry = |tag: u16, kind: u16, count: u32, value: [u8; 4]| {
@@ -193,7 +194,7 @@ pub fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// Frames of one moving square, each with its own delay, looping `repeat` times.
+/// Returns a GIF of a moving square. Each frame has a different delay, and the animation loops `repeat` times.
 pub fn gif(width: u16, height: u16, frames: u16, repeat: gif::Repeat) -> Vec<u8> {
     let mut out = Vec::new();
     let palette = [255, 255, 255, 200, 0, 0, 0, 0, 200, 9, 9, 9];
@@ -239,7 +240,7 @@ pub fn animated_webp(frames: &[DynamicImage]) -> Vec<u8> {
     encoder.encode().to_vec()
 }
 
-/// A still file with the header chunk that writers add for metadata.
+/// Returns a still file with the header chunk that writers add for metadata.
 pub fn with_webp_chunks(webp: &[u8], size: (u32, u32), flags: u8, chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
     let mut header = vec![flags, 0, 0, 0];
     header.extend(&(size.0 - 1).to_le_bytes()[..3]);
@@ -259,7 +260,7 @@ pub fn with_webp_chunks(webp: &[u8], size: (u32, u32), flags: u8, chunks: &[(&[u
     [b"RIFF", &(body.len() as u32).to_le_bytes(), &body[..]].concat()
 }
 
-/// Headers that declare an image of this size, with little else.
+/// Files whose headers declare an image of this size, with little else.
 pub fn bombs(width: u16, height: u16) -> Vec<(&'static str, Vec<u8>)> {
     let (w, h) = (u32::from(width), u32::from(height));
     let small = DynamicImage::from(quarters(8, 8));
@@ -304,7 +305,7 @@ pub fn bombs(width: u16, height: u16) -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-/// Bits of lossless WebP, least significant first.
+/// The bit stream of a lossless WebP, least significant bit first.
 #[derive(Default)]
 pub struct Bits {
     pub bytes: Vec<u8>,
@@ -367,7 +368,8 @@ fn lossless_header(width: u32, height: u32) -> Bits {
     bits
 }
 
-/// Has too many one-bit symbols for a prefix code, but the sum over its code lengths is right modulo 2^16.
+/// Returns a file with too many one-bit symbols for a prefix code, although the sum over its code lengths is right
+/// modulo 2^16.
 pub fn webp_with_an_oversubscribed_code() -> Vec<u8> {
     let mut bits = lossless_header(8, 8);
     bits.put(0, 3);
@@ -378,7 +380,7 @@ pub fn webp_with_an_oversubscribed_code() -> Vec<u8> {
     lossless_webp_of(bits)
 }
 
-/// As many codes as fit in `max_bytes`, each with the largest table.
+/// Returns a file with as many codes as fit in `max_bytes`, each with the largest table.
 pub fn webp_of_code_tables(width: u32, height: u32, max_bytes: usize) -> Vec<u8> {
     let mut bits = lossless_header(width, height);
     // No transform and no color cache, but an entropy image: every block of 512 × 512 pixels uses the last group of codes.
