@@ -76,7 +76,7 @@ test('everything can be reached and used by keyboard', async (t) => {
       return element && (element.getAttribute('aria-label') ?? element.textContent)
     })
     if (name) names.add(name.trim())
-    // The editor's tools come after the field.
+    // The editor's tools follow the field in the tab order.
     if (name === 'Write a comment…') await page.getByRole('button', { name: 'Bold' }).waitFor()
   }
   for (const name of ['Sort by', 'Write a comment…', 'Bold', 'Emoji', 'Upload an image', 'Preview', 'Post comment', 'Like', 'Reply', 'More']) {

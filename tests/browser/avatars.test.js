@@ -25,7 +25,7 @@ const withAvatar = (avatar, asked) => async (/** @type {Page} */ page) => {
       const response = await route.fetch()
       await route.fulfill({ response, body: (await response.text()).replace(/"avatar":"[^"]*"/g, `"avatar":"${avatar}"`) })
     } catch {
-      // The test ended before the response.
+      // The test ended before the response arrived.
     }
   })
 }
@@ -33,7 +33,7 @@ const withAvatar = (avatar, asked) => async (/** @type {Page} */ page) => {
 /** @param {Page} page */
 const letters = (page) => page.locator('article .avatar').allTextContents()
 
-/** Generic pictures that the service has stored. */
+/** Gravatar addresses of generic pictures, as the service stores them. */
 const GENERIC = ['', `${BASE}?d=mp`, 'https://www.gravatar.com/avatar?d=mp', 'https://secure.gravatar.com/avatar/?s=80&d=mp', 'http://gravatar.com/avatar/?d=mm&f=y']
 for (const avatar of GENERIC) {
   test(`a person with the picture “${avatar}” has initials, and nothing is requested`, async (t) => {

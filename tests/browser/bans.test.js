@@ -11,11 +11,11 @@ const WATCH = 15_000
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** A network that no other test uses. */
+/** Numbers the networks, so that each test has a separate one. */
 let networks = 10
 const network = () => `127.0.1.${++networks}`
 
-/** The texts of the cards, newest first. @param {Page} page */
+/** Returns the texts of the cards, newest first. @param {Page} page */
 const texts = (page) => page.locator('article .body').evaluateAll((bodies) => bodies.map((body) => body.textContent?.trim()))
 
 /** @param {{ id: number, token: string }} who */

@@ -5,7 +5,7 @@ import { LocalServer } from './world.js'
 /** @param {string} control @param {string} name */
 const seconds = (control, name) => Number(control.match(new RegExp(`(?<![\\w-])${name}=(\\d+)`))?.[1] ?? 0)
 
-/** The seconds for which a shared cache serves a response without revalidating it. @param {string} control */
+/** Returns the seconds for which a shared cache serves a response without revalidating it. @param {string} control */
 const freshness = (control) => seconds(control, control.includes('s-maxage') ? 's-maxage' : 'max-age')
 
 export class Cache extends LocalServer {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { article, focusedComment, newRecord, PIXEL, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
-/** Without motion, so that heights can be compared. */
+/** Turns animations off, so that heights can be compared. */
 const STILL = /** @type {const} */ ({ reducedMotion: 'reduce' })
 const cors = { 'access-control-allow-origin': '*' }
 

@@ -1,4 +1,4 @@
-/** Pasted, dropped and chosen content: text stays text, a picture is uploaded, and one that is too large is not. */
+/** Pasted, dropped and chosen content: text is inserted as text, and an image is uploaded unless it is too large. */
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -8,7 +8,7 @@ const w = world({ SVC_MEDIA_MAX_BYTES: '2097152' })
 
 /** @typedef {{ plain?: string, html?: string, name?: string }} Content beside a picture */
 
-/** Content that programs put on the clipboard together with a picture of it. @type {Record<string, Content>} */
+/** Content that programs put on the clipboard together with an image of it. @type {Record<string, Content>} */
 const TEXTS = {
   'cells of a spreadsheet': { plain: '1\t2\r\n3\t4', html: '<table><tr><td>1<td>2<tr><td>3<td>4</table>' },
   'a paragraph of a word processor': { plain: 'Dear all,', html: '<p class="MsoNormal"><span>Dear all,</span></p><img src="file:///clip_image001.png">' },
@@ -36,7 +36,7 @@ const PICTURES = {
 }
 
 /**
- * Pastes or drops a picture with other content on the text field. Returns whether the browser was kept from inserting that content.
+ * Pastes or drops an image with other content on the text field. Returns whether the browser was kept from inserting that content.
  * @param {import('playwright-core').Page} page @param {'paste' | 'drop'} type @param {Content} content
  */
 const give = (page, type, content) =>
@@ -53,7 +53,7 @@ const give = (page, type, content) =>
     { type, content, bytes: [...PIXEL] },
   )
 
-/** A composer with its tools, and the uploads from it. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]>} [options] */
+/** Opens a composer with its tools, and records its uploads. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]>} [options] */
 async function compose(t, options) {
   const { page, context } = await w.open(t, { record: newRecord(), who: w.service.ada, ...options })
   /** @type {string[]} */

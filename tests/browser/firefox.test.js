@@ -28,7 +28,7 @@ after(async () => {
 })
 
 /**
- * A page with a thread, in a separate context.
+ * Opens a page with a thread in a separate context.
  * @param {import('node:test').TestContext} t
  * @param {{ record: string, who?: string, head?: string }} options
  */
@@ -42,7 +42,7 @@ async function open(t, { record, who, head = '' }) {
   )
 }
 
-/** A page in a separate context, on which no script may fail. @param {import('node:test').TestContext} t @param {string} url */
+/** Opens a page in a separate context, and fails the test if a script on the page fails. @param {import('node:test').TestContext} t @param {string} url */
 async function visit(t, url) {
   const context = await browser.createBrowserContext()
   const page = await context.newPage()
@@ -58,13 +58,13 @@ async function visit(t, url) {
   return page
 }
 
-/** The bodies of all comments, from the top. @param {Page} page */
+/** Returns the bodies of all comments, from the top. @param {Page} page */
 const bodies = (page) =>
   page.evaluate(() =>
     [...(document.querySelector('comment-thread, comment-moderation')?.shadowRoot?.querySelectorAll('article .body') ?? [])].map(({ innerHTML }) => innerHTML.trim()),
   )
 
-/** Waits until these are the bodies of all comments. @param {Page} page @param {string[]} expected */
+/** Waits until the comments have exactly these bodies. @param {Page} page @param {string[]} expected */
 async function showing(page, expected) {
   await page.waitForFunction(
     (wanted) => {

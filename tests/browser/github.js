@@ -1,4 +1,4 @@
-/** A fake GitHub: the consent page and the endpoints behind it. */
+/** A fake GitHub: its consent page, and the endpoints that sign-in calls. */
 
 import { createHash, randomUUID } from 'node:crypto'
 import { text } from 'node:stream/consumers'
@@ -16,7 +16,7 @@ export class GitHub extends LocalServer {
   /** @type {Map<string, GitHub['user']>} */
   #tokens = new Map()
 
-  /** The settings of a service whose readers may sign in here. */
+  /** The settings of a service whose readers may sign in with this fake. */
   get settings() {
     return { SVC_GITHUB_URL: `${this.url}`, SVC_GITHUB_CLIENT_ID: CLIENT.client_id, SVC_GITHUB_CLIENT_SECRET: CLIENT.client_secret }
   }
@@ -34,7 +34,7 @@ export class GitHub extends LocalServer {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer || {}))
   }
 
-  /** The consent page for a signed-in user. @param {URLSearchParams} asked */
+  /** Renders the consent page for a signed-in user. @param {URLSearchParams} asked */
   #consent(asked) {
     const code = randomUUID()
     this.#asked.set(code, asked)

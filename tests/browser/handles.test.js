@@ -1,4 +1,4 @@
-/** The widget and the service agree on handles, and on the mentions in a text. */
+/** Tests that the widget and the service agree on handles, and on the mentions in a text. */
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
@@ -28,7 +28,7 @@ test('the place of a mention is found in time that grows with the text', () => {
       const text = `${start}${unit.repeat(length / unit.length)}\n\n@a`
       const begun = process.cpuUsage().user
       typedAt(text, text.length)
-      // Quadratic work takes half a second, linear work a few milliseconds.
+      // Quadratic work would take half a second, linear work a few milliseconds.
       assert.ok(process.cpuUsage().user - begun < 250_000, `${JSON.stringify(start + unit)}: ${process.cpuUsage().user - begun} µs`)
     }
   }

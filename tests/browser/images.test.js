@@ -7,7 +7,7 @@ const images = new Images()
 before(() => images.start())
 after(() => images.stop())
 
-/** Without this, browsers would send other sites only the origin. */
+/** Makes browsers send the page's full URL, because by default other sites get only the origin. */
 const head = '<meta name="referrer" content="unsafe-url">'
 const MODERN = ''
 const OLDER = 'delete Element.prototype.setHTML'
@@ -15,7 +15,7 @@ const OLDER = 'delete Element.prototype.setHTML'
 /** @param {{ id: number }} comment @param {'approve' | 'reject'} verdict */
 const decide = ({ id }, verdict) => w.service.call('POST', `comments/${id}/${verdict}`, w.service.moderator)
 
-/** The moderation element on a host page, which may show images from any address. @param {import('node:test').TestContext} t */
+/** Opens the moderation element on a host page that may show images from any address. @param {import('node:test').TestContext} t */
 const moderate = (t) =>
   w.open(t, {
     head,

@@ -13,7 +13,7 @@ async function violations(page) {
   return found.violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ node) => node.html).join(' ')}`)
 }
 
-/** A comment with a chain of replies, each to the previous one. @param {string} record @param {number} count */
+/** Posts a comment with a chain of replies, each to the previous one. @param {string} record @param {number} count */
 async function branch(record, count) {
   const comments = [await w.service.comment(record, 'Level 0.', { who: token(50, 'Person 0') })]
   for (let i = 1; i < count; i++) comments.push(await w.service.comment(record, `Level ${i}.`, { who: token(50 + i, `Person ${i}`), parent: comments[i - 1].id }))
@@ -29,7 +29,7 @@ const changed = (change) => (/** @type {import('playwright-core').Page} */ page)
     await route.fulfill({ response, json })
   })
 
-/** The body of a comment in a separate thread. @param {import('node:test').TestContext} t @param {string} text @param {string} [init] */
+/** Shows a text as a comment in a separate thread. Returns the page and the comment's body. @param {import('node:test').TestContext} t @param {string} text @param {string} [init] */
 async function shown(t, text, init) {
   const record = newRecord()
   const { id } = await w.service.comment(record, text)
@@ -37,7 +37,7 @@ async function shown(t, text, init) {
   return { page, body: article(page, id).locator('.body') }
 }
 
-/** The body of a comment on the moderators’ page. @param {import('node:test').TestContext} t @param {string} text @param {string} [init] */
+/** Opens the moderators’ page. Returns the page and the body of the first comment with this text. @param {import('node:test').TestContext} t @param {string} text @param {string} [init] */
 async function moderated(t, text, init) {
   const { page } = await w.open(t, {
     init,

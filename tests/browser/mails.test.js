@@ -22,7 +22,7 @@ async function violations(page, place) {
 
 const member = (/** @type {number} */ id) => token(id, 'Ada', { email: `ada${id}@example.org` })
 
-/** Waits for the first email to this address. The table's events trigger it, so it may take a moment. @param {string} address */
+/** Waits for the first email to this address. The table's events trigger the email, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()
@@ -31,7 +31,7 @@ async function mailTo(address) {
   }
 }
 
-/** The URL of one of our pages in an email. @param {string} mail @param {RegExp} purpose */
+/** Returns the service's local URL for a link in an email. @param {string} mail @param {RegExp} purpose */
 const linkIn = (mail, purpose) => `${w.service.api}/mail/${mail.match(new RegExp(`api.example.org/svc/api/v1/mail/(${purpose.source}[^\\s&"]+)`))?.[1]}`
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {

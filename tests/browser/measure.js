@@ -1,6 +1,6 @@
 /**
  * Measures a page with ten comments, each with three replies, on a slow connection: with the widget and, if ISSO is the path of
- * Isso's program (`pip install isso`), with Isso and the same content. Run by `npm run measure`.
+ * Isso's program (`pip install isso`), also with Isso and the same content. Run by `npm run measure`.
  */
 
 import { spawn } from 'node:child_process'
@@ -84,7 +84,7 @@ for (const [name, start] of Object.entries({ widget: ours, ...(process.env.ISSO 
     await session.send('Network.emulateNetworkConditions', SLOW)
     let requests = 0
     let bytes = 0
-    // Avatars come from other servers.
+    // Blocks avatars, which other servers provide.
     await page.route(/^https:/, (route) => route.abort())
     session.on('Network.requestWillBeSent', ({ request }) => (requests += request.url.startsWith('http:') ? 1 : 0))
     session.on('Network.loadingFinished', ({ encodedDataLength }) => (bytes += encodedDataLength))

@@ -8,7 +8,7 @@ const w = world({ SVC_ALLOW_GUESTS: 'true' })
 const field = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const options = (/** @type {Page} */ page) => page.locator('[role=option]')
 
-/** A page whose composer is open. @param {import('node:test').TestContext} t @param {string | null} who */
+/** Opens a page, and the composer on it. @param {import('node:test').TestContext} t @param {string | null} who */
 async function writing(t, who, record = newRecord()) {
   const { page } = await w.open(t, { record, who })
   await field(page).focus()
@@ -16,7 +16,7 @@ async function writing(t, who, record = newRecord()) {
   return page
 }
 
-/** The people offered for a text, once the search has ended. @param {Page} page @param {string} text */
+/** Types a text, and returns the people offered for it once the search has ended. @param {Page} page @param {string} text */
 async function offered(page, text) {
   const found = page.waitForResponse(/\/users\?/)
   await field(page).fill(text)

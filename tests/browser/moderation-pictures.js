@@ -1,6 +1,6 @@
 /**
  * Saves screenshots of the moderators' page in every state in `target/pictures`, for review. With README=1, also updates the two
- * that the documentation shows, in `docs/pictures`. Run by `npm run pictures`.
+ * screenshots that the documentation shows, in `docs/pictures`. Run by `npm run pictures`.
  */
 
 import { mkdirSync } from 'node:fs'

@@ -912,7 +912,7 @@ test('a moderator adds a webhook, tests it, reads its deliveries, sends one agai
   while (!received.length) await page.waitForTimeout(20)
   await row.getByRole('button', { name: 'Deliveries' }).click()
   await dialog.getByText('webhook.test').waitFor()
-  // The receiver's response is stored only after the request.
+  // The service stores the receiver's response only after the request has ended.
   const { data: [webhook] } = await w.service.call('GET', 'moderation/webhooks', w.service.moderator)
   const deliveries = () => w.service.call('GET', `moderation/webhooks/${webhook.id}/deliveries`, w.service.moderator)
   while ((await deliveries()).data[0].status !== 'delivered') await page.waitForTimeout(20)

@@ -14,7 +14,7 @@ const comment = (text, who = member('Ada')) => w.service.comment(newRecord(), te
 /** @param {Page} page @param {unknown} auth */
 const setAuth = (page, auth) => page.locator('comment-moderation').evaluate((element, auth) => Object.assign(element, { auth }), auth)
 
-/** The names of the moderators for whom the page sends something, in order. @param {Page} page */
+/** Records the names of the moderators with whose tokens the page sends requests, in order. @param {Page} page */
 function senders(page) {
   /** @type {string[]} */
   const names = []
@@ -24,7 +24,7 @@ function senders(page) {
   return names
 }
 
-/** Waits until the list has loaded and would have taken the focus. @param {Page} page @param {() => void} release */
+/** Waits until the list has loaded, after which it would have taken the focus. @param {Page} page @param {() => void} release */
 async function arrives(page, release) {
   const loaded = page.waitForResponse(/moderation.comments.*per_page=50/)
   release()
@@ -189,7 +189,7 @@ test('the dialog of an expired sign-in stays until the moderator has signed in',
   await dialog.waitFor()
   await dialog.getByRole('textbox').fill('half')
   await press(page, 'Escape', 'Escape', 'Escape')
-  // Browsers may close it nevertheless.
+  // Some browsers close the dialog anyway.
   await dialog.evaluate((/** @type {HTMLDialogElement} */ element) => element.close())
   await page.waitForTimeout(200)
   assert.equal(await dialog.getByRole('textbox').inputValue(), 'half')

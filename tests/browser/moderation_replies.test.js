@@ -8,20 +8,20 @@ const { emptyQueue, open, isApproved } = moderatorsPage(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** The box for a reply to Ada. @param {Page} page */
+/** Returns the box for a reply to Ada. @param {Page} page */
 const boxIn = (page) => page.getByRole('textbox', { name: 'Reply to Ada' })
 
-/** Sends a text, and waits until the box is closed. @param {import('playwright-core').Locator} box @param {string} text */
+/** Sends a reply, and waits until the box is closed. @param {import('playwright-core').Locator} box @param {string} text */
 async function send(box, text) {
   await box.fill(text)
   await box.press('Control+Enter')
   await box.waitFor({ state: 'detached' })
 }
 
-/** The bodies of the replies to a comment. @param {number} id @param {{ token: string }} who @returns {Promise<string[]>} */
+/** Returns the bodies of the replies to a comment. @param {number} id @param {{ token: string }} who @returns {Promise<string[]>} */
 const repliesTo = async (id, who) => (await w.service.call('GET', `comments/${id}/replies`, who.token)).data.map((/** @type {any} */ { body }) => body)
 
-/** The address to which replies are posted. @param {string} record */
+/** Returns a pattern for the address to which replies are posted. @param {string} record */
 const addressOf = (record) => new RegExp(`/posts/${record}/comments$`)
 
 /** Collects the replies that a page sends, with their keys. @param {Page} page @param {string} record */
@@ -34,7 +34,7 @@ function replies(page, record) {
   return sent
 }
 
-/** A comment by a new member called Ada, approved or waiting. @param {string} text @param {{ token: string }} [approver] */
+/** Posts a comment by a new member called Ada, and approves it if an approver is given. @param {string} text @param {{ token: string }} [approver] */
 async function comment(text, approver) {
   const [record, writer] = [newRecord(), member('Ada')]
   const { id } = await w.service.comment(record, text, { who: writer.token })
@@ -54,7 +54,7 @@ async function holdResponse(page, pattern) {
   return release
 }
 
-/** Shows all comments, and opens the box of one. @param {Page} page @param {string} text */
+/** Shows all comments, and opens the reply box of the first one with this text. @param {Page} page @param {string} text */
 async function openBox(page, text) {
   await tab(page, 'All')
   await card(page, text).first().click()
@@ -159,7 +159,7 @@ test('a reply is sent once when the page is left and shown again while its decis
   await until(() => isApproved(id, grace), (approved) => approved)
   await page.evaluate(() => dispatchEvent(new Event('pagehide')))
   await until(() => repliesTo(id, grace), (found) => found.length > 0)
-  // The numbers of the tabs are requested at the end of a delivery.
+  // A delivery ends with a request for the counts of the tabs.
   const delivered = page.waitForRequest(/state=pending/)
   release()
   await delivered

@@ -11,7 +11,7 @@ const { emptyQueue, open, isApproved } = moderatorsPage(w)
 /** @param {Page} page */
 const texts = (page) => page.locator('article .body').allTextContents()
 
-/** Waits until the cards are these. @param {Page} page @param {string[]} expected */
+/** Waits until the cards have exactly these texts. @param {Page} page @param {string[]} expected */
 async function shows(page, expected) {
   const same = (/** @type {string[]} */ found) => JSON.stringify(found.map((text) => text.trim())) === JSON.stringify(expected)
   assert.deepEqual((await until(() => texts(page), same)).map((text) => text.trim()), expected)

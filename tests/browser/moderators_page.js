@@ -1,4 +1,4 @@
-/** Shared by the tests of the moderators' page: its users, opening it, and its requests. */
+/** Code shared by the tests of the moderators' page: its users, opening the page, and recording its requests. */
 
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
@@ -6,7 +6,7 @@ import { PIXEL, fromDisk, stickingOut, token } from './world.js'
 
 const axe = createRequire(import.meta.url).resolve('axe-core')
 
-/** Each test has separate people, since all share one queue. */
+/** Each test has separate people, because all tests share one queue. */
 let people = 100
 /** @param {string} name */
 export const member = (name) => {
@@ -21,10 +21,10 @@ export const moderator = (name) => {
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** The card of a comment, by its text. @param {Page} page @param {string} text */
+/** Returns the card of a comment with this text. @param {Page} page @param {string} text */
 export const card = (page, text) => page.locator('article', { hasText: text })
 
-/** The text of the card with the focus. @param {Page} page */
+/** Returns the text of the card that has the focus. @param {Page} page */
 export const focused = (page) => page.evaluate(() => document.querySelector('comment-moderation')?.shadowRoot?.activeElement?.querySelector('.body')?.textContent?.trim())
 
 /** @param {Page} page @param {...string} keys */
@@ -32,7 +32,7 @@ export async function press(page, ...keys) {
   for (const key of keys) await page.keyboard.press(key)
 }
 
-/** Waits until undoing is no longer possible, and then for the service's response. @param {Page} page @param {number} [time] */
+/** Advances the clock until a decision can't be undone, and waits for the service's response. @param {Page} page @param {number} [time] */
 export async function deliver(page, time = 5_100) {
   const answer = page.waitForResponse((response) => response.request().method() === 'POST')
   await page.clock.runFor(time)
@@ -50,7 +50,7 @@ export async function tab(page, name) {
 }
 
 /**
- * Waits until the API returns what `is` accepts, and returns the last response.
+ * Repeats `ask` until `is` accepts the result, and returns the last result.
  * @template T @param {() => Promise<T>} ask @param {(answer: T) => boolean} is @param {number} [patience] milliseconds
  */
 export async function until(ask, is, patience = 20_000) {
@@ -61,7 +61,7 @@ export async function until(ask, is, patience = 20_000) {
   }
 }
 
-/** Both color schemes, wide and narrow. */
+/** Light and dark colors, each on a wide and a narrow page. */
 export const LOOKS = /** @type {const} */ (['light', 'dark']).flatMap((colorScheme) =>
   [1000, 320].map((width) => ({ colorScheme, viewport: { width, height: 800 }, reducedMotion: /** @type {const} */ ('reduce'), bypassCSP: true })),
 )
@@ -74,9 +74,9 @@ export async function isAccessible(page, what) {
   assert.deepEqual(await stickingOut(page), [], what)
 }
 
-/** The moderators' page of a service. @param {ReturnType<typeof import('./world.js').world>} w */
+/** Returns functions that open a service's moderators' page and query its data. @param {ReturnType<typeof import('./world.js').world>} w */
 export function moderatorsPage(w) {
-  /** Decides about all waiting comments, so that a test finds only its own. */
+  /** Decides about all waiting comments, so that a test finds only its own comments. */
   async function emptyQueue() {
     const who = moderator('Before').token
     for (const state of ['pending', 'reported']) {

@@ -1,4 +1,4 @@
-/** Sign-in at a certified OpenID provider, `oidc-provider`, through the provider's own pages, and refusals there. */
+/** Sign-in with a certified OpenID provider, `oidc-provider`, through the provider's own pages, and its failures. */
 
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
@@ -25,7 +25,7 @@ class OpenId extends LocalServer {
     this.#handler(request, response)
   }
 
-  /** A provider whose users have names that contain their login. */
+  /** Creates a provider whose users have names that contain their logins. */
   #provider() {
     const redirect_uris = [w, another].map(({ service }) => `${service.api}/sign_in/callback/oidc`)
     const claims = (/** @type {string} */ sub) => ({ sub, name: `${sub} of the company` })
@@ -57,7 +57,7 @@ const another = world({ ...openid.settings, SVC_OIDC_CLIENT_SECRET: 'another one
 
 const failure = (/** @type {Page} */ page) => page.getByRole('alert').getByText("Signing in didn't work. Please try again.")
 
-/** Goes to the provider. @param {Page} page */
+/** Presses the button that leads to the provider. @param {Page} page */
 const leave = (page) => page.getByRole('button', { name: 'Sign in with Company', exact: true }).click()
 
 /** @param {Page} page @param {string} login */

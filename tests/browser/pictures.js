@@ -1,7 +1,7 @@
 /**
- * Saves screenshots of the widget in every state in `target/pictures`, for review: wide and light, narrow and dark, and the first
- * ones in all four looks. With README=1, also updates the two that the documentation shows, in `docs/pictures`. Run by
- * `npm run pictures`.
+ * Saves screenshots of the widget in every state in `target/pictures`, for review: each state wide and light, and narrow and dark,
+ * and the first states in all four looks. With README=1, also updates the two screenshots that the documentation shows, in
+ * `docs/pictures`. Run by `npm run pictures`.
  */
 
 import { mkdirSync } from 'node:fs'
@@ -18,7 +18,7 @@ const prepare = (page) => page.route(/^https:/, (route) => route.abort())
 const WIDE = { width: 800, height: 900 }
 const NARROW = { width: 320, height: 800 }
 
-/** Writes a realistic thread. */
+/** Posts a realistic thread. */
 async function conversation() {
   const { service } = w
   const record = newRecord()
@@ -78,7 +78,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 }
 
 /**
- * Takes screenshots of a state, wide and light, and narrow and dark.
+ * Takes two screenshots of a state: wide and light, and narrow and dark.
  * @param {string} name @param {() => Promise<Parameters<typeof w.open>[1]>} options @param {(page: import('playwright-core').Page) => Promise<any>} [act]
  */
 function state(name, options, act) {

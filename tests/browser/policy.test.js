@@ -100,7 +100,7 @@ test('content that the API would never send does not get through, on either path
           await route.fulfill({ response, json })
         }),
     })
-    // Once the last picture is loaded, everything that may run has run.
+    // Once the last image is loaded, all scripts that can run have run.
     await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('img[alt=b]')?.['naturalWidth'])
     assert.equal(await page.evaluate(() => /** @type {any} */ (window).ran), undefined)
     return body(page).innerHTML()

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { Cache } from './cache.js'
 import { fromDisk, HASTE, newRecord, Service, token, world } from './world.js'
 
-/** The pages' policy blocks scripts, so axe is evaluated instead. */
+/** The pages' policy blocks script elements, so the tests evaluate axe instead. */
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
 const w = world()
 /** A service whose pages poll for new comments. */
@@ -21,7 +21,7 @@ async function browse(t, options) {
   return context.newPage()
 }
 
-/** Writes a pinned comment with code, replies, one of them a placeholder, and other comments. @param {string} record */
+/** Posts a pinned comment with code, replies, one of them a placeholder, and further comments. @param {string} record */
 async function conversation(record) {
   const { service } = w
   const first = await service.comment(record, `# Title\n\nSee https://example.org/a_long_address/${'x'.repeat(90)}.\n\n\`\`\`\n${'code '.repeat(40)}\n\`\`\``)
@@ -116,12 +116,12 @@ test('with function and table stopped, a cache that honours the headers still sh
   for (const address of addresses) await shows(address, 'Here before the outage.')
   assert.equal((await fetch(`${api}/posts/1/comments`)).status, 200)
   await service.stop()
-  // The response is fresh, then stale while it is revalidated, then stale because the service fails.
+  // The response is fresh at first, then stale during revalidation, then stale because the service fails.
   for (const later of [0, 100, 7_200]) {
     cache.later = later
     for (const address of addresses) await shows(address, 'Here before the outage.')
   }
-  // Responses that caches may not store for longer are gone, and after a day the thread is too.
+  // Caches store no private responses. After a day, the public ones have expired too.
   assert.equal((await fetch(`${api}/posts/1/comments`)).status, 502)
   cache.later = 88_000
   assert.equal((await fetch(addresses[0])).status, 502)
@@ -178,7 +178,7 @@ test('once a new comment was announced, the list is requested with its id', asyn
   const list = page.waitForRequest(/\/public\/.*cursor=/)
   await page.getByRole('button', { name: /more comment/ }).click()
   assert.equal(new URL((await list).url()).searchParams.get('newest'), `${id}`)
-  // Another thread has other comments.
+  // A different thread doesn't send the previous thread's newest comment.
   const first = page.waitForRequest(/\/public\/.*cursor=/)
   await thread.evaluate((element, record) => element.setAttribute('record', record), newRecord())
   assert.ok(!(await first).url().includes('newest'))

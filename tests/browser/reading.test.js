@@ -181,7 +181,7 @@ test('a permalink that is being fetched when the visitor changes is fetched for 
     record,
     hash: `#comment-${parent.id}`,
     ready: false,
-    // A guest gets no response.
+    // Requests by guests get no response.
     prepare: (page) => page.route(new RegExp(`comments/${parent.id}$`), (route) => void (route.request().headers().authorization && route.continue())),
   })
   await page.waitForRequest(new RegExp(`comments/${parent.id}$`))

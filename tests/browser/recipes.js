@@ -1,6 +1,6 @@
 /**
- * Builds each recipe for a service, opens the result in a browser, and reads and writes a comment there.
- * Usage: node --test recipes.js, with RECIPES naming a copy of packages/recipes whose packages are installed.
+ * Builds each recipe for a service, opens the result in a browser, and reads and posts a comment there. Usage: node --test
+ * recipes.js, with RECIPES naming a copy of packages/recipes whose packages are installed.
  */
 
 import assert from 'node:assert/strict'
@@ -18,10 +18,10 @@ const TYPES = { '.css': 'text/css', '.html': 'text/html', '.js': 'text/javascrip
 const run = promisify(execFile)
 const w = world({ SVC_PROFILE: 'blog', SVC_REQUIRE_APPROVAL: 'false' })
 
-/** The service's address in recipes that need no build. */
+/** The address of the API in recipes that need no build. */
 const EXAMPLE = 'https://comments.example.org/svc/api/v1'
 
-/** Serves the files of a folder. */
+/** Serves the files of a folder, with the address of the API replaced. */
 class Files extends LocalServer {
   /** @param {string} folder @param {string} api */
   constructor(folder, api) {

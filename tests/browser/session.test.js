@@ -9,7 +9,7 @@ const field = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comme
 const ended = (/** @type {Page} */ page) => page.locator('[part~=notice]').getByText('Your session has ended')
 const REFUSAL = { status: 401, headers: { 'access-control-allow-origin': '*' }, json: { message: 'No.', code: 'unauthenticated', errors: {} } }
 
-/** Refuses the tokens of these requests and records them. @param {Page} page @param {RegExp} pattern */
+/** Refuses the tokens of matching requests, and records the tokens. @param {Page} page @param {RegExp} pattern */
 async function refuse(page, pattern) {
   /** @type {(string | undefined)[]} */
   const sent = []

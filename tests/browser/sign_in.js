@@ -1,4 +1,4 @@
-/** Shared by the sign-in tests: codes from emails, and sessions. */
+/** Code shared by the sign-in tests: codes from emails, and sessions. */
 
 import { once } from 'node:events'
 import { request } from 'node:http'
@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers'
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** The settings of a service whose readers sign in with codes, on a site's pages. @param {import('./world.js').Site} site */
+/** Returns the settings of a service whose readers sign in with codes, on a site's pages. @param {import('./world.js').Site} site */
 export const signInFor = (site) => ({
   SVC_SIGN_IN: 'true',
   SVC_MAIL_FROM: 'comments@example.org',
@@ -15,7 +15,7 @@ export const signInFor = (site) => ({
   SVC_SITE_NAME: 'A blog',
 })
 
-/** The site under another host name, which browsers treat as another site. @param {import('./world.js').Site} site */
+/** Returns the site's address under another host name, which browsers treat as another site. @param {import('./world.js').Site} site */
 export const elsewhere = ({ url }) => `${url}`.replace('127.0.0.1', 'localhost')
 
 /** Sign-ins are limited per network, so each test has a separate network. */
@@ -50,7 +50,7 @@ export function people(w) {
     return answer && JSON.parse(answer).data
   }
 
-  /** A session of someone who has signed in elsewhere. @param {string} email @param {string | null} [name] @returns {Promise<any>} */
+  /** Signs in outside the page, and returns the session. @param {string} email @param {string | null} [name] @returns {Promise<any>} */
   async function session(email, name = 'Ada') {
     const network = `127.0.2.${(networks += 1)}`
     const { flow } = await call(network, 'POST', 'sign_in', { email })
@@ -59,16 +59,16 @@ export function people(w) {
     return session
   }
 
-  /** The key under which a page stores its session. */
+  /** Returns the key under which a page stores its session. */
   const key = () => `comment-thread ${w.service.api}/ session`
 
-  /** A script that gives a page this session, once. @param {any} session @param {number} [seconds] until its token expires */
+  /** Returns a script that gives a page this session, once. @param {any} session @param {number} [seconds] until its token expires */
   const keeping = (session, seconds = 600) => {
     const kept = JSON.stringify({ ...session, until: Date.now() + seconds * 1000 })
     return `try { localStorage.given ??= (localStorage[${JSON.stringify(key())}] = ${JSON.stringify(kept)}, 1) } catch {}`
   }
 
-  /** The session that a page has stored. @param {Page} page */
+  /** Returns the session that a page has stored. @param {Page} page */
   const kept = async (page) => JSON.parse((await page.evaluate((key) => localStorage[key], key())) || 'null')
 
   return { codeFor, session, keeping, kept, key }

@@ -39,7 +39,7 @@ async function blockThirdParties(page) {
   await devtools.send('Network.setCookieControls', { enableThirdPartyCookieRestriction: true })
 }
 
-/** The storage of a frame of another site. @param {import('playwright-core').BrowserContext} context @param {boolean} blocked */
+/** Returns the cookie that a frame of another site can store, empty if storage is blocked. @param {import('playwright-core').BrowserContext} context @param {boolean} blocked */
 async function storedInAFrame(context, blocked) {
   const page = await context.newPage()
   if (blocked) await blockThirdParties(page)
@@ -318,7 +318,7 @@ test('without storage a session lasts as long as the page', async (t) => {
   await button(page, 'Sign in').waitFor()
 })
 
-/** The texts of the form, by language. */
+/** The labels of the sign-in form, by language. */
 const WORDS = {
   en: ['Sign in', 'Your e-mail address', 'Code from the email', 'Your public name'],
   de: ['Anmelden', 'Deine E-Mail-Adresse', 'Code aus der Mail', 'Dein öffentlicher Name'],

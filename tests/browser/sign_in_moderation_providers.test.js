@@ -21,7 +21,7 @@ const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.ge
 const withGitHub = (/** @type {Page} */ page) => button(page, 'Sign in with GitHub')
 const failure = (/** @type {Page} */ page) => page.getByRole('alert').getByText("Signing in didn't work. Please try again.")
 
-/** The label of the field or the text of the button that has the focus. @param {Page} page */
+/** Returns the label of the focused field, or the text of the focused button. @param {Page} page */
 const focused = (page) =>
   page.evaluate(() => {
     const element = document.querySelector('comment-moderation')?.shadowRoot?.activeElement
@@ -29,7 +29,7 @@ const focused = (page) =>
   })
 
 let accounts = 100
-/** Opens the page for someone who has an account at GitHub. @param {import('node:test').TestContext} t @param {{ id?: number, of?: typeof w, hash?: string } & Record<string, any>} [options] */
+/** Opens the moderators' page for someone who has an account at GitHub. @param {import('node:test').TestContext} t @param {{ id?: number, of?: typeof w, hash?: string } & Record<string, any>} [options] */
 async function open(t, { id = (accounts += 1), of = w, hash = '', ...options } = {}) {
   github.user = { id, login: `octo-${id}`, avatar_url: '' }
   const opened = await moderatorsPage(of).open(t, options)
@@ -47,7 +47,7 @@ const fits = (page) =>
     return [...panel.querySelectorAll('form *')].map((element) => element.getBoundingClientRect()).every((inner) => !inner.width || (inner.left >= left && inner.right <= right))
   })
 
-/** Goes to GitHub and consents. @param {Page} page */
+/** Goes to GitHub, and consents there. @param {Page} page */
 async function signIn(page) {
   await withGitHub(page).click()
   await page.getByRole('link', { name: 'Authorize' }).click()

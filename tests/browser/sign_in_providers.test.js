@@ -26,7 +26,7 @@ const focused = (element) => element.and(element.page().locator(':focus')).waitF
 /** Each test has a separate account at GitHub. */
 let accounts = 100
 
-/** Opens a thread for a stranger. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]> & { of?: typeof w }} [options] */
+/** Opens a thread for a visitor with a new account at GitHub. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]> & { of?: typeof w }} [options] */
 function open(t, { of = w, ...options } = {}) {
   accounts += 1
   github.user = { id: accounts, login: `octo-${accounts}`, avatar_url: '' }

@@ -4,7 +4,7 @@ import { article, newRecord, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
-/** Errors in the console that name the element. @param {import('playwright-core').Page} page */
+/** Records console errors that name the element. @param {import('playwright-core').Page} page */
 function watchConsole(page) {
   /** @type {string[]} */
   const told = []

@@ -11,7 +11,7 @@ const PHONE = { viewport: { width: 320, height: 800 } }
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Every element in the shadow tree with these properties of its style. @param {Page} page @param {string[]} properties */
+/** Describes every element in the shadow tree with these style properties. @param {Page} page @param {string[]} properties */
 const styles = (page, properties) =>
   page.evaluate((properties) => {
     const root = document.querySelector('comment-thread, comment-moderation')?.shadowRoot
@@ -21,7 +21,7 @@ const styles = (page, properties) =>
     })
   }, properties)
 
-/** The moderation element on a host page. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]>} options */
+/** Opens the moderation element on a host page. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]>} options */
 async function moderate(t, options) {
   const { page } = await w.open(t, {
     html: `<comment-moderation></comment-moderation><script>document.querySelector('comment-moderation').auth = ${JSON.stringify(w.service.moderator)}</script>
@@ -33,7 +33,7 @@ async function moderate(t, options) {
   return page
 }
 
-/** A thread with a bit of everything. */
+/** Posts a thread with many kinds of content. */
 async function conversation() {
   const record = newRecord()
   const { id } = await w.service.comment(record, '# Title\n\nText with `code`.\n\n> A quote')
@@ -43,7 +43,7 @@ async function conversation() {
   return { record, id }
 }
 
-/** Opens everything with further text: composer, menu, dialog. @param {Page} page @param {number} id */
+/** Opens everything that has further text: composer, menu, dialog. @param {Page} page @param {number} id */
 async function openAll(page, id) {
   await page.getByPlaceholder('Write a comment…').fill('A draft.')
   await page.getByRole('button', { name: 'Emoji' }).waitFor()
@@ -124,10 +124,10 @@ for (const where of ['body', '*']) {
   })
 }
 
-/** The lines of a comment's body, from top to bottom. @param {Page} page @param {number} id */
+/** Returns the lines of a comment's body, from top to bottom. @param {Page} page @param {number} id */
 const lines = (page, id) => article(page, id).locator('> .content > .body').evaluate((body) => /** @type {HTMLElement} */ (body).innerText.split('\n').filter(Boolean))
 
-/** The boxes of all blocks in a comment's body. @param {Page} page @param {number} id */
+/** Describes the boxes of all blocks in a comment's body. @param {Page} page @param {number} id */
 const blocks = (page, id) =>
   article(page, id).locator('> .content > .body').locator('*').evaluateAll((all) => all.map((block) => {
     const { x, y, width, height } = block.getBoundingClientRect()
@@ -205,7 +205,7 @@ for (const dir of ['ltr', 'rtl']) {
 
 // Colors
 
-/** The lightness of a background, as browsers compute it. @param {Page} page @param {string} selector */
+/** Returns the lightness of a background, as the browser computes it. @param {Page} page @param {string} selector */
 const lightness = (page, selector) =>
   page.locator(selector).first().evaluate((element) => {
     const probe = document.createElement('i')
@@ -216,7 +216,7 @@ const lightness = (page, selector) =>
     return Number(color.match(/[\d.]+/)?.[0])
   })
 
-/** The colors of a page, and whether it is dark. @type {Record<string, [string, boolean]>} */
+/** Host page styles with little contrast, and whether the page is dark. @type {Record<string, [string, boolean]>} */
 const PALE = {
   'grey text on white': ['body { color: #888; background: #fff }', false],
   'greyer text on white': ['body { color: #999; background: #fff }', false],
@@ -271,7 +271,7 @@ test('two threads on a page have different names, and a single one has a short n
   assert.equal(await alone.locator('comment-thread section').getAttribute('aria-label'), 'Comments')
 })
 
-/** Changes all texts as browsers' translations do: replaces each with other words in separate elements. @param {Page} page */
+/** Changes all texts as browsers' translations do: replaces each text with other words in separate elements. @param {Page} page */
 const translate = (page) =>
   page.evaluate(() => {
     const root = document.querySelector('comment-thread')?.shadowRoot

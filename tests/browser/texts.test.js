@@ -22,7 +22,7 @@ const LONGEST = 10_000
 const MAX_STEPS = 40
 const HOW = { setHTML: '', 'its own allow-list': 'delete Element.prototype.setHTML' }
 
-/** A page with the modules of `kit/`. @param {import('node:test').TestContext} t @param {string} init */
+/** Opens a page that loads the modules of `kit/`. @param {import('node:test').TestContext} t @param {string} init */
 async function kit(t, init) {
   for (const name of ['addresses', 'dom', 'html']) {
     const source = await readFile(new URL(`../../functions/ui/embed/kit/${name}.js`, import.meta.url), 'utf8')
@@ -65,7 +65,7 @@ for (const [how, init] of Object.entries(HOW)) {
     const profiler = await page.context().newCDPSession(page)
     await profiler.send('Profiler.enable')
     await profiler.send('Profiler.startPreciseCoverage', { callCount: true, detailed: true })
-    /** The number of blocks of the widget's code that run to show a body. @param {string} body */
+    /** Returns the number of blocks of the widget's code that run to show a body. @param {string} body */
     const steps = async (body) => {
       const { data } = await w.service.call('POST', 'markdown/preview', w.service.ada, { body })
       await profiler.send('Profiler.takePreciseCoverage')
@@ -123,7 +123,7 @@ test('a body that makes the browser fail shows as text', async (t) => {
 /** @param {string} html */
 const unescape = (html) => html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
 
-/** Waits for the first email to this address. The table's events trigger it, so it may take a moment. @param {string} address */
+/** Waits for the first email to this address. The table's events trigger the email, so it may take a moment. @param {string} address */
 async function mailTo(address) {
   for (;;) {
     const page = await (await fetch(new URL('/_mail', w.service.api))).text()

@@ -7,7 +7,7 @@ const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
 const composer = (/** @type {import('playwright-core').Page} */ page) => page.getByPlaceholder('Write a comment…')
 
-/** A page whose composer is an editor. @param {import('node:test').TestContext} t @param {object} [options] */
+/** Opens a page whose composer is an editor. @param {import('node:test').TestContext} t @param {object} [options] */
 async function write(t, options = {}) {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, ...options })
   const text = composer(page)

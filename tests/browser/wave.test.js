@@ -10,7 +10,7 @@ const HONEST = 'An honest comment'
 const FIFTY = Array.from({ length: 50 }, (_, i) => `127.0.0.${i + 1}`)
 const ONE = '127.0.1.1'
 
-/** Writes 1,000 comments from one network and 20 from each of fifty, in turn. */
+/** Posts 1,000 comments from one network and 20 from each of fifty networks, in turn. */
 async function write() {
   const records = Array.from({ length: 10 }, newRecord)
   const turns = Array.from({ length: 1000 }, (_, i) => [FIFTY[i % FIFTY.length], ONE]).flat().entries()
@@ -27,7 +27,7 @@ async function write() {
 /** Milliseconds that a busy machine may take. */
 const PATIENCE = 600_000
 
-/** Bans writers by keyboard until the honest comment has the focus: those of all shown comments, or one by one once the honest comment is among them. Returns the number of keys pressed. @param {import('playwright-core').Page} page */
+/** Bans writers by keyboard until the honest comment has the focus: first the writers of all shown comments, and then single writers once the honest comment is among those shown. Returns the number of keys pressed. @param {import('playwright-core').Page} page */
 async function stop(page) {
   let pressed = 0
   const type = (/** @type {string[]} */ ...keys) => {
@@ -42,7 +42,8 @@ async function stop(page) {
     // The choice about the writer's comments is remembered after the first ban.
     if (isFirst) await type('ArrowDown')
     await type('Enter')
-    // Each ban takes a request while the service is still rejecting earlier writers' comments, and the next comment may be on the fortieth page.
+    // Each ban takes a request while the service is still rejecting earlier writers' comments, and the next comment may be on the
+    // fortieth page.
     await dialog.waitFor({ state: 'detached', timeout: PATIENCE })
   }
   return pressed

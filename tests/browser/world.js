@@ -1,4 +1,4 @@
-/** Shared by the tests: a browser, the service on one port, and the pages of a host on another, so that CORS applies. */
+/** Code shared by all tests: a browser, the service on one port, and a host's pages on another, so that CORS applies. */
 
 import { spawn } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
@@ -10,7 +10,7 @@ import { chromium } from 'playwright-core'
 
 const LOCAL = new URL(`../../${process.env.CARGO_TARGET_DIR ?? 'target'}/debug/comments-server`, import.meta.url).pathname
 const SECRET = 'only-for-tests-in-a-browser-0123456789'
-/** A one-pixel picture that replaces everything pages load from other servers. */
+/** A one-pixel image that replaces everything that pages load from other servers. */
 export const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')
 
 /** Guests' connections, limited per network. */
@@ -88,10 +88,10 @@ export function token(id, name, claims = {}) {
 
 export const newRecord = () => randomUUID()
 
-/** A script that shortens waits of more than five seconds to a hundredth. */
+/** A script that shortens waits of more than five seconds to a hundredth of their length. */
 export const HASTE = 'const timeout = setTimeout; window.setTimeout = (act, wait) => timeout(act, wait > 5000 ? wait / 100 : wait)'
 
-/** A server on a separate port that responds with `respond`. */
+/** A server on a separate port. Subclasses override `respond`. */
 export class LocalServer {
   #server = createServer((request, response) => this.respond(request, response))
 
@@ -131,7 +131,7 @@ export class Site extends LocalServer {
   }
 }
 
-/** Images, and a record of their requests. */
+/** Serves an image at every path, and records the requests. */
 export class Images extends LocalServer {
   /** @type {{ path: string, referer: string | undefined }[]} */
   requests = []
@@ -142,7 +142,7 @@ export class Images extends LocalServer {
     response.writeHead(200, { 'content-type': 'image/png', 'cache-control': 'no-store' }).end(PIXEL)
   }
 
-  /** Waits until an image was requested. @param {string} path */
+  /** Waits until an image has been requested. @param {string} path */
   async asked(path) {
     for (const end = Date.now() + 60_000; !this.requests.some((request) => request.path === path); ) {
       if (Date.now() > end) throw new Error(`nobody asked for ${path}`)
@@ -172,7 +172,7 @@ export async function fromDisk(context, api) {
 }
 
 /**
- * A browser, a site and a service for the tests of one file.
+ * Starts a browser, a site and a service for the tests of one file.
  * @param {Record<string, string> | ((site: Site) => Record<string, string>)} [settings] of the service
  * @param {string[]} [flags] of the service
  */
@@ -209,7 +209,7 @@ export function world(settings, flags) {
     )
 
   /**
-   * Opens a page with a thread as a visitor would.
+   * Opens a page with a thread, as a visitor would.
    * @param {import('node:test').TestContext | null} t
    * @param {{
    *   record?: string, who?: string | null, attributes?: string, html?: string, head?: string, hash?: string, host?: string, lang?: string, dir?: string,
@@ -253,7 +253,7 @@ export function world(settings, flags) {
 }
 
 /**
- * Holds back requests until the returned function is called.
+ * Delays matching requests until the returned function is called.
  * @param {import('playwright-core').Page} page @param {RegExp} pattern
  */
 export async function hold(page, pattern) {
@@ -281,7 +281,7 @@ export const article = (page, id) => page.locator(`#comment-${id}`)
 /** @param {import('playwright-core').Page} page @param {number} id */
 export const openMenu = (page, id) => article(page, id).locator('> .content > header').getByRole('button', { name: 'More' }).click()
 
-/** Chooses from the menu of a comment. @param {import('playwright-core').Page} page @param {number} id @param {string} name */
+/** Chooses an item from a comment's menu. @param {import('playwright-core').Page} page @param {number} id @param {string} name */
 export async function choose(page, id, name) {
   await openMenu(page, id)
   await page.getByRole('menuitem', { name, exact: true }).click()
@@ -293,7 +293,7 @@ export async function deleteComment(page, id) {
   await article(page, id).locator('> .content').getByRole('button', { name: 'Delete' }).click()
 }
 
-/** Waits until the composer shows this visitor. @param {import('playwright-core').Page} page @param {string} name */
+/** Waits until the composer names this visitor. @param {import('playwright-core').Page} page @param {string} name */
 export async function isVisitor(page, name) {
   await page.getByPlaceholder('Write a comment…').focus()
   await page.getByText(`Posting as ${name}`).waitFor()
@@ -310,17 +310,18 @@ export async function becoming(page, change) {
 }
 
 /**
- * Waits until every dialog is closed and removed. A closing dialog is hidden earlier, so its role disappears too early.
+ * Waits until every dialog is closed and removed. A closing dialog is hidden first, so waiting for its role to disappear would end
+ * too early.
  * @param {import('playwright-core').Page} page
  */
 export const dialogCloses = (page) => page.locator('dialog').waitFor({ state: 'detached' })
 
-/** The id of the element with the focus, or of the comment around it. @param {import('playwright-core').Page} page */
+/** Returns the id of the comment that has the focus. @param {import('playwright-core').Page} page */
 export const focusedComment = (page) =>
   page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id)
 
 /**
- * The parts of our element that overflow the page, except code, tables and tabs, which scroll, and clipped content.
+ * Returns the parts of our element that overflow the page, except code, tables and tabs, which scroll, and clipped content.
  * @param {import('playwright-core').Page} page
  */
 export const stickingOut = (page) =>

@@ -6,7 +6,7 @@ const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
 const WRITER = /\/embed\/writer\.\w+\.js/
 
-/** Records the URLs from which the page requests the writer. @param {import('playwright-core').Page} page */
+/** Records the URLs at which the page requests the writer. @param {import('playwright-core').Page} page */
 function watch(page) {
   /** @type {string[]} */
   const asked = []
@@ -106,7 +106,7 @@ test('a writer that does not load has a message in place, the text stays, and th
   const record = newRecord()
   const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare: (page) => page.route(WRITER, (route) => route.abort()) })
   await composer(page).fill('Not lost.')
-  // Typing clears the previous message.
+  // Typing has cleared the previous message.
   await page.getByRole('button', { name: 'Post comment' }).click()
   await page.getByRole('alert').getByText('Something went wrong').waitFor()
   assert.equal(await composer(page).inputValue(), 'Not lost.')
@@ -124,7 +124,7 @@ test('a writer that does not fit the page counts as one that did not load', asyn
   const prepare = (/** @type {import('playwright-core').Page} */ page) => page.route(WRITER, (route) => route.fulfill({ contentType: 'text/javascript', headers, body }))
   const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare })
   await composer(page).fill('Not lost.')
-  // Typing clears the previous message.
+  // Typing has cleared the previous message.
   await page.getByRole('button', { name: 'Post comment' }).click()
   await page.getByRole('alert').getByText('Something went wrong').waitFor()
   assert.equal(await composer(page).inputValue(), 'Not lost.')

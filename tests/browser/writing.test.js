@@ -222,7 +222,7 @@ test('a draft outlives the page, separately for each thread, until it is sent', 
   assert.equal(await text.inputValue(), '')
 })
 
-/** Has the host change the visitor, as if another person used the device. @param {import('playwright-core').Page} page @param {string | null} auth */
+/** Makes the host change the visitor, as if another person used the device. @param {import('playwright-core').Page} page @param {string | null} auth */
 async function become(page, auth) {
   const text = page.getByPlaceholder('Write a comment…')
   const before = await text.elementHandle()
@@ -268,7 +268,7 @@ test('what a guest has typed stays when they sign in, and is theirs from then on
   assert.equal(await text.inputValue(), 'What I think')
   await become(page, null)
   await text.fill('What a guest left')
-  // Another day, on the same device.
+  // The visitor returns another day, on the same device.
   await page.reload()
   await text.waitFor()
   assert.equal(await text.inputValue(), 'What a guest left')
@@ -283,7 +283,7 @@ test('after a failure the text stays, and the second try has the same key', asyn
   const { page } = await w.open(t, { record, who: w.service.ada })
   /** @type {(string | undefined)[]} */
   const keys = []
-  // The first request arrives, and its response is lost.
+  // The first request arrives, but its response is lost.
   await page.route(/\/comments$/, async (route) => {
     if (route.request().method() !== 'POST') return route.continue()
     keys.push(route.request().headers()['idempotency-key'])
@@ -540,7 +540,7 @@ test('an image splits no word, mention, address or mark that is typed or put aro
   ])) {
     await text.fill(written)
     await text.evaluate((text, at) => /** @type {HTMLTextAreaElement} */ (text).setSelectionRange(at, at), at)
-    // A list of people would cover the button.
+    // The list of people would cover the button.
     await text.blur()
     await chooseImage(page)
     await text.focus()

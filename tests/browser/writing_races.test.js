@@ -9,14 +9,14 @@ const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
 const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const post = (/** @type {Page} */ page) => page.getByRole('button', { name: 'Post comment' })
-/** Ada with another token, as pages renew it. */
+/** Returns another token for Ada, as if the page had renewed it. */
 const renewed = () => token(7, 'Ada Lovelace', { jti: newRecord() })
 /** @param {Locator} thread @param {string} auth */
 const become = (thread, auth) => thread.evaluate((element, auth) => Object.assign(element, { auth }), auth)
 /** @param {Locator} thread @param {string} name @param {string} value */
 const set = (thread, name, value) => thread.evaluate((element, [name, value]) => element.setAttribute(name, value), [name, value])
 
-/** The texts of a thread's comments. @param {string} record @returns {Promise<string[]>} */
+/** Returns the texts of a thread's comments. @param {string} record @returns {Promise<string[]>} */
 const stored = async (record) => (await w.service.call('GET', `posts/${record}/comments`, w.service.ada)).data.map((/** @type {any} */ { body }) => body)
 
 /** Changes the page, and waits until the thread is rendered again. @param {Page} page @param {() => Promise<any>} change */

@@ -21,10 +21,10 @@ from moved import PATIENCE
 
 PAGE = "/2024/hello world/"
 RECORD = "2024:hello~20world"
-# Waline stores times without a zone. Its image uses this zone unless the environment sets another.
+# Waline stores times without a zone. Its Docker image uses this zone unless the environment sets another one.
 ZONE = "Asia/Shanghai"
 START = Path(__file__).with_name("waline.cjs")
-# From Waline's documentation, without the columns of social accounts.
+# From Waline's documentation, without the columns for social accounts.
 TABLES = """
     CREATE TABLE wl_Comment (id INTEGER PRIMARY KEY AUTOINCREMENT, user_id INTEGER, comment TEXT,
         insertedAt DATETIME DEFAULT (datetime('now', 'localtime')), ip TEXT, link TEXT, mail TEXT, nick TEXT, rid INTEGER,
@@ -89,7 +89,7 @@ def start_waline(package, folder):
         "SQLITE_PATH": str(folder),
         "JWT_TOKEN": "secret",
         "TZ": ZONE,
-        # Turns off the rate limit and calls to other services, and marks comments with this word as spam.
+        # Turns off the rate limit and calls to other services, and marks comments with the word "pills" as spam.
         "IPQPS": "0",
         "FORBIDDEN_WORDS": "pills",
         "AKISMET_KEY": "false",

@@ -17,7 +17,7 @@ from moved import PATIENCE
 
 SITE = Path(__file__).with_suffix(".php")
 CREATE = 'mysqli_connect("localhost", "root", "", "", 0, $argv[1])->query("CREATE DATABASE wordpress CHARACTER SET utf8mb4");'
-# WordPress shows typographic quotes and dashes, but the file has the text as typed.
+# WordPress shows typographic quotes and dashes, but the file has the text as it was typed.
 TYPED = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "-", "…": "..."})
 
 
@@ -72,7 +72,7 @@ def main(wordpress, program):
             server.terminate()
             server.wait(PATIENCE)
 
-        # The zone applies only to comments without a UTC time, and the file has none.
+        # The zone applies only to comments without a UTC time, and the file contains none of these.
         first = moved.run_import(program, "wordpress", file, data, "--zone", "Pacific/Auckland")
         # WordPress does not export spam.
         assert (first["new"], first["skipped"]) == (11, {"pingback": 1}), first

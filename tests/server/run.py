@@ -93,7 +93,7 @@ def obeys_the_unit(program, folder):
     assert process.wait(PATIENCE) == 0 and supervisor.recv(64) == b"STOPPING=1", log.read_text()
 
     text = trace.read_text()
-    # The system calls of setpriv and its loader come first.
+    # Skips the system calls of setpriv and its loader, which come first.
     text = text[text.index("= 0", text.index(f'execve("{program}"')) :]
     used = set(re.findall(r"^\d+ +(\w+)\(", text, re.MULTILINE))
     assert len(used) > 40 and used <= allowed, sorted(used - allowed)
@@ -108,7 +108,7 @@ def nothing_of_development(caddy, log):
     for path in ("", "_mail", "_mail/1", "demo"):
         status, _, body = ask(f"{caddy.site}/{path}")
         assert status == 404 and b"not_found" in body, path
-    # Unlike on loopback, the service doesn't check hosts and origins, because pages are on other hosts.
+    # The service listens on an address other than loopback, so it doesn't check hosts and origins.
     status, headers, _ = ask(f"{caddy.site}/{API}/posts/1/comments", Origin="https://elsewhere.example", Host=f"127.0.0.1:{caddy.port}")
     assert status == 200 and headers["access-control-allow-origin"] == "*"
     assert "eyJ" not in log.read_text()
@@ -146,7 +146,7 @@ def every_route(container, folder, walk):
 def main(program, layout, walk):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
-        # The unprivileged user needs access.
+        # The unprivileged user needs access to the folder.
         folder.chmod(0o711)
         program = Path(shutil.copy(program, folder))
         for step, needs in ((unit_is_valid, (program,)), (obeys_the_unit, (program,))):

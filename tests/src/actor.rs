@@ -35,7 +35,7 @@ pub struct Actor {
 }
 
 impl Actor {
-    /// An actor in a world. `number` determines the IP address and the user agent.
+    /// Creates an actor in a world. `number` determines the IP address and the user agent.
     pub(crate) fn new(gateway: &Gateway, prefix: &str, number: u64) -> Self {
         let bits = u32::from(Ipv4Addr::new(10, 0, 0, 0)) + u32::try_from(number).expect("few actors");
         let actor = Self {
@@ -48,7 +48,7 @@ impl Actor {
         actor.with(HOST, "api.test").with(USER_AGENT, &format!("browser/{number}"))
     }
 
-    /// An actor that calls a service over HTTP. `url` is the absolute base URL of all routes.
+    /// Creates an actor that calls a service over HTTP. `url` is the absolute base URL of all routes.
     pub(crate) fn at(url: &Uri, client: &https::Client) -> Self {
         let actor = Self {
             transport: Transport::Http(client.clone(), url.scheme().expect("an absolute address").clone()),
@@ -126,7 +126,7 @@ impl Actor {
         self.send(method, path, body).await
     }
 
-    /// `path` is relative to the API prefix, or an absolute URL from a link.
+    /// Sends a request. `path` is relative to the API prefix, or an absolute URL from a link.
     pub async fn send(&self, method: Method, path: &str, body: impl Into<Bytes>) -> TestResponse {
         let link: Option<Uri> = path.parse().ok().filter(|uri: &Uri| uri.authority() == Some(&self.host));
         let below = link.as_ref().and_then(Uri::path_and_query);
@@ -134,7 +134,7 @@ impl Actor {
         self.send_at(method, &uri, body).await
     }
 
-    /// `uri` begins with a slash and may be outside the API prefix.
+    /// Sends a request to `uri`, which begins with a slash and may be outside the API prefix.
     pub async fn send_at(&self, method: Method, uri: &str, body: impl Into<Bytes>) -> TestResponse {
         self.try_at(method, uri, body).await.unwrap_or_else(|error| panic!("{uri}: {error:?}"))
     }
@@ -180,7 +180,8 @@ impl Actor {
         privacy::look_through_answer(&format!("{:?} {}", reply.headers, reply.json), &own);
     }
 
-    /// Posts a comment in a thread such as `posts/1`. A guest signs it, as in [`by_guest`].
+    /// Posts a comment in a thread such as `posts/1`. A guest's comment has a name and an email address, as in
+    /// [`by_guest`].
     pub async fn write(&self, thread: &str, parent: Option<u64>, body: &str) -> TestResponse {
         let is_guest = !self.headers.contains_key(AUTHORIZATION);
         let mut comment = if is_guest { by_guest(body) } else { json!({ "body": body }) };
@@ -232,7 +233,7 @@ impl Actor {
         self.delete(&format!("comments/{comment}/pin")).await
     }
 
-    /// A moderator's decision: `approve`, `reject` or `reports/dismiss`.
+    /// Decides about a comment as a moderator. `verdict` is `approve`, `reject` or `reports/dismiss`.
     pub async fn judge(&self, comment: impl Display, verdict: &str) -> TestResponse {
         self.post(&format!("comments/{comment}/{verdict}"), Value::Null).await
     }
@@ -241,7 +242,7 @@ impl Actor {
         self.post(&format!("comments/{comment}/reject"), json!({ "reason": reason, "note": note })).await
     }
 
-    /// The ids in a moderation queue: `pending`, `reported` or `rejected`.
+    /// Returns the ids in a moderation queue: `pending`, `reported` or `rejected`.
     pub async fn queue(&self, state: &str) -> Vec<u64> {
         self.get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200).ids()
     }
@@ -264,7 +265,7 @@ impl Actor {
         self.get(&format!("comments/{parent}/replies?{query}")).await.ok(200)
     }
 
-    /// Fetches this page and, through its links, all later ones.
+    /// Fetches the page at `path` and, through its links, all later pages.
     pub async fn walk(&self, path: &str) -> Vec<TestResponse> {
         let mut pages = vec![self.get(path).await.ok(200)];
         while let Some(next) = pages.last().and_then(TestResponse::next) {
@@ -274,7 +275,7 @@ impl Actor {
         pages
     }
 
-    /// Fetches all earlier pages through their links. Returns them and this one in list order.
+    /// Fetches all earlier pages through their links. Returns all pages including `page`, in list order.
     pub async fn walk_back(&self, page: &TestResponse) -> Vec<TestResponse> {
         let mut pages = vec![page.clone()];
         while let Some(prev) = pages.last().and_then(TestResponse::prev) {
@@ -292,20 +293,20 @@ impl Actor {
     }
 }
 
-/// A request body that turns on these email notifications and turns off the others.
+/// Returns a request body that turns on these email notifications and turns off all others.
 #[must_use]
 pub fn wants(on: &[&str]) -> Value {
     let is_on = |name: &str| on.contains(&name);
     json!({ "replies": is_on("replies"), "mentions": is_on("mentions"), "own_records": is_on("own_records") })
 }
 
-/// A guest's comment with name and email address.
+/// Returns a guest's comment with name and email address.
 #[must_use]
 pub fn by_guest(body: &str) -> Value {
     json!({ "body": body, "guest_name": "Grace", "guest_email": "grace@example.org" })
 }
 
-/// A token with any header and claims, always signed with HMAC-SHA256.
+/// Returns a token with any header and claims, always signed with HMAC-SHA256.
 #[must_use]
 pub fn sign(header: &Value, claims: &Value, secret: &str) -> String {
     let text = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());

@@ -7,8 +7,8 @@ use serde_json::Value;
 /// The range of an id's random low bits. Ranks contain the same bits.
 const DRAWN: u64 = 1 << 12;
 
-/// Whether each part of a value is in one of `sources`. Rows of lists may be in any order. Counts may be between those of the
-/// sources, because several calls may change a count.
+/// Whether each part of a value is in one of `sources`. Rows of lists may be in any order. A count may be any number
+/// between the counts in the sources, because several calls may change it.
 #[must_use]
 pub fn is_made_of(value: &Value, sources: &[&Value]) -> bool {
     let part_of = |name: &str| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();
@@ -59,7 +59,7 @@ pub fn differ(place: &str, [right, found]: [&Value; 2], places: &mut Vec<(String
     }
 }
 
-/// A value whose texts and numbers are [`rounded`].
+/// Returns the value with its texts and numbers [`rounded`].
 #[must_use]
 pub fn rounded_value(value: &Value) -> Value {
     serde_json::from_str(&rounded(&value.to_string())).expect("JSON")

@@ -34,7 +34,7 @@ enum Fault {
     TimedOut,
     /// The request is carried out, but its response is lost.
     Dropped,
-    /// Refused permanently: no retry.
+    /// The request is refused permanently, so the client doesn't retry.
     Denied,
     /// Half of a batch is returned as unprocessed.
     Partial,
@@ -43,7 +43,7 @@ enum Fault {
 const FAULTS: [Fault; 6] =
     [Fault::Throttled, Fault::Conflict, Fault::Broken, Fault::TimedOut, Fault::Dropped, Fault::Partial];
 
-/// Injects no faults until a test enables them. Clones share their state.
+/// Injects faults once a test enables them. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Faults {
     seed: u64,
@@ -113,7 +113,7 @@ impl Delayed {
 }
 
 impl Faults {
-    /// The seed determines the plan.
+    /// Creates faults whose plan `seed` determines.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }
@@ -135,7 +135,8 @@ impl Faults {
         *self.state.unreachable.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Fails every request that names an item whose partition key begins with `partition`, until [`Self::stop`].
+    /// Fails every request that names an item whose partition key begins with `partition`, until [`Self::stop`] is
+    /// called.
     pub fn fail(&self, partition: &'static str) {
         self.fail_after(0, partition);
     }
@@ -166,24 +167,25 @@ impl Faults {
         Delayed { arrived, release }
     }
 
-    /// Carries out this many further requests and then none, as if the process were killed.
+    /// Carries out this many more requests and then none, as if the process had been killed.
     pub fn kill_after(&self, requests: u64) {
         self.state.left.store(requests, Ordering::Relaxed);
     }
 
-    /// The number of conflicts left to inject.
+    /// Returns the number of conflicts left to inject.
     #[must_use]
     pub fn conflicts(&self) -> u64 {
         self.state.conflicts.load(Ordering::Relaxed)
     }
 
-    /// The number of faults injected so far.
+    /// Returns the number of faults injected so far.
     #[must_use]
     pub fn made(&self) -> u64 {
         self.state.made.load(Ordering::Relaxed)
     }
 
-    /// Makes the lagging copy miss changes to items whose keys contain one of these texts, and to no others.
+    /// Makes the lagging copy miss changes to items whose keys contain one of these texts, and receive all other
+    /// changes.
     pub async fn hold(&self, keys: Vec<String>) {
         let replica = self.replica().expect("a world whose reads lag");
         replica.lock().await.hold(keys).await;
@@ -200,7 +202,7 @@ impl Faults {
         Faulty { engine: table.clone(), faults: self.clone() }
     }
 
-    /// The fault to inject into this request, if any.
+    /// Returns the fault to inject into this request, if any.
     fn next(&self, operation: &str, body: &str) -> Option<Fault> {
         let state = &self.state;
         let names = |partition: &str| body.contains(&format!("{{\"S\":\"{partition}"));
@@ -277,7 +279,7 @@ impl Faulty {
         self.faults.lag.is_some()
     }
 
-    /// A client with the same timeouts and attempts as the functions' client.
+    /// Returns a client with the same timeouts and attempts as the functions' client.
     pub(crate) fn client(&self) -> Client {
         let connector = SharedHttpConnector::new(self.clone());
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
@@ -354,8 +356,8 @@ impl HttpConnector for Faulty {
     }
 }
 
-/// The error response to a request that isn't carried out. `None` if the fault is of another kind or can't occur in this
-/// operation.
+/// Returns the error response to a request that isn't carried out. `None` if the fault is of another kind or can't
+/// occur in this operation.
 fn refusal(fault: Fault, operation: &str, body: &str) -> Option<HttpResponse> {
     let kind = |name: &str| json!({ "__type": format!("com.amazonaws.dynamodb.v20120810#{name}") });
     match (fault, operation) {
@@ -377,7 +379,8 @@ fn refusal(fault: Fault, operation: &str, body: &str) -> Option<HttpResponse> {
     }
 }
 
-/// Leaves the first half of each list in `done` and the second in `left`. Returns false if there is too little to halve.
+/// Leaves the first half of each list in `done` and the second half in `left`. Returns false if no list is long enough
+/// to halve.
 fn halve(done: &mut Value, left: &mut Value, list: fn(&mut Value) -> &mut Value) -> bool {
     let (Some(done), Some(left)) = (done.as_object_mut(), left.as_object_mut()) else { return false };
     let mut halved = false;

@@ -1,13 +1,13 @@
-//! Uploads.
+//! Builds files and request bodies for uploads.
 
-/// A one-pixel GIF with this red value.
+/// Returns a one-pixel GIF with this red value.
 #[must_use]
 pub fn dot(red: u8) -> Vec<u8> {
     let start: &[u8] = b"GIF89a\x01\0\x01\0\x80\0\0";
     [start, &[red, 0, 0, 255, 255, 255], b",\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;"].concat()
 }
 
-/// The body of `multipart/form-data` with these parts: field, file name and content.
+/// Returns the body of `multipart/form-data` with these parts: field, file name and content.
 #[must_use]
 pub fn form(boundary: &str, parts: &[(&str, &str, &[u8])]) -> Vec<u8> {
     let mut body = Vec::new();

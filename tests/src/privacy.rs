@@ -15,7 +15,7 @@ pub(crate) const KEY: &str = "key-of-";
 
 /// Traces of secrets, tokens, guests' keys, actors' addresses and user agents, and email addresses in a log line.
 const TRACES: [&str; 8] = [SECRET, SALT, SEED, "eyJ", KEY, "10.0.", "browser/", "@"];
-/// Minimum length of a secret that is searched for as a word. Shorter ones would match many lines.
+/// Minimum length of a secret that is searched for as a word. Shorter secrets would match many lines.
 const MIN_WORD: usize = 8;
 
 static EMAILS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -31,12 +31,12 @@ pub(crate) fn watch_the_log() {
     WATCH.call_once(|| tracing_subscriber::fmt().json().flatten_event(true).with_writer(Watch).init());
 }
 
-/// The number of lines that this thread has logged. Each test runs in a separate thread.
+/// Returns the number of lines that this thread has logged. Each test runs in a separate thread.
 pub fn lines_logged() -> u64 {
     LINES.get()
 }
 
-/// Forbids this email address, which the service has received, in all later responses.
+/// Forbids this email address in all later responses. Called when the service has received the address.
 pub(crate) fn hide_email(email: &str) {
     // Tests send invalid addresses too.
     if email.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.')) {
@@ -44,7 +44,7 @@ pub(crate) fn hide_email(email: &str) {
     }
 }
 
-/// Forbids this word in all later lines of the log: a code or a token.
+/// Forbids this word, a code or a token, in all later lines of the log.
 pub(crate) fn hide_word(word: &str) {
     if word.len() >= MIN_WORD {
         WORDS.lock().unwrap_or_else(PoisonError::into_inner).insert(word.to_owned());

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 /// Settings that let webhooks call this machine.
 pub const WEBHOOKS: [(&str, &str); 2] = [("SVC_WEBHOOKS", "true"), ("SVC_WEBHOOK_PRIVATE", "true")];
 
-/// A message that makes the function `delivery` notify the endpoint of a new comment in `posts/1`.
+/// Returns a message that makes the function `delivery` notify the endpoint of a new comment in `posts/1`.
 #[must_use]
 pub fn webhook_message(endpoint: u64, comment: u64, message: &str) -> String {
     let due = json!({
@@ -53,7 +53,7 @@ impl Received {
     }
 }
 
-/// Responds with 204 until a test sets another status. Stops when dropped.
+/// A server that responds with 204 until a test sets another status. Stops when dropped.
 pub struct Receiver {
     pub url: String,
     shared: Arc<Mutex<Shared>>,
@@ -63,7 +63,7 @@ pub struct Receiver {
 struct Shared {
     received: Vec<Received>,
     status: u16,
-    /// Closed while responses are held.
+    /// Whether the gate is open. It is closed while responses are held.
     gate: watch::Sender<bool>,
 }
 
@@ -85,7 +85,7 @@ impl Receiver {
         Self { url, shared, task }
     }
 
-    /// All requests that arrived, in order.
+    /// Returns all requests that arrived, in order.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
         lock(&self.shared).received.clone()

@@ -38,7 +38,7 @@ impl Remote {
         }
     }
 
-    /// A thread that only this run writes to.
+    /// Returns a thread that only this run writes to.
     #[must_use]
     pub fn thread(&self) -> String {
         format!("posts/walk-{}", self.run)
@@ -49,7 +49,7 @@ impl Remote {
         Actor::at(&self.url, &self.client)
     }
 
-    /// The `number`th user of this run, with a unique name.
+    /// Returns the `number`th user of this run, with a unique name.
     #[must_use]
     pub fn user(&self, number: u64, name: &str) -> Actor {
         self.signed_in(number, name, &[])
@@ -65,7 +65,7 @@ impl Remote {
         self.run * 10 + number
     }
 
-    /// The full name of the user called `name`.
+    /// Returns the full name of the user called `name`.
     #[must_use]
     pub fn user_name(&self, name: &str) -> String {
         format!("{name} {}", self.run)
@@ -85,7 +85,7 @@ impl Remote {
             "roles": roles,
             // Each token is newer than the previous one, so that the service stores its name.
             "iat": self.run / 1_000 + self.signed.fetch_add(1, Ordering::Relaxed),
-            // Also valid by a `World`'s clock.
+            // Makes the token valid by a `World`'s clock too.
             "exp": START / 1_000 + 3_600,
         });
         self.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, &self.secret))

@@ -34,7 +34,7 @@ struct Pending {
 }
 
 impl Replica {
-    /// Each change arrives after a separate delay of up to `most`.
+    /// Creates a copy of a table, which each change reaches after a separate delay of up to `most`.
     pub(crate) fn of(table: &Engine, most: Duration, seed: u64) -> Self {
         let engine = Engine::memory().expect("an engine in memory");
         let definition = Template::deployed(&[]).and_then(|template| template.table()).expect("a table");
@@ -45,14 +45,14 @@ impl Replica {
         Self { engine, written, pending: Vec::new(), most, random: seed, held: Vec::new() }
     }
 
-    /// Holds back changes of items whose keys contain one of these texts. Earlier changes are applied, unless
-    /// they were held.
+    /// Holds back changes of items whose keys contain one of these texts. Earlier changes are applied, unless they were
+    /// already held back.
     pub(crate) async fn hold(&mut self, keys: Vec<String>) {
         self.catch_up().await;
         self.held = keys;
     }
 
-    /// The copy, with the changes that have arrived by now.
+    /// Returns the copy, with the changes that have arrived by now.
     pub(crate) async fn now(&mut self) -> Engine {
         self.catch_up().await;
         self.engine.clone()

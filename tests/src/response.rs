@@ -83,7 +83,7 @@ impl TestResponse {
         &self.json["data"]
     }
 
-    /// The id of the one comment in the response.
+    /// Returns the id of the response's only comment.
     #[track_caller]
     pub fn id(&self) -> u64 {
         self.data()["id"].as_u64().unwrap_or_else(|| panic!("no id in {:#}", self.json))
@@ -130,7 +130,7 @@ pub fn ids(list: &Value) -> Vec<u64> {
     list.iter().map(|row| row["id"].as_u64().expect("an id")).collect()
 }
 
-/// The ids of these pages, in order.
+/// Returns the ids of these pages, in order.
 #[must_use]
 pub fn seen(pages: &[TestResponse]) -> Vec<u64> {
     pages.iter().flat_map(TestResponse::ids).collect()

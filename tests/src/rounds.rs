@@ -1,5 +1,5 @@
-//! A connection whose concurrent calls end together, so that a request's number of round trips doesn't depend on the duration of
-//! its calls. It holds responses until no call is waiting for one.
+//! A connection whose concurrent calls end together, so that a request's number of round trips doesn't depend on the
+//! duration of its calls. It holds back responses until the table has responded to all calls.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ struct RoundState {
     unanswered: usize,
 }
 
-/// A call without a response. It is dropped when the response has arrived or is no longer awaited.
+/// A call without a response. Dropped when the response has arrived or is no longer awaited.
 struct Unanswered(Arc<watch::Sender<RoundState>>);
 
 impl Drop for Unanswered {

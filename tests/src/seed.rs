@@ -1,4 +1,4 @@
-//! Large threads, written directly to the table with the same items that the API would write.
+//! Writes large threads directly to the table, with the same items that the API would write.
 
 use shared::domain::comment::Comment;
 use shared::domain::ids::{CommentId, ThreadId, fingerprint};
@@ -21,7 +21,7 @@ impl Models {
         Self { parent: comment(store, parent).await, reply: comment(store, reply).await }
     }
 
-    /// A copy of the parent with these inline replies and different prose.
+    /// Returns a copy of the parent with these inline replies and different prose.
     fn parent(&self, thread: &ThreadId, id: u64, replies: &[u64]) -> Comment {
         Comment {
             id: CommentId(id),
@@ -51,8 +51,8 @@ pub async fn comment(store: &Store, id: u64) -> Comment {
     found.expect("the comment exists").comment
 }
 
-/// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with its number of replies. The replies' ids follow
-/// their parent's.
+/// Writes the thread `posts/{record}`. `comments` are ids, oldest first, each with its number of replies. The replies'
+/// ids follow their parent's id.
 pub async fn write_thread(store: &Store, models: &Models, record: &str, comments: &[(u64, usize)]) {
     let thread = ThreadId::new("posts", record).expect("the id of a record");
     let mut fixtures = Vec::new();
@@ -69,7 +69,7 @@ pub async fn write_thread(store: &Store, models: &Models, record: &str, comments
     put_fixtures(store, fixtures).await.expect("the table answers");
 }
 
-/// 330 bytes of prose, different for each seed.
+/// Returns 330 bytes of prose, different for each seed.
 #[must_use]
 pub fn prose(seed: u64) -> String {
     const WORDS: &str = "the comment thread I think that nobody reads this far but a reply would help with something \

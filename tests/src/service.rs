@@ -14,7 +14,8 @@ use crate::Actor;
 /// Maximum wait for a response, on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// A command for `program` with these arguments, without the service and AWS settings in the tests' environment.
+/// Returns a command for `program` with these arguments, without the service and AWS settings in the tests'
+/// environment.
 #[must_use]
 pub fn command(program: &str, words: &[&str]) -> Command {
     let mut command = Command::new(program);
@@ -27,7 +28,7 @@ pub fn command(program: &str, words: &[&str]) -> Command {
     command
 }
 
-/// Killed when dropped.
+/// A running process. Killed when dropped.
 pub struct Service {
     process: Child,
     /// Kept open, so that the process can continue printing.
@@ -62,7 +63,7 @@ impl Service {
         Ok(service)
     }
 
-    /// The last word of the printed line that begins with `label`.
+    /// Returns the last word of the printed line that begins with `label`.
     #[track_caller]
     #[must_use]
     pub fn said(&self, label: &str) -> &str {
@@ -81,13 +82,13 @@ impl Service {
         self.at(self.said("API"))
     }
 
-    /// A member who uses the token that the service printed.
+    /// Returns a member who uses the token that the service printed.
     #[must_use]
     pub fn member(&self) -> Actor {
         self.guest().with_token(self.said("member"))
     }
 
-    /// A caller of the API at this address.
+    /// Returns a caller of the API at this address.
     #[must_use]
     pub fn at(&self, url: &str) -> Actor {
         Actor::at(&url.parse::<Uri>().expect("an address"), &self.client)

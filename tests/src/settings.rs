@@ -1,6 +1,6 @@
-//! The settings of every world, and those of email and sign-in.
+//! The settings of every world, and the settings that turn on email and sign-in.
 
-/// 2050-01-02T03:04:05Z. Far ahead, because the engine removes expired items by the real clock.
+/// 2050-01-02T03:04:05Z. It is far ahead, because the engine removes expired items by the real clock.
 pub const START: i64 = 2_524_705_445_000;
 pub const TABLE: &str = "comments";
 pub const SECRET: &str = "the secret that signs all the tokens";
@@ -40,7 +40,7 @@ pub const PROVIDERS: [(&str, &str); 13] = [
 ];
 pub const MEDIA_BASE: &str = "https://media.example.org";
 
-/// A setting of the tests themselves, from the environment.
+/// Returns a setting of the tests themselves, from the environment.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "settings of the tests")]
 pub fn setting(name: &str) -> Option<String> {

@@ -63,21 +63,21 @@ impl Call {
         Self { operation: operation.to_owned(), touches }
     }
 
-    /// A pause in which other participants finish their calls.
+    /// Returns a pause in which other participants finish their calls.
     #[must_use]
     pub fn pause() -> Self {
         Self { operation: "pause".to_owned(), touches: BTreeSet::from([(String::new(), true)]) }
     }
 
-    /// Whether the order of the two calls matters.
+    /// Whether the order of this call and `other` matters.
     #[must_use]
     pub fn meets(&self, other: &Self) -> bool {
         self.touches.iter().any(|one| other.touches.iter().any(|two| meet(one, two)))
     }
 }
 
-/// The effects of two participants' calls on shared items. Numbers are replaced by placeholders, so that similar pairs have
-/// the same text.
+/// Describes the effects of two participants' calls on shared items. Numbers are replaced by placeholders, so that
+/// similar pairs have the same text.
 #[must_use]
 pub fn in_common([one, other]: [&[(usize, Call)]; 2]) -> String {
     let common = |calls: &[(usize, Call)], others: &[(usize, Call)]| {
@@ -98,7 +98,7 @@ pub fn in_common([one, other]: [&[(usize, Call)]; 2]) -> String {
     places.collect()
 }
 
-/// Whether the order of these accesses matters. An access is a prefix of keys and a flag for writes.
+/// Whether the order of these accesses matters. An access is a key prefix and a flag for writes.
 fn meet((one, writes): &(String, bool), (two, others): &(String, bool)) -> bool {
     (*writes || *others) && (one.starts_with(two) || two.starts_with(one))
 }
@@ -165,7 +165,7 @@ impl HttpConnector for Line {
             body.as_object_mut().expect("an object").remove("ClientRequestToken");
             let (status, answer) = engine.answer_here(&operation, body.to_string().as_bytes());
             if status != 200 {
-                // The call only read a condition, which failed.
+                // The call had no effect: it only read a condition, which failed.
                 call.touches = call.touches.into_iter().map(|(key, _)| (key, false)).collect();
             }
             if instance < FREE {
@@ -217,7 +217,7 @@ struct Journal {
     handled: usize,
 }
 
-/// A state without pending tasks: the number of changes that led to it, and its time.
+/// A state without pending tasks: the number of changes that led to the state, and its time.
 pub type Mark = (usize, i64);
 
 /// Items before and after changes, by key. `null` for a missing item.
@@ -240,7 +240,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// A visitor whose IP address and user agent `number` determines.
+    /// Returns a visitor whose IP address and user agent depend on `number`.
     #[must_use]
     pub fn visitor(&self, number: u64) -> Actor {
         Actor::new(&self.gateway, &self.app.config.api_prefix, number)
@@ -287,8 +287,8 @@ impl Stage {
         self.messages.now.fetch_add(i64::try_from(time.as_millis()).expect("a short time"), Ordering::Relaxed);
     }
 
-    /// The next call of each instance, or the smallest if it makes several at once. `None` until every released call is made.
-    /// Wakes `scheduler` when the result may have changed.
+    /// Returns the next call of each instance, or the smallest of its concurrent calls. `None` until every released
+    /// call is made. Wakes `scheduler` when the result may have changed.
     #[must_use]
     pub fn next(&self, scheduler: &Waker) -> Option<[Option<Call>; FREE]> {
         let mut turns = locked(&self.turns);
@@ -312,7 +312,7 @@ impl Stage {
         release.send(()).expect("the call waits");
     }
 
-    /// The calls that were released and made since a state was restored, each with its instance.
+    /// Returns the calls that were released and made since a state was restored, each with its instance.
     #[must_use]
     pub fn made(&self) -> Vec<(usize, Call)> {
         locked(&self.turns).made.clone()
@@ -327,7 +327,7 @@ impl Stage {
         journal
     }
 
-    /// Takes the pending tasks.
+    /// Removes and returns the pending tasks.
     pub async fn take(&self) -> Vec<Task> {
         let mut journal = self.journal().await;
         let mut records = journal.records[journal.handled..].to_vec();
@@ -417,7 +417,8 @@ impl Stage {
     }
 }
 
-/// Random numbers that don't depend on the number of retries, because draws of each size have a separate sequence.
+/// Returns random numbers that don't depend on the number of retries, because draws of each size have a separate
+/// sequence.
 fn repeating(instance: usize) -> Random {
     let drawn: [AtomicU64; 64] =
         std::array::from_fn(|size| AtomicU64::new((instance as u64) << 32 | (size as u64) << 16));

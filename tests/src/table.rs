@@ -1,4 +1,4 @@
-//! Items of the table, read and changed behind the service's back.
+//! Reads and changes items of the table directly, without the service.
 
 use std::collections::HashMap;
 

@@ -26,8 +26,8 @@ use tokio::sync::{Mutex, OnceCell};
 
 use crate::settings::TABLE;
 
-/// The number of requests per table that both engines receive. Tests that make more mostly repeat them, so the embedded engine
-/// continues alone.
+/// The number of requests per table that both engines receive. Tests with more requests mostly repeat them, so the
+/// embedded engine continues alone.
 const REQUESTS: u64 = 300;
 
 const TARGET: &str = "x-amz-target";
@@ -37,7 +37,7 @@ fn endpoint() -> Option<String> {
     crate::setting("SECOND_ENGINE")
 }
 
-/// The engines that have the table.
+/// The engines that contain the table.
 #[derive(Clone, Debug)]
 pub(crate) enum Engines {
     Embedded(Engine),
@@ -56,12 +56,12 @@ impl Engines {
         }
     }
 
-    /// The service's client for the table.
+    /// Returns the service's client for the table.
     pub(crate) fn client(&self) -> Client {
         self.client_over(self.connector())
     }
 
-    /// The service's client for the table, over a connector that forwards its calls to this engine's connector.
+    /// Returns the service's client for the table, over a connector that forwards its calls to this engine's connector.
     pub(crate) fn client_over(&self, connector: SharedHttpConnector) -> Client {
         let (Self::Embedded(engine) | Self::Both(Twin { engine, .. })) = self;
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
@@ -116,7 +116,7 @@ impl Twin {
         let operation = target.rsplit('.').next().unwrap_or_default();
         let same = status == their_status
             && match operation {
-                // A scan returns items in the order of their hashes, which differ between the engines.
+                // A scan returns items in the order of their hashes, which differ between the two engines.
                 "Scan" => true,
                 "Query" if breaks_off(&answer) && breaks_off(&theirs) => alike_so_far(&answer, &theirs),
                 _ => plain(&answer) == plain(&theirs),
@@ -208,7 +208,7 @@ impl Drop for Account {
 
 impl HttpConnector for Twin {
     fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        // The caller may be killed meanwhile, but a request that one engine has received must reach the other.
+        // The caller may be killed meanwhile, but a request that one engine has received must reach the other engine.
         let answered = tokio::spawn(access::as_caller(self.clone().answer(request)));
         HttpConnectorFuture::new(async {
             answered.await.unwrap_or_else(|died| std::panic::resume_unwind(died.into_panic()))
@@ -220,7 +220,7 @@ fn parse(body: &[u8]) -> Value {
     serde_json::from_slice(body).unwrap_or_default()
 }
 
-/// The kind of error, or empty if the request succeeded.
+/// Returns the kind of error, or an empty string if the request succeeded.
 fn kind(answer: &Value) -> &str {
     answer["__type"].as_str().and_then(|kind| kind.rsplit('#').next()).unwrap_or_default()
 }
@@ -229,14 +229,15 @@ fn breaks_off(answer: &Value) -> bool {
     answer["LastEvaluatedKey"].is_object()
 }
 
-/// Whether two pages of about 1 MB agree: one engine ends before the item that exceeds the limit, the other after it.
+/// Whether two pages of about 1 MB agree: one engine ends before the item that exceeds the limit, the other engine
+/// after it.
 fn alike_so_far(one: &Value, other: &Value) -> bool {
     let (one, other) = (ordered(&one["Items"]), ordered(&other["Items"]));
     let (Some(one), Some(other)) = (one.as_array(), other.as_array()) else { return false };
     one.len().abs_diff(other.len()) <= 1 && one.iter().zip(other).all(|(one, other)| one == other)
 }
 
-/// The parts of a response that both engines must agree on.
+/// Returns the parts of a response that both engines must agree on.
 fn plain(answer: &Value) -> Value {
     match kind(answer) {
         "" => ordered(answer),
@@ -248,7 +249,7 @@ fn plain(answer: &Value) -> Value {
     }
 }
 
-/// The response without the fields that each engine counts differently, and with sets sorted.
+/// Returns the response without the fields that each engine counts differently, and with sets sorted.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -260,7 +261,7 @@ fn ordered(value: &Value) -> Value {
             });
             let field = |(name, value): (&String, &Value)| {
                 let mut value = ordered(value);
-                // Responses to a batch come in any order, like sets.
+                // The items in a batch response are unordered, like sets.
                 if matches!(&**name, "NS" | "SS" | TABLE)
                     && let Some(members) = value.as_array_mut()
                 {

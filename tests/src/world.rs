@@ -39,7 +39,7 @@ use crate::settings::{MEDIA_BASE, SALT, SECRET, START, TABLE};
 use crate::twin::Engines;
 use crate::{Actor, TestResponse, privacy, sign};
 
-/// The longest wait of a job for a lagging index. Failed jobs wait longer before their next attempt.
+/// The longest time that a job waits for a lagging index. Failed jobs wait longer before their next attempt.
 const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// A running service. Its clock is stopped until the test moves it, unless the setup has a running clock.
@@ -66,7 +66,7 @@ enum Connection {
 }
 
 impl Connection {
-    /// `None` with faults, which only the embedded engine supports.
+    /// Returns `None` with faults, which only the embedded engine supports.
     fn engines(&self) -> Option<&Engines> {
         match self {
             Self::Direct(engines) | Self::InRounds(Rounds { engines, .. }) => Some(engines),
@@ -98,7 +98,7 @@ impl Time {
     }
 }
 
-/// Builder for a [`World`]. [`World::new`] and [`World::with`] are shorthands for common setups.
+/// Builder for a [`World`]. [`World::new`] and [`World::with`] are shortcuts for common setups.
 pub struct Setup<'a> {
     settings: &'a [(&'a str, &'a str)],
     faults: Option<&'a Faults>,
@@ -108,7 +108,7 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// A setup with these settings, the others at their defaults.
+    /// Creates a setup with these settings, and defaults for all others.
     #[must_use]
     pub fn new(settings: &'a [(&'a str, &'a str)]) -> Self {
         Self { settings, faults: None, in_rounds: false, start: Some(START), lookup: system_lookup() }
@@ -165,13 +165,13 @@ impl World {
         Self::with(&[])
     }
 
-    /// A world with these settings, the others at their defaults.
+    /// Creates a world with these settings, and defaults for all others.
     #[must_use]
     pub fn with(settings: &[(&str, &str)]) -> Self {
         Setup::new(settings).start()
     }
 
-    /// Another instance of the service on the same table, with these settings.
+    /// Creates another instance of the service on the same table, with these settings.
     #[must_use]
     pub fn again(&self, settings: &[(&str, &str)]) -> Self {
         self.pass(Duration::from_millis(10));
@@ -220,37 +220,37 @@ impl World {
         tokio::spawn(self.stack.gateway.clone().serve(listener, Front::default(), std::future::pending(), log));
     }
 
-    /// The roles of the functions: the permissions each has, and those it has used.
+    /// Returns the roles of the functions: the permissions that each role has, and those that were used.
     pub fn roles(&self) -> &[Arc<Access>] {
         &self.stack.roles
     }
 
-    /// A caller without a token, at a separate address.
+    /// Returns a caller without a token, at a separate address.
     pub fn guest(&self) -> Actor {
         let number = self.strangers.fetch_add(1, Ordering::Relaxed);
         Actor::new(&self.stack.gateway, &self.prefix, number)
     }
 
-    /// A member with a token that is valid for an hour.
+    /// Returns a member with a token that is valid for an hour.
     pub fn user(&self, id: u64, name: &str) -> Actor {
         self.claiming(&json!({ "sub": id.to_string(), "name": name }))
     }
 
-    /// User 1.
+    /// Returns user 1, a moderator.
     pub fn moderator(&self) -> Actor {
         self.claiming(&json!({ "sub": "1", "name": "Mod", "roles": ["moderator"] }))
     }
 
-    /// User 13, banned permanently.
+    /// Returns user 13, who is banned permanently.
     pub async fn banned(&self) -> Actor {
         let user = self.user(13, "Mallory");
         user.get("ui").await.ok(200);
-        // Bans through an instance with the defaults, because this one may be read-only.
+        // Bans through an instance with default settings, because this instance may be read-only.
         self.again(&[]).moderator().put("users/13/ban", json!({ "reason": "spam" })).await.ok(200);
         user
     }
 
-    /// An actor with a token of these claims. Missing `exp` and `iat` are added.
+    /// Returns an actor whose token has these claims. Missing `exp` and `iat` are added.
     pub fn claiming(&self, claims: &Value) -> Actor {
         let seconds = self.now().seconds();
         privacy::hide_email(claims["email"].as_str().unwrap_or_default());
@@ -315,7 +315,7 @@ impl World {
         created
     }
 
-    /// The bucket's response for the address of an image.
+    /// Fetches an image from the bucket by its URL.
     pub async fn fetch(&self, url: &str) -> TestResponse {
         self.fetch_by(Method::GET, url, "").await
     }
@@ -325,7 +325,7 @@ impl World {
         self.guest().send_at(method, &format!("/{MEDIA}{path}"), body.to_owned()).await
     }
 
-    /// The emails that were sent, oldest first.
+    /// Returns the emails that were sent, oldest first.
     pub fn mails(&self) -> Vec<SentMail> {
         self.outbox.mails().expect("the folder of mails can be read")
     }
@@ -352,7 +352,7 @@ impl World {
         self.deliver_messages(&messages, steps).await
     }
 
-    /// Like [`Self::deliver`], with any messages from the queue.
+    /// Like [`Self::deliver`], for any messages in the queue.
     pub async fn deliver_messages(&self, messages: &[String], steps: usize) -> bool {
         let mut left = steps;
         let is_killed = || {
@@ -385,7 +385,7 @@ impl World {
         .await
     }
 
-    /// Redelivers the record of a comment's creation.
+    /// Delivers the record of a comment's creation again.
     pub async fn repeat_creation(&self, id: u64) {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let found =
@@ -401,7 +401,7 @@ impl World {
         self.engine.follow(TABLE, EventFilter::default()).expect("the table has a stream")
     }
 
-    /// Delivers a follower's unread changes to the service again, like a late retry of the stream.
+    /// Delivers a follower's unread changes to the service again, as a late retry of the stream would.
     pub async fn repeat_changes(&self, changes: &mut Follower) {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let batch = changes.next_now(usize::MAX).await.expect("the table has a stream").expect("something has changed");
@@ -428,18 +428,18 @@ impl World {
         &self.bucket
     }
 
-    /// A client of the table, without faults.
+    /// Returns a client of the table, without faults.
     pub fn client(&self) -> Client {
         self.connection.engines().map_or_else(|| service::client(&self.engine), Engines::client)
     }
 
-    /// The table's store, without faults. Three replies per parent are inline, as by default.
+    /// Returns the table's store, without faults. Three replies per parent are inline, as by default.
     pub fn store(&self) -> Store {
         let store = Store::new(self.client(), TABLE.to_owned(), Random::system()).embedding(3);
         store.asking_for_trust(policy::shows_by_trust(&self.config))
     }
 
-    /// The table's store, with these faults on the connection.
+    /// Returns the table's store, with these faults on the connection.
     pub fn store_behind(&self, faults: &Faults) -> Store {
         self.leave_the_second_engine();
         Store::new(faults.before(&self.engine).client(), TABLE.to_owned(), Random::system()).embedding(3)
@@ -452,7 +452,7 @@ impl World {
         }
     }
 
-    /// The findings of a recount of the table, once all follow-up work is done.
+    /// Returns the findings of a recount of the table, once all follow-up work is done.
     pub async fn findings(&self) -> Vec<String> {
         self.wait_until_idle().await;
         let findings = recount::check(&self.store(), self.now()).await.expect("the table answers");
@@ -468,7 +468,7 @@ impl World {
         }
     }
 
-    /// The hash of a user's `sub`, as stored.
+    /// Returns the hash of a user's `sub`, as stored.
     pub async fn subject(&self, id: u64) -> Option<String> {
         let user = self.store().user(UserId(id), Reading::Consistent).await.expect("the table answers");
         user.and_then(|user| user.subject)
@@ -481,7 +481,7 @@ impl Default for World {
     }
 }
 
-/// These settings, the others at their defaults.
+/// Returns the configuration with these settings, and defaults for all others.
 pub(crate) fn config(settings: &[(&str, &str)]) -> Config {
     let mut vars = HashMap::from([
         ("TABLE_NAME", TABLE),
@@ -510,14 +510,14 @@ fn delivery_message(recipient: &str) -> String {
     json!({ "Type": "Mail", "recipient": recipient }).to_string()
 }
 
-/// The sign-in code in an email.
+/// Returns the sign-in code in an email.
 #[must_use]
 pub fn code(mail: &SentMail) -> String {
     let is_code = |line: &&str| line.len() == 8 && line.bytes().all(|b| b.is_ascii_digit());
     mail.text.lines().find(is_code).unwrap_or_else(|| panic!("no code in {}", mail.text)).to_owned()
 }
 
-/// A token that unsubscribes user 7.
+/// Returns a token that unsubscribes user 7.
 #[must_use]
 pub fn mail_token() -> String {
     let link = Link { recipient: UserId(7).into(), purpose: Purpose::Stop { thread: None } };

@@ -8,7 +8,7 @@ fn place(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)
 }
 
-/// The content of a file of the repository.
+/// Returns the content of a file in the repository.
 #[must_use]
 pub fn committed(file: &str) -> String {
     fs::read_to_string(place(file)).unwrap_or_default()

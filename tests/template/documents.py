@@ -19,14 +19,14 @@ TEMPLATE = yaml_parse((ROOT / "template.yaml").read_text())
 PARAMETERS = TEMPLATE["Parameters"]
 
 DOCUMENTS = ["README.md", *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").glob("*.md")))]
-# Placeholders in samples, with valid values for them.
+# Placeholders in samples, with valid values to replace them.
 PLACEHOLDERS = {
     "BUCKET": "exports-of-example-org",
     "CertificateArn=…": "CertificateArn=arn:aws:acm:us-east-1:123456789012:certificate/12345678-1234",
 }
 # Unsupported partitions.
 ELSEWHERE = re.compile(r"(cn|us-gov|us-iso|us-isob|us-isof|eu-isoe|eusc)-")
-# Parameters that need a resource type missing in some regions.
+# Parameters that need a resource type which some regions lack.
 NEEDED = {"MonthlyBudget": "AWS::Budgets::Budget", "EdgeCache": "AWS::Lambda::Url", "MailFrom": "AWS::SES::ConfigurationSet"}
 
 
@@ -63,7 +63,7 @@ def samples_are_whole():
     tried = 0
     texts = {path: (ROOT / path).read_text() for path in DOCUMENTS}
     for name, parameter in PARAMETERS.items():
-        # A description has at most one sample, in quotes for the shell.
+        # A description has at most one sample, quoted for the shell.
         texts[f"template.yaml, {name}"] = "\n".join(f"`{sample}`" for sample in re.findall(r"'[^' ]+=.+'", parameter["Description"]))
     for path, text in texts.items():
         for code in samples(text):

@@ -69,7 +69,7 @@ SAMPLES = {
     "SignIn": "email,github",
     "SmtpUrlArn": SECRET,
 }
-# Parameters that rules require together with another.
+# For each parameter, the other parameters that rules require with it.
 BESIDE = {
     "DomainName": ["CertificateArn"],
     "EdgeCache": ["PublicUrl"],
@@ -79,9 +79,11 @@ BESIDE = {
     "RestoreBucket": ["RestorePrefix"],
     "SignIn": ["CorsOrigins", "MailFrom", "PublicUrl"],
 }
-# Parameters that are set together here, because they differ only in name. Setting each separately would take four times as long.
+# Parameters that are set together here, because they differ only in name. Setting each parameter separately would take
+# four times as long.
 LIKE = {"GoogleClientSecretArn": "GithubClientSecretArn", "OidcClientSecretArn": "GithubClientSecretArn"}
-# Values that each rule refuses: these parameters with their samples or the value after `=`, and the others at their defaults.
+# Combinations that each rule refuses: parameters with their samples or the values after `=`, and all other parameters
+# at their defaults.
 REFUSED = {
     "Budget": [["MonthlyBudget"], ["BudgetMail"]],
     "Codes": [["SignIn", "CorsOrigins", "PublicUrl"]],

@@ -1,5 +1,5 @@
-//! Calls every route over HTTP: on the service at `SERVICE_URL`, whose tokens `SVC_JWT_SECRET` signs, or else on a service in
-//! this process. The walk's comments stay in a separate thread.
+//! Calls every route over HTTP: on the service at `SERVICE_URL`, whose tokens `SVC_JWT_SECRET` signs, or else on a
+//! service in this process. The comments are posted to a separate thread.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -65,7 +65,8 @@ struct Walk<'a> {
     thread: String,
 }
 
-/// The thread in the responses of `counts`, `changes` and the feed. Nothing counts unless a function follows the table's stream.
+/// A thread's numbers in the responses of `counts`, `changes` and the feed. Nothing counts unless a function follows
+/// the table's stream.
 #[derive(Debug, PartialEq)]
 struct Counted {
     count: u64,
@@ -74,7 +75,7 @@ struct Counted {
     entries: usize,
 }
 
-/// Comments left for the test of functions that events invoke.
+/// Comments that remain for the test of the functions that events invoke.
 struct Remaining {
     /// The remaining parent, one of its replies, and a rejected reply to the deleted parent.
     kept: u64,
@@ -191,7 +192,7 @@ impl<'a> Walk<'a> {
         named.ok(if is_on { 403 } else { 404 });
     }
 
-    /// Skipped if webhooks are off. Otherwise, they must be allowed to call this machine.
+    /// Tests webhooks, unless they are off. They must be allowed to call this machine.
     async fn webhooks(&self) {
         let moderator = &self.cast.moderator;
         if moderator.get("moderation/webhooks").await.status == 404 {
@@ -218,7 +219,7 @@ impl<'a> Walk<'a> {
         self.guest.get(&query).await.refused(401, "unauthenticated");
     }
 
-    /// The URL of an uploaded image's thumbnail.
+    /// Uploads and removes images. Returns the URL of a remaining thumbnail.
     async fn images(&self) -> String {
         let fay = &self.cast.fay;
         let file: [(&str, &str, &[u8]); 1] = [("file", "a.png", UPLOAD)];
@@ -238,7 +239,7 @@ impl<'a> Walk<'a> {
         stored["thumbnail_url"].as_str().unwrap().to_owned()
     }
 
-    /// The ids of five parents, oldest first.
+    /// Writes and edits comments. Returns the ids of five parents, oldest first.
     async fn writing(&self) -> Vec<u64> {
         let path = format!("{}/comments", self.thread);
         self.guest.post(&path, json!({ "body": "x" })).await.refused(401, "unauthenticated");
@@ -376,7 +377,7 @@ impl<'a> Walk<'a> {
         soon(|| self.list(&self.guest, ""), |list| list.ids().first() == parents.last()).await;
     }
 
-    /// The moderators' other lists, and a bulk decision.
+    /// Tests the moderators' other lists, and a bulk decision.
     async fn overseeing(&self, parents: &[u64]) {
         let moderator = &self.cast.moderator;
         let eve = self.service.user_id(4);
@@ -440,7 +441,7 @@ impl<'a> Walk<'a> {
         soon(|| self.list(&self.guest, ""), is_author).await;
     }
 
-    /// HEAD on routes that everyone may read.
+    /// Calls HEAD on routes that everyone may read.
     async fn without_bodies(&self, parents: &[u64]) {
         let shown = format!("comments/{}", parents[1]);
         let mut of_thread = ["comments", "changes", "feed.atom"].map(|name| format!("{}/{name}", self.thread)).to_vec();
@@ -457,7 +458,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// A browser's preflight, before a page from another origin may make this request.
+    /// Sends a browser's preflight, as before a request from a page of another origin.
     async fn preflight(&self, method: &str, path: &str) {
         let page = self.guest.clone().with(ORIGIN, PAGE).with(ACCESS_CONTROL_REQUEST_METHOD, method);
         let page = page.with(ACCESS_CONTROL_REQUEST_HEADERS, "authorization,content-type");
@@ -482,7 +483,7 @@ impl<'a> Walk<'a> {
         self.guest.clone().with_token("no.good.token").post("media", Value::Null).await.refused(401, "unauthenticated");
     }
 
-    /// The id of a rejected reply to a deleted parent. A job removes the reply later.
+    /// Deletes comments. Returns the id of a rejected reply to a deleted parent. A job removes the reply later.
     async fn deleting(&self, parents: &[u64], replies: &[u64]) -> u64 {
         let below = self.cast.ada.reply(&self.thread, parents[4], "below").await;
         let rejected = self.cast.ada.reply(&self.thread, parents[4], "rejected").await;
@@ -499,7 +500,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A service in this process on a free port, and the names of the routes called so far.
+/// Starts a service in this process on a free port. Returns it with the names of the routes called so far.
 async fn serve() -> (World, Remote, Arc<Mutex<BTreeSet<&'static str>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let origin = format!("http://{}", listener.local_addr().unwrap());
@@ -587,7 +588,8 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let replies = walk.guest.replies(left.kept, "").await;
     assert_eq!(replies.find(left.reply).unwrap()["user"]["name"], service.user_name("Ada Lovelace"));
 
-    // One member subscribes through a comment. Another, whose address is not verified, gets a confirmation email.
+    // One member subscribes through a comment. Another member, whose address is not verified, gets a confirmation
+    // email.
     let member = |id: u64, name: &str, verified: bool| {
         let email = format!("{}@example.org", name.to_lowercase());
         world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email, "email_verified": verified }))
@@ -596,7 +598,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     ivy.put("me/notifications", wants(&["mentions"])).await.ok(200);
     let asked = json!({ "body": "x", "subscribe_to_replies": true });
     let parent = hal.post("posts/mails/comments", asked).await.ok(201).id();
-    // More users share this name than can be notified, so the service looks up those who wrote in the thread.
+    // More users share this name than can be notified, so the service looks up which of them wrote in the thread.
     for id in 83..89 {
         member(id, "Kim", true).get("ui").await.ok(200);
     }
@@ -604,7 +606,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     // The message is early, so it waits.
     world.wait_until_idle().await;
     world.send_delivery("u80");
-    // Emails are refused at first, so the messages are received again.
+    // Emails are refused at first, so the messages are redelivered.
     world.refuse_mails(1);
     world.finish_jobs().await;
     let to: BTreeSet<String> = world.mails().into_iter().map(|mail| mail.to).filter(|to| to != NOBODY).collect();
@@ -625,6 +627,6 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     };
     let unused: BTreeSet<String> = world.roles().iter().flat_map(of_role).collect();
     let unused: Vec<String> = unused.into_iter().collect();
-    // With this permission, S3 reports missing objects as missing. The local bucket always does.
+    // With this permission, S3 reports missing objects as missing instead of forbidden. The local bucket always does.
     assert_eq!(unused, ["media s3:ListBucket ", "thumbnails s3:ListBucket "]);
 }

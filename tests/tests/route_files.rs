@@ -18,7 +18,7 @@ const MARK: &str =
 /// First segments whose routes share one event, because Lambda's resource policy has a statement per event and at most 20 KB.
 const FOLDERS: [&str; 1] = ["moderation"];
 
-/// The routes by path, in table order.
+/// Returns the routes by path, in table order.
 fn by_path(path: impl Fn(&'static Route) -> String) -> Vec<(String, Vec<&'static Route>)> {
     let mut paths: Vec<(String, Vec<&Route>)> = Vec::new();
     for route in ROUTES {
@@ -55,13 +55,14 @@ fn replaced(text: &str, begin: &str, end: &str, by: &str) -> String {
     format!("{before}{begin}{by}{after}")
 }
 
-/// The name of a new event: `SignInStart` for `svc-pro.sign_in.start`, and `Moderation` for `moderation/{proxy+}`.
+/// Returns the name of a new event: `SignInStart` for `svc-pro.sign_in.start`, and `Moderation` for
+/// `moderation/{proxy+}`.
 fn event_name(path: &str, route: &Route) -> String {
     let name = path.strip_suffix("/{proxy+}").unwrap_or(route.name.trim_start_matches("svc-pro."));
     name.split(['.', '_']).map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
 
-/// The events of each function, with the names they already have in the template.
+/// Returns the events of each function, with the names that they already have in the template.
 fn events(template: &str) -> BTreeMap<&'static str, String> {
     let mut events = BTreeMap::new();
     for (path, routes) in by_path(event_path) {

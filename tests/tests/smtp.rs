@@ -15,7 +15,7 @@ use shared::domain::secret::Secret;
 use tempfile::TempDir;
 use tests::{MAIL, World};
 
-/// A server process that ends with the test.
+/// A server process that is killed when the test ends.
 struct Server(Child);
 
 impl Drop for Server {
@@ -83,7 +83,7 @@ async fn an_email_waits_for_a_server_that_is_down() {
     world.wait_until_idle().await;
     let _server = serve(port, folder.path(), "plain");
     world.finish_jobs().await;
-    // The new process starts numbering at one.
+    // A new server process starts numbering emails at one.
     assert!(received(&folder)[0].contains("> another"));
 }
 

@@ -1,4 +1,5 @@
-//! Any text as a cursor. The service accepts only a cursor that it signed, and signing that again returns the same text.
+//! Fuzzes cursors. The service accepts only a cursor that it signed, and signing the cursor again returns the same
+//! text.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,4 +1,4 @@
-//! Any body, rendered as HTML of a bounded size and without scripts.
+//! Fuzzes comment bodies. The rendered HTML has a bounded size and contains no scripts.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -11,7 +11,8 @@ fuzz_target!(|body: &str| {
     let known = mentions.meant(&mentions.tries());
     assert!(known.len() <= 20);
     let html = render(body, "users", &known);
-    // A body whose HTML would be longer is rendered as plain text: at most six bytes per character, plus the tags around it.
+    // A body whose HTML would be too long is rendered as plain text: at most six bytes per character, plus the tags
+    // around it.
     assert!(html.len() <= MAX_HTML.max(6 * body.len() + 64), "{} bytes of {}", html.len(), body.len());
     for tag in html.split('<').skip(1) {
         let name: String = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();

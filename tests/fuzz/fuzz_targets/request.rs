@@ -1,5 +1,5 @@
-//! Any HTTP request, from the gateway's event to the table and back: a line with method and address, lines with headers, then the
-//! body. No response is a 5xx, and every refusal is in the error envelope.
+//! Fuzzes HTTP requests, from the gateway's event to the table and back. The input is a line with the method and
+//! address, lines with headers, then the body. No response is a 5xx, and every refusal is in the error envelope.
 #![no_main]
 
 use std::cell::RefCell;

@@ -1,4 +1,4 @@
-//! Any text as a token. The fuzzer doesn't know the secret, so no token is valid.
+//! Fuzzes tokens. The fuzzer doesn't know the secret, so no token is valid.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Tokens and the users they name, and the order of the checks before every handler.
+//! Tokens and the users that they name, and the order of the checks before every handler.
 
 use http::header::AUTHORIZATION;
 use http::{HeaderName, Method};
@@ -11,7 +11,7 @@ const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES
 const NO_KEYS: [(&str, &str); 3] =
     [("SVC_JWT_SECRET", ""), ("SVC_JWKS_URL", "http://127.0.0.1:9/keys"), ("SVC_JWT_AUDIENCE", "comments")];
 
-/// A guest with each kind of invalid token.
+/// Guests, each with a different kind of invalid token.
 fn impostors(world: &World) -> Vec<(&'static str, Actor)> {
     let (now, hs256) = (world.now().seconds(), json!({ "alg": "HS256", "typ": "JWT" }));
     let good = json!({ "sub": "7", "name": "Ada", "exp": now + 60, "roles": ["moderator"] });

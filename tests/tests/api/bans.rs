@@ -23,7 +23,7 @@ async fn banned(moderator: &Actor) -> Vec<Value> {
     moderator.get("moderation/users?banned=true").await.ok(200).rows().to_vec()
 }
 
-/// The actions in the log, oldest first, with their comments and users.
+/// Returns the actions in the log, oldest first, with their comments and users.
 async fn logged(moderator: &Actor) -> Vec<(String, Value, Value)> {
     let log = moderator.get("moderation/log?per_page=50").await.ok(200);
     let entry =

@@ -144,7 +144,8 @@ async fn writers_of_a_selection_are_decided_in_the_order_of_their_ids() {
     for writer in 11..=40 {
         ids.push(world.user(writer, "Ada").comment(&format!("posts/{writer}"), "x").await);
     }
-    // The table becomes unreachable midway. Decisions begin five at a time, so those already begun are among the first.
+    // The table becomes unreachable midway. Decisions begin in order, five at a time, so at most four have failed
+    // before the last one done.
     faults.kill_after(60);
     let answer = bulk(&world.moderator(), &ids, "approve").await.ok(200);
     faults.kill_after(u64::MAX);

@@ -1,4 +1,5 @@
-//! The cost of requests, as `DynamoDB` counts it. `cargo test --workspace --test api capacity -- --nocapture` prints the table.
+//! The cost of requests, as `DynamoDB` counts it. `cargo test --workspace --test api capacity -- --nocapture` prints
+//! the costs.
 
 use std::time::Duration;
 
@@ -22,13 +23,13 @@ use crate::{largest, providers, sign_in};
 /// Replies per parent, for parents that have any.
 const REPLIES: usize = 3;
 
-/// The lowest possible id this many seconds before [`START`].
+/// Returns the lowest possible id this many seconds before [`START`].
 pub(crate) fn id_before_start(seconds: i64) -> u64 {
     CommentId::slots(Timestamp(START - seconds * 1000), 0).unwrap().next().unwrap().0
 }
 
-/// Fills the thread `posts/big` with `count` parents. Those on pages that tests read have three replies each. Returns the
-/// parents' ids, oldest first.
+/// Fills the thread `posts/big` with `count` parents. Parents on pages that tests read have three replies each. Returns
+/// the parents' ids, oldest first.
 pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     let author = world.user(7, "Ada Lovelace");
     let parent = author.comment("posts/model", &prose(0)).await;
@@ -46,7 +47,7 @@ pub(crate) async fn seed(world: &World, count: usize) -> Vec<u64> {
     comments.into_iter().map(|(id, _)| id).collect()
 }
 
-/// A world whose round trips can be counted.
+/// Creates a world whose round trips can be counted.
 pub(crate) fn metered(settings: &[(&str, &str)]) -> World {
     Setup::new(settings).in_rounds().start()
 }
@@ -64,7 +65,7 @@ impl Table {
         self.0.push((operation.into(), reply, bound));
     }
 
-    /// Adds a row when nothing else is running, because follow-up work from earlier writes causes retries.
+    /// Adds a row once nothing else is running, because follow-up work from earlier writes causes retries.
     async fn measure(
         &mut self,
         world: &World,
@@ -76,7 +77,7 @@ impl Table {
         self.row(operation, request.await, bound);
     }
 
-    /// Prints the rows. Fails if any costs more than its bound.
+    /// Prints the rows. Fails if a request costs more than its bound.
     pub(crate) fn check(self) {
         println!("| operation | read units | write units | trips | bounds |\n|---|---|---|---|---|");
         let mut over = Vec::new();
@@ -94,7 +95,7 @@ impl Table {
     }
 }
 
-/// A user who is in the table and has liked a comment in the thread.
+/// Returns a user who is in the table and has liked a comment in the thread.
 async fn reader(world: &World, id: u64, liked: u64) -> Actor {
     let reader = world.user(id, "Reader");
     reader.like(liked).await.ok(200);
@@ -113,7 +114,8 @@ async fn lists_cost_the_same_whatever_the_size_of_the_thread() {
             let reply = ada.list("posts/big", &format!("sort={sort}")).await;
             assert_eq!(reply.rows().len(), 10);
             assert!(reply.rows().iter().all(|row| row["replies"].as_array().unwrap().len() == REPLIES));
-            // The page, and a batch with everything else: the thread, the caller and the caller's state in the thread.
+            // The two calls read the page, and a batch with everything else: the thread, the caller and the caller's
+            // state in the thread.
             assert_eq!(reply.cost.calls, 2);
             table.row(format!("list, {sort}, of {count}"), reply, (4.5, 0.0, 1));
         }
@@ -188,8 +190,8 @@ async fn single_requests_keep_to_their_bounds() {
     table.measure(&world, "show a comment, signed in", show(&bob, parent), (2.0, 0.0, 2)).await;
     table.measure(&world, "show a reply", show(&guest, deepest), (2.0, 0.0, 2)).await;
     table.measure(&world, "show a reply two deep", show(&guest, below), (2.5, 0.0, 2)).await;
-    // A guest with a key has likes and own comments in two items, which cost half a unit each. When a guest writes, reading the
-    // network's ban costs another half unit.
+    // The likes and comments of a guest with a key are in two items, which cost half a unit each. When a guest writes,
+    // reading the network's ban costs another half unit.
     let keyed = world.guest().with_key("guest");
     table.measure(&world, "replies, 10 of 12, with a key", keyed.replies(parent, ""), (3.0, 0.0, 2)).await;
     table.measure(&world, "show a comment, with a key", show(&keyed, parent), (2.0, 0.0, 2)).await;
@@ -199,7 +201,7 @@ async fn single_requests_keep_to_their_bounds() {
     table.measure(&world, "edit a comment, with a key", keyed.edit(own, &prose(7)), (3.0, 5.0, 3)).await;
     let body = json!({ "body": prose(4) });
     table.measure(&world, "create a parent", bob.post("posts/1/comments", body), (2.0, 10.0, 2)).await;
-    // The parent's ancestors are read after it: half a unit more for each, and one trip for all of them.
+    // Reading the parent's ancestors costs half a unit for each, and one trip for all of them.
     for (name, parent, read, trips) in
         [("create a reply", parent, 2.0, 2), ("create a reply two deep", deepest, 2.5, 3)]
     {
@@ -230,7 +232,7 @@ async fn signing_in_keeps_to_its_bounds() {
     let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await.ok(200);
     let ada = sign_in::session(&guest, &finished);
     table.row("sign in: start", started, (4.0, 8.0, 6));
-    // This request publishes the key too.
+    // This request also publishes the key.
     table.row("sign in: finish, for the first time, as a moderator", finished, (3.0, 8.0, 9));
     let again = json!({ "email": sign_in::ADA });
     let started = guest.post("sign_in", again).await.ok(201);
@@ -238,7 +240,7 @@ async fn signing_in_keeps_to_its_bounds() {
     let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await;
     table.row("sign in: start again", started, (4.0, 8.0, 6));
     table.row("sign in: finish again", finished, (3.0, 8.0, 6));
-    // Many flows for one mailbox, and a few for a long address.
+    // A mailbox with many flows, and a long address with a few.
     let long = format!("{}@{}.example", "a".repeat(60), ["b"; 3].map(|label| label.repeat(60)).join("."));
     for (email, networks) in
         [(sign_in::ADA, vec![guest.clone(), guest.clone(), guest.clone()]), (long.as_str(), Vec::new())]
@@ -256,7 +258,7 @@ async fn signing_in_keeps_to_its_bounds() {
         table.row(format!("sign in: finish, {} characters", email.len()), finished, (3.0, 8.0, 7));
     }
     let name = |name: &str| ada.actor.put("me/name", json!({ "name": name }));
-    // Half a unit for each moderator in the settings, at most once per minute and instance.
+    // Costs half a unit for each moderator in the settings, at most once per minute and instance.
     table.measure(&world, "sign in: first name", name("Ada Lovelace"), (3.5, 6.0, 6)).await;
     table.measure(&world, "sign in: another name", name("Ada Byron"), (3.5, 6.0, 6)).await;
     world.wait_until_idle().await;
@@ -282,8 +284,8 @@ async fn signing_in_with_an_account_elsewhere_keeps_to_its_bounds() {
     );
     let (guest, mut table) = (world.guest(), Table::default());
     let page = format!("https://www.example.org/{}", "x".repeat(1_976));
-    // The first request publishes the key and reads the moderators' names: half a unit for each in the settings, at most once per
-    // minute and instance.
+    // The first request publishes the key and reads the moderators' names: half a unit for each moderator in the
+    // settings, at most once per minute and instance.
     for (subject, is, most) in
         [("ada", "a moderator", 3.5), (long.as_str(), "a long one", 2.0), (long.as_str(), "the same", 2.0)]
     {
@@ -337,7 +339,7 @@ async fn trust_keeps_to_its_bounds() {
         known.get("ui").await.ok(200);
     }
     new.repair().await;
-    // The other instance also follows the stream.
+    // Drops the other instance, because it also follows the stream.
     world.wait_until_idle().await;
     drop(world);
     let write = |actor: &Actor| {
@@ -366,7 +368,7 @@ async fn decisions_of_moderators_keep_to_their_bounds() {
     let top = held.user(7, "Ada Lovelace").comment("posts/1", &prose(2)).await;
     let reply = held.user(7, "Ada Lovelace").reply("posts/1", parent, &prose(3)).await;
     bob.report(parent, "spam").await.ok(201);
-    // The other instance also follows the stream.
+    // Drops the other instance, because it also follows the stream.
     held.wait_until_idle().await;
     drop(held);
     table.measure(&world, "approve a parent", moderator.judge(top, "approve"), (4.5, 22.0, 6)).await;
@@ -503,7 +505,7 @@ async fn without_followers(world: World) -> Store {
     world.store()
 }
 
-/// Does a request's follow-up work. Fails if it costs more than `bound` in read and write units.
+/// Does a request's follow-up work. Fails if the work costs more than `bound` in read and write units.
 async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bound: (f64, f64)) {
     let (done, cost) = meter::measure(work).await;
     done.unwrap();
@@ -511,7 +513,7 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
     assert!(cost.read_units <= bound.0 && cost.write_units <= bound.1, "{name}: {cost:?}");
 }
 
-/// One unit per write is for counting the surplus.
+/// One unit per write is for the limiter, which counts an expensive write as several.
 #[tokio::test]
 async fn requests_about_the_largest_comments_keep_to_their_bounds() {
     // DynamoDB Local cuts a keys-only index's response after a megabyte of whole items.

@@ -18,7 +18,7 @@ async fn is_closed(actor: &Actor, thread: &str) -> bool {
     by_cursor
 }
 
-/// The actions in the log, oldest first, with their threads.
+/// Returns the actions in the log, oldest first, with their threads.
 async fn logged(moderator: &Actor) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let log = moderator.get("moderation/log").await.ok(200);

@@ -19,7 +19,7 @@ use crate::images::IMAGE;
 const API: &str = include_str!("../../../docs/api.md");
 const SETTINGS: &str = include_str!("../../../docs/settings.md");
 
-/// Name, method, path.
+/// Returns the name, method and path of every route.
 fn named() -> BTreeSet<[String; 3]> {
     ROUTES.iter().map(|route| [route.name, route.method, route.path].map(str::to_owned)).collect()
 }
@@ -129,7 +129,7 @@ async fn openapi_lists_what_comments_and_placeholders_have() {
     assert!(names(&schema["properties"]).contains("is_deleted"));
 }
 
-/// Status, code and message of every refusal, one per line.
+/// Returns the status, code and message of every refusal, one refusal per line.
 fn errors() -> String {
     let mut text = format!("{:8}{:20}{}\n", "status", "code", "message");
     for refusal in Refusal::all() {
@@ -149,7 +149,7 @@ fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     value["$ref"].as_str().map_or(value, |reference| document.pointer(&reference[1..]).unwrap())
 }
 
-/// Every response of an operation that is not a success, with its status.
+/// Returns every error response of every operation, with its status.
 fn failures(document: &Value) -> impl Iterator<Item = (u16, &Value)> {
     let operations =
         document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());

@@ -9,7 +9,7 @@ use shared::store::counts::RecountTrigger;
 use tests::{Actor, World};
 use tokio::time::Instant;
 
-/// The comments that count in `posts/1`, oldest first.
+/// Returns the comments that count in `posts/1`, oldest first.
 async fn counted(world: &World) -> Vec<u64> {
     world.wait_until_idle().await;
     let items = world.items().await;
@@ -152,7 +152,7 @@ async fn however_many_comments_an_index_does_not_list_the_job_fits_into_a_messag
     }
     world.set("T#posts#1", "K", "n", Some(aws_sdk_dynamodb::types::AttributeValue::N("1".to_owned()))).await;
     let thread = ThreadId::new("posts", "1").unwrap();
-    // Simulates an index that missed the replies of this many comments before the walk reached these.
+    // Simulates an index that missed the replies of this many comments before the walk reached the tree.
     let missed = (1..=MAX_INCOMPLETE as u64).map(|n| CommentId(top + n * 1_000_000)).collect();
     let walks = vec![CountReplies::of(CommentId(top))];
     let job = CountBelow { thread, walks, incomplete: missed, is_first: false, changed_at: world.now() };

@@ -40,7 +40,7 @@ async fn a_walk_meets_every_comment_once_both_ways_in_both_sorts() {
             let last = pages.last().unwrap();
             let back = guest.walk_back(last).await;
             assert_eq!(seen(&back), order, "back, {sort} {per_page}");
-            // Forward again, from the first page reached on the way back.
+            // Walks forward again, from the first page reached on the way back.
             let first = &back[0];
             let mut again = vec![first.clone()];
             if let Some(next) = first.next() {
@@ -105,7 +105,7 @@ async fn comments_deleted_during_a_walk_drop_no_other() {
     let (ada, guest) = (world.user(7, "Ada"), world.guest());
     let first = guest.list("posts/1", "per_page=3&cursor=").await;
     assert_eq!(first.ids(), [created[7], created[6], created[5]]);
-    // The comment at the cursor, one after it, and one before it.
+    // Removes the comment at the cursor, one after it, and one before it.
     for gone in [5, 4, 7] {
         ada.remove(created[gone]).await.ok(204);
     }

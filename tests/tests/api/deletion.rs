@@ -1,4 +1,4 @@
-//! Deletions that keep others' replies. `placeholders.rs` tests placeholders.
+//! Deletions that keep other people's replies. `placeholders.rs` tests placeholders.
 
 use futures_util::future::join_all;
 use serde_json::json;
@@ -31,7 +31,7 @@ async fn are_removed(world: &World, ids: &[u64]) {
     }
 }
 
-/// A top-level comment by Ada, a reply by Bob, and Ada's reply to that.
+/// Posts a top-level comment by Ada, a reply by Bob, and Ada's reply to Bob.
 async fn chain(world: &World) -> ([u64; 3], Actor, Actor) {
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let top = ada.comment("posts/1", "top").await;

@@ -15,14 +15,14 @@ fn collect(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The text without code, which contains no links.
+/// Returns the text without code, which contains no links.
 fn prose(text: &str) -> String {
     let outside = text.split("```").step_by(2).collect::<String>();
     let lines = outside.lines().filter(|line| !line.starts_with("    "));
     lines.flat_map(|line| line.split('`').step_by(2).chain(["\n"])).collect()
 }
 
-/// GitHub's anchor for a heading.
+/// Returns GitHub's anchor for a heading.
 fn slug(heading: &str) -> String {
     let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
     kept.collect::<String>().trim().to_lowercase().replace(' ', "-")

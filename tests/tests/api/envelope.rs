@@ -115,7 +115,7 @@ async fn only_responses_for_everyone_may_be_shared() {
     assert!(ada.get("ui").await.header("cache-control").starts_with("private"));
     let list = guest.get("posts/1/comments").await;
     assert!(list.header("vary").contains("Authorization"));
-    // A guest sees their own pending comment; other guests do not.
+    // A guest sees their own pending comment, but other guests don't.
     guest.comment("posts/1", "x").await;
     assert!(guest.get("posts/1/comments").await.header("cache-control").starts_with("private"));
 }
@@ -265,7 +265,7 @@ async fn a_preflight_of_an_origin_that_is_not_listed_names_none() {
     }
 }
 
-/// The CORS headers sorted by name, with duplicates.
+/// Returns the CORS headers sorted by name, with duplicates.
 fn access_control(reply: &TestResponse) -> Vec<(&str, &str)> {
     let headers = reply.headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap()));
     let mut headers: Vec<_> = headers.filter(|(name, _)| name.starts_with("access-control-")).collect();

@@ -18,7 +18,7 @@ struct Element {
 
 type Elements = Vec<Element>;
 
-/// A parsed feed: its own elements, and those of each entry.
+/// A parsed feed: the elements of the feed, and those of each entry.
 #[derive(Debug, Default)]
 struct Feed {
     head: Elements,

@@ -1,4 +1,4 @@
-//! The compiled-in files: the widget, the moderators' element and its page.
+//! The compiled-in files: the widget, the moderators' element, and the page of that element.
 
 use http::Method;
 use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH, ORIGIN};
@@ -55,7 +55,7 @@ async fn a_file_is_sent_compressed_to_those_who_take_gzip() {
     }
 }
 
-/// The path of the part that the widget loads.
+/// Returns the path of the part that the widget loads.
 async fn writer(guest: &Actor) -> String {
     let embed = guest.get("embed.js").await.ok(200);
     let (_, rest) = text(&embed).split_once("import('./").unwrap();

@@ -14,7 +14,7 @@ async fn head(who: &Actor, path: &str) -> TestResponse {
     reply
 }
 
-/// The headers that are the same in every response.
+/// Returns the headers that are the same for GET and HEAD.
 fn headers(reply: &TestResponse) -> Vec<String> {
     let passing = ["apigw-requestid", "x-ratelimit-remaining"];
     let headers = reply.headers.iter().filter(|(name, _)| !passing.contains(&name.as_str()));

@@ -10,7 +10,7 @@ pub(crate) async fn upload(actor: &Actor, file: &[u8]) -> TestResponse {
     actor.upload(&[("file", "a.gif", file)]).await
 }
 
-/// The URLs of an image and its thumbnail, after checking that both are stored.
+/// Returns the URLs of an image and its thumbnail, after checking that both are stored.
 async fn stored(world: &World, uploaded: &TestResponse) -> [String; 2] {
     world.wait_until_idle().await;
     let urls = ["url", "thumbnail_url"].map(|field| uploaded.json[field].as_str().unwrap().to_owned());

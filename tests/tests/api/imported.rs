@@ -9,7 +9,7 @@ use shared::domain::time::Timestamp;
 use tests::{World, reversed};
 use transfer::store::fixtures::{Fixture, put_fixtures};
 
-/// Comment `tie` in `posts/1`, written at this time.
+/// Returns comment `tie` in `posts/1`, written at this time.
 fn imported(time: &str, tie: u64) -> Comment {
     Comment {
         id: CommentId::slots(Timestamp::parse(time).unwrap(), tie).unwrap().next().unwrap(),
@@ -20,7 +20,7 @@ fn imported(time: &str, tie: u64) -> Comment {
     }
 }
 
-/// The sources that have tombstones in the table.
+/// Returns the sources that have tombstones in the table.
 async fn tombstones(world: &World) -> Vec<String> {
     assert_eq!(world.findings().await, [""; 0]);
     let items = world.items().await;

@@ -1,5 +1,5 @@
-//! The events in `tests/events`, which `cargo lambda invoke` sends too. They parse like AWS's own, and the functions handle them.
-//! No function follows the table's stream here.
+//! The events in `tests/events`, which `cargo lambda invoke` also sends. They parse like events from AWS, and the
+//! functions handle them. No function follows the table's stream here.
 
 use aws_lambda_events::event::{dynamodb, s3};
 use aws_sdk_dynamodb::types::AttributeValue::{self, L, N, S};

@@ -11,7 +11,7 @@ use crate::capacity::id_before_start;
 const PARENTS: u64 = 12;
 const REPLIES: u64 = 20;
 
-/// The largest body: ten thousand characters of four bytes.
+/// Returns the largest body: ten thousand characters of four bytes.
 pub(crate) fn body() -> String {
     "😀".repeat(10_000)
 }
@@ -21,8 +21,8 @@ async fn seed(world: &World, inline: usize) -> Vec<u64> {
     fill(world, PARENTS, REPLIES, inline).await
 }
 
-/// Fills `posts/1` with this many parents and this many replies to each, all with the largest body. The first `inline` replies
-/// are inline, the others separate. Returns the parents' ids, oldest first.
+/// Fills `posts/1` with this many parents and this many replies to each, all with the largest body. The first `inline`
+/// replies are inline, and all others separate. Returns the parents' ids, oldest first.
 pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline: usize) -> Vec<u64> {
     let ada = world.user(7, "Ada");
     let store = world.store();
@@ -58,7 +58,8 @@ pub(crate) async fn fill(world: &World, parents: u64, replies_each: u64, inline:
 fn bounded(query: &str, reply: &TestResponse) {
     println!("{query}: {} units, {} trips", reply.cost.read_units, reply.cost.trips);
     assert!(reply.body.len() < 6_000_000);
-    // The response itself takes 370 units. The rest is for reads still running when it is full, and for missing parents.
+    // The response itself takes 370 units. The remaining units are for reads that were running when it became full, and
+    // for missing parents.
     assert!(reply.cost.read_units <= 700.0, "{query}: {:?}", reply.cost);
 }
 

@@ -12,7 +12,7 @@ pub(crate) fn remaining(reply: &TestResponse) -> u32 {
     reply.header("x-ratelimit-remaining").parse().unwrap()
 }
 
-/// The number of writes that a write of this cost counts as. One of its units is for counting the surplus.
+/// Returns how many writes a write of this cost counts as. One of its units is for the limiter's own count.
 pub(crate) fn writes(reply: &TestResponse) -> u32 {
     (1..=60).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }
@@ -199,7 +199,7 @@ async fn a_write_that_cost_over_twenty_units_counts_for_every_twenty_begun() {
     let (liked, reported) = (bob.like(created.id()).await.ok(200), bob.report(created.id(), "spam").await.ok(201));
     assert_eq!(remaining(&liked), 60 - writes(&liked));
     assert_eq!(remaining(&reported), 60 - writes(&liked) - writes(&reported));
-    // The surplus is counted in the table.
+    // The limiter has counted the additional writes in the table.
     let elsewhere = world.again(&limit).user(8, "Bob").delete("nowhere").await;
     assert_eq!(remaining(&elsewhere), remaining(&reported) - 1);
 }

@@ -392,7 +392,7 @@ async fn each_comment_says_what_the_caller_may_do_with_it() {
 async fn the_largest_comments_still_fit_as_fifty_a_page() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    // Each character takes four bytes in the body and in the html.
+    // Each character takes four bytes in the body and in the HTML.
     let body = "😀".repeat(10_000);
     let parents = join_all((0..50).map(|_| ada.comment("posts/1", &body))).await;
     for parent in &parents[..2] {
@@ -407,7 +407,7 @@ async fn the_largest_comments_still_fit_as_fifty_a_page() {
 async fn a_page_too_large_even_without_replies_says_how_many_fit() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    // Each quote is escaped twice in the body and becomes an entity in the html.
+    // Each quote is escaped twice in the body and becomes an entity in the HTML.
     let body = "\"".repeat(10_000);
     join_all((0..50).map(|_| ada.comment("posts/1", &body))).await;
     let reply = world.guest().get("posts/1/comments?per_page=50").await;

@@ -19,7 +19,7 @@ pub(crate) fn world() -> World {
     World::with(&MAIL)
 }
 
-/// A member whose token has an email address.
+/// Returns a member whose token has an email address.
 pub(crate) fn member(world: &World, id: u64, name: &str) -> Actor {
     let email = format!("{}@example.org", name.to_lowercase());
     world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email }))
@@ -42,7 +42,7 @@ pub(crate) async fn choose(actor: &Actor, wants: Value) {
     assert_eq!(state.data()["state"], "on");
 }
 
-/// The emails sent once all possible work is done.
+/// Does all possible work, and returns the emails sent.
 pub(crate) async fn sent(world: &World) -> Vec<SentMail> {
     world.finish_jobs().await;
     world.mails()
@@ -71,7 +71,7 @@ pub(crate) fn subjects(mails: &[SentMail]) -> Vec<String> {
     mails.iter().map(|mail| format!("{}: {}", mail.to, mail.subject)).collect()
 }
 
-/// The URLs of our pages in an email, in order.
+/// Returns the URLs in an email that lead to the service, in order.
 pub(crate) fn links(mail: &SentMail) -> Vec<String> {
     let words = mail.text.split_whitespace();
     words.filter(|word| word.starts_with("https://api.test/svc/api/v1/mail/")).map(str::to_owned).collect()
@@ -652,7 +652,7 @@ async fn a_comment_notifies_no_one_again_when_it_is_shown_again() {
     let ada = member(&world, 7, "Ada");
     let asked = subscribe(&ada, "posts/1").await;
     let mut replies = Vec::new();
-    // By the last reply, the recipient's state no longer has the first one.
+    // By the last reply, the recipient's state no longer contains the first reply.
     for _ in 0..3 {
         replies.push(member(&world, 8, "Bob").reply("posts/1", asked, "x").await);
         assert_eq!(sent(&world).await.len(), replies.len());
@@ -893,7 +893,7 @@ async fn choosing_an_address_without_proof_reveals_nothing_about_the_address() {
     assert!(answers[0][0].contains("asked") && answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
 }
 
-/// A member who claims this address without proof.
+/// Returns a member who claims this address without proof.
 fn claimant(world: &World, id: u64, email: &str) -> Actor {
     world.claiming(&json!({ "sub": id.to_string(), "name": "Mallory", "email": email, "email_verified": false }))
 }
@@ -1193,7 +1193,7 @@ async fn a_worker_that_is_killed_at_any_step_announces_each_comment_once() {
             world.deliver(&["u7", "u7"], usize::MAX).await;
         }
         let mails = world.mails();
-        // If the worker dies after the server has accepted the email, it is sent again with the same id.
+        // If the worker dies after the server has accepted the email, the email is sent again with the same id.
         let names: BTreeSet<&str> = mails.iter().map(|mail| header(mail, "Message-ID")).collect();
         assert!(names.len() == 1 && mails.len() <= 2, "{steps} steps: {:?} {names:?}", subjects(&mails));
         for reply in replies {
@@ -1367,7 +1367,7 @@ async fn each_moderator_gets_a_digest_even_if_others_fail() {
     assert_eq!(sent(&world).await.len(), 5, "it is tried again when nobody got it");
 }
 
-/// The text of an email, with `\n` as line breaks.
+/// Returns the text of an email, with `\n` as line breaks.
 fn lines(mail: &SentMail) -> String {
     mail.text.replace("\r\n", "\n")
 }

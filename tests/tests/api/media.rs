@@ -54,7 +54,7 @@ async fn accepted(world: &World, file: &[u8]) -> [Bytes; 2] {
     [image, thumbnail]
 }
 
-/// Width and height of a JPEG, PNG or GIF.
+/// Returns the width and height of a JPEG, PNG or GIF.
 fn size(file: &[u8]) -> (u32, u32) {
     let picture = clean(file).unwrap();
     (picture.width, picture.height)
@@ -237,7 +237,7 @@ async fn an_uploaded_image_shows_in_a_comment() {
     assert!(html.contains(&format!("<img src=\"{thumbnail}\"")), "{html}");
 }
 
-/// The event for an object that was put into the bucket.
+/// Returns the event for an object that was put into the bucket.
 fn put(key: &str) -> Value {
     json!({ "Records": [{
         "eventVersion": "2.1", "eventSource": "aws:s3", "awsRegion": "us-east-1", "eventTime": "2026-01-02T03:04:05.006Z",
@@ -329,7 +329,8 @@ fn interrupted(
     Client::from_conf(config.build())
 }
 
-/// A bucket with one image and no thumbnail. No function follows its events. Returns it with the image's key, name and format.
+/// Creates a bucket with one image and no thumbnail. No function follows the bucket's events. Returns the bucket with
+/// the image's key, name and format.
 async fn bucket_of_one() -> (Bucket, String, Name, Format) {
     let bucket = Bucket::temporary(MEDIA).unwrap();
     let image = clean(&png(&quarters(9, 9).into())).unwrap();

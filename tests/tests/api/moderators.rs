@@ -68,7 +68,7 @@ async fn an_item_says_why_it_is_held() {
     let (approval, both) = (ada.comment("posts/1", "x").await, ada.comment("posts/1", "crypto").await);
     assert_eq!(item(&held, "pending", approval).await["held_for"], "approval");
     assert_eq!(item(&held, "pending", both).await["held_for"], "spam");
-    // One comment's new text is doubtful, and the other's previous text was.
+    // One comment's new text is doubtful. The other comment's previous text was doubtful.
     ada.edit(approval, "crypto").await.ok(200);
     ada.edit(both, "x").await.ok(200);
     for id in [approval, both] {
@@ -227,7 +227,7 @@ async fn those_banned_now_are_listed_by_the_time_of_the_ban() {
     let new = row(99, "User 99", json!("2050-01-02T03:05:05+00:00"), Value::Null);
     assert_eq!(list.data(), &json!([new, bob]));
     assert_eq!(list.json["meta"]["next_cursor"], Value::Null);
-    // Another ban of the same user replaces the first.
+    // Another ban of the same user replaces the first ban.
     ban(&moderator, 8, json!({ "reason": "more spam" })).await;
     assert_eq!(banned(&world).await.ids(), [8, 99]);
     world.pass(Duration::from_mins(1));

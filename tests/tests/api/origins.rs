@@ -1,4 +1,5 @@
-//! Origins whose pages may write for guests. Browsers send an `Origin` with every such request but no preflight for `text/plain`.
+//! Origins whose pages may write for guests. Browsers send an `Origin` with every such request, but no preflight for
+//! `text/plain`.
 
 use http::Method;
 use http::header::{CONTENT_TYPE, ORIGIN};
@@ -21,7 +22,7 @@ fn world(origins: &str) -> World {
     World::with(&[&GUESTS[..], &[("SVC_CORS_ORIGINS", origins), ("SVC_UPLOAD_LIMIT", "100")]].concat())
 }
 
-/// The four routes by which a guest writes.
+/// Returns the four routes by which a guest writes.
 fn writes(id: u64) -> [(String, Value); 4] {
     [
         ("posts/1/comments".to_owned(), by_guest("Hello")),

@@ -1,4 +1,4 @@
-//! `comments.page`: a thread as html that works without scripts.
+//! `comments.page`: a thread as HTML that works without scripts.
 
 use http::header::{ACCEPT_LANGUAGE, COOKIE, IF_NONE_MATCH};
 use serde_json::json;
@@ -14,26 +14,26 @@ async fn page(who: &Actor, query: &str) -> TestResponse {
     who.get(&format!("{PAGE}?{query}")).await.ok(200)
 }
 
-/// The ids of the articles, in order.
+/// Returns the ids of the articles, in order.
 fn articles(reply: &TestResponse) -> Vec<u64> {
     let begins = text(reply).split("<article id=\"comment-").skip(1);
     begins.map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()
 }
 
-/// An article's start tag and content, up to the next article.
+/// Returns an article's start tag and content, up to the next article.
 fn article(reply: &TestResponse, id: u64) -> String {
     let begin = format!("<article id=\"comment-{id}\"");
     let (_, rest) = text(reply).split_once(&begin).unwrap_or_else(|| panic!("{id} is not in {}", text(reply)));
     rest.split("<article").next().unwrap().to_owned()
 }
 
-/// The target of the first link whose tag begins with `begin`.
+/// Returns the target of the first link whose tag begins with `begin`.
 fn link(reply: &TestResponse, begin: &str) -> Option<String> {
     let (_, rest) = text(reply).split_once(&format!("<a {begin} href=\""))?;
     Some(rest.split('"').next().unwrap().replace("&amp;", "&"))
 }
 
-/// The ids on this page and on all pages reached by links of this kind.
+/// Returns the ids on this page and on all pages reached by links of this kind.
 async fn walk(who: &Actor, path: &str, rel: &str) -> Vec<Vec<u64>> {
     let mut reply = who.get(path).await.ok(200);
     let mut pages = vec![articles(&reply)];

@@ -1,4 +1,4 @@
-//! The title and address that a page with the widget reports: `page` of a new comment.
+//! The title and address that a page with the widget reports in the field `page` of a new comment.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn told(thread: &Value) -> (Option<String>, Option<String>) {
     (text("title"), text("url"))
 }
 
-/// The thread's title and URL as shown to everyone.
+/// Returns the thread's title and URL as shown to everyone.
 async fn shown(world: &World) -> (Option<String>, Option<String>) {
     let id = world.moderator().comment("posts/1", "to ask about the thread").await;
     let answer = world.guest().get(&format!("comments/{id}")).await.ok(200);
@@ -37,7 +37,7 @@ async fn shown(world: &World) -> (Option<String>, Option<String>) {
     told(&answer.json["thread"])
 }
 
-/// The title and URL that moderators see with the comment.
+/// Returns the title and URL that moderators see with the comment.
 async fn card(world: &World, id: u64) -> (Option<String>, Option<String>) {
     let answer = world.moderator().get(&format!("moderation/comments?id={id}")).await.ok(200);
     told(&answer.rows()[0]["thread"])

@@ -12,7 +12,7 @@ use tests::{Actor, MAIL, PROVIDERS, WEBHOOKS, World, assert_written, by_guest, m
 use crate::files::WRITER;
 use crate::images::IMAGE;
 
-/// A valid path and body for this route.
+/// Returns a valid path and body for this route.
 pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
     let path = match route.name {
         "svc-pro.users.index" => "users?q=a".to_owned(),
@@ -45,7 +45,7 @@ pub(crate) fn request(route: &Route, id: u64) -> (String, Value) {
     (path, body)
 }
 
-/// The path of a webhook route, for an existing webhook and a message sent to it.
+/// Returns the path of a webhook route, for an existing webhook and a message sent to it.
 pub(crate) async fn of_a_webhook(world: &World, path: &str) -> String {
     let moderator = world.moderator();
     let known = moderator.get("moderation/webhooks").await.ok(200);
@@ -64,10 +64,10 @@ pub(crate) async fn of_a_webhook(world: &World, path: &str) -> String {
     path.replace("{message}", sent.data()["id"].as_str().unwrap())
 }
 
-/// A name, the caller, and the writer of the comment in routes with a comment id.
+/// The name and the caller of a column, and the writer of the comment in routes with a comment id.
 type Column = (&'static str, Actor, Actor);
 
-/// One line per route. The comments are placeholders if `erased`.
+/// Returns one line per route. The comments are placeholders if `erased`.
 async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
     let mut text = String::new();
     for route in ROUTES {

@@ -53,14 +53,14 @@ fn hash() -> String {
     hash
 }
 
-/// Every item that contains one of the texts in a key or an attribute, ignoring case.
+/// Returns every item that contains one of the texts in a key or an attribute, ignoring case.
 async fn items_with(world: &World, texts: &[String]) -> Vec<String> {
     let items = world.items().await;
     let items = items.iter().map(|item| format!("{item:?}"));
     items.filter(|item| texts.iter().any(|text| item.to_lowercase().contains(&text.to_lowercase()))).collect()
 }
 
-/// Keys of items that have the number in an attribute or as part of a key.
+/// Returns the keys of items that have the number in an attribute or as part of a key.
 async fn items_of_user(world: &World, id: u64) -> Vec<String> {
     let is_part = |text: &str| text.split('#').any(|part| part == id.to_string() || part == format!("u{id}"));
     let names = |value: &AttributeValue| match value {
@@ -140,7 +140,7 @@ impl Scene {
         Self { world, id, subject, bob, answered, leaf, mention, linked, keyed, of_bob }
     }
 
-    /// Everything that identifies her in the table, except her id.
+    /// Returns everything that identifies the member in the table, except the id.
     fn needles(&self) -> Vec<String> {
         let texts = ["ada lovelace", "byron", "lovelace-1", EMAIL, &hash(), &self.subject, &format!("u{}", self.id)];
         texts.map(str::to_owned).into()
@@ -280,7 +280,7 @@ async fn words_of_others_below_and_about_an_erased_member_stay() {
     assert_eq!((&banned.rows()[0]["id"], &banned.rows()[0]["reason"]), (&json!(id), &Value::Null));
 }
 
-/// The exported records, each with its kind.
+/// Returns the exported records, each with its kind.
 pub(crate) async fn exported(world: &World, who: Who) -> Vec<(String, Value)> {
     let mut file = Vec::new();
     let count = export(&world.store(), who, "salt".to_owned(), &mut file).await.unwrap();
@@ -619,8 +619,8 @@ async fn no_reply_to_an_erased_comment_is_lost_while_others_write() {
     assert!(ids(&left.json["data"]).len() <= parents.len());
 }
 
-/// Writes a comment by Ada with her own reply, one with a reply by Bob, and three imported ones: Bob replied to one, and deleted
-/// the comment above another. Returns the ids of those that remain after an erasure.
+/// Writes a comment by Ada with her own reply, a comment with a reply by Bob, and three imported comments: Bob replied
+/// to one of them, and deleted the comment above another. Returns the ids of the comments that remain after an erasure.
 async fn conversation(world: &World) -> [u64; 4] {
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let top = ada.comment("posts/1", "of Ada").await;
@@ -712,7 +712,7 @@ async fn a_rejected_reply_goes_with_the_erased_comment_above_it_and_takes_what_i
     }
 }
 
-/// Ada with an account and an unused code.
+/// Creates Ada's account, with an unused code.
 async fn account(world: &World) -> sign_in::Session {
     let ada = sign_in::member(world, EMAIL, "Ada Lovelace").await;
     ada.actor.comment("posts/1", "with an account").await;

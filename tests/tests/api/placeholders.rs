@@ -1,10 +1,10 @@
-//! Placeholders of deleted comments: in lists and counts, and nowhere else.
+//! Placeholders of deleted comments, which appear only in lists and counts.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::{Actor, World, ids};
 
-/// A placeholder as a list shows it to everyone.
+/// Returns a placeholder as a list shows it to everyone.
 fn placeholder(id: u64, parent: Option<u64>, replies: &[Value]) -> Value {
     json!({
         "id": id,
@@ -31,7 +31,7 @@ fn placeholder(id: u64, parent: Option<u64>, replies: &[Value]) -> Value {
     })
 }
 
-/// A top-level comment, a reply to it and a reply to that, all by the moderator. The first two are placeholders.
+/// A top-level comment, a reply to it, and a reply to that reply, all by the moderator. The first two are placeholders.
 struct Scene {
     world: World,
     moderator: Actor,

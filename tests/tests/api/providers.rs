@@ -1,5 +1,5 @@
-//! Sign-in with an account at a provider, and each threat that it must resist. The providers are fakes: GitHub's three endpoints,
-//! and an OpenID Connect issuer with its own key.
+//! Sign-in with an account at a provider, and each threat that it must resist. The providers are fakes: GitHub's three
+//! endpoints, and an OpenID Connect issuer with a separate key.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -138,7 +138,7 @@ impl Fake {
         lock(&self.shared).asked.iter().filter(|asked| *asked == path).count()
     }
 
-    /// The callback's parameters after the reader authorizes at the provider.
+    /// Returns the callback's parameters after the reader authorizes at the provider.
     pub(crate) fn authorize(&self, url: &Value) -> String {
         let (address, query) = url.as_str().unwrap().split_once('?').unwrap();
         assert!(address.starts_with(self.url), "{address}");
@@ -271,7 +271,7 @@ pub(crate) async fn start(actor: &Actor, provider: &str, page: &str) -> TestResp
     actor.post("sign_in", body).await
 }
 
-/// The part of the fragment after the flow, which is a code or an error.
+/// Returns the part of the fragment after the flow, which is a code or an error.
 pub(crate) fn code(back: &TestResponse) -> String {
     let location = back.header("location");
     let (_, fragment) = location.split_once("#comment-sign-in=").unwrap();
@@ -282,7 +282,7 @@ pub(crate) async fn finish(actor: &Actor, flow: &Value, code: &str) -> TestRespo
     actor.post("sign_in/finish", json!({ "flow": flow, "code": code, "verifier": VERIFIER })).await
 }
 
-/// Starts a flow, visits the provider and comes back. Returns the flow and the callback's response.
+/// Starts a flow, visits the provider and returns. Returns the flow and the callback's response.
 async fn go(fake: &Fake, actor: &Actor, provider: &str) -> (Value, TestResponse) {
     let started = start(actor, provider, PAGE).await.ok(201);
     let query = fake.authorize(&started.data()["url"]);

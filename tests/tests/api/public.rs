@@ -11,7 +11,7 @@ async fn list(who: &Actor, query: &str) -> TestResponse {
     who.get(&format!("{LIST}?{query}")).await.ok(200)
 }
 
-/// A thread with a pin, replies, a like, and pending comments.
+/// Posts a thread with a pin, replies, a like, and pending comments. Returns the id of its first comment.
 async fn thread(world: &World) -> u64 {
     let ids = world.written(4).await;
     let ada = world.user(7, "Ada");

@@ -65,8 +65,8 @@ fn free(name: &str, reply: &TestResponse) {
     assert_eq!((cost.read_units, cost.write_units, cost.trips), (0.0, 0.0, 0), "{name}: {} {cost:?}", reply.status);
 }
 
-/// Calls every route except the `open` ones. All must refuse with `status` and cost nothing, except that the first write of a
-/// minute is counted in the table.
+/// Calls every route except the `open` ones. All routes must refuse with `status` and cost nothing, except that the
+/// first write of a minute is counted in the table.
 async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, open: &[&str]) {
     let refused = ask_all_but(open, actor, kind, id).await;
     for (name, reply) in &refused {
@@ -218,7 +218,7 @@ async fn refusals_that_were_not_written_to_the_table_count_all_the_same() {
     }
     let reply = ada.post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
     assert_eq!(reply.header("x-ratelimit-remaining"), "1");
-    // All three are counted in the table.
+    // The table now counts all three requests.
     let other = world.again(&[("SVC_WRITE_LIMIT", "4")]).user(7, "Ada");
     assert_eq!(other.delete("nowhere").await.refused(404, "not_found").header("x-ratelimit-remaining"), "0");
     other.post("posts/1/comments", json!({ "body": "x" })).await.refused(429, "rate_limited");

@@ -8,7 +8,7 @@ use tests::{Actor, World};
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-/// The `review` that the writer gets both in a list and with the single comment.
+/// Returns the `review` that the writer gets both in a list and with the single comment.
 async fn review(writer: &Actor, id: u64) -> Value {
     let listed = writer.see("posts/1", id).await;
     let alone = writer.get(&format!("comments/{id}")).await.ok(200);
@@ -74,7 +74,7 @@ async fn rejecting_again_changes_the_reason_and_approving_drops_it() {
     moderator.judge(id, "approve").await.ok(200);
     assert!(ada.see("posts/1", id).await.get("review").is_none());
     assert_eq!(rejection(&moderator, id).await, Value::Null);
-    // A pending edit isn't an unapproved comment.
+    // A comment with a pending edit still counts as approved.
     world.again(&[HELD]).user(7, "Ada").edit(id, "y").await.ok(200);
     assert!(ada.see("posts/1", id).await.get("review").is_none());
 }

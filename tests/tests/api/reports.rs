@@ -11,7 +11,7 @@ async fn report_with(actor: &Actor, id: u64, body: Value) -> TestResponse {
     actor.post(&format!("comments/{id}/report"), body).await
 }
 
-/// The decisions on a comment's reports, newest report first.
+/// Returns the decisions on a comment's reports, newest report first.
 async fn statuses(world: &World, id: u64) -> Vec<String> {
     let reply = world.moderator().get(&format!("comments/{id}/reports")).await.ok(200);
     reply.rows().iter().map(|row| row["status"].as_str().unwrap().to_owned()).collect()

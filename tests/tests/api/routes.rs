@@ -1,4 +1,4 @@
-//! The table of routes and the functions agree.
+//! Tests that the table of routes and the functions agree.
 
 use http::Method;
 use serde_json::json;

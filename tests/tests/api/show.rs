@@ -8,7 +8,7 @@ async fn show(actor: &Actor, id: u64) -> TestResponse {
     actor.get(&format!("comments/{id}")).await
 }
 
-/// The ids of a chain of comments, each a reply to the previous one.
+/// Posts a chain of comments, each a reply to the previous one. Returns their ids.
 async fn chain(actor: &Actor, thread: &str, length: usize) -> Vec<u64> {
     let mut chain = vec![actor.comment(thread, "0").await];
     for n in 1..length {
@@ -113,7 +113,7 @@ async fn below_a_comment_that_is_hidden_from_the_visitor_nothing_is_shown() {
     let top = ada.comment("posts/1", "x").await;
     let reply = bob.reply("posts/1", top, "y").await;
     moderator.judge(top, "reject").await.ok(200);
-    // Even the reply's writer doesn't see it. The writer of the hidden comment and moderators see both.
+    // Even the reply's writer doesn't see it. The writer of the hidden comment and moderators see both comments.
     show(&bob, reply).await.refused(404, "not_found");
     show(&world.guest(), reply).await.refused(404, "not_found");
     for actor in [&ada, &moderator] {

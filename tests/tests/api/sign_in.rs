@@ -273,7 +273,7 @@ async fn a_quarter_of_the_codes_of_a_domain_and_of_all_is_kept_for_accounts() {
     let world = world();
     let ada = sign_in(&world, &world.guest(), ADA).await;
     world.pass(HOUR);
-    // Codes refused by the domain's limit count nowhere else.
+    // Codes refused by the domain's limit don't count towards any other limit.
     assert_eq!(flood(&world, "sign-in.example", 140).await, 1 + 112);
     assert_eq!(flood(&world, "two.example", 140).await, 112);
     assert_eq!(flood(&world, "three.example", 3).await, 1, "225 in all");
@@ -768,7 +768,7 @@ async fn a_code_is_sent_again_to_a_mail_server_that_was_down_until_it_is_late() 
     let sent = mails(&world, ADA).await;
     assert_eq!(sent.len(), 1);
     finish(&world.guest(), &flow, &code(&sent[0])).await.ok(200);
-    // A server that is down for a few minutes, and a server that stays down.
+    // First a server that is down for a few minutes, then a server that stays down.
     for refused in [6, 1_000] {
         let email = format!("n{refused}@sign-in.example");
         world.refuse_mails(refused);
@@ -779,7 +779,7 @@ async fn a_code_is_sent_again_to_a_mail_server_that_was_down_until_it_is_late() 
     }
 }
 
-/// The number of dead letters and waiting messages.
+/// Returns the number of dead letters and waiting messages.
 fn given_up(world: &World) -> usize {
     let count = |queue: &str| world.queues().bodies(queue).unwrap().len();
     count(DELIVERIES) + count("DeliveriesDeadLetters")

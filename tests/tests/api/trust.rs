@@ -16,12 +16,12 @@ async fn judge(world: &World, id: u64, verdict: &str) {
     world.moderator().judge(id, verdict).await.ok(200);
 }
 
-/// The moderation item of a comment in any state.
+/// Returns the moderation item of a comment in any state.
 async fn item(world: &World, id: u64) -> Value {
     world.moderator().get(&format!("moderation/comments?id={id}")).await.ok(200).rows()[0].clone()
 }
 
-/// The rules that hold a comment, or `None` if it is public.
+/// Returns the rules that hold a comment, or `None` if it is public.
 async fn held_by(world: &World, id: u64) -> Option<Vec<String>> {
     let item = item(world, id).await;
     let rules = item["verdicts"].as_array().unwrap().iter().map(|verdict| verdict["rule"].as_str().unwrap().to_owned());

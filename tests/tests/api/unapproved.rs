@@ -1,4 +1,4 @@
-//! Comments that wait for approval, which only their writers see in the list.
+//! Pending comments, which only their writers see in the list.
 
 use std::time::Duration;
 

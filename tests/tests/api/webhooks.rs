@@ -45,7 +45,7 @@ async fn add(world: &World, receiver: &Receiver, events: &[&str]) -> Hook {
     Hook { id: added.id(), secret: added.data()["secret"].as_str().unwrap().to_owned() }
 }
 
-/// The messages that arrived after the first `known` ones, once all due messages are sent.
+/// Returns the messages that arrived after the first `known` ones, once all due messages are sent.
 async fn new_messages(world: &World, receiver: &Receiver, known: usize) -> Vec<Received> {
     world.wait_until_idle().await;
     receiver.received().split_off(known)

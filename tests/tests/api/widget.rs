@@ -1,5 +1,5 @@
 //! Tests of the widget and the moderators' page without a browser: sizes, texts, and things that the widget never does.
-//! `tests/browser` has the rest.
+//! All other tests of the widget are in `tests/browser`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,7 +17,7 @@ const READER: usize = 13_500;
 const WRITER: usize = 14_000;
 const MODERATION: usize = 32_000;
 
-/// The modules and style sheets in folders of `functions/ui/embed`, concatenated.
+/// Returns the modules and style sheets in folders of `functions/ui/embed`, concatenated.
 fn modules(folders: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions/ui/embed");
     let mut files: Vec<_> = folders
@@ -33,7 +33,7 @@ fn widget() -> String {
     modules(&["kit", "reader", "writer"])
 }
 
-/// The compressed size of one of the service's files, and its text.
+/// Returns the compressed size of one of the service's files, and its text.
 async fn wire(path: &str) -> (usize, String) {
     let reply = World::new().guest().with(ACCEPT_ENCODING, "gzip").get(path).await.ok(200);
     (reply.body.len(), reply.json.as_str().unwrap().to_owned())
@@ -97,7 +97,7 @@ fn the_widget_has_no_way_to_run_markup_and_keeps_no_token_of_the_page() {
     for word in forbidden {
         assert!(!widget.contains(word), "{word}");
     }
-    // Everything stored goes through one object. It stores drafts and whether one was put aside, a guest's name and key, a
+    // All stored values go through one object: drafts and whether a draft was put aside, a guest's name and key, a
     // flag, the newest comment seen, a guest's pending comments, and the session that began here.
     let stored: BTreeSet<&str> =
         widget.split("device.set(").skip(1).filter_map(|call| call.split(',').next()).collect();
@@ -151,11 +151,11 @@ async fn every_label_is_used_by_the_widget_or_meant_for_other_front_ends() {
     // The label keys of switches and of the email state are composed.
     let mails = ["mail_asked", "mail_bounced", "mail_off", "mail_on"];
     let switches = ["notify_forget", "notify_mentions", "notify_own_records", "notify_replies"];
-    // The page without scripts uses these.
+    // The page without scripts uses these labels.
     let pages = ["next_page", "previous_page"];
-    // The moderators' page uses this, in every language.
+    // The moderators' page uses this label, in every language.
     let moderation = ["looks_like"];
-    // The name of a sign-in method.
+    // The label of a sign-in method.
     let methods = ["sign_in_email"];
     let for_others = ["anonymous", "comment", "unlike", "view_replies"];
     let widget = widget();
@@ -207,7 +207,7 @@ async fn the_moderators_page_uses_every_text_that_it_has_and_no_other() {
         script.contains(&format!("'{key}'"))
             || key.strip_suffix("_more").is_some_and(|key| script.contains(&format!("'{key}'")))
     };
-    // These are for the moderator of a decision, the state of a report, and the language itself.
+    // Labels for the moderator of a decision, the state of a report, and the language itself.
     let others = ["by_other_", "by_you_", "dismissed", "language", "reviewed"];
     let unsaid =
         texts.iter().filter(|key| !is_whole(key) && !begin.iter().chain(&others).any(|begin| key.starts_with(begin)));

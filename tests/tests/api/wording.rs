@@ -8,7 +8,7 @@ use tests::{Actor, SIGN_IN, TestResponse, World, form};
 
 use crate::sign_in::sign_in;
 
-/// A service with sign-in, guests and report reasons.
+/// Returns a service with sign-in, guests and report reasons.
 fn world() -> World {
     World::with(
         &[
@@ -24,7 +24,7 @@ fn world() -> World {
     )
 }
 
-/// For each language of `labels`, a guest and the labels.
+/// Returns, for each language of `labels`, a guest and the labels.
 async fn readers(world: &World) -> Vec<(&'static str, Actor, Value)> {
     let mut readers = Vec::new();
     for tag in Language::all().map(Language::tag) {

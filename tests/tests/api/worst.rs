@@ -21,7 +21,7 @@ async fn put_all(world: &World, fixtures: impl IntoIterator<Item = Fixture>) {
     put_fixtures(&world.store(), fixtures).await.unwrap();
 }
 
-/// A separate reply, or a top-level comment.
+/// Returns a separate reply, or a top-level comment.
 fn separate(comment: Comment) -> Fixture {
     Fixture::Comment { comment, is_inline: false }
 }

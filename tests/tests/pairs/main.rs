@@ -1,5 +1,5 @@
-//! Runs every pair of operations in every order of their calls to the table. `operations` lists them, `orders` chooses the
-//! orders, and `oracle` judges each outcome.
+//! Runs every pair of operations in every order of their calls to the table. `operations` lists the operations,
+//! `orders` chooses the orders, and `oracle` judges each outcome.
 
 mod operations;
 mod oracle;
@@ -18,8 +18,8 @@ use self::operations::{Operation, SCENES, Scene, Set};
 use self::oracle::Oracle;
 use self::orders::{Orders, Trace, meet};
 
-/// A participant that neither ends nor makes a call for this long on the stopped clock is paused, so that other calls can end.
-/// Transactions are retried sooner.
+/// A participant that neither ends nor makes a call for this long on the stopped clock is paused, so that the other
+/// participant's calls can end. Transactions are retried sooner.
 const PAUSE: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(100);
 
@@ -30,14 +30,14 @@ struct Pair<'a> {
     name: String,
     operations: [&'static Operation; 2],
     set: &'a Set,
-    /// The state before the operations, and the tasks for handlers among them.
+    /// The state before the operations, and the tasks for the handlers among the operations.
     mark: Mark,
     given: [Vec<Task>; 2],
 }
 
 impl Pair<'_> {
-    /// Carries out these participants' operations, with their calls in the order given by `choose`, and returns the responses.
-    /// `None` if `choose` returns none.
+    /// Carries out these participants' operations, with their calls in the order given by `choose`. Returns the
+    /// responses, or `None` if `choose` returns `None`.
     async fn run(&self, who: &[usize], mut choose: impl FnMut(Next) -> Option<usize>) -> Option<[Value; 2]> {
         self.set.stage.undo(self.mark).await;
         let mut participants = [0, 1].map(|number| {
@@ -91,8 +91,8 @@ impl Pair<'_> {
         }
     }
 
-    /// Makes these participants' calls in the order of the letters `A` and `B`, then one participant's remaining calls after the
-    /// other's.
+    /// Makes these participants' calls in the order of the letters `A` and `B`, then the remaining calls of the first
+    /// participant, and then those of the other.
     async fn follow(&self, who: &[usize], order: &str) -> [Value; 2] {
         let mut left = order.bytes().map(|letter| usize::from(letter == b'B'));
         let choose = |next: Next| {
@@ -102,7 +102,7 @@ impl Pair<'_> {
         self.run(who, choose).await.expect("it ends")
     }
 
-    /// A participant's calls when it runs without the other.
+    /// Returns a participant's calls when it runs without the other participant.
     async fn alone(&self, who: usize, known: &mut BTreeMap<String, Trace>) -> Trace {
         let handled = self.operations.map(Operation::handles);
         let key = format!("{} {handled:?}", self.operations[who].name);
@@ -116,8 +116,8 @@ impl Pair<'_> {
         known[&key].clone()
     }
 
-    /// Pairs with the same key need only one test. The key omits the kinds of operations that share only a thread's counts or a
-    /// user's data.
+    /// Returns a key. Pairs with the same key need only one test. The key omits the kinds of operations that share only
+    /// a thread's counts or a user's data.
     fn likeness(&self, calls: &[Trace; 2]) -> String {
         let common = in_common([&calls[0], &calls[1]]);
         let is_counted = !common.split("(\"").skip(1).any(|key| !key.starts_with(['T', 'U']));
@@ -169,7 +169,7 @@ fn is_wanted(name: &str, [one, other]: [&Operation; 2]) -> bool {
         }
 }
 
-/// Tests the scene's pairs of operations whose calls meet, or one of several parts of them.
+/// Tests the scene's pairs of operations whose calls meet. `part` selects one of `parts` parts of these pairs.
 async fn try_scene(scene: &'static Scene, part: usize, parts: usize) {
     let (began, set, only) = (Instant::now(), scene.set_up().await, setting("PAIR_ORDER"));
     let (start, is_all) = (set.stage.mark().await, setting("PAIRS").as_deref() == Some("all"));

@@ -1,4 +1,4 @@
-//! The operations, in interesting states.
+//! The operations to pair, and the scenes in which they run.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,8 +18,8 @@ pub(crate) struct Operation {
     /// The rules that the operation relies on or changes. `cargo test` runs the pairs that share a rule.
     pub(crate) rules: Text,
     pub(crate) who: Text,
-    /// Method and path. Or `events`, `jobs` or `delivery` and the name of another operation, whose records or messages the
-    /// handler receives. Or `tool` and a command.
+    /// The method and path. For a handler: `events`, `jobs` or `delivery`, and the name of another operation, whose
+    /// records or messages the handler receives. For a command: `tool` and the command.
     pub(crate) request: Text,
     pub(crate) body: Text,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Scene {
     pub(crate) operations: &'static [Operation],
 }
 
-/// A command's error as JSON, or null.
+/// Returns a command's error as JSON, or null.
 fn fault<T, E: ToString>(done: Result<T, E>) -> Value {
     json!(done.err().map(|fault| fault.to_string()))
 }
@@ -114,7 +114,7 @@ pub(crate) const SCENES: &[Scene] = &[
         op("approve W", "W", "mod", "POST comments/{W}/approve", ""),
         op("reject W", "W", "mia", "POST comments/{W}/reject", ""),
         op("reply to P", "P", "ada", "POST posts/1/comments", r#"{"body":"new","parent_id":{P}}"#),
-        // The deletion, which leaves a placeholder, races with each of the others.
+        // The deletion, which leaves a placeholder, races with each of the other operations.
         op("delete P", "P edit like report pin approve dismiss reject", "ada", "DELETE comments/{P}", ""),
         op("edit P", "edit", "ada", "PATCH comments/{P}", r#"{"body":"better"}"#),
         op("like P", "like", "carol", "POST comments/{P}/like", ""),
@@ -259,7 +259,7 @@ pub(crate) const SCENES: &[Scene] = &[
 ];
 
 impl Operation {
-    /// The handler, and the name of the operation whose change it handles.
+    /// Returns the handler, and the name of the operation whose change it handles.
     pub(crate) fn handles(&self) -> Option<(&str, &str)> {
         self.request.split_once(' ').filter(|(handler, _)| ["events", "jobs", "delivery"].contains(handler))
     }
@@ -325,10 +325,10 @@ impl Set {
         self.labels.iter().fold(text.to_owned(), fill)
     }
 
-    /// Carries out an operation on a new instance. Handlers receive these tasks.
+    /// Carries out an operation on a new instance. A handler receives the tasks in `given`.
     pub(crate) async fn perform(&self, number: usize, operation: &Operation, given: &[Task]) -> Value {
         let instance = self.stage.instance(number);
-        // Commands wait this long for requests that began earlier.
+        // Commands wait this long for requests that began before them.
         let (store, clock, patience) = (&instance.app.store, instance.app.clock.clone(), Duration::from_secs(5));
         match operation.request.split(' ').collect::<Vec<_>>()[..] {
             ["events" | "jobs" | "delivery", ..] => {

@@ -11,8 +11,8 @@ use transfer::store::recount;
 
 use crate::Pair;
 
-/// Right outcomes that no serial order produces: parts of the two requests, the places that may differ, and the reason. Without
-/// places, each place must match one of the right outcomes.
+/// Right outcomes that no serial order produces: parts of the two requests, the places that may differ, and the reason.
+/// If no places are given, each place must match one of the right outcomes.
 const ALLOWED: &[([&str; 2], &[&str], &str)] = &[
     (["/report", "moderation/comments"], &["/reports 1 ", "state=reported"], "a later report waits for a decision"),
     (["moderation/comments", "moderation/comments"], &[], "each comment of a selection is decided for itself"),
@@ -38,9 +38,9 @@ struct Outcome {
 
 pub(crate) struct Oracle<'a> {
     pair: &'a Pair<'a>,
-    /// The outcomes of serial orders come first. The others look the same to callers.
+    /// Right outcomes: first the ones of serial orders, then others that look the same to callers.
     right: Vec<Outcome>,
-    /// The table's content, by the tasks that were handled.
+    /// The table's content once all work is done, by the tasks that were handled.
     drained: BTreeMap<String, Rc<Changes>>,
     /// The callers' views, by the table's content.
     seen: BTreeMap<String, Rc<Value>>,
@@ -51,7 +51,7 @@ impl<'a> Oracle<'a> {
         Self { pair, right: Vec::new(), drained: BTreeMap::new(), seen: BTreeMap::new() }
     }
 
-    /// Does all follow-up work. The error is a fault or a finding of `check`.
+    /// Does all follow-up work and returns the outcome. The error is a fault or a finding of `check`.
     async fn outcome(&mut self, answers: [Value; 2]) -> Result<Outcome, String> {
         let (stage, mark) = (&self.pair.set.stage, self.pair.mark);
         let tasks = stage.take().await;
@@ -117,7 +117,7 @@ impl<'a> Oracle<'a> {
         for right in &right {
             shown.push(self.seen(right).await);
         }
-        // This outcome must have every moderators' view that all right outcomes have.
+        // Every path in the moderators' views that all right outcomes contain must be in this outcome.
         let finds = |seen: &Value, path: &String| seen["mod"].get(path).is_some();
         let is_lost = |path: &String| !finds(&found, path) && shown.iter().all(|seen| finds(seen, path));
         let is_whole = !shown[0]["mod"].as_object().is_some_and(|views| views.keys().any(is_lost));
@@ -152,8 +152,8 @@ impl<'a> Oracle<'a> {
         ALLOWED.iter().any(|(parts, places, _)| holds(*parts) && is_there(places))
     }
 
-    /// Whether a response matches that of a right outcome. A comment in it may be as in a right outcome, before both operations,
-    /// or after both. A like's response counts the likes from before it.
+    /// Whether a response matches the response in a right outcome. A comment in it may be as in a right outcome, before
+    /// both operations, or after both. A like's response counts the likes from before it.
     async fn is_answer(&mut self, outcome: &Outcome, right: &Outcome, who: usize) -> bool {
         let (answer, likely) = (&outcome.answers[who], &right.answers[who]);
         if ["/status", "/body/code", "/body/data/id"].iter().any(|part| answer.pointer(part) != likely.pointer(part)) {
@@ -175,7 +175,7 @@ impl<'a> Oracle<'a> {
         is_made_of(answer, &Vec::from_iter(&moments))
     }
 
-    /// The views of a guest, both callers, and a moderator.
+    /// Returns the views of a guest, both callers, and a moderator.
     async fn seen(&mut self, outcome: &Outcome) -> Rc<Value> {
         if let Some(seen) = self.seen.get(&outcome.table) {
             return Rc::clone(seen);

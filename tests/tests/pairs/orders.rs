@@ -1,10 +1,11 @@
-//! Chooses the orders: all that differ in calls to common items, each once. This is dynamic partial order reduction with sleep
-//! sets (Flanagan and Godefroid, 2005) for two participants.
+//! Chooses the orders: all orders that differ in calls to common items, each once. This is dynamic partial order
+//! reduction with sleep sets (Flanagan and Godefroid, 2005) for two participants.
 
 use tests::Call;
 
-/// For participants with more calls than the first number: the maximum switches between the two, and the number of orders that
-/// may have so many. In later orders, one participant runs to its end between two calls of the other.
+/// For participants with more calls than the first number: the maximum switches between the two participants, and the
+/// number of orders that may have that many. In later orders, one participant runs to its end between two calls of the
+/// other.
 const LONG: [(usize, usize, usize); 2] = [(30, 2, 200), (12, 4, 500)];
 
 /// The calls that were made, each with its participant.
@@ -15,7 +16,8 @@ pub(crate) fn meet(one: &Trace, other: &Trace) -> bool {
     one.iter().any(|(_, call)| other.iter().any(|(_, other)| call.meets(other)))
 }
 
-/// The positions where another order could have the other participant's call instead, each with that participant.
+/// Returns the positions where another order could have the other participant's call instead, each with that
+/// participant.
 fn races(trace: &[(usize, Call)]) -> Vec<(usize, usize)> {
     let mut races = Vec::new();
     // For each participant, the other's latest call on which it already depends.
@@ -52,7 +54,7 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    /// The participant whose call is next. `None` if the order is equivalent to an earlier one.
+    /// Returns the participant whose call is next. `None` if the order is equivalent to an earlier one.
     pub(crate) fn choose(&mut self, next: [Option<Call>; 2]) -> Option<usize> {
         let depth = self.depth;
         self.depth += 1;

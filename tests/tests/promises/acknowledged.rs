@@ -16,7 +16,7 @@ use crate::{moved, trust};
 
 const WRITERS: u64 = 8;
 
-/// The number of actions per writer.
+/// Returns the number of actions per writer.
 fn rounds() -> usize {
     let seconds: Option<usize> = tests::setting("FAULTS_SECONDS").and_then(|seconds| seconds.parse().ok());
     seconds.map_or(8, |seconds| 8 * seconds)
@@ -53,7 +53,7 @@ struct Known {
 }
 
 impl Known {
-    /// Whether the comment must still exist: it isn't deleted, and neither it nor a comment above it is rejected.
+    /// Whether the comment must still exist: it isn't deleted, and neither the comment nor one above it is rejected.
     fn must_be_there(&self, id: u64) -> bool {
         let path: Vec<u64> = std::iter::successors(Some(id), |id| self.created.get(id).copied().flatten()).collect();
         !self.deleting.contains(&id) && path.iter().all(|id| !self.rejecting.contains(id))
@@ -64,7 +64,8 @@ impl Known {
     }
 }
 
-/// Replies to anyone, deletes own comments with the replies below, and occasionally has a moderator reject and approve.
+/// Replies to comments by any writer, deletes its own comments, and sometimes has a moderator reject and approve a
+/// comment.
 async fn write_and_delete(world: &World, number: u64, known: &Mutex<Known>) {
     let (writer, moderator) = (world.user(100 + number, &format!("Writer {number}")), world.moderator());
     let mut own = Vec::new();

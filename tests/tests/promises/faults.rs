@@ -29,7 +29,7 @@ struct Answers {
     most_trips: u32,
 }
 
-/// Writes until the time is up.
+/// A writer that runs until the time is up.
 #[derive(Clone)]
 struct ConcurrentWriter {
     actor: Actor,
@@ -118,7 +118,7 @@ impl ConcurrentWriter {
         if answer.status < 500 {
             answers.deleted.push(id);
         } else {
-            // The comment may or may not be deleted.
+            // It is unknown whether the comment is deleted.
             answers.created.retain(|_, created| *created != id);
         }
     }
@@ -391,7 +391,7 @@ async fn under_faults_a_webhook_is_notified_of_each_comment_once() {
     assert!(written.len() > 10 && faults.made() > 30, "{} comments and {} faults", written.len(), faults.made());
 }
 
-/// The ids of all stored comments, by body.
+/// Returns the ids of all stored comments, by body.
 async fn bodies(world: &World) -> BTreeMap<String, Vec<u64>> {
     let mut bodies: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     for item in world.items().await.iter().filter(|item| item["sk"].as_s().is_ok_and(|sk| sk == "C")) {

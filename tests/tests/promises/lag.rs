@@ -1,5 +1,5 @@
-//! Tests control how long indexes and eventually consistent reads return an old state of some items. The order of replies and the
-//! responses by id don't depend on this lag.
+//! Tests with lagging indexes and eventually consistent reads, which return an old state of some items for as long as
+//! the test chooses. The order of replies and the responses by id don't depend on this lag.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ impl Lagging {
         Self { faults, world }
     }
 
-    /// Makes copies miss further changes to these comments, but to no others.
+    /// Makes copies miss further changes to these comments, and receive changes to all others.
     async fn hold(&self, comments: &[u64]) {
         self.faults.hold(comments.iter().map(|id| format!("\"C#{id}\"")).collect()).await;
     }
@@ -27,7 +27,7 @@ impl Lagging {
         self.faults.hold(vec!["\"C#".to_owned()]).await;
     }
 
-    /// The ids of the inline replies, as stored.
+    /// Returns the ids of the inline replies, as stored.
     async fn inline(&self, parent: u64) -> Vec<u64> {
         let item = self.world.item(&format!("C#{parent}"), "C").await.unwrap();
         let inline = item.get("ld").map_or(&[][..], |ids| ids.as_ns().unwrap());
@@ -41,12 +41,12 @@ impl Lagging {
     }
 }
 
-/// All replies, by cursor.
+/// Returns all replies, read by cursor.
 async fn walk(actor: &Actor, parent: u64) -> Vec<u64> {
     seen(&actor.walk(&format!("comments/{parent}/replies?per_page=1&cursor=")).await)
 }
 
-/// The replies that the thread's list shows below its first comment.
+/// Returns the replies that the thread's list shows below its first comment.
 async fn embedded(actor: &Actor) -> Vec<u64> {
     ids(&actor.list("posts/1", "").await.rows()[0]["replies"])
 }

@@ -10,7 +10,7 @@ mod trust;
 
 use tests::{Faults, Setup, World};
 
-/// Guests may write and like, and a comment whose body contains `doubtful` waits for approval.
+/// Lets guests write and like, and holds a comment whose body contains `doubtful`.
 const OPEN: [(&str, &str); 3] =
     [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true"), ("SVC_SPAM_REVIEW", "doubtful")];
 

@@ -1,6 +1,6 @@
-//! Random sequences of all possible user actions, compared with a simple model of the contract. After every few steps, each
-//! person's lists, counts and flags must match the model, as they must after an export and an import. `MODEL_CASES` sets the
-//! number of sequences.
+//! Random sequences of all possible user actions, compared with a simple model of the contract. After every few steps,
+//! each person's lists, counts and flags must match the model. They must also match it after an export and an import.
+//! `MODEL_CASES` sets the number of sequences.
 #![allow(
     clippy::needless_for_each,
     clippy::needless_range_loop,
@@ -195,15 +195,15 @@ struct Comment {
     imported_likes: u64,
     state: ModelState,
     in_review: bool,
-    /// The spam check found the text doubtful while it waited.
+    /// Whether the spam check found the text doubtful while the comment was pending.
     suspicious: bool,
     liked: BTreeSet<usize>,
     reported: BTreeSet<usize>,
-    /// A report waits for a decision.
+    /// Whether a report waits for a decision.
     waiting: bool,
 }
 
-/// The comments that exist by the contract, without deleted ones.
+/// The comments that exist according to the contract, without deleted ones.
 #[derive(Default)]
 struct Model {
     comments: BTreeMap<u64, Comment>,
@@ -215,7 +215,7 @@ struct Model {
     bodies: usize,
     /// The moderator's actions, each with its comment.
     log: Vec<(&'static str, Option<u64>)>,
-    /// Banned people. A guest's entry has the banned network and the comment through which it was banned.
+    /// Banned people. A guest's entry contains the banned network and the comment through which the guest was banned.
     banned: BTreeMap<usize, Option<(String, u64)>>,
 }
 
@@ -224,7 +224,7 @@ impl Model {
         std::iter::successors(comment.parent, |id| self.comments[id].parent).map(|id| &self.comments[&id]).collect()
     }
 
-    /// The path to a comment, from the top-level comment down.
+    /// Returns the path to a comment, from the top-level comment down.
     fn path(&self, comment: &Comment) -> Vec<u64> {
         let mut path: Vec<u64> = self.ancestors(comment).iter().map(|above| above.id).collect();
         path.reverse();
@@ -250,8 +250,8 @@ impl Model {
         })
     }
 
-    /// Turns the comment into a placeholder if it has live replies. Otherwise removes it along with the placeholders above it
-    /// that have no other live reply.
+    /// Turns the comment into a placeholder if it has live replies. Otherwise, removes the comment along with the
+    /// placeholders above it that have no other live reply.
     fn delete(&mut self, id: u64) {
         self.unpin(id);
         if self.has_live_reply(id) {
@@ -285,7 +285,7 @@ impl Model {
         self.pins.retain(|_, pin| *pin != id);
     }
 
-    /// Oldest first.
+    /// Returns the replies to a comment, oldest first.
     fn replies(&self, id: u64) -> impl Iterator<Item = &Comment> {
         self.comments.values().filter(move |comment| comment.parent == Some(id))
     }
@@ -308,7 +308,7 @@ impl Model {
         all.into_iter().map(|comment| comment.id).collect()
     }
 
-    /// The fields of a queue item that other responses don't have.
+    /// Returns the fields of a queue item that other responses don't have.
     fn item(&self, id: u64) -> Value {
         let comment = &self.comments[&id];
         json!({
@@ -322,10 +322,10 @@ impl Model {
         })
     }
 
-    /// The fields of a comment in a response to this person.
+    /// Returns the fields of a comment in a response to this person.
     fn resource(&self, people: &[Person], who: usize, id: u64) -> Value {
         let comment = &self.comments[&id];
-        // Reads don't show a network's ban.
+        // Responses to reads don't reflect the ban of a network.
         let is_banned = !people[who].is_guest && self.banned.contains_key(&who);
         let owner = people[who].owns_comments() && comment.writer == Some(who) && !is_banned;
         let writer = comment.writer.map(|writer| &people[writer]);
@@ -348,7 +348,7 @@ impl Model {
 }
 
 impl Comment {
-    /// An approved comment by an unknown person.
+    /// Creates an approved comment by an unknown person.
     fn new(id: u64, thread: usize, parent: Option<u64>, body: String) -> Self {
         Self {
             id,
@@ -377,7 +377,8 @@ impl Comment {
     }
 }
 
-/// The log's entries, with consecutive rejections sorted by id, because a walk makes several at once.
+/// Returns the log's entries, with consecutive rejections sorted by id, because a walk makes several rejections at
+/// once.
 fn settled(mut log: Vec<(String, Option<u64>)>) -> Vec<(String, Option<u64>)> {
     log.chunk_by_mut(|one, next| one.0 == "reject" && next.0 == "reject").for_each(<[_]>::sort);
     log
@@ -426,7 +427,7 @@ impl Test {
         Self { world, people, model: Model::default(), per_page, embedded, require_approval }
     }
 
-    /// Runs all steps, and some of them again in another table with the exported data.
+    /// Runs all steps, and then some of them again in another table with the exported data.
     async fn run(mut self, run: &Run) -> Verdict {
         self.steps(&run.steps).await?;
         self.moved(run).await?.steps(&run.steps[..run.steps.len().min(STRIDE)]).await
@@ -628,7 +629,7 @@ impl Test {
         Ok(())
     }
 
-    /// The expected status of a request that only the comment's writer may make: `done` if it is carried out.
+    /// Returns the expected status of a request that only the comment's writer may make: `done` if it is carried out.
     fn own_status(&self, who: usize, id: u64, done: u16) -> u16 {
         if !self.people[who].owns_comments() {
             401

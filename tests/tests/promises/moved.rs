@@ -12,7 +12,7 @@ use transfer::import::Report;
 
 use crate::OPEN;
 
-/// The output of `cargo local export`.
+/// Returns the output of `cargo local export`.
 pub(crate) async fn export(world: &World) -> Vec<u8> {
     tests::export(&world.store()).await.unwrap()
 }
@@ -134,7 +134,7 @@ async fn moderate(world: &World, people: &People) {
     bob.get("ui").await.ok(200);
 }
 
-/// The records' attributes, as `kind.attribute`.
+/// Returns the names of the records' attributes, as `kind.attribute`.
 fn attributes(file: &[u8]) -> BTreeSet<String> {
     let records = text(file).lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let named = records.flat_map(|record| {
@@ -167,7 +167,7 @@ const ATTRIBUTES: &str = "comment.author.address comment.author.avatar comment.a
     tombstone.id tombstone.provenance.thread tombstone.provenance.writer tombstone.source user.ban.id user.ban.reason user.ban.until user.learned_at user.name user.picture
     user.renamed_at user.subject user.told_at user.user_id";
 
-/// The public responses, by path.
+/// Returns the responses that each person gets, by path.
 async fn read(people: &People) -> Vec<(String, Value)> {
     let People { ada, bob, eve, moderator, guest, gwen } = people;
     let mut seen = Vec::new();
@@ -227,7 +227,7 @@ async fn a_table_with_everything_is_moved_with_everything() {
         assert!(document.contains(&format!("`{name}`")) || document.contains(&format!(".{name}`")), "{attribute}");
     }
 
-    // No time comes from the importer's clock.
+    // Checks that no time comes from the importer's clock.
     let later = world.now().0 - other.now().0 - 1_111;
     other.pass(Duration::from_millis(u64::try_from(later).unwrap()));
     let report = import(&other, &file, 3).await;

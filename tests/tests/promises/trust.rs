@@ -65,7 +65,7 @@ async fn moderate(world: &World, number: u64, comments: &[u64]) {
     }
 }
 
-/// Checks the sets of a writer against the remaining comments. A deleted comment may be in either set.
+/// Checks a writer's sets of decided comments against the remaining comments. A deleted comment may be in either set.
 async fn is_right(world: &World, trust: &Trust, writer: &JudgedWriter) {
     let left: Vec<CommentId> = writer.written.iter().copied().map(CommentId).collect();
     let (mut approved, mut rejected, mut gone) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -74,7 +74,7 @@ async fn is_right(world: &World, trust: &Trust, writer: &JudgedWriter) {
         match comment.map(|comment| comment.state) {
             Some(State::Approved) => drop(approved.insert(id.0)),
             Some(State::Rejected) => drop(rejected.insert(id.0)),
-            // No moderator has decided about it.
+            // No moderator has decided about a pending comment.
             Some(State::Pending) => {}
             None => drop(gone.insert(id.0)),
         }

@@ -1,4 +1,4 @@
-//! Tests of the deployed template that linters don't have.
+//! Checks of the deployed template that linters don't make.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ fn of_type<'a>(template: &'a Value, kind: &'a str) -> impl Iterator<Item = (&'a 
     entries(&template["Resources"]).iter().filter(move |(_, resource)| resource["Type"].as_str().unwrap() == kind)
 }
 
-/// The parameters and resources that a value refers to.
+/// Returns the parameters and resources that a value refers to.
 pub(super) fn referred(value: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     match value {
@@ -53,13 +53,13 @@ fn entries_of(value: &Value) -> BTreeSet<String> {
     entries(value).keys().cloned().collect()
 }
 
-/// The names in `${Name}` and `${Name.Attribute}`, but not in `${!literal}`.
+/// Returns the names in `${Name}` and `${Name.Attribute}`, but not in `${!literal}`.
 fn substituted(text: &str) -> impl Iterator<Item = String> {
     let names = text.split("${").skip(1).filter_map(|rest| rest.split('}').next());
     names.filter(|name| !name.starts_with('!')).map(|name| name.split('.').next().unwrap().to_owned())
 }
 
-/// The conditions that a value refers to: by name, in `Fn::If`, or as the condition of a resource or an output.
+/// Returns the conditions that a value refers to: by name, in `Fn::If`, or as the condition of a resource or an output.
 fn conditions(value: &Value) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     match value {
@@ -81,7 +81,7 @@ fn conditions(value: &Value) -> BTreeSet<String> {
     names
 }
 
-/// The parameters that a value compares with `true`.
+/// Returns the parameters that a value compares with `true`.
 fn switches(value: &Value) -> BTreeSet<String> {
     if let Some([Value::Object(parameter), Value::String(text)]) = value["Fn::Equals"].as_array().map(Vec::as_slice)
         && text == "true"
@@ -181,7 +181,7 @@ fn covers(pattern: &str, path: &str) -> bool {
     }
 }
 
-/// The edge's cache behavior for an API path, or `None` for the default one.
+/// Returns the edge's cache behavior for an API path, or `None` for the default one.
 fn cache_behaviour<'a>(template: &'a Value, path: &str) -> Option<&'a Value> {
     let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
     let pattern =
@@ -356,7 +356,7 @@ fn api_gateway_and_the_functions_respond_to_preflights_alike() {
 
 #[test]
 fn a_function_with_an_explicit_role_may_log_trace_and_send_failed_events() {
-    // SAM grants these permissions only to roles that it generates.
+    // SAM grants the permissions checked here only to roles that it generates.
     let template = template();
     let resources = &template["Resources"];
     for (name, function) in of_type(&template, "AWS::Serverless::Function") {
@@ -379,7 +379,7 @@ fn a_function_with_an_explicit_role_may_log_trace_and_send_failed_events() {
 const WITHOUT_TOKENS: [(&str, Needs); 4] =
     [("delivery", Needs::Salt), ("events", Needs::Salt), ("jobs", Needs::Nothing), ("public", Needs::Salt)];
 
-/// A function's environment variables, including the global ones.
+/// Returns a function's environment variables, including the global ones.
 fn environment(template: &Value, function: &Value) -> Map<String, Value> {
     let of_all = &template["Globals"]["Function"]["Environment"]["Variables"];
     let own = function["Properties"]["Environment"]["Variables"].as_object();
@@ -470,7 +470,7 @@ fn functions_may_decrypt_what_they_read_with_the_keys_of_the_parameter() {
     }
 }
 
-/// The queues that invoke functions, each with its function.
+/// Returns the queues that invoke functions, each with its function.
 fn polled(template: &Value) -> Vec<(&str, &Value, &Value)> {
     let functions = of_type(template, "AWS::Serverless::Function");
     let events = functions.flat_map(|(name, function)| {

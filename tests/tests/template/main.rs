@@ -1,4 +1,4 @@
-//! The deployed template: rules that linters don't have, and its parameters' values.
+//! The deployed template: rules that linters don't check, and the values of its parameters.
 
 mod deployed;
 mod parameters;

@@ -1,4 +1,4 @@
-//! Tests of the parameters: `CloudFormation` refuses values that would prevent the functions from starting.
+//! Parameters of the template: `CloudFormation` refuses values that would prevent the functions from starting.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -209,7 +209,7 @@ enum Accepted {
 }
 
 impl Accepted {
-    /// `None` for any text, or if the type or a number's bounds define the values.
+    /// Returns `None` if any text is accepted, or if the type or a number's bounds define the values.
     fn read(name: &str, parameter: &Value) -> Option<Self> {
         if let Some(values) = parameter["AllowedValues"].as_array() {
             return Some(Self::Values(
@@ -238,7 +238,7 @@ fn accepted() -> BTreeMap<String, Accepted> {
     parameters.filter_map(|(name, parameter)| Some((name.clone(), Accepted::read(name, parameter)?))).collect()
 }
 
-/// The setting that gets the value of each parameter.
+/// Returns the setting that gets the value of each parameter.
 fn settings() -> BTreeMap<String, String> {
     let template = template();
     let functions = entries(&template["Resources"]).values().map(|resource| &resource["Properties"]);
@@ -252,7 +252,7 @@ fn settings() -> BTreeMap<String, String> {
     named.filter(|(parameter, _)| parameters.contains_key(parameter)).collect()
 }
 
-/// The configuration with this setting, and with other settings that it needs.
+/// Returns the configuration with this setting, and with other settings that it needs.
 fn configured(setting: &str, value: &str) -> Result<Config, ConfigError> {
     Config::from_vars(|asked| match asked {
         asked if asked == setting => Some(value.to_owned()),
