@@ -53,6 +53,12 @@ impl Scripts {
     }
 }
 
+/// Whether a character belongs to one script, not to several that share it.
+#[must_use]
+pub fn is_of_one_script(c: char) -> bool {
+    !matches!(ScriptWithExtensions::new().get_script_val(c), Script::Common | Script::Inherited)
+}
+
 #[must_use]
 pub fn category(c: char) -> GeneralCategory {
     CodePointMapData::<GeneralCategory>::new().get(c)

@@ -7,7 +7,7 @@ use unicode_security::confusable_detection::skeleton;
 
 use crate::fold::fold;
 use crate::ids::UserId;
-use crate::letters::{category, is_mark, is_punctuation, is_symbol};
+use crate::letters::{category, is_mark, is_of_one_script, is_punctuation, is_symbol};
 use crate::visible;
 
 const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
@@ -18,7 +18,10 @@ const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::n
 /// Maximum combining marks on a letter of a name. More would overlap the lines above and below.
 const MAX_MARKS: usize = 2;
 
-/// Whether any letter of `name` has more than `MAX_MARKS` marks.
+/// Maximum different marks on a letter if they belong to one script only.
+const MAX_OWN_MARKS: usize = 4;
+
+/// Whether any letter of `name` has surplus marks.
 #[must_use]
 pub fn has_piled_marks(name: &str) -> bool {
     piled_marks(&NFD.normalize(name)).next().is_some()
@@ -37,17 +40,25 @@ pub fn without_piled_marks(name: &str) -> String {
 }
 
 /// The byte offsets of surplus marks in a decomposed name. Marks with a width of their own don't count, nor do the lower
-/// letters of a Tibetan stack.
+/// letters of a Tibetan stack. Burmese, Hindi and pointed Hebrew need more marks than other scripts, but never one twice.
 fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
-    let mut marks = 0;
+    let mut marks = Vec::new();
     apart.char_indices().filter_map(move |(at, c)| {
         let is_piled = || matches!(category(c), GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark);
         let is_letter_below = ('\u{f8d}'..='\u{fbc}').contains(&c);
         if visible::is_unseen(c) {
             return None;
         }
-        marks = if !c.is_ascii() && is_piled() && !is_letter_below { marks + 1 } else { 0 };
-        (marks > MAX_MARKS).then_some(at)
+        if c.is_ascii() || !is_piled() || is_letter_below {
+            marks.clear();
+            return None;
+        }
+        let limit = if is_of_one_script(c) && !marks.contains(&c) { MAX_OWN_MARKS } else { MAX_MARKS };
+        if marks.len() >= limit {
+            return Some(at);
+        }
+        marks.push(c);
+        None
     })
 }
 
@@ -379,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letter_of_a_name_has_at_most_two_marks() {
+    fn a_letter_of_a_name_has_at_most_two_marks_or_four_of_its_script() {
         for name in [
             "Zo\u{e9}",
             "e\u{302}\u{301}",
@@ -391,6 +402,11 @@ mod tests {
             "สมชาย",
             "སྒྲོལ་མ",
             "مُحَمَّد",
+            // Three different marks of the letter's own script.
+            "မင်းအောင်လှိုင်",
+            "ဇော်မြို့",
+            "ज़ेंडाया",
+            "יִשָּׂשכָר",
             "1\u{fe0f}\u{20e3}",
             "❤\u{fe0f}",
         ] {
@@ -404,6 +420,8 @@ mod tests {
             ("a\u{301}\u{200d}\u{301}\u{200d}\u{301}", "á\u{200d}\u{301}\u{200d}"),
             ("ก\u{e47}\u{e47}\u{e47}\u{e47}", "ก\u{e47}\u{e47}"),
             ("x\u{20dd}\u{20dd}\u{20dd}", "x\u{20dd}\u{20dd}"),
+            ("လ\u{103e}\u{102d}\u{102f}\u{102d}", "လ\u{103e}\u{102d}\u{102f}"),
+            ("ก\u{e34}\u{e35}\u{e36}\u{e37}\u{e38}", "ก\u{e34}\u{e35}\u{e36}\u{e37}"),
         ] {
             assert!(has_piled_marks(name), "{name}");
             assert_eq!(without_piled_marks(name), bare, "{name}");
