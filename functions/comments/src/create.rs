@@ -80,7 +80,9 @@ impl CreateInput {
         let parent = input.optional_id("parent_id").map(CommentId);
         let subscribe = input.flag("subscribe_to_replies");
         let is_guest = matches!(call.credential, Credential::None);
-        let guest = is_guest.then(|| Guest::read(&mut input, app.config.guests.require_email));
+        let guest = is_guest.then(|| {
+            Guest::read(&mut input, app.config.guests.require_email, subscribe && app.config.features.subscriptions)
+        });
         let page = page(app, call, input.value("page"));
         input.finish()?;
         Ok(Self { body, parent, subscribe, guest, page })
@@ -96,7 +98,8 @@ fn page(app: &App, call: &Call, page: Option<&Value>) -> Option<PageInfo> {
 }
 
 impl Guest {
-    fn read(input: &mut Input, require_email: bool) -> Self {
+    /// Reads the name and the email address, which must be able to receive email if the guest `subscribes`.
+    fn read(input: &mut Input, require_email: bool, subscribes: bool) -> Self {
         let name = input.name("guest_name");
         let email = if require_email {
             Some(input.required_text("guest_email", MAX_EMAIL))
@@ -106,6 +109,8 @@ impl Guest {
         let email = email.filter(|email| !email.is_empty());
         if email.as_ref().is_some_and(|email| !is_email(email)) {
             input.fail_as("guest_email", Errors::address);
+        } else if subscribes && email.as_ref().is_some_and(|email| !is_mailable(email)) {
+            input.fail_as("guest_email", Errors::ascii_address);
         }
         Self { name, email }
     }
@@ -169,7 +174,7 @@ fn subscription(app: &App, call: &Call, viewer: &Viewer, input: &CreateInput) ->
     let (address, guest) = match &viewer.user {
         Some(user) => (app.member_address(call, user)?, None),
         None => {
-            let email = input.guest.as_ref()?.email.as_deref().filter(|email| is_mailable(email))?;
+            let email = input.guest.as_ref()?.email.as_deref()?;
             let language = call.language().tag().to_owned();
             (Address { sealed: keys.seal(email), language, confirmed: false }, Some(keys.guest(email)))
         }

@@ -107,6 +107,19 @@ async fn a_member_is_notified_of_replies_to_a_comment_that_subscribed() {
 }
 
 #[tokio::test]
+async fn a_guest_subscribes_only_with_an_address_that_can_receive_email() {
+    let world = world();
+    for address in ["zoë@example.org", "संपर्क@डाटामेल.भारत"] {
+        let mut comment = by_guest("Hello");
+        comment["guest_email"] = json!(address);
+        world.guest().post("posts/1/comments", comment.clone()).await.ok(201);
+        comment["subscribe_to_replies"] = json!(true);
+        let refused = world.guest().post("posts/1/comments", comment).await.invalid("guest_email");
+        assert!(refused.json["message"].as_str().unwrap().contains("ASCII"), "{}", refused.json);
+    }
+}
+
+#[tokio::test]
 async fn only_subscribers_are_notified_and_never_of_their_own_comments() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
