@@ -59,6 +59,11 @@ pub enum DataDirError {
         "{0} contains part of a backup, because its restore was interrupted; empty it, and restore the backup again"
     )]
     Unfinished(PathBuf),
+    #[error(
+        "{0} is missing, although a service has used the directory; restore it from a backup, or choose another \
+         --data-dir"
+    )]
+    LostTable(PathBuf),
     #[error("generating a secret failed: {0}")]
     Random(#[from] getrandom::Error),
 }
@@ -224,6 +229,13 @@ impl DataDir {
         let path = self.file(TABLE);
         let target = path.is_symlink().then(|| fs::canonicalize(&path).ok()).flatten();
         target.unwrap_or(path)
+    }
+
+    /// Fails if a service or an import has used the directory, but the table's file is missing.
+    pub fn check_table(&self) -> Result<(), DataDirError> {
+        let table = self.table();
+        let is_lost = self.has_secret(VERSION_FILE) && !table.exists();
+        if is_lost { Err(DataDirError::LostTable(table)) } else { Ok(()) }
     }
 
     /// Whether a service or an import has used the table. A salt alone doesn't count, because it may be copied from

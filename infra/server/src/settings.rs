@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use shared::config::{self, Config, ConfigError};
 use shared::domain::origin::LOOPBACK;
-use shared::domain::secret::Secret;
+use shared::domain::secret::{self, Secret};
 
 use crate::account::{ACCESS_KEY, REGION};
 use crate::data_dir::{DataDir, DataDirError, JWT_SECRET, SALT, SEED, random_secret};
@@ -135,7 +135,9 @@ fn keep(data_dir: &DataDir, name: &str, variable: &'static str) -> Result<(), Se
 
 /// Refuses settings that only work on AWS.
 fn check_here(config: &Config) -> Result<(), ConfigError> {
-    if let Some(variable) = config.secret_kept_in_aws() {
+    // The first start stores the seed even if sign-in is off.
+    let seed = environment("SVC_SIGN_IN_SEED").filter(|seed| secret::is_name(seed.trim()));
+    if let Some(variable) = config.secret_kept_in_aws().or(seed.map(|_| "SVC_SIGN_IN_SEED")) {
         return Err(ConfigError::new(variable, None, "the secret itself; ARNs are for functions in AWS"));
     }
     let first = config.api_prefix.split('/').next().unwrap_or_default();
@@ -172,10 +174,17 @@ pub fn visitor_salt(data_dir: Option<&DataDir>) -> Result<Option<Secret>, Settin
 /// The salt in the data directory, which is generated if the table has no items. `None` if the environment sets one.
 fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsError> {
     let Some(data_dir) = data_dir.filter(|_| !is_set("SVC_VISITOR_SALT")) else { return Ok(None) };
-    if !data_dir.has_secret(SALT) && Engine::has_items(&data_dir.table(), TABLE)? {
+    check_salt(data_dir)?;
+    Ok(Some(data_dir.secret(SALT)?))
+}
+
+/// Fails if the table has items, but neither the directory nor the environment has their salt.
+pub fn check_salt(data_dir: &DataDir) -> Result<(), SettingsError> {
+    let is_known = is_set("SVC_VISITOR_SALT") || data_dir.has_secret(SALT);
+    if !is_known && Engine::has_items(&data_dir.table(), TABLE)? {
         return Err(SettingsError::NoSalt(data_dir.file(SALT)));
     }
-    Ok(Some(data_dir.secret(SALT)?))
+    Ok(())
 }
 
 /// The environment of a function in another process that uses the table, the bucket and the queues of this process.

@@ -9,7 +9,7 @@ use server::engine::Engine;
 use server::outbox::Outbox;
 use server::queue::Queues;
 use server::service;
-use server::settings::DELIVERIES;
+use server::settings::{self, DELIVERIES};
 use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 
@@ -20,7 +20,9 @@ use super::Failure;
 pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, Failure> {
     let Some(data_dir) = data_dir else { return Ok(Engine::memory()?) };
     let open = if data_dir.is_used() { Engine::open_used } else { Engine::open };
+    data_dir.check_table()?;
     Engine::check_file(&data_dir.table())?;
+    settings::check_salt(data_dir)?;
     let engine = open(&data_dir.table())?;
     data_dir.record_version()?;
     Ok(engine)

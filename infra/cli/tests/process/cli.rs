@@ -263,8 +263,10 @@ fn every_command_exits_with_2_on_a_wrong_setting_and_touches_nothing() {
     }
     let arn = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:jwt-AbCdEf";
     for words in COMMANDS.into_iter().filter(|words| !words.contains(&"--table") && !words.contains(&"--stack")) {
-        let says = "error: SVC_JWT_SECRET: expected the secret itself";
-        refused(words, &[("SVC_JWT_SECRET", arn)], folder.path(), 2, says);
+        for variable in ["SVC_JWT_SECRET", "SVC_SIGN_IN_SEED"] {
+            let says = format!("error: {variable}: expected the secret itself");
+            refused(words, &[(variable, arn)], folder.path(), 2, &says);
+        }
     }
 }
 
@@ -383,14 +385,45 @@ async fn a_full_table_without_its_salt_is_refused() {
         let started = Service::try_start(&mut on_data(&["--port", "0"], data_dir.path()), "moderator");
         let error = started.err().expect("there is no salt");
         assert!(error.starts_with(&expected) && error.lines().count() == 1, "{error}");
-        for (command, code) in [("check", 3), ("export", 3)] {
-            let output = on_data(&[command], data_dir.path()).output().unwrap();
-            assert_eq!(output.status.code(), Some(code), "{command}");
+        let commands: [&[&str]; 3] = [&["check"], &["export"], &["backup", "--out", "-"]];
+        for words in commands {
+            let output = on_data(words, data_dir.path()).output().unwrap();
+            assert_eq!(output.status.code(), Some(3), "{words:?}");
             assert!(stderr(&output).starts_with(&expected), "{}", stderr(&output));
         }
     }
     let check = on_data(&["check"], data_dir.path()).env("SVC_VISITOR_SALT", salt).output().unwrap();
     assert!(check.status.success() && !file.exists(), "{}", stderr(&check));
+
+    // A table alone gets no secrets.
+    for name in ["jwt-secret", "sign-in-seed", "version"] {
+        fs::remove_file(data_dir.path().join(name)).unwrap();
+    }
+    let output = on_data(&["--port", "0"], data_dir.path()).output().unwrap();
+    assert!(stderr(&output).starts_with(&expected), "{}", stderr(&output));
+    assert!(!data_dir.path().join("jwt-secret").exists() && !data_dir.path().join("version").exists());
+}
+
+#[tokio::test]
+async fn a_used_directory_without_its_table_is_refused_and_gets_no_other() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let service = serve(data);
+    service.member().comment("posts/1", "x").await;
+    assert!(service.stop().success());
+    let (table, backup) = (data.join("table.db"), data.join("backup"));
+    fs::rename(&table, &backup).unwrap();
+    let dump = data.join("dump.jsonl");
+    fs::write(&dump, "").unwrap();
+    let commands: [&[&str]; 2] = [&["--port", "0"], &["import", "native", dump.to_str().unwrap()]];
+    for words in commands {
+        let output = on_data(words, data).output().unwrap();
+        let expected = format!("error: {} is missing, although a service has used the directory; ", table.display());
+        assert_eq!(output.status.code(), Some(3), "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).starts_with(&expected) && !table.exists(), "{words:?}: {}", stderr(&output));
+    }
+    fs::rename(&backup, &table).unwrap();
+    assert_eq!(serve(data).guest().list("posts/1", "").await.rows().len(), 1);
 }
 
 #[tokio::test]
