@@ -34,14 +34,6 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        if self.findings().await? == 0 {
-            return Ok(ExitCode::SUCCESS);
-        }
-        eprintln!("error: the table is not consistent");
-        Ok(ExitCode::from(FAILED))
-    }
-
-    async fn findings(self) -> Result<usize, Failure> {
         let (data_dir, deployed) = (&self.data_dir, self.table.as_deref());
         let table = if self.repair {
             Table::open(data_dir, deployed).await?
@@ -49,6 +41,24 @@ impl Options {
             Table::open_to_read(data_dir, deployed).await?
         };
         let patience = if deployed.is_some() { PATIENCE } else { Duration::ZERO };
-        Ok(Check { repair: self.repair, patience }.run(&table.store, &Clock::system(), &mut io::stdout()).await?)
+        let check = Check { repair: self.repair, patience };
+        let left = check.run(&table.store, &Clock::system(), &mut io::stdout()).await?;
+        if let Some(kept) = table.kept.as_ref().filter(|_| self.repair) {
+            kept.clean_up()?;
+        }
+        if left == 0 {
+            return Ok(ExitCode::SUCCESS);
+        }
+        eprintln!(
+            "error: {}",
+            match &table.kept {
+                Some(kept) if kept.is_unfinished => {
+                    "the last process did not finish its work; start and stop the service, then check again"
+                }
+                _ if self.repair => "the table is not consistent",
+                _ => "the table is not consistent; pass --repair to repair it",
+            }
+        );
+        Ok(ExitCode::from(FAILED))
     }
 }

@@ -210,14 +210,6 @@ impl Options {
     }
 }
 
-impl Kept {
-    /// Removes traces of deleted data from the directory's files.
-    fn clean_up(&self) -> Result<(), Failure> {
-        self.data_dir.remove_partial_files()?;
-        Ok(self.engine.compact()?)
-    }
-}
-
 impl Machine for Kept {
     fn remove_mails(&self, picks: &dyn Fn(&Mail<'_>) -> bool) -> io::Result<u64> {
         outbox::remove(&self.data_dir.file("mail"), |mail| {

@@ -39,6 +39,14 @@ pub(super) struct Kept {
     pub(super) is_unfinished: bool,
 }
 
+impl Kept {
+    /// Removes traces of deleted data from the directory's files.
+    pub(super) fn clean_up(&self) -> Result<(), Failure> {
+        self.data_dir.remove_partial_files()?;
+        Ok(self.engine.compact()?)
+    }
+}
+
 impl Table {
     /// Opens the deployed table with this name, or else the one in the data directory.
     pub(super) async fn open(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {

@@ -364,6 +364,14 @@ fn where_gravatars_are_off_no_file_has_the_hash_of_an_address_and_guests_are_fou
     let check = run(&["check"], &data);
     assert_eq!(check.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&check.stdout).ends_with("2 found\n"), "{check:?}");
+    assert_eq!(stderr(&check), "error: the table is not consistent; pass --repair to repair it\n");
+    fs::write(data.join("lock"), "in use\n").unwrap();
+    let unfinished = run(&["check"], &data);
+    assert_eq!(
+        stderr(&unfinished),
+        "error: the last process did not finish its work; start and stop the service, then check again\n"
+    );
+    fs::write(data.join("lock"), "").unwrap();
     let repair = run(&["check", "--repair"], &data);
     assert!(String::from_utf8_lossy(&repair.stdout).ends_with("2 repaired, 0 left\n"), "{repair:?}");
     assert!(run(&["check"], &data).status.success() && on_data(&["check"], &data).output().unwrap().status.success());
@@ -384,6 +392,29 @@ fn where_gravatars_are_off_no_file_has_the_hash_of_an_address_and_guests_are_fou
     assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &data))["gone"], gone);
     let again = run(&["import", "native", file.to_str().unwrap()], &data);
     assert!(String::from_utf8_lossy(&again.stdout).contains("0 new"), "{again:?}");
+}
+
+#[tokio::test]
+async fn a_repair_leaves_no_hash_of_an_address_in_the_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let data = directory.path();
+    let with_pictures = |shown: &str, words: &[&str]| {
+        let mut command = on_data(words, data);
+        command.env("SVC_PROFILE", "blog").env("SVC_GUEST_SHOW_GRAVATAR", shown).env("SVC_WRITE_LIMIT", "1000");
+        command
+    };
+    let service = Service::start(&mut with_pictures("true", &["--port", "0"]), "moderator");
+    let address = |n: usize| format!("guest{n}@example.org");
+    for n in 0..80 {
+        let comment = json!({ "body": format!("{n}"), "guest_name": "Grace", "guest_email": address(n) });
+        service.guest().post("posts/1/comments", comment).await.ok(201);
+    }
+    assert!(service.stop().success());
+    let left = || (0..80).filter(|n| contains(data, &shared::domain::ids::sha256_hex(&address(*n)))).count();
+    assert_eq!(left(), 80);
+    let repair = with_pictures("false", &["check", "--repair"]).output().unwrap();
+    assert!(repair.status.success(), "{}", stderr(&repair));
+    assert_eq!(left(), 0);
 }
 
 #[test]
