@@ -20,6 +20,6 @@ pub(crate) async fn toggle(app: &App, call: &Call, id: &str) -> Result<Answer> {
     match app.store.toggle_like(&found.comment, visitor_state, &viewer.owners.reactions, bound).await? {
         Liked::Now(liked, likes_count) => Ok(Answer::ok(&json!({ "liked": liked, "likes_count": likes_count }))),
         Liked::Gone => Err(Refusal::NotFound.into()),
-        Liked::TooMany => Err(Refusal::RateLimited(super::RETRY_AFTER).into()),
+        Liked::TooMany => Err(Refusal::RateLimited { after: super::RETRY_AFTER, limit: None }.into()),
     }
 }

@@ -48,7 +48,7 @@ pub(crate) async fn report(app: &App, call: &Call, id: &str) -> Result<Answer> {
             _ => Err(Refusal::AlreadyReported.into()),
         },
         Reported::Gone => Err(Refusal::NotFound.into()),
-        Reported::TooMany => Err(Refusal::RateLimited(super::RETRY_AFTER).into()),
+        Reported::TooMany => Err(Refusal::RateLimited { after: super::RETRY_AFTER, limit: None }.into()),
     }
 }
 

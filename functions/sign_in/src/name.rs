@@ -24,7 +24,8 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let user = match app.store.rename_account(account, &name, now).await? {
         Renamed::Done(user) => user,
         Renamed::NotBefore(from) => {
-            return Err(Refusal::RateLimited(from.since(now.start_of_second()).as_secs()).into());
+            let after = from.since(now.start_of_second()).as_secs();
+            return Err(Refusal::RateLimited { after, limit: None }.into());
         }
         Renamed::SignedOut => return Err(Refusal::Unauthenticated.into()),
     };

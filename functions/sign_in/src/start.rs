@@ -10,7 +10,7 @@ use shared::domain::deliveries::Message;
 use shared::domain::email::{MAX_EMAIL, is_mailable};
 use shared::domain::origin;
 use shared::domain::sign_in::bounds::{
-    CODES_OF_NETWORK, MAX_FAILURES, STRANGERS_OF_NETWORK, codes_of_all, codes_of_domain, wait,
+    CODES_OF_NETWORK, MAX_FAILURES, STRANGERS_OF_NETWORK, beyond, codes_of_all, codes_of_domain,
 };
 use shared::domain::sign_in::inbox::{Asker, Flow};
 use shared::domain::sign_in::keys::{FlowId, FlowKeys, nonce};
@@ -38,7 +38,7 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call) -> Result<An
     let (keys, now) = (FlowKeys::new(&app.config.visitor_salt), app.clock.now());
     let network = keys.network(call.network);
     if !app.store.count_towards(Bound::hourly("codes", &network, CODES_OF_NETWORK), now).await? {
-        return Err(Refusal::RateLimited(wait(now)).into());
+        return Err(beyond(CODES_OF_NETWORK, now).into());
     }
     let id = FlowId { inbox: keys.inbox(&email), nonce: nonce(app.random.bytes()) };
     let flow = Flow::new(id.nonce.clone(), &host(app, call), call.language().tag().to_owned(), keys.seal(&email), now);
@@ -92,8 +92,9 @@ async fn begin(
     let asker = Asker { network, is_known };
     let (all, domain) = (of_all(has_account), of_domain(has_account));
     let domain = if is_known { Bound::counter("codes of known networks", &asker.network) } else { domain };
-    let has_room = inbox.has_room(flow, &asker, now);
-    let refusal = if is_stopped {
+    let refusal = if !inbox.has_room(flow, &asker, now) {
+        Some("a limit of the address is reached")
+    } else if is_stopped {
         Some("codes to the address are stopped")
     } else if !has_account && failures >= MAX_FAILURES {
         Some("too many addresses refused codes this hour")
@@ -104,7 +105,7 @@ async fn begin(
     } else {
         None
     };
-    let is_strange = !has_account && has_room && refusal.is_none();
+    let is_strange = !has_account && refusal.is_none();
     let of_network = Bound::daily("codes of strangers", &asker.network, STRANGERS_OF_NETWORK);
     let of_network = if is_strange { of_network } else { Bound::counter("other codes", &asker.network) };
     let refusal = if store.count_towards(of_network, now).await? {
@@ -112,14 +113,14 @@ async fn begin(
     } else {
         Some("the network's daily limit on codes to addresses without an account is reached")
     };
-    let is_started = if has_room && refusal.is_none() {
+    let is_started = if refusal.is_none() {
         let inbox = (id.inbox.as_str(), inbox);
         store.start_flow(FlowStart { inbox, flow, asker: &asker, bounds: [domain, all], now }).await?
     } else {
         store.refuse_flow(&asker.network, now).await?;
         false
     };
-    if has_room && !is_started {
+    if !is_started {
         tracing::warn!("no code sent: {}", refusal.unwrap_or("a limit has just been reached"));
     }
     Ok(())

@@ -46,7 +46,7 @@ pub(crate) async fn update(app: &App, call: &Call) -> Result<Answer> {
     let network = app.mail_keys().network(call.network);
     // The response reveals nothing about a claimed address, because only the network's count can refuse it.
     if !address.confirmed && enrolment.status != Status::On && !app.count_asking(&network, &address).await? {
-        return Err(Refusal::RateLimited(app.until(app.next_hour()).as_secs()).into());
+        return Err(Refusal::RateLimited { after: app.until(app.next_hour()).as_secs(), limit: None }.into());
     }
     let name = app.mail_keys().address(&address.sealed).unwrap_or_default();
     let asker = Asker::new(name, address.clone(), network, None);

@@ -27,8 +27,11 @@ pub enum Refusal {
     EditClosed,
     ThreadClosed,
     ReadOnly,
-    /// Seconds after which a retry may succeed.
-    RateLimited(u64),
+    /// Seconds after which a retry may succeed, and the limit if it isn't that of the request's class.
+    RateLimited {
+        after: u64,
+        limit: Option<u32>,
+    },
     Unavailable,
     PayloadTooLarge,
     Invalid(FieldErrors),
@@ -56,7 +59,7 @@ impl Refusal {
             Self::EditClosed,
             Self::ThreadClosed,
             Self::ReadOnly,
-            Self::RateLimited(0),
+            Self::RateLimited { after: 0, limit: None },
             Self::Unavailable,
             Self::PayloadTooLarge,
             Self::Invalid(FieldErrors::default()),
@@ -84,7 +87,7 @@ impl Refusal {
             Self::EditClosed => (403, "edit_closed", "This comment can no longer be edited or deleted."),
             Self::ThreadClosed => (403, "thread_closed", "This thread is closed."),
             Self::ReadOnly => (423, "read_only", "Comments are read-only right now."),
-            Self::RateLimited(_) => (429, "rate_limited", "Too many requests."),
+            Self::RateLimited { .. } => (429, "rate_limited", "Too many requests."),
             Self::Unavailable => (503, "unavailable", "The service is temporarily unavailable. Try again in a moment."),
             Self::PayloadTooLarge => (413, "payload_too_large", "The file is too large."),
             Self::Invalid(errors) => (422, "validation_failed", errors.first()),

@@ -408,7 +408,7 @@ fn enforce(call: &Call, status: RateLimitStatus) -> Result<()> {
 }
 
 fn checked(status: RateLimitStatus) -> Result<()> {
-    if status.allowed { Ok(()) } else { Err(Refusal::RateLimited(status.resets_in).into()) }
+    if status.allowed { Ok(()) } else { Err(Refusal::RateLimited { after: status.resets_in, limit: None }.into()) }
 }
 
 /// A write that can't be counted is refused, because a table that can't store the counter can't store the write either.

@@ -193,10 +193,14 @@ impl Answer {
         response
     }
 
+    pub fn set_rate_limit(&mut self, limit: u32, remaining: u32) {
+        self.set(HeaderName::from_static("x-ratelimit-limit"), HeaderValue::from(limit));
+        self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(remaining));
+    }
+
     fn set_common_headers(&mut self, call: &Call) {
         if let Some(rate_limit) = call.reserved.get().or(call.rate_limit.get()) {
-            self.set(HeaderName::from_static("x-ratelimit-limit"), HeaderValue::from(rate_limit.limit));
-            self.set(HeaderName::from_static("x-ratelimit-remaining"), HeaderValue::from(rate_limit.remaining));
+            self.set_rate_limit(rate_limit.limit, rate_limit.remaining);
         }
         self.set(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         self.set(header::STRICT_TRANSPORT_SECURITY, HTTPS_ONLY);
@@ -280,7 +284,12 @@ impl From<Refusal> for Answer {
         };
         let mut answer = Self::json(refusal.status(), &json!({ "message": message, "code": code, "errors": errors }));
         match refusal {
-            Refusal::RateLimited(seconds) => answer.set(header::RETRY_AFTER, HeaderValue::from(seconds)),
+            Refusal::RateLimited { after, limit } => {
+                answer.set(header::RETRY_AFTER, HeaderValue::from(after));
+                if let Some(limit) = limit {
+                    answer.set_rate_limit(limit, 0);
+                }
+            }
             Refusal::Unavailable => answer.set(header::RETRY_AFTER, HeaderValue::from(1)),
             Refusal::Unauthenticated => answer.set(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
             Refusal::MethodNotAllowed(methods) => {

@@ -828,6 +828,7 @@ async fn a_network_starts_120_flows_and_reaches_the_callback_240_times_an_hour()
         start(&at(n), "github", PAGE).await.ok(201);
     }
     let refused = start(&at(999), "github", PAGE).await.refused(429, "rate_limited");
+    assert_eq!((refused.header("x-ratelimit-limit"), refused.header("x-ratelimit-remaining")), ("120", "0"));
     assert!(refused.header("retry-after").parse::<u64>().unwrap() <= 3_600);
     for n in 0..240 {
         at(n).get("sign_in/callback/github?state=x").await.ok(400);

@@ -240,11 +240,13 @@ async fn a_network_has_ten_codes_and_thirty_wrong_tries_an_hour() {
     }
     let refused = address(99).post("sign_in", json!({ "email": ADA })).await.refused(429, "rate_limited");
     assert!(refused.header("retry-after").parse::<u64>().unwrap() <= 3_600);
+    assert_eq!((refused.header("x-ratelimit-limit"), refused.header("x-ratelimit-remaining")), ("10", "0"));
     start(&world.guest().from("2001:db8:8::1"), ADA).await;
     for n in 0..30 {
         finish(&address(n), "nothing", "12345678").await.refused(422, "sign_in_failed");
     }
-    finish(&address(99), "nothing", "12345678").await.refused(429, "rate_limited");
+    let refused = finish(&address(99), "nothing", "12345678").await.refused(429, "rate_limited");
+    assert_eq!((refused.header("x-ratelimit-limit"), refused.header("x-ratelimit-remaining")), ("30", "0"));
     let crowd = world.guest().from("2001:db8:9::1");
     let answers = join_all((0..64).map(|_| finish(&crowd, "nothing", "12345678"))).await;
     let wrong = answers.iter().filter(|answer| answer.status == 422).count();

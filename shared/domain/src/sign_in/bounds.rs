@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use crate::error::Refusal;
 use crate::time::{Hour, Timestamp};
 
 /// Maximum codes that a network may request per hour.
@@ -36,6 +37,12 @@ pub fn codes_of_all(has_account: bool) -> u32 {
 /// Reserves a quarter of the codes for addresses with an account.
 fn without_what_is_kept(codes: u32, has_account: bool) -> u32 {
     if has_account { codes } else { codes * 3 / 4 }
+}
+
+/// The refusal of a request beyond an hourly limit.
+#[must_use]
+pub fn beyond(limit: u32, now: Timestamp) -> Refusal {
+    Refusal::RateLimited { after: wait(now), limit: Some(limit) }
 }
 
 /// Seconds until the next hour begins.
