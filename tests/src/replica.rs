@@ -34,7 +34,7 @@ struct Pending {
 }
 
 impl Replica {
-    /// Creates a copy of a table, which each change reaches after a separate delay of up to `most`.
+    /// Creates a copy of a table. Each change is applied to it after a separate delay of up to `most`.
     pub(crate) fn of(table: &Engine, most: Duration, seed: u64) -> Self {
         let engine = Engine::memory().expect("an engine in memory");
         let definition = Template::deployed(&[]).and_then(|template| template.table()).expect("a table");

@@ -249,7 +249,8 @@ fn plain(answer: &Value) -> Value {
     }
 }
 
-/// Returns the response without the fields that each engine counts differently, and with sets sorted.
+/// Returns the response in a comparable form: without fields that may differ between engines, and with sets and batch
+/// items sorted.
 fn ordered(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -294,7 +294,7 @@ pub struct Event {
     pub kind: EventKind,
     #[serde(rename = "ha", serialize_with = "stored::time")]
     pub at: Timestamp,
-    /// `None` for tests.
+    /// `None` for a test delivery.
     #[serde(flatten, default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Subject>,
 }

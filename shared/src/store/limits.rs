@@ -142,7 +142,7 @@ impl Window {
 
     /// Records that `count` requests were booked (see [`ask`](Self::ask)), and that the table now counts `counted` in total.
     fn learn(&mut self, count: u32, counted: u32, limit: u32) {
-        // The booked reads include those of the first block.
+        // The first booking includes the reads of the first block, so they aren't counted twice.
         self.granted = if self.held == 0 { 0 } else { self.granted };
         self.asking = self.asking.saturating_sub(count);
         self.held = self.held.saturating_add(count);

@@ -32,8 +32,8 @@ const MAX_REJECTED: usize = 1_000;
 /// Maximum comments to examine. It exceeds [`MAX_REJECTED`], because comments may already be rejected, or be older than
 /// [`RECENT`].
 const MAX_SEEN: usize = 20_000;
-/// Time after the ban during which requests that began before it may still write comments, or the index may not list such
-/// comments yet.
+/// Time after the ban for which to expect late comments: a request that began before the ban may still write one, and the
+/// index may not list it yet.
 const LATE: Duration = Duration::from_secs(30);
 /// Maximum comments rejected concurrently. Decisions in the same thread conflict, and are retried.
 const AT_ONCE: usize = 5;

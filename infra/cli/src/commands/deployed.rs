@@ -50,8 +50,9 @@ impl Stack {
             input: json!({ "Action": "DescribeStacks", "Version": "2010-05-15", "StackName": name }),
         };
         let answer = Caller::new(sdk.clone(), https::Client::for_aws(TIMEOUT)).send(&call).await.map_err(unanswered)?;
-        let values = texts(&String::from_utf8_lossy(answer.body()))
-            .map_err(|error| format!("CloudFormation returned {} without XML: {error}", answer.status()))?;
+        let values = texts(&String::from_utf8_lossy(answer.body())).map_err(|error| {
+            format!("CloudFormation returned {} and a body that isn't valid XML: {error}", answer.status())
+        })?;
         if !answer.status().is_success() {
             let said = |key| values.get(key).map(String::as_str).unwrap_or_default();
             return Err(refused(name, region.as_ref(), said("Code"), said("Message")).into());

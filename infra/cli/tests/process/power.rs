@@ -35,7 +35,7 @@ async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_ta
     let (service, address) =
         start(&mut under("strace", &[&strace[..], &[trace.to_str().unwrap()]].concat(), &production(&data)));
     write(&service, &address, &receiver.url).await;
-    // The service's output closes when the tracer ends.
+    // Reads the output to its end, which waits for the tracer to finish the trace.
     service.stop_reading();
     receiver.answer(204);
 

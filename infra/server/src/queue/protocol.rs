@@ -37,7 +37,7 @@ impl Queues {
     pub(super) fn send(&self, queue: &Queue, entry: &Value) -> Result<Message> {
         let body = entry["MessageBody"].as_str().unwrap_or_default();
         if body.is_empty() || body.len() > MAX_BODY {
-            return Err(QueueError::Parameter(format!("A message has 1 to {MAX_BODY} bytes.")));
+            return Err(QueueError::Parameter(format!("A message must be 1 to {MAX_BODY} bytes long.")));
         }
         let delay = seconds(entry, "DelaySeconds", MAX_DELAY)?.unwrap_or_default();
         let now = self.now();

@@ -131,7 +131,7 @@ pub struct Staging {
     pub(super) places: Vec<Place>,
     /// The comments, parents before their replies.
     pub(super) order: Vec<usize>,
-    /// The comments, by the id that each has, had or will have in the table.
+    /// Indices of the comments by their id in the table, including ids of deleted comments and of those not written yet.
     pub(super) located: HashMap<CommentId, usize>,
     pub(super) threads: Targets,
     pages: Vec<record::Thread>,

@@ -467,7 +467,7 @@ async fn imported_comments_of_the_last_thirty_days_are_among_the_new_ones() {
         page.into_iter().map(|found| found.comment.body).collect::<Vec<_>>()
     };
     let bodies = |ids: &[&str]| ids.iter().map(|id| format!("body of {id}")).collect::<Vec<_>>();
-    // The first import writes in batches, the second one comment by comment.
+    // The first import writes in batches, the second writes comments one by one.
     import(&store, &dump[..6]).await;
     assert_eq!(listed().await, bodies(&["6", "4", "3", "2"]));
     import(&store, &dump).await;
@@ -489,8 +489,8 @@ async fn the_first_comments_that_are_imported_for_a_known_user_and_shown_count_a
         user.map(|user| user.trust.approved().len()).unwrap_or_default()
     };
     let mut dump = vec![waiting(50), waiting(51)];
+    // The first import writes in batches, later ones write comments one by one.
     assert_eq!(approved_after(&dump).await, 0);
-    // The first import writes in batches, the second one comment by comment.
     dump.push(by_ada(1));
     assert_eq!(approved_after(&dump).await, 1);
     dump.extend((2..30).map(by_ada));

@@ -18,7 +18,7 @@ pub(super) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     whole_seconds(instant.as_second())
 }
 
-/// Parses a time in a format whose times are in UTC.
+/// Parses a time, which is in UTC if it has no offset.
 pub(super) fn parse_utc(text: &str) -> Option<Timestamp> {
     parse(text, &TimeZone::UTC)
 }

@@ -154,7 +154,7 @@ impl Vars<'_> {
             Some(salt) if secret::is_name(salt.expose()) => Ok(salt),
             Some(salt) => check_salt(&salt).map(|()| salt),
             None if needs == Needs::Nothing => Ok(Secret::from(String::new())),
-            None => Err(self.wrong("SVC_VISITOR_SALT", "a secret that is used for nothing else")),
+            None => Err(self.wrong("SVC_VISITOR_SALT", "a secret that isn't used for anything else")),
         }
     }
 

@@ -133,7 +133,7 @@ impl Vars<'_> {
         if name.as_ref().is_none_or(fits) {
             return Ok(name);
         }
-        let accepted = format!("a name of at most {MAX_SITE_NAME} visible characters in one line");
+        let accepted = format!("a name of at most {MAX_SITE_NAME} visible characters on one line");
         Err(self.wrong("SVC_SITE_NAME", accepted))
     }
 

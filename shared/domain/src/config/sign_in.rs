@@ -148,7 +148,7 @@ impl Vars<'_> {
             return Err(needed("SVC_CORS_ORIGINS", "a list of origins"));
         }
         if signs && seed.is_none() {
-            return Err(needed("SVC_SIGN_IN_SEED", "a secret that is used for nothing else"));
+            return Err(needed("SVC_SIGN_IN_SEED", "a secret that isn't used for anything else"));
         }
         if methods.contains(&Method::Provider(Provider::Oidc)) {
             let needed = |name, accepted: &str| self.needed_by(Provider::Oidc, name, accepted);
@@ -191,7 +191,7 @@ impl Vars<'_> {
             return Ok(name);
         }
         Err(self
-            .wrong("SVC_OIDC_NAME", format_args!("a name of at most {MAX_SITE_NAME} visible characters in one line")))
+            .wrong("SVC_OIDC_NAME", format_args!("a name of at most {MAX_SITE_NAME} visible characters on one line")))
     }
 }
 

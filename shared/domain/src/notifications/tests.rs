@@ -35,7 +35,7 @@ fn answer(state: &mut NotificationState, name: &str, id: u64, now: Timestamp) ->
     state.notify(CommentId(id), &[Reason::ReplyToGuest(guest(name))], "thread", now, WAIT)
 }
 
-/// The asker whose confirmation is sent now, if any.
+/// Takes the next step. Returns the name of the guest who was sent a confirmation; `None` if none was sent.
 fn confirmation(state: &mut NotificationState, now: Timestamp) -> Option<String> {
     let MailStep::Send(Mail::Confirm(asker)) = state.take(now, "worker") else { return None };
     match state.enrolment.book(&asker.asking_of(&asker.name), &asker.network, now) {

@@ -200,7 +200,8 @@ fn path(root: &Comment, edge: &Comment) -> Vec<CommentId> {
     above.copied().chain([edge.id]).collect()
 }
 
-/// The path for a cursor on an empty page. It makes a walk that turns around there meet the comment at the page's edge again.
+/// The cursor path for an empty page. The last id is shifted by one, so that paging in the other direction includes the
+/// comment at the page's edge again.
 fn turned(cursor: &PathCursor, direction: Direction) -> Option<Vec<CommentId>> {
     let mut path = cursor.path.clone();
     if direction != cursor.direction {

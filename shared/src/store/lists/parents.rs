@@ -182,7 +182,7 @@ impl Store {
                 let top = comment.ancestors.first().copied().unwrap_or(comment.id);
                 if rows.parents.len() == limit && !rows.parents.contains_key(&top) {
                     if scope != Scope::Everyone && !comment.is_top_level() {
-                        // The visitor's own reply may have a parent that everyone sees, which is in another partition.
+                        // The visitor's own reply may have a public parent, which is in another partition.
                         continue;
                     }
                     rows.more = true;

@@ -124,8 +124,8 @@ pub fn with_jpeg_segment(jpeg: &[u8], marker: u8, data: &[u8]) -> Vec<u8> {
     [&jpeg[..2], &[0xFF, marker], &length, data, &jpeg[2..]].concat()
 }
 
-/// Returns a TIFF block as a phone writes it: orientation in the first directory, a GPS directory with a latitude, a
-/// model name.
+/// Returns a TIFF block as a phone writes it, with an orientation and a model name in the first directory and a latitude
+/// in the GPS directory.
 pub fn exif(orientation: u8) -> Vec<u8> {
     let mut tiff = b"MM\0\x2A\0\0\0\x08".to_vec();
     let entry = |tag: u16, kind: u16, count: u32, value: [u8; 4]| {

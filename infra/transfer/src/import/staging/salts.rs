@@ -1,4 +1,4 @@
-//! The salts of the hashes in a source.
+//! Detects sources whose hashes were made with another salt than the table's.
 
 use std::collections::BTreeSet;
 

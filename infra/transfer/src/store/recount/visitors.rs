@@ -71,7 +71,7 @@ fn present(snapshot: &Snapshot, id: CommentId) -> Option<&Comment> {
 fn of_unwritten(snapshot: &Snapshot, key: &Key, set: &'static str, ids: &BTreeSet<u64>) -> Vec<Finding> {
     let ids = ids.iter().map(|id| CommentId(*id)).filter(|id| !snapshot.comments.contains_key(id));
     let finding = |id| {
-        let problem = format!("{} has it in {set}, but the import never wrote it", key.pk);
+        let problem = format!("{} lists it in {set}, but it was never imported", key.pk);
         Finding::of_comment(id, problem, vec![forget(key, set, id), absent(id)])
     };
     ids.map(finding).collect()
