@@ -53,10 +53,10 @@ impl Scripts {
     }
 }
 
-/// Whether a character belongs to one script, not to several that share it.
+/// The script of a character. Characters that scripts share are `Common` or `Inherited`.
 #[must_use]
-pub fn is_of_one_script(c: char) -> bool {
-    !matches!(ScriptWithExtensions::new().get_script_val(c), Script::Common | Script::Inherited)
+pub fn script(c: char) -> Script {
+    ScriptWithExtensions::new().get_script_val(c)
 }
 
 #[must_use]

@@ -1,13 +1,13 @@
 //! Names that people choose, and the similarity between them.
 
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
-use icu_properties::props::GeneralCategory;
+use icu_properties::props::{GeneralCategory, Script};
 use serde::{Deserialize, Serialize};
 use unicode_security::confusable_detection::skeleton;
 
 use crate::fold::fold;
 use crate::ids::UserId;
-use crate::letters::{category, is_mark, is_of_one_script, is_punctuation, is_symbol};
+use crate::letters::{category, is_mark, is_punctuation, is_symbol, script};
 use crate::visible;
 
 const NFC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfc();
@@ -18,7 +18,7 @@ const NFKD: DecomposingNormalizerBorrowed<'_> = DecomposingNormalizerBorrowed::n
 /// Maximum combining marks on a letter of a name. More would overlap the lines above and below.
 const MAX_MARKS: usize = 2;
 
-/// Maximum different marks on a letter if they belong to one script only.
+/// Maximum different marks on a letter that belong to its script, and to no other.
 const MAX_OWN_MARKS: usize = 4;
 
 /// Whether any letter of `name` has surplus marks.
@@ -40,9 +40,10 @@ pub fn without_piled_marks(name: &str) -> String {
 }
 
 /// The byte offsets of surplus marks in a decomposed name. Marks with a width of their own don't count, nor do the lower
-/// letters of a Tibetan stack. Burmese, Hindi and pointed Hebrew need more marks than other scripts, but never one twice.
+/// letters of a Tibetan stack. Letters in Burmese, Hindi and pointed Hebrew may have up to four different marks of their own
+/// script. Thai and Lao have enough with two.
 fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
-    let mut marks = Vec::new();
+    let (mut marks, mut base) = (Vec::new(), Script::Common);
     apart.char_indices().filter_map(move |(at, c)| {
         let is_piled = || matches!(category(c), GeneralCategory::NonspacingMark | GeneralCategory::EnclosingMark);
         let is_letter_below = ('\u{f8d}'..='\u{fbc}').contains(&c);
@@ -51,10 +52,11 @@ fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
         }
         if c.is_ascii() || !is_piled() || is_letter_below {
             marks.clear();
+            base = script(c);
             return None;
         }
-        let limit = if is_of_one_script(c) && !marks.contains(&c) { MAX_OWN_MARKS } else { MAX_MARKS };
-        if marks.len() >= limit {
+        let is_own = script(c) == base && !matches!(base, Script::Thai | Script::Lao) && !marks.contains(&c);
+        if marks.len() >= if is_own { MAX_OWN_MARKS } else { MAX_MARKS } {
             return Some(at);
         }
         marks.push(c);
@@ -421,7 +423,11 @@ mod tests {
             ("ก\u{e47}\u{e47}\u{e47}\u{e47}", "ก\u{e47}\u{e47}"),
             ("x\u{20dd}\u{20dd}\u{20dd}", "x\u{20dd}\u{20dd}"),
             ("လ\u{103e}\u{102d}\u{102f}\u{102d}", "လ\u{103e}\u{102d}\u{102f}"),
-            ("ก\u{e34}\u{e35}\u{e36}\u{e37}\u{e38}", "ก\u{e34}\u{e35}\u{e36}\u{e37}"),
+            ("ב\u{5b4}\u{5bc}\u{5c1}\u{5c2}\u{5b8}", "ב\u{5b4}\u{5b8}\u{5bc}\u{5c1}"),
+            // Marks of other scripts, and scripts without such letters.
+            ("x\u{488}\u{489}\u{a670}", "x\u{488}\u{489}"),
+            ("a\u{5b4}\u{5bc}\u{5c1}", "a\u{5b4}\u{5bc}"),
+            ("ก\u{e34}\u{e35}\u{e36}", "ก\u{e34}\u{e35}"),
         ] {
             assert!(has_piled_marks(name), "{name}");
             assert_eq!(without_piled_marks(name), bare, "{name}");
