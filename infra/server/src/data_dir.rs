@@ -60,8 +60,8 @@ pub enum DataDirError {
     )]
     Unfinished(PathBuf),
     #[error(
-        "{0} is missing, although a service has used the directory; restore it from a backup, or choose another \
-         --data-dir"
+        "{0} is missing, although a service has used the directory; put it back, or restore a backup into an empty \
+         directory; to start afresh, delete this directory"
     )]
     LostTable(PathBuf),
     #[error("generating a secret failed: {0}")]
@@ -103,12 +103,6 @@ impl Lock {
         self.file.set_modified(time).map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
     }
 
-    /// Whether the last process left its work unfinished.
-    pub fn is_unfinished(&self) -> Result<bool, DataDirError> {
-        let metadata = self.file.metadata();
-        Ok(metadata.map_err(|cause| DataDirError::File { path: self.path.clone(), cause })?.len() > 0)
-    }
-
     /// Records that all work is finished.
     pub fn end(&self) -> Result<(), DataDirError> {
         self.file.set_len(0).map_err(|cause| DataDirError::File { path: self.path.clone(), cause })
@@ -133,6 +127,7 @@ impl DataDir {
     /// Opens a directory that has a table.
     pub fn existing(path: &Path) -> Result<Self, DataDirError> {
         let data_dir = Self { path: path.to_owned() }.readable()?;
+        data_dir.check_table()?;
         if data_dir.table().exists() { Ok(data_dir) } else { Err(DataDirError::NoTable(data_dir.path)) }
     }
 
@@ -172,6 +167,12 @@ impl DataDir {
     pub fn is_unused(&self) -> io::Result<bool> {
         let names = fs::read_dir(&self.path)?.map(|entry| Ok(entry?.file_name()));
         Ok(names.collect::<io::Result<Vec<_>>>()?.iter().all(|name| name == LOCK))
+    }
+
+    /// Whether the last process left its work unfinished. Needs no lock.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        fs::metadata(self.file(LOCK)).is_ok_and(|lock| lock.len() > 0)
     }
 
     pub fn lock_if_present(&self) -> Result<Option<Lock>, DataDirError> {
@@ -231,7 +232,8 @@ impl DataDir {
         target.unwrap_or(path)
     }
 
-    /// Fails if a service or an import has used the directory, but the table's file is missing.
+    /// Fails if the table's file is lost: the version is recorded only after the table is created. Secrets don't count,
+    /// because they may be copied from another machine before the service first starts here.
     pub fn check_table(&self) -> Result<(), DataDirError> {
         let table = self.table();
         let is_lost = self.has_secret(VERSION_FILE) && !table.exists();

@@ -12,7 +12,7 @@ use crate::data_dir::{DataDir, DataDirError, JWT_SECRET, SALT, SEED, random_secr
 use crate::engine::{Engine, EngineError};
 use crate::queue::Queues;
 
-const TABLE: &str = "comments";
+pub const TABLE: &str = "comments";
 /// The logical id of the queue for the function `jobs`.
 pub const JOBS: &str = "JobsQueue";
 /// The logical id of the queue for the function `delivery`.

@@ -55,7 +55,7 @@ impl Options {
                 Some(kept) if kept.is_unfinished => {
                     "the last process did not finish its work; start and stop the service, then check again"
                 }
-                _ if self.repair => "the table is not consistent",
+                _ if self.repair || table.copy.is_some() => "the table is not consistent",
                 _ => "the table is not consistent; pass --repair to repair it",
             }
         );

@@ -9,21 +9,28 @@ use server::engine::Engine;
 use server::outbox::Outbox;
 use server::queue::Queues;
 use server::service;
-use server::settings::{self, DELIVERIES};
+use server::settings::{self, DELIVERIES, TABLE};
+use server::template::Template;
 use shared::domain::ids::Random;
 use shared::domain::time::Clock;
 
 use super::Failure;
 
-/// Opens the table. Call this before generating any secret, because a stored secret means that the table has been used.
-/// The caller must hold the lock.
+/// Opens or creates the table. Call this before generating any secret, because a stored secret means that the table has
+/// been used. The caller must hold the lock.
 pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, Failure> {
-    let Some(data_dir) = data_dir else { return Ok(Engine::memory()?) };
+    let definition = Template::deployed(&[])?.table()?;
+    let Some(data_dir) = data_dir else {
+        let engine = Engine::memory()?;
+        engine.create_table(TABLE, &definition)?;
+        return Ok(engine);
+    };
     let open = if data_dir.is_used() { Engine::open_used } else { Engine::open };
     data_dir.check_table()?;
     Engine::check_file(&data_dir.table())?;
     settings::check_salt(data_dir)?;
     let engine = open(&data_dir.table())?;
+    engine.create_table(TABLE, &definition)?;
     data_dir.record_version()?;
     Ok(engine)
 }

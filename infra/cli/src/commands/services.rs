@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use server::data_dir::{DataDir, Lock};
 use server::settings;
-use server::template::Template;
 
 use super::backup::Door;
 use super::kept::{open_bucket, open_queues, open_table};
@@ -28,7 +27,6 @@ pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>, lock: Option<&L
     let queue = queue_listener.local_addr()?;
     let engine = open_table(data_dir)?;
     let config = settings::load(data_dir, Some(bucket))?;
-    engine.create_table(&config.table_name, &Template::deployed(&[])?.table()?)?;
     let objects = open_bucket(data_dir, &config.media_bucket)?;
     let queues = open_queues(data_dir)?;
     let _door = data_dir.map(|data_dir| Door::open(data_dir, &engine)).transpose()?;

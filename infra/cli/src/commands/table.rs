@@ -7,7 +7,6 @@ use aws_sdk_dynamodb::config::Builder;
 use server::data_dir::{DataDir, Lock};
 use server::engine::Engine;
 use server::settings;
-use server::template::Template;
 use shared::aws::secrets;
 use shared::domain::ids::Random;
 use shared::domain::secret::Secret;
@@ -27,7 +26,8 @@ pub(super) struct Table {
     pub(super) temp_dir: PathBuf,
     /// `None` for a deployed table.
     pub(super) kept: Option<Kept>,
-    _copy: Option<TempDir>,
+    /// The copy of a read-only data directory, which is open instead of it.
+    pub(super) copy: Option<TempDir>,
 }
 
 /// The rest of the data directory that contains the table.
@@ -64,10 +64,14 @@ impl Table {
         if let Some(name) = deployed {
             return Self::deployed(name).await;
         }
-        match DataDir::existing(data_dir)?.copy_if_read_only()? {
+        let original = DataDir::existing(data_dir)?;
+        match original.copy_if_read_only()? {
             Some(copy) => {
-                let table = Self::of_data_dir(copy.path())?;
-                Ok(Self { _copy: Some(copy), ..table })
+                let mut table = Self::of_data_dir(copy.path())?;
+                if let Some(kept) = &mut table.kept {
+                    kept.is_unfinished = original.is_unfinished();
+                }
+                Ok(Self { copy: Some(copy), ..table })
             }
             None => Self::of_data_dir(data_dir),
         }
@@ -97,7 +101,7 @@ impl Table {
         let store = store.embedding(config.lists.replies_per_parent);
         let store = store.keeping(Addresses::new(salt.as_ref(), config.guests.show_gravatar));
         let store = store.asking_for_trust(policy::shows_by_trust(&config));
-        Ok(Self { store, salt, temp_dir: env::temp_dir(), kept: None, _copy: None })
+        Ok(Self { store, salt, temp_dir: env::temp_dir(), kept: None, copy: None })
     }
 
     fn of_data_dir(path: &Path) -> Result<Self, Failure> {
@@ -105,14 +109,13 @@ impl Table {
         let lock = data_dir.lock()?;
         let engine = open_table(Some(&data_dir))?;
         let config = settings::load(Some(&data_dir), None)?;
-        engine.create_table(&config.table_name, &Template::deployed(&[])?.table()?)?;
         let store = Store::new(client::build(engine.client_builder()), config.table_name.clone(), Random::system());
         let store = store.embedding(config.lists.replies_per_parent);
         let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
         let store = store.asking_for_trust(policy::shows_by_trust(&config));
-        let is_unfinished = lock.is_unfinished()?;
+        let is_unfinished = data_dir.is_unfinished();
         let kept = Some(Kept { data_dir, engine, lock, is_unfinished });
-        Ok(Self { store, salt: Some(config.visitor_salt), temp_dir: path.to_owned(), kept, _copy: None })
+        Ok(Self { store, salt: Some(config.visitor_salt), temp_dir: path.to_owned(), kept, copy: None })
     }
 }
 
