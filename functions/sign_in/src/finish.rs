@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use shared::app::App;
 use shared::domain::avatar::Avatar;
 use shared::domain::email::exact;
-use shared::domain::sign_in::bounds::{WRONG_TRIES_OF_NETWORK, beyond};
+use shared::domain::sign_in::bounds::{WRONG_TRIES_OF_NETWORK, over_hourly_limit};
 use shared::domain::sign_in::inbox::{Flow, Inbox};
 use shared::domain::sign_in::keys::{FlowId, FlowKeys, RefreshToken};
 use shared::domain::sign_in::providers::{Provider, ProviderAccount};
@@ -41,7 +41,7 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
     let (flow, code) = (text(call, &fields, "flow")?, text(call, &fields, "code")?);
     let (keys, now) = (FlowKeys::new(&app.config.visitor_salt), app.clock.now());
     let network = keys.network(call.network);
-    let too_many = || beyond(WRONG_TRIES_OF_NETWORK, now);
+    let too_many = || over_hourly_limit(WRONG_TRIES_OF_NETWORK, now);
     let wrong = Bound::hourly("wrong codes", &network, WRONG_TRIES_OF_NETWORK);
     if !wrong.has_room(app.store.counted_towards(wrong, now).await?) {
         return Err(too_many().into());

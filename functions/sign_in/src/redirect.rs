@@ -5,7 +5,7 @@ use maud::html;
 use serde_json::json;
 use shared::app::App;
 use shared::domain::origin;
-use shared::domain::sign_in::bounds::{beyond, wait};
+use shared::domain::sign_in::bounds::{over_hourly_limit, wait};
 use shared::domain::sign_in::keys::{FlowKeys, nonce};
 use shared::domain::sign_in::providers::{Provider, ProviderAccount};
 use shared::domain::sign_in::redirect::{
@@ -51,7 +51,7 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call, mut input: I
     let (keys, now) = (FlowKeys::new(&app.config.visitor_salt), app.clock.now());
     let bound = keys.network(call.network);
     if !app.store.count_towards(Bound::hourly("redirects", &bound, FLOWS_OF_NETWORK), now).await? {
-        return Err(beyond(FLOWS_OF_NETWORK, now).into());
+        return Err(over_hourly_limit(FLOWS_OF_NETWORK, now).into());
     }
     let state = nonce(app.random.bytes());
     let verifier = [nonce(app.random.bytes()), nonce(app.random.bytes())].concat();

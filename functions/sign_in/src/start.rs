@@ -10,7 +10,7 @@ use shared::domain::deliveries::Message;
 use shared::domain::email::{MAX_EMAIL, is_mailable};
 use shared::domain::origin;
 use shared::domain::sign_in::bounds::{
-    CODES_OF_NETWORK, MAX_FAILURES, STRANGERS_OF_NETWORK, beyond, codes_of_all, codes_of_domain,
+    CODES_OF_NETWORK, MAX_FAILURES, STRANGERS_OF_NETWORK, codes_of_all, codes_of_domain, over_hourly_limit,
 };
 use shared::domain::sign_in::inbox::{Asker, Flow};
 use shared::domain::sign_in::keys::{FlowId, FlowKeys, nonce};
@@ -38,7 +38,7 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call) -> Result<An
     let (keys, now) = (FlowKeys::new(&app.config.visitor_salt), app.clock.now());
     let network = keys.network(call.network);
     if !app.store.count_towards(Bound::hourly("codes", &network, CODES_OF_NETWORK), now).await? {
-        return Err(beyond(CODES_OF_NETWORK, now).into());
+        return Err(over_hourly_limit(CODES_OF_NETWORK, now).into());
     }
     let id = FlowId { inbox: keys.inbox(&email), nonce: nonce(app.random.bytes()) };
     let flow = Flow::new(id.nonce.clone(), &host(app, call), call.language().tag().to_owned(), keys.seal(&email), now);

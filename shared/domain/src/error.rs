@@ -27,9 +27,10 @@ pub enum Refusal {
     EditClosed,
     ThreadClosed,
     ReadOnly,
-    /// Seconds after which a retry may succeed, and the limit if it isn't that of the request's class.
     RateLimited {
+        /// Seconds after which a retry may succeed.
         after: u64,
+        /// `None` for limits whose headers the response has anyway.
         limit: Option<u32>,
     },
     Unavailable,

@@ -834,6 +834,7 @@ async fn a_network_starts_120_flows_and_reaches_the_callback_240_times_an_hour()
         at(n).get("sign_in/callback/github?state=x").await.ok(400);
     }
     let refused = at(999).get("sign_in/callback/github?state=x").await.ok(429);
+    assert_eq!((refused.header("x-ratelimit-limit"), refused.header("x-ratelimit-remaining")), ("240", "0"));
     assert!(refused.header("content-type").starts_with("text/html"));
     assert!(refused.header("retry-after").parse::<u64>().unwrap() <= 3_600);
     world.pass(Duration::from_hours(1));

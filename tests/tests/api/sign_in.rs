@@ -11,6 +11,7 @@ use server::settings::DELIVERIES;
 use shared::domain::mail_keys::{Link, MailKeys, Purpose};
 use shared::domain::secret::Secret;
 use tests::{Actor, Faults, MAIL, SALT, SIGN_IN, Setup, TestResponse, World, by_guest, code, wants};
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::mails::press;
 
@@ -213,6 +214,21 @@ async fn every_address_gets_the_same_response_and_bounds_are_silent() {
     world.guest().post("sign_in", json!({ "email": "ø@sign-in.example" })).await.invalid("email");
     world.guest().post("sign_in", json!({ "email": 7 })).await.invalid("email");
     world.guest().post("sign_in", json!({})).await.invalid("email");
+}
+
+#[tokio::test]
+async fn a_code_that_a_limit_of_its_address_withholds_is_logged_without_the_address() {
+    let world = world();
+    let log = tempfile::NamedTempFile::new().unwrap();
+    let writer = Arc::new(log.reopen().unwrap());
+    let _guard = tracing_subscriber::fmt().with_ansi(false).with_writer(writer).set_default();
+    let mallory = world.guest();
+    for _ in 0..3 {
+        start(&mallory, ADA).await;
+    }
+    let log = std::fs::read_to_string(log.path()).unwrap();
+    assert_eq!(log.matches("no code sent: a limit of the address is reached").count(), 1, "{log}");
+    assert!(!log.contains(ADA), "{log}");
 }
 
 #[tokio::test]

@@ -41,7 +41,7 @@ fn without_what_is_kept(codes: u32, has_account: bool) -> u32 {
 
 /// The refusal of a request beyond an hourly limit.
 #[must_use]
-pub fn beyond(limit: u32, now: Timestamp) -> Refusal {
+pub fn over_hourly_limit(limit: u32, now: Timestamp) -> Refusal {
     Refusal::RateLimited { after: wait(now), limit: Some(limit) }
 }
 
