@@ -155,7 +155,7 @@ fn wrong(text: &Text, english: &Text, rules: &Rules) -> Option<String> {
         return Some(format!("holds {SEPARATOR:?}"));
     }
     if let Some(form) = text.form_with_other_names(&expected, rules) {
-        return Some(format!("uses other placeholders than {ENGLISH}: {form}"));
+        return Some(format!("uses different placeholders from {ENGLISH}: {form}"));
     }
     let categories: BTreeSet<&str> = rules.categories.iter().copied().collect();
     match text {

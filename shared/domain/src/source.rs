@@ -263,11 +263,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether `before`, which is in front of `start`, belongs to the same word. An underscore may be the delimiter of emphasis
-    /// instead, if it begins the word.
+    /// Whether text at `start` continues a word that ends with `before`. Underscores that begin a word don't count, because
+    /// they may open emphasis.
     fn joins(&self, before: char, start: usize) -> bool {
-        let is_delimiter = || !self.text[..start].trim_end_matches('_').ends_with(address::joins);
-        address::joins(before) && (before != '_' || !is_delimiter())
+        match before {
+            '_' => self.text[..start].trim_end_matches('_').ends_with(address::joins),
+            _ => address::joins(before),
+        }
     }
 
     fn address(&mut self, start: usize) {

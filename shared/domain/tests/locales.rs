@@ -79,14 +79,14 @@ fn each_mistake_is_named() {
             json!({ "labels": { "a": "{name}", "days": days }, "errors": {}, "times": {}, "mail": {} }),
             "pl: mail is not in en",
         ),
-        (labels("{site}", &days), "pl: labels.a uses other placeholders than en: {site}"),
+        (labels("{site}", &days), "pl: labels.a uses different placeholders from en: {site}"),
         (labels(" ", &days), "pl: labels.a is empty"),
         (labels("{name} | x", &days), r#"pl: labels.a holds " | ""#),
         (labels("{name}", &json!("{n} dni")), forms),
         (labels("{name}", &json!({ "one": "{n} dzień", "other": "{n} dni" })), forms),
         (
             labels("{name}", &json!({ "one": "dzień", "few": "{n}", "many": "{n}", "other": "{n}" })),
-            "pl: labels.days uses other placeholders than en: dzień",
+            "pl: labels.days uses different placeholders from en: dzień",
         ),
     ] {
         assert_eq!(with(other), expected);

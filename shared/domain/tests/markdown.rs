@@ -460,6 +460,7 @@ fn delimiters_at_the_end_of_an_address_close_what_was_opened_before_it() {
         (format!("_{a}/_x_"), format!("<em>{a}/_x</em>")),
         (format!("_{a}/_x y_"), format!("<em>{a}/_x y</em>")),
         (format!("__{a}/__b__c__"), format!("<strong>{a}/__b__c</strong>")),
+        (format!("_{a}/*b* c"), format!("_{a}/*b* c")),
         // No emphasis is open before these delimiters.
         (format!("{a}*"), format!("{a}*")),
         (format!("{a}_ and *b*"), format!("{a}_ and <em>b</em>")),

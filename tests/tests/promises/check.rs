@@ -181,7 +181,7 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("is counted, although", ("T#posts#1", &format!("K#{pending:016}")), "x", Some(number(1))),
         damage("up is", ada, "up", Some(number(4))),
         damage("ur is", ada, "ur", None),
-        damage("has two likes of it", (ada.0, &format!("V#{parent}")), "lk", Some(numbers(&[*parent]))),
+        damage("likes it twice", (ada.0, &format!("V#{parent}")), "lk", Some(numbers(&[*parent]))),
         damage("lc is", ada, "lk", None),
         damage("is missing in the visitor's state", ada, "rd", None),
         damage("no report of", ("V#u2#posts#1", "V"), "rd", Some(numbers(&[replies[0], *parent]))),

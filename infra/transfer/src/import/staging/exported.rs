@@ -27,8 +27,8 @@ pub enum TableError {
     #[error("{}", .0.chain())]
     Table(#[from] Fault),
     #[error(
-        "the table already has comments; import a native file into an empty table, or again after its import was \
-         interrupted"
+        "the table already has comments; import a native file into an empty table, or repeat an interrupted import of the \
+         same file"
     )]
     Occupied,
     #[error(

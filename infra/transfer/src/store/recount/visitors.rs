@@ -33,14 +33,14 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
         };
         for id in standing(&state.liked) {
             if !liked.insert((visitor, id)) {
-                let problem = format!("visitor {visitor} has two likes of it");
+                let problem = format!("visitor {visitor} likes it twice");
                 findings.push(Finding::of_comment(id, problem, vec![forget(key, visitor_state::LIKED, id)]));
             }
         }
         for id in standing(&state.reported) {
             let has_report = snapshot.reports.get(&id).is_some_and(|reports| reports.contains_key(visitor));
             let problem = if !reported.insert((visitor, id)) {
-                format!("visitor {visitor} has two reports of it")
+                format!("visitor {visitor} reported it twice")
             } else if !has_report {
                 format!("no report of visitor {visitor} exists")
             } else {
