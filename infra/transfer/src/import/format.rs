@@ -15,12 +15,13 @@ mod waline;
 mod wordpress;
 mod xml;
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use jiff::tz::TimeZone;
 use rusqlite::Connection;
 
-use super::record::{Comment, Record, Thread};
+use super::record::{Author, Comment, Record, Thread};
 use super::report::Missing;
 use super::source::{ReadError, Reader, Source, Syntax};
 
@@ -94,9 +95,13 @@ impl Format {
             Parser::Text(syntax, read) => {
                 let reader = source.reader(*syntax).map_err(ReadError::whole)?;
                 let replaced_so_far = reader.replaced();
+                // Parsers repeat the records of sites and pages with each comment.
+                let mut repeatable = HashSet::new();
                 read(reader, zone, &mut |record| {
                     let missing = Some(&record).filter(|_| replaced_so_far.get() > 0).and_then(replaced);
-                    missing.map_or(Ok(()), |missing| sink(Record::Missing(missing)))?;
+                    let is_new =
+                        |missing: &Missing| matches!(record, Record::Comment(_)) || repeatable.insert(missing.clone());
+                    missing.filter(is_new).map_or(Ok(()), |missing| sink(Record::Missing(missing)))?;
                     sink(record)
                 })
             }
@@ -109,13 +114,25 @@ impl Format {
     }
 }
 
-/// Describes a record as incomplete, if some of its characters replace invalid bytes.
+/// Describes a record as incomplete, if some of its characters replace invalid bytes. The record of a comment's page
+/// describes the page.
 fn replaced(record: &Record) -> Option<Missing> {
-    let (id, texts) = match record {
-        Record::Comment(comment) => (&comment.source_id, [comment.body.as_str(), &comment.author.name]),
-        Record::User(user) => (&user.id, [user.name.as_str(), ""]),
+    let (id, mut texts) = match record {
+        Record::Head(head) => (head.site.as_ref()?, Vec::new()),
+        Record::Thread(thread) => {
+            (&thread.key, thread.title.iter().chain(&thread.url).chain(&thread.aliases).collect())
+        }
+        Record::User(user) => (&user.id, vec![&user.name, &user.email, &user.picture]),
+        Record::Comment(comment) => {
+            let Author { key, name, email, avatar, .. } = &comment.author;
+            let texts = [&comment.body, key, name, email, avatar].into_iter().chain(&comment.parent);
+            (&comment.source_id, texts.collect())
+        }
         _ => return None,
     };
+    texts.push(id);
+    texts.sort_unstable();
+    texts.dedup();
     let count = |is_counted: fn(&char) -> bool| {
         texts.iter().map(|text| text.chars().filter(is_counted).count() as u64).sum::<u64>()
     };

@@ -43,9 +43,9 @@ pub struct Report {
 }
 
 /// A list that the source has only in part, or a text with invalid bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Missing {
-    /// The owner of the list, such as a discussion, or the comment or thread of the text.
+    /// The owner of the list, such as a discussion, or the comment, writer, page or site of the text.
     pub id: String,
     /// Elements of the list, or characters of the text, that were read.
     pub read: u64,

@@ -179,6 +179,58 @@ fn halves_of_characters_in_json_are_replaced_and_reported() {
 }
 
 #[test]
+fn bytes_that_are_not_utf_8_are_reported_in_every_field_that_is_imported() {
+    let cases: [(Format, &str, &[&str]); 6] = [
+        (
+            Format::Artalk,
+            r#"[{"id":"1","rid":"0","page_key":"/a","page_title":"Page","nick":"Ada","email":"ada@a.example"}]"#,
+            &["/a", "Page", "ada@a.example"],
+        ),
+        (
+            Format::Waline,
+            r#"{"data":{"Comment":[{"objectId":"1","url":"/a","pid":"9","mail":"ada@a.example"}],
+                "Users":[{"objectId":"7","avatar":"https://i.example/7","email":"bob@a.example"}]}}"#,
+            &["/a", "9", "ada@a.example", "https://i.example/7", "bob@a.example"],
+        ),
+        (
+            Format::Remark42,
+            r#"{"id":"1","pid":"9","title":"Page","locator":{"url":"/a","site":"s"},"user":{"picture":"https://i.example/7"}}"#,
+            &["/a", "Page", "9", "https://i.example/7", "s"],
+        ),
+        (Format::Commento, r#"{"comments":[{"commentHex":"1","url":"/a","parentHex":"9"}]}"#, &["/a", "9"]),
+        (
+            Format::Comentario,
+            r#"{"pages":[{"id":"p","path":"/a","title":"Page"}],"comments":[{"id":"1","pageId":"p","url":"/b"}]}"#,
+            &["/a", "Page", "/b"],
+        ),
+        (
+            Format::Giscus,
+            r#"{"data":{"repository":{"discussion":{"title":"Page","body":"https://a.example/a","comments":{"nodes":[{"id":"1"}]}}}}}"#,
+            &["Page", "https://a.example/a"],
+        ),
+    ];
+    for (format, source, values) in cases {
+        assert_eq!(parse(format, source).missing, [], "{format:?}");
+        for value in values {
+            let (before, after) = source.split_once(&format!("{value}\"")).unwrap();
+            let damaged = [before.as_bytes(), value.as_bytes(), b"\xe9\"", after.as_bytes()].concat();
+            let parsed = parse_in(format, &damaged, "UTC").unwrap();
+            let [missing] = parsed.missing.as_slice() else { panic!("{format:?} {value}: {:?}", parsed.missing) };
+            assert_eq!(missing.total, Some(missing.read + 1), "{format:?} {value}");
+            assert!(!missing.id.is_empty(), "{format:?} {value}");
+        }
+    }
+}
+
+#[test]
+fn a_page_with_replaced_bytes_is_reported_once() {
+    let comment = |id: u32| format!(r#"{{"id":{id},"page_key":"/a","page_title":"Caf%"}}"#);
+    let source = format!("[{},{}]", comment(1), comment(2)).replace('%', "\\ud83d");
+    let missing = parse(Format::Artalk, &source).missing;
+    assert_eq!(missing, [Missing { id: "/a".to_owned(), read: 5, total: Some(6), is_text: true }]);
+}
+
+#[test]
 fn bytes_that_are_not_text_are_replaced_and_reported() {
     let posts = b"<disqus><post dsq:id='7'><message>caf\xe9 noir</message></post><post dsq:id='8'><message>fine</message></post></disqus>";
     let parsed = parse_in(Format::Disqus, posts, "UTC").unwrap();
