@@ -16,9 +16,8 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         if matches!(element.tag.name.as_str(), "category" | "thread") {
             sink(Record::of_site(element.text("forum")))?;
         }
-        if let Some(missing) = element.missing(|| id(Some(&element)).unwrap_or_else(|| element.text("id"))) {
-            sink(missing)?;
-        }
+        let owner = || id(Some(&element)).unwrap_or_else(|| element.text("id"));
+        element.missing(owner).map_or(Ok(()), &mut *sink)?;
         match element.tag.name.as_str() {
             "thread" => sink(Record::Thread(thread(&element)))?,
             "post" => sink(comment_record(post(&element, zone), element.is_oversized()))?,
@@ -29,13 +28,12 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
 }
 
 fn thread(element: &Element) -> Thread {
-    let optional = |name| Some(element.text(name)).filter(|text| !text.is_empty());
     Thread {
         key: id(Some(element)).unwrap_or_default(),
         // The title of the page, still escaped as HTML.
-        title: optional("title").map(|title| markdown::decode(&title)),
-        url: optional("link"),
-        aliases: optional("id").into_iter().collect(),
+        title: element.optional("title").map(|title| markdown::decode(&title)),
+        url: element.optional("link"),
+        aliases: element.optional("id").into_iter().collect(),
         deleted: element.text("isDeleted") == "true",
         ..Thread::default()
     }

@@ -231,6 +231,31 @@ fn a_page_with_replaced_bytes_is_reported_once() {
 }
 
 #[test]
+fn replaced_bytes_in_xml_are_reported_with_the_id_of_their_owner() {
+    let comment = "<comment><comment_id>5</comment_id></comment>";
+    for (format, source, id) in [
+        (Format::Wordpress, format!("<item><title>%</title><post_id>3</post_id>{comment}{comment}</item>"), Some("3")),
+        (Format::Wordpress, format!("<item><title>%</title><link>/a</link>{comment}</item>"), Some("/a")),
+        (Format::Wordpress, format!("<item><link>%</link>{comment}</item>"), Some("\u{fffd}")),
+        (Format::Wordpress, format!("<item><encoded>%</encoded><post_id>3</post_id>{comment}</item>"), None),
+        (Format::Wordpress, "<item><title>%</title><post_id>3</post_id></item>".to_owned(), None),
+        (Format::Wordpress, "<base_blog_url>%</base_blog_url>".to_owned(), Some("\u{fffd}")),
+        (Format::Disqus, "<thread id='%'></thread>".to_owned(), Some("\u{fffd}")),
+        (Format::Disqus, "<post id='7'><thread id='%'/></post>".to_owned(), Some("7")),
+    ] {
+        let source = match format {
+            Format::Wordpress => format!("<rss><channel>{source}</channel></rss>"),
+            _ => format!("<disqus>{source}</disqus>"),
+        };
+        let (before, after) = source.split_once('%').unwrap();
+        let damaged = [before.as_bytes(), b"\xe9", after.as_bytes()].concat();
+        let missing = parse_in(format, &damaged, "UTC").unwrap().missing;
+        let ids: Vec<&str> = missing.iter().map(|missing| missing.id.as_str()).collect();
+        assert_eq!(ids, id.into_iter().collect::<Vec<_>>(), "{source}");
+    }
+}
+
+#[test]
 fn bytes_that_are_not_text_are_replaced_and_reported() {
     let posts = b"<disqus><post dsq:id='7'><message>caf\xe9 noir</message></post><post dsq:id='8'><message>fine</message></post></disqus>";
     let parsed = parse_in(Format::Disqus, posts, "UTC").unwrap();

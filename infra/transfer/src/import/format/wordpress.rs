@@ -18,8 +18,9 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
                 "channel" => {}
                 "item" => item(&mut xml, zone, sink)?,
                 "base_blog_url" => {
-                    let url = xml.element(tag)?.own_text();
-                    sink(Record::of_site(url))?;
+                    let url = xml.element(tag)?;
+                    url.missing(|| url.own_text()).map_or(Ok(()), &mut *sink)?;
+                    sink(Record::of_site(url.own_text()))?;
                 }
                 _ => skip(&mut xml, tag)?,
             },
@@ -35,25 +36,20 @@ fn skip(xml: &mut Xml, tag: Tag) -> Result<(), ReadError> {
 
 /// Reads an item. Its comments come after its other elements.
 fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut item = Item::default();
+    let mut item = Element::default();
     let mut is_thread_sent = false;
     while let XmlEvent::Start(tag) = xml.next_event()? {
         let element = xml.element(tag)?;
-        let text = || Some(element.own_text()).filter(|text| !text.is_empty());
-        let is_comment = element.tag.name == "comment";
-        if let Some(missing) = element.missing(|| if is_comment { element.text("comment_id") } else { item.key() }) {
-            sink(missing)?;
-        }
         match element.tag.name.as_str() {
-            "title" => item.title = text().map(|title| markdown::decode(&title)),
-            "link" => item.link = text(),
-            "post_id" => item.post = text(),
+            "title" | "link" | "post_id" => item.add(element),
             "comment" => {
                 if !is_thread_sent {
-                    sink(Record::Thread(item.thread()))?;
+                    item.missing(|| key(&item)).map_or(Ok(()), &mut *sink)?;
+                    sink(Record::Thread(thread(&item)))?;
                     is_thread_sent = true;
                 }
-                sink(comment_record(comment(&element, &item, zone), element.is_oversized()))?;
+                element.missing(|| element.text("comment_id")).map_or(Ok(()), &mut *sink)?;
+                sink(comment_record(comment(&element, key(&item), zone), element.is_oversized()))?;
             }
             _ => {}
         }
@@ -61,26 +57,18 @@ fn item(xml: &mut Xml, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadE
     Ok(())
 }
 
-#[derive(Default)]
-struct Item {
-    title: Option<String>,
-    link: Option<String>,
-    post: Option<String>,
+fn key(item: &Element) -> String {
+    item.optional("post_id").unwrap_or_else(|| item.text("link"))
 }
 
-impl Item {
-    fn key(&self) -> String {
-        self.post.clone().or_else(|| self.link.clone()).unwrap_or_default()
-    }
-
-    fn thread(&self) -> Thread {
-        Thread {
-            key: self.key(),
-            id: self.post.clone().or_else(|| query_id(self.link.as_deref()?)),
-            title: self.title.clone(),
-            url: self.link.clone(),
-            ..Thread::default()
-        }
+fn thread(item: &Element) -> Thread {
+    let url = item.optional("link");
+    Thread {
+        key: key(item),
+        id: item.optional("post_id").or_else(|| query_id(url.as_deref()?)),
+        title: item.optional("title").map(|title| markdown::decode(&title)),
+        url,
+        ..Thread::default()
     }
 }
 
@@ -92,11 +80,11 @@ fn query_id(link: &str) -> Option<String> {
     (!id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit())).then(|| id.to_owned())
 }
 
-fn comment(element: &Element, item: &Item, zone: &TimeZone) -> Comment {
+fn comment(element: &Element, thread: String, zone: &TimeZone) -> Comment {
     let parent = element.text("comment_parent");
     Comment {
         source_id: element.text("comment_id"),
-        thread: item.key(),
+        thread,
         parent: (!parent.is_empty() && parent != "0").then_some(parent),
         created_at: created_at(element, zone),
         author: author(element),

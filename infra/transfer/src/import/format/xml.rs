@@ -40,17 +40,22 @@ pub(super) struct Element {
     pub(super) tag: Tag,
     text: String,
     children: Vec<Element>,
-    /// The number of characters in the element that replace undecodable bytes.
+    /// The number of characters in the element, its start tag included, that replace undecodable bytes.
     replaced: u64,
 }
 
 impl Element {
-    /// Reports the comment or thread as incomplete, if any characters were replaced.
+    /// Reports the comment, page or site as incomplete, if any characters were replaced.
     pub(super) fn missing(&self, id: impl FnOnce() -> String) -> Option<Record> {
         let total = self.characters();
         let missing =
             || Missing { id: id(), read: total.saturating_sub(self.replaced), total: Some(total), is_text: true };
         (self.replaced > 0).then(|| Record::Missing(missing()))
+    }
+
+    pub(super) fn add(&mut self, child: Self) {
+        self.replaced += child.replaced;
+        self.children.push(child);
     }
 
     /// Whether any value in the element is longer than [`MAX_VALUE`].
@@ -73,6 +78,10 @@ impl Element {
         self.child(name).map_or_else(String::new, Self::own_text)
     }
 
+    pub(super) fn optional(&self, name: &str) -> Option<String> {
+        Some(self.text(name)).filter(|text| !text.is_empty())
+    }
+
     pub(super) fn own_text(&self) -> String {
         self.text.trim().to_owned()
     }
@@ -89,7 +98,7 @@ pub(super) struct Xml {
     events: Events<Reader>,
     /// The encoding that the file declares.
     encoding: &'static Encoding,
-    /// The number of characters read so far that replace undecodable bytes.
+    /// The number of characters that replace undecodable bytes since the last whole element.
     replaced: Cell<u64>,
     buffer: Vec<u8>,
     /// The names of the open elements.
@@ -131,7 +140,6 @@ impl Xml {
 
     /// Reads the rest of the element whose start tag was read last.
     pub(super) fn element(&mut self, tag: Tag) -> Result<Element, ReadError> {
-        let before = self.replaced.get();
         let mut open = vec![Element { tag, ..Element::default() }];
         loop {
             let event = if self.is_empty { self.close() } else { self.content(&mut open)? };
@@ -144,7 +152,7 @@ impl Xml {
                     match open.last_mut() {
                         Some(parent) => parent.children.push(done),
                         None => {
-                            done.replaced = self.replaced.get() - before;
+                            done.replaced = self.replaced.take();
                             return Ok(done);
                         }
                     }
