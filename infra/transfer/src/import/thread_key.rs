@@ -45,13 +45,10 @@ pub struct ThreadKeys {
 impl ThreadKeys {
     #[must_use]
     pub fn target(&self, thread: &Thread) -> Target {
-        let address = thread.url.as_deref().map(page_of);
-        if let Some(host) = address.as_deref().and_then(host)
-            && !self.hosts.is_empty()
-            && !self.hosts.iter().any(|own| is_host(own, host))
-        {
+        if self.is_foreign(thread) {
             return Target::ForeignHost;
         }
+        let address = thread.url.as_deref().map(page_of);
         let names = [Some(thread.key.as_str()), thread.url.as_deref(), address.as_deref(), thread.id.as_deref()];
         let names = names.into_iter().flatten().chain(thread.aliases.iter().map(String::as_str));
         if let Some(mapped) = self.map.find(names.collect::<Vec<_>>().as_slice(), |rest| self.path_id(rest)) {
@@ -61,6 +58,13 @@ impl ThreadKeys {
         let own = thread.id.as_deref().map(bounded);
         let id = own.or_else(|| address.as_deref().map(|address| bounded(&self.path_id(without_host(address)))));
         id.and_then(|id| ThreadId::new(kind, &id)).map_or(Target::Unmapped, Target::Thread)
+    }
+
+    /// Whether the page is on another host than the site. The first of its names that includes a host decides.
+    fn is_foreign(&self, thread: &Thread) -> bool {
+        let mut names = thread.url.iter().chain([&thread.key]).chain(&thread.aliases);
+        let is_own = |host: &str| self.hosts.iter().any(|own| is_host(own, host));
+        !self.hosts.is_empty() && names.find_map(|name| host(&page_of(name)).map(is_own)) == Some(false)
     }
 
     /// The id that the rule gives a path, before its length is limited.
@@ -418,6 +422,13 @@ mod tests {
             ("/a", "posts/a"),
         ] {
             assert_eq!(target(&keys, &page(url)), expected, "{url}");
+        }
+        // A page of Comentario has a path. The addresses of its comments include the host.
+        for (alias, expected) in [("https://example.org/a", "posts/a"), ("https://other.example/a", "ForeignHost")] {
+            let thread = Thread { aliases: vec!["7".into(), alias.into()], ..page("/a") };
+            assert_eq!(target(&keys, &thread), expected, "{alias}");
+            let thread = Thread { key: alias.into(), id: Some("a".into()), ..Thread::default() };
+            assert_eq!(target(&keys, &thread), expected, "{alias}");
         }
     }
 
