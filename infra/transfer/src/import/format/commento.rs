@@ -3,6 +3,7 @@
 use jiff::tz::TimeZone;
 use serde_json::Value;
 
+use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::source::{ReadError, Reader};
 use super::super::thread_key::has_host;
@@ -54,7 +55,7 @@ fn starts_with_host(path: &str, host: &str) -> bool {
 fn comment(value: &Value, thread: String, zone: &TimeZone) -> Comment {
     let (body, format) = match value.body("markdown") {
         typed if typed.trim().is_empty() => (value.body("html"), BodyFormat::Html),
-        typed => (typed, BodyFormat::Markdown),
+        typed => (markdown::from_dialect(&typed, Dialect::COMMENTO), BodyFormat::Markdown),
     };
     Comment {
         source_id: value.text("commentHex"),

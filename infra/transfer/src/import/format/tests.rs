@@ -826,6 +826,12 @@ mod commento {
     }
 
     #[test]
+    fn a_table_stays_text_and_tags_are_dropped() {
+        let text = r#"{"comments":[{"commentHex":"1","url":"/a","markdown":"|a|\n|-|\n\n<b>x</b>"}]}"#;
+        assert_eq!(parse(Format::Commento, text).comment("1").body, "\\|a| |-|\n\nx");
+    }
+
+    #[test]
     fn the_zero_time_is_none_and_every_other_state_waits() {
         let comment = |id: usize, state: &str, time: &str| {
             format!(r#"{{"commentHex":"{id}","url":"/a","markdown":"x","state":"{state}","creationDate":"{time}"}}"#)

@@ -1,4 +1,4 @@
-//! Markdown as other comment systems render it: a line feed breaks the line, an address is a link, and HTML may be allowed.
+//! Markdown as other comment systems render it: a line feed may break the line, an address is a link, and HTML may be allowed.
 
 use std::borrow::Cow;
 
@@ -7,11 +7,23 @@ use shared::domain::address;
 use shared::domain::markdown::task_box;
 use shared::domain::source::Source;
 
+use super::tree;
+
+/// A system's treatment of HTML in Markdown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Html {
+    Markup,
+    Text,
+    /// Tags are dropped. Their content is kept.
+    Dropped,
+}
+
 /// The Markdown dialect of another system.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::import) struct Dialect {
-    /// Whether HTML is shown as text.
-    html_is_text: bool,
+    html: Html,
+    /// Whether a line feed breaks the line.
+    breaks_lines: bool,
     /// Whether shortcodes such as `:rocket:` are shown as emoji.
     has_shortcodes: bool,
     /// The GitHub extensions that the system supports.
@@ -20,12 +32,13 @@ pub(in crate::import) struct Dialect {
 
 impl Dialect {
     pub(in crate::import) const ARTALK: Self =
-        Self { html_is_text: false, has_shortcodes: false, extensions: Options::all() };
+        Self { html: Html::Markup, breaks_lines: true, has_shortcodes: false, extensions: Options::all() };
     pub(in crate::import) const GITHUB: Self = Self { has_shortcodes: true, ..Self::ARTALK };
     pub(in crate::import) const REMARK42: Self =
         Self { extensions: Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH), ..Self::ARTALK };
     pub(in crate::import) const COMENTARIO: Self = Self { extensions: Options::ENABLE_STRIKETHROUGH, ..Self::ARTALK };
-    pub(in crate::import) const ISSO: Self = Self { html_is_text: true, ..Self::COMENTARIO };
+    pub(in crate::import) const ISSO: Self = Self { html: Html::Text, ..Self::COMENTARIO };
+    pub(in crate::import) const COMMENTO: Self = Self { html: Html::Dropped, breaks_lines: false, ..Self::COMENTARIO };
 
     /// Whether the dialect supports the syntax of this event in our Markdown.
     fn has(self, event: &Event<'_>) -> bool {
@@ -64,19 +77,21 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn read(&mut self, event: Event<'a>) {
         match event {
-            Event::SoftBreak => {
+            Event::SoftBreak if self.dialect.breaks_lines => {
                 self.differs = true;
                 self.events.push(Event::HardBreak);
             }
             Event::Html(html) | Event::InlineHtml(html) => self.html(html),
             Event::TaskListMarker(is_done) => self.events.push(Event::Text(task_box(is_done).into())),
             Event::Text(text) if self.verbatim == 0 => self.text(&text),
-            Event::Start(Tag::HtmlBlock) if self.dialect.html_is_text => self.events.push(Event::Start(Tag::Paragraph)),
+            Event::Start(Tag::HtmlBlock) if self.dialect.html != Html::Markup => {
+                self.events.push(Event::Start(Tag::Paragraph));
+            }
             Event::Start(tag) => {
                 self.verbatim += usize::from(is_verbatim(tag.to_end()));
                 self.events.push(Event::Start(tag));
             }
-            Event::End(TagEnd::HtmlBlock) if self.dialect.html_is_text => {
+            Event::End(TagEnd::HtmlBlock) if self.dialect.html != Html::Markup => {
                 self.events.push(Event::End(TagEnd::Paragraph));
             }
             Event::End(tag) => {
@@ -88,11 +103,12 @@ impl<'a> Reader<'a> {
     }
 
     fn html(&mut self, html: CowStr<'a>) {
-        if self.dialect.html_is_text {
-            self.events.push(Event::Text(html));
-            return;
+        self.differs |= self.dialect.html != Html::Text;
+        match self.dialect.html {
+            Html::Text => return self.events.push(Event::Text(html)),
+            Html::Dropped => return self.text(&tree::text(&tree::parse(&html))),
+            Html::Markup => {}
         }
-        self.differs = true;
         let tag = html.to_ascii_lowercase();
         if tag.starts_with("<a ") {
             self.verbatim += 1;

@@ -122,7 +122,7 @@ fn markup_that_only_our_markdown_has_stays_text_as_in_the_source() {
     for (typed, same, expected) in [
         (table, vec![Dialect::GITHUB, Dialect::ARTALK, Dialect::REMARK42], "<p>|a|<br />\n|-|<br />\n|b|</p>\n"),
         (task, vec![Dialect::GITHUB, Dialect::ARTALK], "<ul>\n<li>[x] a</li>\n</ul>\n"),
-        (struck, vec![Dialect::GITHUB, Dialect::ISSO, Dialect::REMARK42, Dialect::COMENTARIO], ""),
+        (struck, vec![Dialect::GITHUB, Dialect::ISSO, Dialect::REMARK42, Dialect::COMENTARIO, Dialect::COMMENTO], ""),
     ] {
         for dialect in same {
             assert_eq!(from_dialect(typed, dialect), typed, "{dialect:?}");
@@ -257,6 +257,22 @@ fn html_in_markdown_of_others_is_markup_or_text() {
     ] {
         assert_eq!(from_dialect(typed, Dialect::ARTALK), as_markup, "{typed}");
         assert_eq!(from_dialect(typed, Dialect::ISSO), as_text, "{typed}");
+    }
+}
+
+#[test]
+fn tags_in_markdown_of_commento_are_dropped_and_line_feeds_are_spaces() {
+    for (typed, expected) in [
+        ("a <b>bold</b> *word*", "a bold *word*"),
+        ("<div>\none &amp; https://a.example\n</div>\n\ntwo", "one & <https://a.example>\n\ntwo"),
+        ("<a href=\"/x\">https://a.example</a>", "<https://a.example>"),
+        ("<!-- note -->", ""),
+        ("one\ntwo ~~three~~", "one\ntwo ~~three~~"),
+        ("|a|\n|-|\n|b|", "\\|a| |-| |b|"),
+        ("- [x] a", "- \\[x\\] a"),
+        ("`<b>` <https://a.example>", "`<b>` <https://a.example>"),
+    ] {
+        assert_eq!(from_dialect(typed, Dialect::COMMENTO), expected, "{typed}");
     }
 }
 
