@@ -39,7 +39,7 @@ pub(super) fn from_dialect(markdown: &str, dialect: Dialect) -> String {
     if markdown.len() > MAX_VALUE {
         return String::new();
     }
-    dialect::to_html(markdown, dialect).map_or_else(|| markdown.to_owned(), |html| from_html(&html))
+    dialect::nodes(markdown, dialect).map_or_else(|| markdown.to_owned(), |nodes| from_nodes(&nodes))
 }
 
 fn from_nodes(nodes: &[Node]) -> String {

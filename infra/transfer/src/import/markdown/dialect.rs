@@ -1,13 +1,14 @@
 //! Markdown as other comment systems render it: a line feed may break the line, an address is a link, and HTML may be allowed.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use pulldown_cmark::{CowStr, Event, LinkType, Options, Tag, TagEnd, TextMergeStream, html};
 use shared::domain::address;
 use shared::domain::markdown::task_box;
 use shared::domain::source::Source;
 
-use super::tree;
+use super::tree::{self, Node};
 
 /// A system's treatment of HTML in Markdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +52,8 @@ impl Dialect {
     }
 }
 
-/// Renders `markdown` as HTML. `None` if our renderer shows the same.
-pub(super) fn to_html(markdown: &str, dialect: Dialect) -> Option<String> {
+/// Renders `markdown` as HTML, and parses it. `None` if our renderer shows the same.
+pub(super) fn nodes(markdown: &str, dialect: Dialect) -> Option<Vec<Node>> {
     let differs = !Source::of(markdown).events().all(|(event, _)| dialect.has(&event));
     let source = Source::with(markdown, dialect.extensions);
     let mut reader = Reader { dialect, verbatim: 0, differs, events: Vec::new() };
@@ -62,7 +63,11 @@ pub(super) fn to_html(markdown: &str, dialect: Dialect) -> Option<String> {
     reader.differs.then(|| {
         let mut out = String::with_capacity(markdown.len() * 3 / 2);
         html::push_html(&mut out, reader.events.into_iter());
-        out
+        let mut nodes = tree::parse(&out);
+        if dialect.has_shortcodes {
+            show_emoji(&mut nodes);
+        }
+        nodes
     })
 }
 
@@ -76,6 +81,9 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn read(&mut self, event: Event<'a>) {
+        if let Event::Text(text) = &event {
+            self.differs |= self.dialect.has_shortcodes && matches!(with_emoji(text), Cow::Owned(_));
+        }
         match event {
             Event::SoftBreak if self.dialect.breaks_lines => {
                 self.differs = true;
@@ -120,23 +128,35 @@ impl<'a> Reader<'a> {
 
     fn text(&mut self, text: &str) {
         let mut written = 0;
+        let part = |range: Range<usize>| Event::Text(text[range].to_owned().into());
         for range in address::find(text) {
-            self.words(&text[written..range.start]);
-            let address: CowStr<'a> = text[range.clone()].to_owned().into();
-            let link =
-                Tag::Link { link_type: LinkType::Autolink, dest_url: address.clone(), title: "".into(), id: "".into() };
-            self.events.extend([Event::Start(link), Event::Text(address), Event::End(TagEnd::Link)]);
+            self.events.push(part(written..range.start));
+            let dest_url = text[range.clone()].to_owned().into();
+            let link = Tag::Link { link_type: LinkType::Autolink, dest_url, title: "".into(), id: "".into() };
+            self.events.extend([Event::Start(link), part(range.clone()), Event::End(TagEnd::Link)]);
             self.differs = true;
             written = range.end;
         }
-        self.words(&text[written..]);
+        self.events.push(part(written..text.len()));
     }
+}
 
-    /// Adds text that contains no addresses.
-    fn words(&mut self, text: &str) {
-        let shown = if self.dialect.has_shortcodes { with_emoji(text) } else { Cow::Borrowed(text) };
-        self.differs |= matches!(shown, Cow::Owned(_));
-        self.events.push(Event::Text(shown.into_owned().into()));
+/// Replaces shortcodes with emoji, except in code and in the text of an address.
+fn show_emoji(nodes: &mut [Node]) {
+    for node in nodes {
+        match node {
+            Node::Text(text) => {
+                if let Cow::Owned(shown) = with_emoji(text) {
+                    *text = shown;
+                }
+            }
+            Node::Element(element) => {
+                let is_code = matches!(element.name.as_str(), "code" | "pre" | "tt");
+                if !is_code && element.attribute("href") != Some(tree::text(&element.children).as_str()) {
+                    show_emoji(&mut element.children);
+                }
+            }
+        }
     }
 }
 

@@ -283,9 +283,18 @@ fn shortcodes_become_emoji_where_the_source_shows_them_so() {
         (":+1::tada: at 10:30:00", "👍🎉 at 10:30:00"),
         ("`:rocket:` :no_such_emoji: a:zz:c", "`:rocket:` :no_such_emoji: a:zz:c"),
         ("```\n:rocket:\n```", "```\n:rocket:\n```"),
+        ("[:rocket: docs](https://e.org/:tada:/)", "[🚀 docs](https://e.org/:tada:/)"),
     ] {
         assert_eq!(from_dialect(typed, Dialect::GITHUB), expected, "{typed}");
         assert_eq!(from_dialect(typed, Dialect::ARTALK), typed);
+    }
+    for (typed, expected) in [
+        ("![:rocket:](/i.png)", "![\\:rocket:](/i.png)"),
+        ("<div title=\":tada:\">\n:rocket:\n</div>", "🚀"),
+        ("<a href=\"/:tada:/\">:rocket:</a> <b>:tada:</b>", "[🚀](/:tada:/) **🎉**"),
+        ("<code>:rocket:</code> <pre>:tada:</pre>", "`:rocket:`\n\n```\n:tada:\n```"),
+    ] {
+        assert_eq!(from_dialect(typed, Dialect::GITHUB), expected, "{typed}");
     }
 }
 
