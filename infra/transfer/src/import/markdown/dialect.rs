@@ -1,6 +1,7 @@
 //! Markdown as other comment systems render it: a line feed may break the line, an address is a link, and HTML may be allowed.
 
 use std::borrow::Cow;
+use std::mem;
 use std::ops::Range;
 
 use pulldown_cmark::{CowStr, Event, LinkType, Options, Tag, TagEnd, TextMergeStream, html};
@@ -56,10 +57,11 @@ impl Dialect {
 pub(super) fn nodes(markdown: &str, dialect: Dialect) -> Option<Vec<Node>> {
     let differs = !Source::of(markdown).events().all(|(event, _)| dialect.has(&event));
     let source = Source::with(markdown, dialect.extensions);
-    let mut reader = Reader { dialect, verbatim: 0, differs, events: Vec::new() };
+    let mut reader = Reader { dialect, verbatim: 0, notes: Vec::new(), is_note: false, differs, events: Vec::new() };
     for event in TextMergeStream::new(source.events().map(|(event, _)| event)) {
         reader.read(event);
     }
+    reader.end();
     reader.differs.then(|| {
         let mut out = String::with_capacity(markdown.len() * 3 / 2);
         html::push_html(&mut out, reader.events.into_iter());
@@ -75,6 +77,10 @@ struct Reader<'a> {
     dialect: Dialect,
     /// The number of open links, images and code blocks. An address inside isn't a link.
     verbatim: usize,
+    /// Footnotes of a single word, which our parser takes for the addresses of links.
+    notes: Vec<String>,
+    /// Whether the open link is a reference to a footnote.
+    is_note: bool,
     differs: bool,
     events: Vec<Event<'a>>,
 }
@@ -95,6 +101,17 @@ impl<'a> Reader<'a> {
             Event::Start(Tag::HtmlBlock) if self.dialect.html != Html::Markup => {
                 self.events.push(Event::Start(Tag::Paragraph));
             }
+            Event::Start(Tag::Link { link_type: LinkType::Shortcut, id, dest_url, .. })
+                if id.starts_with('^') && self.dialect.extensions.contains(Options::ENABLE_FOOTNOTES) =>
+            {
+                let note = format!("[{id}]: {dest_url}");
+                if !self.notes.contains(&note) {
+                    self.notes.push(note);
+                }
+                self.is_note = true;
+                self.events.push(Event::Text("[".into()));
+            }
+            Event::End(TagEnd::Link) if mem::take(&mut self.is_note) => self.events.push(Event::Text("]".into())),
             Event::Start(tag) => {
                 self.verbatim += usize::from(is_verbatim(tag.to_end()));
                 self.events.push(Event::Start(tag));
@@ -107,6 +124,16 @@ impl<'a> Reader<'a> {
                 self.events.push(Event::End(tag));
             }
             event => self.events.push(event),
+        }
+    }
+
+    /// Adds the footnotes at the end.
+    fn end(&mut self) {
+        self.differs |= !self.notes.is_empty();
+        for note in mem::take(&mut self.notes) {
+            self.events.push(Event::Start(Tag::Paragraph));
+            self.text(&note);
+            self.events.push(Event::End(TagEnd::Paragraph));
         }
     }
 

@@ -299,6 +299,20 @@ fn shortcodes_become_emoji_where_the_source_shows_them_so() {
 }
 
 #[test]
+fn footnotes_stay_text() {
+    for (typed, expected) in [
+        ("a[^1]\n\n[^1]: note", "a\\[^1\\]\n\n\\[^1\\]: note"),
+        (
+            "a[^1] b[^x]\n\n[^x]: <https://e.org>\n[^1]: two words",
+            "a\\[^1\\] b\\[^x\\]\n\n\\[^1\\]: two words\n\n\\[^x\\]: <https://e.org>",
+        ),
+        ("`[^1]` [^1]", "`[^1]` [^1]"),
+    ] {
+        assert_eq!(from_dialect(typed, Dialect::GITHUB), expected, "{typed}");
+    }
+}
+
+#[test]
 fn code_of_several_lines_keeps_its_lines() {
     for (html, expected) in [
         ("<code>let a = 1;\n    let b = 2;</code>", "```\nlet a = 1;\n    let b = 2;\n```"),
