@@ -22,6 +22,7 @@ const PATHS: &[Path] = &[
 const ERRORS: Path = &["errors"];
 /// The name that the report uses for the list of all discussions.
 const ALL: &str = "discussions";
+const NO_ID: &str = "a comment has no id; query the field id of all comments and replies";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     json::read(input, PATHS, &mut |path, value| {
@@ -54,15 +55,18 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
     })
 }
 
-fn nodes<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    value.attribute(name).attribute("nodes").as_array().map_or(&[], Vec::as_slice)
+fn nodes<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    let nodes = value.attribute(name).attribute("nodes").as_array();
+    nodes.into_iter().flatten().filter(|node| !node.is_null())
 }
 
-/// Passes the elements and the length of a GitHub connection to `sink`.
+/// Passes the elements and the length of a GitHub connection to `sink`. Fails if an element has no id, because elements
+/// couldn't be counted, nor replies assigned to their comments.
 fn parts(value: &Value, name: &str, of: &str, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let connection = value.attribute(name);
     for node in nodes(value, name) {
-        sink(Record::Part(Part { of: of.to_owned(), element: Some(node.text("id")), ..Part::default() }))?;
+        let element = node.optional("id").ok_or_else(|| ReadError::whole(NO_ID))?;
+        sink(Record::Part(Part { of: of.to_owned(), element: Some(element), ..Part::default() }))?;
     }
     sink(total(of, connection.attribute("totalCount")))?;
     sink(page_info(of, connection.attribute("pageInfo")))

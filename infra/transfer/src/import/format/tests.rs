@@ -1015,6 +1015,23 @@ mod giscus {
     }
 
     #[test]
+    fn comments_without_ids_are_an_error_because_their_replies_would_be_lost() {
+        let discussion = |nodes: &str| {
+            format!(
+                r#"{{"data":{{"repository":{{"discussion":{{"title":"a","comments":{{"totalCount":2,"nodes":[{nodes}]}}}}}}}}}}"#
+            )
+        };
+        for nodes in [
+            r#"{"body":"one","replies":{"nodes":[{"body":"two"}]}},{"body":"three"}"#,
+            r#"{"id":"c1","body":"one","replies":{"nodes":[{"body":"two"}]}}"#,
+        ] {
+            let error = parse_in(Format::Giscus, discussion(nodes).as_bytes(), "UTC").unwrap_err();
+            assert_eq!(error, "a comment has no id; query the field id of all comments and replies");
+        }
+        assert_eq!(parse(Format::Giscus, &discussion(r#"{"id":"c1"},null"#)).missing.len(), 1, "null is no comment");
+    }
+
+    #[test]
     fn a_list_that_github_calls_incomplete_is_reported() {
         let page = |info: &str, nodes: &str| {
             format!(r#"{{"data":{{"repository":{{"discussions":{{{info}"nodes":[{nodes}]}}}}}}}}"#)
