@@ -25,7 +25,7 @@ use transfer::store::person::forgotten::{self, Forgotten};
 
 use super::output::{Destination, json};
 use super::table::{self, Table};
-use super::{Failure, data_dir, holder};
+use super::{Failure, Misuse, data_dir, holder};
 
 const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT to the \
                                        service's value, so that their comments don't come back";
@@ -137,6 +137,9 @@ impl Options {
     async fn reported(&self) -> Result<Report, Failure> {
         let data_dir = table::data_dir_of(&self.data_dir, self.table.as_deref());
         let out = Destination::new("--report", self.report.as_deref(), data_dir)?.unlike(self.sources())?;
+        if self.files.iter().filter(|file| is_standard_input(file)).count() > 1 {
+            return Err(Misuse("standard input can be read only once; pass a single -".to_owned()).into());
+        }
         // Fails for a missing file or an unwritable report before a data directory is created.
         check_files(&self.files)?;
         let work = async || self.import().await;
@@ -154,7 +157,7 @@ impl Options {
 
     /// The files that the import reads, without standard input.
     fn sources(&self) -> impl Iterator<Item = &Path> {
-        let files = self.files.iter().map(PathBuf::as_path).filter(|file| *file != Path::new("-"));
+        let files = self.files.iter().map(PathBuf::as_path).filter(|file| !is_standard_input(file));
         files
             .chain(self.map.as_ref().map(|map| map.path.as_path()))
             .chain(self.users.as_ref().map(|users| users.path.as_path()))
@@ -268,6 +271,10 @@ impl Options {
             forgotten,
         }
     }
+}
+
+fn is_standard_input(file: &Path) -> bool {
+    file == Path::new("-")
 }
 
 /// Hashes of people who were erased from the table. `None` if there is no table.

@@ -112,6 +112,9 @@ fn wrong_usage_exits_with_2_and_names_the_mistake() {
         assert_eq!(output.status.code(), Some(2), "{words:?}");
         assert!(stderr(&output).contains(named), "{words:?}: {}", stderr(&output));
     }
+    let twice = local(&["import", "disqus", "-", "-"]).output().unwrap();
+    assert_eq!(twice.status.code(), Some(2), "{}", stderr(&twice));
+    assert!(stderr(&twice).contains("standard input can be read only once"), "{}", stderr(&twice));
 }
 
 #[test]
