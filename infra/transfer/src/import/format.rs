@@ -97,13 +97,22 @@ impl Format {
                 let replaced_so_far = reader.replaced();
                 // Parsers repeat the records of sites and pages with each comment.
                 let mut repeatable = HashSet::new();
+                let (mut has_comments, mut is_in_format) = (false, *syntax != Syntax::Json);
                 read(reader, zone, &mut |record| {
+                    if let Record::Comment(comment) = &record {
+                        has_comments = true;
+                        is_in_format |= is_recognized(comment);
+                    }
                     let missing = Some(&record).filter(|_| replaced_so_far.get() > 0).and_then(replaced);
                     let is_new =
                         |missing: &Missing| matches!(record, Record::Comment(_)) || repeatable.insert(missing.clone());
                     missing.filter(is_new).map_or(Ok(()), |missing| sink(Record::Missing(missing)))?;
                     sink(record)
-                })
+                })?;
+                if has_comments && !is_in_format {
+                    return Err(ReadError::whole("has no comments of this format; is it in another one?"));
+                }
+                Ok(())
             }
         }
     }
@@ -112,6 +121,13 @@ impl Format {
         let row = FORMATS.iter().find(|(format, ..)| *format == self);
         row.map(|(_, name, parser)| (*name, parser)).expect("each format has a row")
     }
+}
+
+/// Whether a comment from JSON has at least two of an id, a page and a time. Formats share some names of attributes, but no
+/// two formats share two of these.
+fn is_recognized(comment: &Comment) -> bool {
+    let found = [!comment.source_id.is_empty(), !comment.thread.is_empty(), comment.created_at.is_some()];
+    found.into_iter().filter(|found| *found).count() > 1
 }
 
 /// Describes a record as incomplete, if some of its characters replace invalid bytes. The record of a comment's page

@@ -10,10 +10,7 @@ use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
 use super::{Sink, comment_record, page};
 
-pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    if input.peek().map_err(ReadError::whole)? != Some(b'[') {
-        return Err(ReadError::whole("isn't a JSON array; is it in this format?"));
-    }
+pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let replaced = input.replaced();
     json::read(input, &[&[]], &mut |_, value| {
         let is_oversized = value.is_oversized();

@@ -10,14 +10,8 @@ use super::json::{self, Attributes};
 use super::{Sink, comment_record, page};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let mut is_backup = false;
     json::read(input, &[&[]], &mut |_, value| {
-        let is_about_users = is_about_users(&value);
-        is_backup |= is_about_users || value.get("locator").is_some();
-        if !is_backup {
-            return Err(ReadError::whole("doesn't begin with a remark42 comment; is this a remark42 backup?"));
-        }
-        if is_about_users {
+        if is_about_users(&value) {
             return Ok(());
         }
         sink(Record::of_site(value.attribute("locator").text("site")))?;

@@ -389,20 +389,20 @@ fn an_endless_value_ends_the_import() {
     }
 }
 
-/// Either the format is detected as wrong, or every comment is refused.
 #[test]
-fn a_file_of_another_format_brings_no_comment() {
-    let is_good = |comment: &Comment| !comment.thread.is_empty() && comment.created_at.is_some();
+fn a_file_of_another_format_is_an_error() {
     let mut others = samples();
     others.push((Format::Native, b"{\"hello\": 1}".to_vec()));
     others.push((Format::Native, b"[{\"hello\": 1}]".to_vec()));
     for (other, content) in others {
         for format in Format::all().filter(|format| *format != other) {
-            let Ok(parsed) = parse_in(format, &content, "UTC") else { continue };
-            assert!(!parsed.comments.is_empty(), "{other:?} as {format:?} succeeds with nothing");
-            assert!(!parsed.comments.iter().any(is_good), "{other:?} as {format:?}: {parsed:?}");
+            parse_in(format, &content, "UTC").expect_err(&format!("{other:?} as {format:?}"));
         }
     }
+    let one = |comment: &str| parse_in(Format::Commento, format!(r#"{{"comments":[{comment}]}}"#).as_bytes(), "UTC");
+    assert_eq!(one(r#"{"id":"1","url":"/a"}"#).unwrap_err(), "has no comments of this format; is it in another one?");
+    assert!(one(r#"{"commentHex":"1","url":"/a"},{"id":"1"}"#).is_ok());
+    assert!(one("").is_ok());
 }
 
 #[test]
