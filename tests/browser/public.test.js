@@ -184,6 +184,35 @@ test('once a new comment was announced, the list is requested with its id', asyn
   assert.ok(!(await first).url().includes('newest'))
 })
 
+test('new comments are shown newest first, although a response is late or lost', async (t) => {
+  for (const isLost of [false, true]) {
+    const record = newRecord()
+    await live.service.comment(record, 'Old.')
+    const prepare = async (/** @type {import('playwright-core').Page} */ page) => void (told = page.waitForResponse(/\/changes$/))
+    /** @type {Promise<any>} */
+    let told = Promise.resolve()
+    const { page } = await live.open(t, { record, init: HASTE, prepare })
+    await told
+    const { id } = await live.service.comment(record, 'First.')
+    for (const body of ['Second.', 'Third.']) await live.service.comment(record, body)
+    const answer = async (/** @type {import('playwright-core').Route} */ route) => {
+      await new Promise((resolve) => setTimeout(resolve, 500))
+      await (isLost ? route.abort() : route.fallback())
+    }
+    await page.route(`**/comments/${id}`, answer, { times: 1 })
+    const button = page.getByRole('button', { name: '3 new comments' })
+    await button.click()
+    if (isLost) {
+      await page.locator('.toast.error').getByText('No connection').waitFor()
+      await button.click()
+    }
+    await page.locator('article').getByText('First.').waitFor()
+    await page.locator('article').getByText('Third.').waitFor()
+    assert.deepEqual(await page.locator('.list > article .body').allTextContents(), ['Third.', 'Second.', 'First.', 'Old.'])
+    await button.waitFor({ state: 'hidden' })
+  }
+})
+
 test('a guest who writes after the first page continues with a private list', async (t) => {
   const record = newRecord()
   for (let n = 0; n < 12; n++) await guests.service.comment(record, `Comment ${n}`)

@@ -60,11 +60,18 @@ export class Fresh {
     return next
   }
 
-  async #show() {
+  /** Loads the comments one by one, so that the newest is added last. After a failure, the button loads the rest. */
+  #show() {
+    const { thread, element } = this
     const ids = this.#waiting
-    this.element.hidden = true
-    await Promise.allSettled(ids.toReversed().map((id) => this.thread.fetch(id)))
-    this.element.hidden = true
-    await this.thread.reveal(ids[0])
+    element.hidden = true
+    thread.attempt(
+      async () => {
+        for (const id of ids.toReversed()) await thread.fetch(id)
+        element.hidden = true
+        await thread.reveal(ids[0])
+      },
+      () => (element.hidden = false),
+    )
   }
 }
