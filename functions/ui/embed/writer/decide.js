@@ -13,7 +13,8 @@ export function decide(view, verdict) {
   const { say } = thread
   const { id, updated_at } = comment
   const isRejection = verdict === 'reject'
-  let reason = /** @type {string | null} */ (null)
+  /** @type {string | undefined} */
+  let reason
   const timer = setTimeout(send, UNDO)
   const who = thread.api.who()
   addEventListener('pagehide', send)
@@ -48,16 +49,20 @@ export function decide(view, verdict) {
     thread.attempt(
       async () => {
         if (thread.api.who() !== who) throw new ApiError()
-        const { data } = await thread.write('POST', `comments/${id}/${verdict}`, { ...json({ updated_at, reason: reason ?? undefined }), keepalive: true })
+        const { data } = await thread.write('POST', `comments/${id}/${verdict}`, { ...json({ updated_at, reason }), keepalive: true })
         thread.toast.show(say('saved'))
         if (isSame) show(isRejection ? { review: { state: 'rejected', reason }, ...data } : data)
       },
-      () => show(comment),
+      // Its writer may have edited the comment.
+      async () => {
+        const { data } = await thread.api.get(`comments/${id}`).catch(() => ({ data: comment }))
+        show(data)
+      },
     )
   }
 
   function choose(chosen) {
-    reason = reason === chosen ? null : chosen
+    reason = reason === chosen ? undefined : chosen
     for (const [place, choice] of choices.entries()) choice.ariaPressed = `${REASONS[place] === reason}`
   }
 

@@ -1,6 +1,5 @@
 /** Deletes a comment after a confirmation, which replaces the comment's actions. */
 
-import { avatar } from '../kit/avatar.js'
 import { busily, button, h } from '../kit/dom.js'
 import { dress } from './style.js'
 import { addToReplies, addToTotal } from './total.js'
@@ -44,9 +43,7 @@ function isAnswered(view) {
 /** Turns the comment into a placeholder, below which its replies stay. */
 function blank(view) {
   const { element, comment } = view
-  const user = { id: null, name: '', avatar: '' }
-  element.querySelector('.avatar').replaceWith(avatar(user))
-  view.show({ ...comment, is_deleted: true, user, pinned: false })
+  view.show({ ...comment, is_deleted: true, user: { name: '', avatar: '' }, pinned: false })
   return element
 }
 
