@@ -117,6 +117,22 @@ test('only Enter and Tab alone pick a person, and Ctrl+Enter sends what is writt
   }
 })
 
+test('people are no longer offered once keys move the caret or select text', async (t) => {
+  const record = newRecord()
+  await w.service.comment(record, 'Hello.', { who: w.service.bob })
+  const page = await writing(t, w.service.ada, record)
+  for (const key of ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Shift+ArrowLeft', 'Alt+ArrowLeft', 'Control+ArrowLeft']) {
+    await field(page).fill('Hi @bo')
+    await options(page).getByText('Bob').waitFor()
+    await page.keyboard.press(key)
+    assert.equal(await options(page).filter({ visible: true }).count(), 0, key)
+  }
+  // Typing offers them again.
+  await page.keyboard.press('End')
+  await page.keyboard.type('b')
+  await options(page).getByText('Bob').waitFor()
+})
+
 test('people are offered at the caret in paragraphs of either direction', async (t) => {
   await w.service.call('GET', 'ui', token(76, 'Yusuf'))
   const page = await writing(t, w.service.ada)

@@ -121,11 +121,12 @@ export async function enhance(composer) {
     const isCommand = event.ctrlKey || event.metaKey
     const shortcut = isCommand && ui.features.markdown_toolbar && shortcutOf(key)
     if (isOfIme(event)) return
-    if (isCommand) people.hide()
     if (shortcut) {
       event.preventDefault()
       mark(editor, shortcut)
     } else if (!isCommand && !event.shiftKey && !event.altKey && (people.choose(key) || (key === 'Enter' && continueList(text)))) event.preventDefault()
+    // The key may move the caret. If it types, people are offered again.
+    else people.hide()
   }
 
   function paste(event) {
