@@ -63,7 +63,7 @@ export function decide(view, verdict) {
 
   function choose(chosen) {
     reason = reason === chosen ? undefined : chosen
-    for (const [place, choice] of choices.entries()) choice.ariaPressed = `${REASONS[place] === reason}`
+    choices.forEach((choice, place) => (choice.ariaPressed = `${REASONS[place] === reason}`))
   }
 
   const choices = isRejection ? REASONS.map((name) => button(say(name), { 'aria-pressed': 'false', click: () => choose(name) })) : []

@@ -20,7 +20,7 @@ export function identity({ thread, purpose, element: form }) {
 
   /** Shows the initials of the name beside composers. @param {HTMLElement} place */
   function showInitials(place) {
-    for (const disc of place.querySelectorAll('.composer > .avatar')) disc.replaceWith(avatar({ name: name.value, avatar: '' }))
+    place.querySelectorAll('.composer > .avatar').forEach((disc) => disc.replaceWith(avatar({ name: name.value, avatar: '' })))
   }
 
   function showHint() {

@@ -9,10 +9,11 @@ const MOST = 50
 
 /** Characters that a mention may follow. */
 const PRECEDES =
-  /[\p{White_Space}\p{S}\u200b]|(?![_@＠])\p{P}|(?=\p{L})[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u
+  /[\s\p{S}\u200b]|(?![_@＠])\p{P}|(?=\p{L})[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u
 /** Invisible and combining characters, and the closing delimiters of Markdown. */
 const UNSEEN = /(?!\u200b)[\p{M}\p{Cf}*~`]/u
-const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]+)$/u
+/** A sign and at most `MOST` characters at the end of a text. */
+const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]{1,50})$/u
 const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u
 const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
 /** Code, links and schemes. Code is a fenced block, which may be unclosed, or text between backticks in one paragraph. */
@@ -29,7 +30,7 @@ export function handleOf(name) {
 /** Returns the mention before the caret, if the service would accept it. @param {string} text @param {number} caret */
 export function typedAt(text, caret) {
   const [sign, typed] = TYPED.exec(text.slice(0, caret)) ?? []
-  if (!sign || !namesSomebody(typed) || [...typed].length > MOST) return
+  if (!sign || !namesSomebody(typed)) return
   const at = caret - sign.length
   if (mayFollow(text.slice(0, at)) && !isClosed(text, at, caret) && !isInEmail(text, at) && !(/[@＠]/.test(text[caret]) && isInEmail(text, caret))) return typed
 }

@@ -39,7 +39,7 @@ const FOLDERS = /^(\w:)?[/\\](.*[/\\])?/
 function hasWords(source, files) {
   const html = source.getData('text/html')
   const body = inertBody(html)
-  for (const hidden of body?.querySelectorAll('style, script, title') ?? []) hidden.remove()
+  body?.querySelectorAll('style, script, title').forEach((hidden) => hidden.remove())
   const isName = (line) => /^(file|data|blob):\S+$/.test(line) || (html && /^https?:\S+$/.test(line)) || files.some(({ name }) => line.replace(FOLDERS, '') === name)
   const isWords = (line) => line.replace(BLANK, '') && !isName(line.trim())
   return body?.textContent.replace(BLANK, '') || source.getData('text/plain').split(/[\r\n]+/).some(isWords)

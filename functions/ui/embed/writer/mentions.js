@@ -19,7 +19,7 @@ export function mentions({ thread, purpose, text, insert }) {
   const element = h('div', { id, class: 'people sheet', popover: 'manual', role: 'listbox', 'aria-label': say('mention'), mousedown: (event) => event.preventDefault() })
   const caret = h('span')
   // Copies the text field's styles, so that the caret has the same position.
-  const mirror = h('div', { class: 'mirror', 'aria-hidden': 'true' })
+  const mirror = h('div', { class: 'mirror' })
   let search = new AbortController()
   /** The index of the selected person. It is kept when search results arrive. */
   let chosen = 0
@@ -69,9 +69,8 @@ export function mentions({ thread, purpose, text, insert }) {
     const start = end - query.length - 1
     // A final underscore would close emphasis that an earlier one has opened.
     const last = text.value.slice(0, start).includes('_') ? '\\_' : '_'
-    const pick = (user) => insert(`@${handleOf(user.name).replace(/_$/, last)} `, start, end)
     element.replaceChildren(
-      ...people.slice(0, OFFERED).map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => pick(user) }, avatar(user), h('span', {}, user.name))),
+      ...people.slice(0, OFFERED).map((user) => h('div', { id: `${draft}-${user.id}`, role: 'option', click: () => insert(`@${handleOf(user.name).replace(/_$/, last)} `, start, end) }, avatar(user), h('span', {}, user.name))),
     )
     mirror.replaceChildren(text.value.slice(0, start), caret, text.value.slice(start) || ' ')
     const { x, y } = caret.getBoundingClientRect()
@@ -82,7 +81,7 @@ export function mentions({ thread, purpose, text, insert }) {
   function select(place) {
     const options = [...element.children]
     chosen = (place + options.length) % options.length
-    for (const [place, option] of options.entries()) option.ariaSelected = `${place === chosen}`
+    options.forEach((option, place) => (option.ariaSelected = `${place === chosen}`))
     text.setAttribute('aria-activedescendant', options[chosen].id)
   }
 

@@ -2,7 +2,7 @@
 export async function pin(view) {
   const { thread, comment } = view
   const { data } = await thread.write(comment.pinned ? 'DELETE' : 'POST', `comments/${comment.id}/pin`)
-  for (const other of thread.views.values()) if (other.comment.pinned) other.show({ ...other.comment, pinned: false })
+  thread.views.forEach((other) => other.comment.pinned && other.show({ ...other.comment, pinned: false }))
   view.show(data)
   view.focus()
 }

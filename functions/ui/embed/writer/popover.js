@@ -20,7 +20,7 @@ export function showAt(popover, box, isAtEnd = false) {
 
 /**
  * Toggles a popover when its button is pressed. The first item gets the focus, which returns to the button on closing.
- * @param {HTMLElement} popover @param {any} opener
+ * @param {any} popover @param {any} opener
  */
 export function togglePopover(popover, opener, isAtEnd = false) {
   // Prevents a press on the button from counting as a press outside the popover.
@@ -30,8 +30,7 @@ export function togglePopover(popover, opener, isAtEnd = false) {
     if (/** @type {ToggleEvent} */ (event).newState === 'closed' && popover.matches(':focus-within')) opener.focus()
   }
   showAt(popover, opener.getBoundingClientRect(), isAtEnd)
-  const first = /** @type {HTMLElement | null} */ (popover.querySelector('a, button'))
-  first?.focus()
+  popover.querySelector('a, button')?.focus()
 }
 
 /** Shows a popover below the button that is pressed, or hides it. @param {HTMLElement} popover */

@@ -50,7 +50,7 @@ function blank(view) {
 /** Removes a comment with its replies, and the placeholders above it that have no other reply. Returns the element that is next to it. */
 function leave({ thread, comment, parent, element }) {
   const next = element.nextElementSibling ?? element.previousElementSibling ?? parent?.element
-  for (const [id, view] of thread.views) if (element.contains(view.element)) thread.views.delete(id)
+  thread.views.forEach((view, id) => element.contains(view.element) && thread.views.delete(id))
   element.remove()
   if (!parent) return next
   addToReplies(parent, -comment.is_approved)

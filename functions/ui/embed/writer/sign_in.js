@@ -54,7 +54,7 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
     before.focus()
   }
   const done = async () => {
-    for (const draft of draftsOf(thread)) thread.typed.add(draft)
+    draftsOf(thread).forEach((draft) => thread.typed.add(draft))
     // A composer replaces the sign-in form in a comment's slot.
     if (!view) place.replaceChildren()
     await showAnew(thread)
@@ -96,7 +96,7 @@ export async function arrive(thread, returned) {
   const open = () => id && thread.fetch(id)
   try {
     const { user, suggested_name } = await finishReturned(own)
-    for (const draft of drafts) thread.typed.add(draft)
+    drafts.forEach((draft) => thread.typed.add(draft))
     await showAnew(thread)
     const view = await open()
     if (!user.name) return enter(thread, (entrance) => nameForm(entrance, suggested_name), view, draft)

@@ -5,7 +5,7 @@ export const sendWith = (progress) => (/** @type {URL} */ url, /** @type {any} *
   new Promise((resolve, reject) => {
     const request = new XMLHttpRequest()
     request.open(method, url)
-    for (const [name, value] of headers) request.setRequestHeader(name, value)
+    headers.forEach((value, name) => request.setRequestHeader(name, value))
     request.upload.onprogress = ({ loaded, total }) => progress(loaded / total)
     // A `Response` can't have a status above 599, which some proxies send.
     request.onload = () => resolve({ ok: request.status < 300, status: request.status, text: () => request.responseText })
