@@ -7,12 +7,11 @@ import { json } from '../kit/json.js'
 import { dress } from './style.js'
 import { addToReplies, addToTotal } from './total.js'
 
-/** Sends a decision on the comment as the moderator saw it, unless the decision is undone. @param {any} view @param {'approve' | 'reject'} verdict */
-export function decide(view, verdict) {
+/** Sends a decision on the comment as the moderator saw it, unless the decision is undone. @param {any} view */
+export function decide(view, isRejection = false) {
   const { thread, comment, slot } = view
   const { say } = thread
   const { id, updated_at } = comment
-  const isRejection = verdict === 'reject'
   /** @type {string | undefined} */
   let reason
   const timer = setTimeout(send, UNDO)
@@ -49,7 +48,7 @@ export function decide(view, verdict) {
     thread.attempt(
       async () => {
         if (thread.api.who() !== who) throw new ApiError()
-        const { data } = await thread.write('POST', `comments/${id}/${verdict}`, { ...json({ updated_at, reason }), keepalive: true })
+        const { data } = await thread.write('POST', `comments/${id}/${isRejection ? 'reject' : 'approve'}`, { ...json({ updated_at, reason }), keepalive: true })
         thread.toast.show(say('saved'))
         if (isSame) show(isRejection ? { review: { state: 'rejected', reason }, ...data } : data)
       },

@@ -10,7 +10,7 @@ export const why = ({ say, explain, isOver }, error) => (isOver(error) ? say('se
 /**
  * Shows a dialog. Closing it focuses the element that `act` returns, or else the element that had the focus before. Without an
  * action, the dialog can only be closed. When the session ends, it stays open, so that no text is lost.
- * @param {any} thread @param {string} title @param {Node[]} fields @param {string} [action]
+ * @param {any} thread @param {string} title @param {import('../types.d.ts').Child[]} fields @param {string} [action]
  * @param {(chosen: FormData) => Promise<any>} [act]
  */
 export function ask(thread, title, fields, action, act = async () => {}) {

@@ -40,8 +40,8 @@ function groups({ thread, comment }) {
     { copy_link: copyLink, edit: isChangeable && can.update && edit, delete: isChangeable && can.delete && remove },
     { [reported ? 'reported' : 'report']: isOpen && features.reporting && !can.update && report, [pinned ? 'unpin' : 'pin']: isOpen && can.pin && pin },
     {
-      approve: decides && !is_approved && ((view) => decide(view, 'approve')),
-      reject: decides && review?.state !== 'rejected' && ((view) => decide(view, 'reject')),
+      approve: decides && !is_approved && decide,
+      reject: decides && review?.state !== 'rejected' && ((view) => decide(view, true)),
       moderation: auth.moderator && `${API}moderate#comment-${comment.id}`,
     },
   ]

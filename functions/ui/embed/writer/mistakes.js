@@ -20,7 +20,7 @@ export function showMistakes(fields, errors) {
   const wrong = Object.keys(fields).filter((name) => errors?.[name])
   for (const name of wrong) {
     const field = fields[name]
-    const id = `wrong-${(count += 1)}`
+    const id = `wrong-${count++}`
     const note = h('p', { id, class: 'error', role: 'alert' }, errors[name].join(' '))
     field.correct = () => {
       note.remove()
@@ -30,7 +30,7 @@ export function showMistakes(fields, errors) {
     field.after(note)
     field.ariaInvalid = 'true'
     field.setAttribute('aria-describedby', id)
-    field.addEventListener('input', () => clearMistakes({ field }), { once: true })
+    field.addEventListener('input', field.correct, { once: true })
   }
   fields[wrong[0]]?.focus()
   return wrong.length > 0

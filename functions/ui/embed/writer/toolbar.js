@@ -63,7 +63,7 @@ export function toolbar(editor, { emoji, pictures, preview }) {
   return h(
     'div',
     { class: 'toolbar' },
-    ...Object.keys(features.markdown_toolbar ? MARKS : {}).map((name) => tool(name, () => mark(editor, MARKS[name]))),
+    ...Object.keys(features.markdown_toolbar && MARKS).map((name) => tool(name, () => mark(editor, MARKS[name]))),
     ...(features.markdown_toolbar ? help(editor, MARKS) : []),
     features.emoji_picker && tool('emoji', emoji.toggle),
     features.media && tool('upload_image', pictures.choose),
