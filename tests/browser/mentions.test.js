@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { typedAt } from '../../functions/ui/embed/writer/handles.js'
 import { hold, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
@@ -58,6 +59,47 @@ test('nothing is offered where the service links no one', async (t) => {
     if (text.includes('|')) await field(page).press('ArrowLeft')
     await field(page).dispatchEvent('input')
     assert.equal(await options(page).filter({ visible: true }).count(), 0, text)
+  }
+})
+
+/** Texts with a caret, and whether a person is offered there. @type {[string, boolean][]} */
+const PLACES = [
+  ['[docs](https://example.org)@ada|', false],
+  ['**[docs](https://example.org/a_(b) "A title")**@ada|', false],
+  ['[the docs.](https://example.org)@ada|', true],
+  ['请看[文档](https://example.org/[1])@ada|', true],
+  ['(docs)@ada|', true],
+  ['see [docs](https://example.org) (or ask)@ada|', true],
+  ['<https://example.org>@ada|', false],
+  ['*<mailto:bob@example.org>*@ada|', false],
+  ['<https://example.org/>@ada|', true],
+  ['1>@ada|', true],
+  ['> @ada|', true],
+  ['see\\@ada|', false],
+  ['see \\@ada|', true],
+  ['Caf&eacute;@ada|', false],
+  ['Caf&#233;@ada|', false],
+  ['thanks;@ada|', true],
+  ['    @ada|', false],
+  ['\t@ada|', false],
+  ['Code:\n\n    @ada|', false],
+  ['Code:\n   \n  \t@ada|', false],
+  ['Code:\n\n    first\n\n    second\n    @ada|', false],
+  ['# Code\n    @ada|', false],
+  ['Code:\n\n    first\n\n@ada|', true],
+  ['Code:\n\n   @ada|', true],
+  ['A paragraph\n    @ada|', true],
+  ['- A list\n    - @ada|', true],
+]
+
+test('people are offered after links, escapes and indents only where the service links them', async () => {
+  await w.service.call('GET', 'ui', token(77, 'Ada'))
+  for (const [place, isOffered] of PLACES) {
+    const caret = place.indexOf('|')
+    const text = place.replace('|', '')
+    assert.equal(typedAt(text, caret) === 'ada', isOffered, place)
+    const { data } = await w.service.call('POST', 'markdown/preview', null, { body: `${text} hi` })
+    assert.equal(data.html.includes('href="/users/ada"'), isOffered, `${place}: ${data.html}`)
   }
 })
 

@@ -10,15 +10,18 @@ const MOST = 50
 /** Characters that a mention may follow. */
 const PRECEDES =
   /[\s\p{S}\u200b]|(?![_@＠])\p{P}|(?=\p{L})[\p{scx=Hani}\p{scx=Hira}\p{scx=Kana}\p{scx=Thai}\p{scx=Laoo}\p{scx=Khmr}\p{scx=Mymr}]/u
-/** Invisible and combining characters, and the closing delimiters of Markdown. */
-const UNSEEN = /(?!\u200b)[\p{M}\p{Cf}*~`]/u
+/** Invisible and combining characters, backslashes, and the closing delimiters of Markdown. */
+const UNSEEN = /(?!\u200b)[\p{M}\p{Cf}*~`\\]/u
 /** A sign and at most `MOST` characters at the end of a text. */
 const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]{1,50})$/u
 const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u
 const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
-/** Code, links and schemes. Code is a fenced block, which may be unclosed, or text between backticks in one paragraph. */
+/**
+ * Code, links, entities and schemes. Code is a fenced block, which may be unclosed, text between backticks in one paragraph, or
+ * indented lines after a blank line or a heading.
+ */
 const CLOSED =
-  /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^[\]]*\]\((?:[^()\n]|\([^()\n]*\))*\)|(\bhttps?:\/\/)/gim
+  /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^[\]]*\]\((?:[^()\n]|\([^()\n]*\))*\)|<\w[^\s<>]*>|&#?\w+;|(\bhttps?:\/\/)|^(?<!^\s*[^\s#].*\n)(( {4}| *\t).*\n?)+/gim
 
 /** Returns the handle of a name, or an empty string if the name can't be mentioned. @param {string} name */
 export function handleOf(name) {
@@ -53,9 +56,9 @@ function isInEmail(text, at) {
   return LOCAL.test(before) && domain && (end || !mayFollow(before))
 }
 
-/** Whether a mention may follow this text, judging by the last character that readers see. */
+/** Whether a mention may follow this text, judging by the last character that readers see. Of a link they see no address. Entities are ignored. */
 function mayFollow(text) {
-  const seen = [...text].findLast((sign) => !UNSEEN.test(sign))
+  const seen = [...text.replace(CLOSED, (all) => all.replace(/]\(.*|>$|^&.*/, ''))].findLast((sign) => !UNSEEN.test(sign))
   return !seen || PRECEDES.test(seen)
 }
 
