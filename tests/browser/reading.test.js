@@ -256,6 +256,38 @@ test('a linked comment outside the list has a separate heading, until the thread
   assert.deepEqual(ids, ids.toSorted((a, b) => b - a), 'each is where its page has it')
 })
 
+test('a linked comment isn’t counted among those that are left', async (t) => {
+  const record = newRecord()
+  const oldest = await w.service.comment(record, 'The oldest.')
+  const second = await w.service.comment(record, 'The second.')
+  for (let i = 0; i < 12; i++) await w.service.comment(record, `Newer ${i}`)
+  const { page } = await w.open(t, { record, hash: `#comment-${oldest.id}` })
+  await page.getByRole('heading', { name: 'Linked comment' }).waitFor()
+  const more = page.getByRole('button', { name: /more comment/ })
+  assert.equal(await more.textContent(), '3 more comments')
+  await page.getByRole('button', { name: 'Show full thread' }).click()
+  assert.equal(await more.textContent(), '3 more comments')
+  assert.equal(await page.locator('.list > article').count(), 11)
+  await page.evaluate((id) => (location.hash = `comment-${id}`), second.id)
+  await article(page, second.id).waitFor()
+  assert.equal(await more.textContent(), '2 more comments')
+  await more.click()
+  await more.waitFor({ state: 'detached' })
+  assert.equal(await page.locator('.list > article').count(), 14)
+})
+
+test('nothing is left to load if the linked comment is the last one', async (t) => {
+  const record = newRecord()
+  const oldest = await w.service.comment(record, 'The oldest.')
+  for (let i = 0; i < 10; i++) await w.service.comment(record, `Newer ${i}`)
+  const { page } = await w.open(t, { record })
+  const more = page.getByRole('button', { name: /more comment/ })
+  assert.equal(await more.textContent(), '1 more comment')
+  await page.evaluate((id) => (location.hash = `comment-${id}`), oldest.id)
+  await page.getByRole('heading', { name: 'Linked comment' }).waitFor()
+  assert.equal(await more.count(), 0)
+})
+
 test('pages come before a linked comment that the list does not reach yet, and the page that has it takes it in', async (t) => {
   const record = newRecord()
   const oldest = await w.service.comment(record, 'The oldest.')

@@ -22,5 +22,7 @@ export function link(thread, comment) {
   const place = h('div', { class: 'list linked' }, head, view.element)
   list.querySelector('.linked button')?.click()
   list.prepend(place)
+  // One comment less is left.
+  thread.showMore()
   return view
 }

@@ -36,13 +36,12 @@ export async function readFirst(thread, signal) {
   return page
 }
 
-/** Creates the part below the list: a button that loads more, and a link to the feed. @param {any} thread @param {any} meta @param {(query: RequestOptions['query']) => void} load */
-export function footOf({ say, ui, path, section }, { next_cursor: cursor, current_page: page, last_page, total }, load) {
-  const shown = section.querySelectorAll('.list > article').length
+/** Creates the part below the list: a button that loads the remaining comments, and a link to the feed. @param {any} thread @param {any} meta @param {number} left @param {(query: RequestOptions['query']) => void} load */
+export function footOf({ say, ui, path }, { next_cursor: cursor, current_page: page, last_page, total }, left, load) {
   // A ranked list has numbered pages, and its first page is smaller than the others.
-  const next = cursor ? { cursor } : page < last_page && { page: Math.floor(shown / MORE) + 1 }
+  const next = cursor ? { cursor } : page < last_page && { page: Math.floor((total - left) / MORE) + 1 }
   return [
-    next ? button(say('load_more', total - shown), { class: 'outlined', click: () => load({ ...next, per_page: MORE }) }) : '',
+    left && next ? button(say('load_more', left), { class: 'outlined', click: () => load({ ...next, per_page: MORE }) }) : '',
     ui.feeds ? h('a', { class: 'muted', href: `${API}${path}/feed.atom` }, say('feed')) : '',
   ]
 }

@@ -212,12 +212,13 @@ export class Thread {
     const added = data.map((comment) => views.get(comment.id) ?? new CommentView(this, comment)).filter(({ element }) => element.parentNode !== list)
     list.append(...added.map(({ element }) => element), ...list.querySelectorAll('.list:not(.linked)'))
     this.fresh.remember()
-    this.foot.replaceChildren(...footOf(this, meta, (query) => this.#page(query, (page) => this.#append(page)[0]?.focus())))
+    let left = meta.total - this.section.querySelectorAll('.list > article').length || 1
+    this.showMore = () => this.foot.replaceChildren(...footOf(this, meta, left--, (query) => this.#page(query, (page) => this.#append(page)[0]?.focus())))
+    this.showMore()
     this.showEmpty()
     return added
   }
 
-  /** @param {number} [count] */
   showTotal(count) {
     this.count = count
     this.total.textContent = `${count ?? ''}`
@@ -253,8 +254,7 @@ export class Thread {
   }
 
   showTheme() {
-    const theme = this.host.getAttribute('theme') ?? this.ui?.theme
-    this.section.className = this.toast.theme = theme ?? ''
+    this.section.className = this.toast.theme = this.host.getAttribute('theme') ?? this.ui?.theme ?? ''
     showGround(this.root)
   }
 
