@@ -85,6 +85,17 @@ for (const type of /** @type {const} */ (['paste', 'drop'])) {
   })
 }
 
+test('words that are HTML alone are inserted as text where a picture of them comes along', async (t) => {
+  const { page, uploads } = await compose(t)
+  for (const type of /** @type {const} */ (['paste', 'drop'])) {
+    await page.getByPlaceholder('Write a comment…').fill('Hi! ')
+    await give(page, type, { html: '<style>p { color: red }</style>\n<p>Dear <b>all</b>,</p>\n<p>می\u200cخواهم 👩\u200d🚀</p>' })
+    assert.equal(await page.getByPlaceholder('Write a comment…').inputValue(), 'Hi! Dear all,\nمی\u200cخواهم 👩\u200d🚀', type)
+  }
+  assert.equal(await page.locator('.chip').count(), 0)
+  assert.deepEqual(uploads, [])
+})
+
 test('a paste from the clipboard of a spreadsheet inserts the text', async (t) => {
   const { page, context, uploads } = await compose(t)
   await context.grantPermissions(['clipboard-read', 'clipboard-write'])

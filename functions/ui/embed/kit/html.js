@@ -108,11 +108,11 @@ const linkTo = (href, content) => h('a', { href, rel: 'nofollow ugc noopener' },
 
 /** Links images to their full size, unless the writer has linked them elsewhere. */
 export function linkImages(root) {
-  for (const image of root.querySelectorAll('img')) {
-    if (!image.src || image.closest('a')) continue
+  root.querySelectorAll('img').forEach((image) => {
+    if (!image.src || image.closest('a')) return
     const link = linkTo(image.src, '')
     image.replaceWith(link)
     link.append(image)
     if (!image.alt) link.ariaLabel = image.src.split('/').at(-1)
-  }
+  })
 }

@@ -69,7 +69,7 @@ export class Fresh {
       async () => {
         for (const id of ids.toReversed()) await thread.fetch(id)
         element.hidden = true
-        await thread.reveal(ids[0])
+        thread.reveal(ids[0])
       },
       () => (element.hidden = false),
     )

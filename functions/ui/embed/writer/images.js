@@ -34,19 +34,23 @@ const FOLDERS = /^(\w:)?[/\\](.*[/\\])?/
 /**
  * Whether pasted or dropped data has words besides images, as from word processors and spreadsheets. HTML that only shows an image
  * doesn't count, and neither does text that is only the image's URL, a file's URL, or the name or path of one of these files.
- * @param {DataTransfer} source @param {File[]} files
+ * Inserts words that are HTML alone, because the browser inserts nothing for them.
+ * @param {DataTransfer} source @param {File[]} files @param {(words: string) => void} insert
  */
-function hasWords(source, files) {
+function hasWords(source, files, insert) {
   const html = source.getData('text/html')
   const body = inertBody(html)
   body?.querySelectorAll('style, script, title').forEach((hidden) => hidden.remove())
   const isName = (line) => /^(file|data|blob):\S+$/.test(line) || (html && /^https?:\S+$/.test(line)) || files.some(({ name }) => line.replace(FOLDERS, '') === name)
   const isWords = (line) => line.replace(BLANK, '') && !isName(line.trim())
-  return body?.textContent.replace(BLANK, '') || source.getData('text/plain').split(/[\r\n]+/).some(isWords)
+  const plain = source.getData('text/plain')
+  const words = body?.textContent.replace(BLANK, '')
+  if (!plain && words) insert(body.textContent.trim())
+  return words || plain.split(/[\r\n]+/).some(isWords)
 }
 
 /** @param {Editor} editor */
-export function images({ thread, text, chips: element, fallible }) {
+export function images({ thread, text, chips: element, fallible, insert }) {
   const { say, ui } = thread
   const file = h('input', { type: 'file', accept: 'image/*', multiple: true, change: choose })
   /** @returns {any[]} */
@@ -70,7 +74,7 @@ export function images({ thread, text, chips: element, fallible }) {
 
   function take(event, source) {
     const images = [...source.files].filter(({ type }) => type.startsWith('image/'))
-    if (!images.length || !ui.features.media || hasWords(source, images)) return
+    if (!images.length || !ui.features.media || hasWords(source, images, insert)) return
     event.preventDefault()
     upload(images)
   }
