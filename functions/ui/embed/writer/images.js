@@ -2,6 +2,7 @@
  * Adds images that are chosen, pasted or dropped. If they come with text, only the text is inserted. Each image is shown as a chip
  * with its upload progress, and then with a field for its description. Sending inserts the images as Markdown paragraphs where the
  * caret was.
+ * @import { Editor } from '../types.d.ts'
  */
 
 import { ApiError } from '../kit/api.js'
