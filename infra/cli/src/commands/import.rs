@@ -429,8 +429,8 @@ fn parse_site(name: &str) -> Result<String, &'static str> {
 }
 
 fn parse_host(host: &str) -> Result<String, &'static str> {
-    let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/\\?#@".contains(c));
-    is_host.then(|| host.to_owned()).ok_or("expected only a host, such as blog.example.org")
+    let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/\\?#@,*".contains(c));
+    is_host.then(|| host.to_owned()).ok_or("expected one host, such as blog.example.org; repeat --host for others")
 }
 
 /// Parses the name of a query parameter. The name is empty after a trailing comma.

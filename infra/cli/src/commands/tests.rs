@@ -191,7 +191,7 @@ fn a_usage_error_names_the_mistake_and_mentions_help() {
         ("import jekyll x", "jekyll"),
         ("import disqus x --zone Mars/Olympus", "--zone"),
         ("import disqus x --type users", "--type"),
-        ("import disqus x --host https://blog.example.org/", "only a host"),
+        ("import disqus x --host https://blog.example.org/", "one host"),
         ("import disqus x --spam maybe", "--spam"),
         ("import disqus x --rate 0", "--rate"),
         ("import disqus x --table t --data-dir d", "--table"),

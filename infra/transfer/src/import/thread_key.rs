@@ -137,13 +137,18 @@ fn after_scheme(address: &str) -> Option<&str> {
     valid.then_some(rest)
 }
 
-/// Whether `host` is the site's host `own`. Ignores case. Accepts any port, unless `own` names one.
+/// Whether `host` is the site's host `own`, in any spelling. Accepts any port, unless `own` names one.
 fn is_host(own: &str, host: &str) -> bool {
-    let name = host
-        .rsplit_once(':')
-        .filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()))
-        .map_or(host, |(name, _)| name);
-    own.eq_ignore_ascii_case(host) || own.eq_ignore_ascii_case(name)
+    let ((own, own_port), (host, port)) = (parts(own), parts(host));
+    own == host && own_port.is_none_or(|own| port == Some(own))
+}
+
+/// The name of a host as browsers send it, in lower case and Punycode, and its port.
+fn parts(host: &str) -> (String, Option<&str>) {
+    let port = host.rsplit_once(':').filter(|(_, port)| port.bytes().all(|b| b.is_ascii_digit()));
+    let name = port.map_or(host, |(name, _)| name);
+    let name = url::Host::parse(name).map_or_else(|_| name.to_lowercase(), |name| name.to_string());
+    (name, port.map(|(_, port)| port))
 }
 
 /// Services that show pages under their own URL, with the query parameter that contains the page's URL.
@@ -423,6 +428,16 @@ mod tests {
         ] {
             assert_eq!(target(&keys, &page(url)), expected, "{url}");
         }
+        let keys = ThreadKeys { hosts: vec!["bücher.example".into(), "xn--caf-dma.example".into()], ..keys };
+        for (url, expected) in [
+            ("https://xn--bcher-kva.example/a", "posts/a"),
+            ("https://BÜCHER.example:8080/a", "posts/a"),
+            ("https://café.example/a", "posts/a"),
+            ("https://bucher.example/a", "ForeignHost"),
+        ] {
+            assert_eq!(target(&keys, &page(url)), expected, "{url}");
+        }
+        let keys = ThreadKeys { hosts: vec!["example.org".into()], ..keys };
         // A page of Comentario has a path. The addresses of its comments include the host.
         for (alias, expected) in [("https://example.org/a", "posts/a"), ("https://other.example/a", "ForeignHost")] {
             let thread = Thread { aliases: vec!["7".into(), alias.into()], ..page("/a") };

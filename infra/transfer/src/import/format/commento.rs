@@ -57,6 +57,8 @@ fn comment(value: &Value, thread: String, zone: &TimeZone) -> Comment {
         typed if typed.trim().is_empty() => (value.body("html"), BodyFormat::Html),
         typed => (markdown::from_dialect(&typed, Dialect::COMMENTO), BodyFormat::Markdown),
     };
+    // Exports leave out the flag of a deleted comment.
+    let is_deleted = value.text("markdown") == "[deleted]" && value.text("commenterHex") == "anonymous";
     Comment {
         source_id: value.text("commentHex"),
         thread,
@@ -69,7 +71,7 @@ fn comment(value: &Value, thread: String, zone: &TimeZone) -> Comment {
         body,
         format,
         state: match value.text("state").as_str() {
-            _ if value.flag("deleted") => RecordState::Deleted,
+            _ if value.flag("deleted") || is_deleted => RecordState::Deleted,
             "" | "approved" => RecordState::Approved,
             _ => RecordState::Pending,
         },

@@ -826,6 +826,19 @@ mod commento {
     }
 
     #[test]
+    fn a_deleted_comment_is_known_by_its_text_because_exports_lack_the_flag() {
+        let state = |author: &str, text: &str| {
+            let text = format!(
+                r#"{{"comments":[{{"commentHex":"1","url":"/a","commenterHex":"{author}","markdown":"{text}","deleted":false}}]}}"#
+            );
+            parse(Format::Commento, &text).comment("1").state
+        };
+        assert_eq!(state("anonymous", "[deleted]"), RecordState::Deleted);
+        assert_eq!(state("u1", "[deleted]"), RecordState::Approved);
+        assert_eq!(state("anonymous", "[deleted] it"), RecordState::Approved);
+    }
+
+    #[test]
     fn a_table_stays_text_and_tags_are_dropped() {
         let text = r#"{"comments":[{"commentHex":"1","url":"/a","markdown":"|a|\n|-|\n\n<b>x</b>"}]}"#;
         assert_eq!(parse(Format::Commento, text).comment("1").body, "\\|a| |-|\n\nx");
