@@ -116,7 +116,7 @@ pub fn of(address: &str) -> Option<String> {
 }
 
 /// Parses a host with an optional port, as in an origin or the header `Host`. `None` if the text contains anything else, such
-/// as a user.
+/// as a user, or if no URL can contain the host.
 #[must_use]
 pub fn authority(text: &str) -> Option<Authority> {
     let authority: Authority = text.parse().ok()?;
@@ -125,7 +125,7 @@ pub fn authority(text: &str) -> Option<Authority> {
     let port = text.strip_prefix(host)?;
     let is_port = |port: &str| port.bytes().all(|b| b.is_ascii_digit()) && port.parse::<u16>().is_ok();
     let has_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
-    let is_host = !host.is_empty() && (!host.starts_with('[') || ipv6(host).is_some());
+    let is_host = url::Host::parse(host).is_ok() && (!host.starts_with('[') || ipv6(host).is_some());
     (has_port && is_host).then_some(authority)
 }
 

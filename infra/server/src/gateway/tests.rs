@@ -88,8 +88,21 @@ async fn a_malformed_host_is_400_and_reaches_neither_function_nor_page() {
         gateway.call(request, CLIENT).await.status().as_u16()
     };
     for path in ["/", "/page"] {
-        for host in ["", "a b", "x\"><script>", "127.0.0.1:1@evil", "localhost:x", "localhost:99999", "[::1", "h\u{e9}"]
-        {
+        for host in [
+            "",
+            "a b",
+            "x\"><script>",
+            "127.0.0.1:1@evil",
+            "localhost:x",
+            "localhost:99999",
+            "[::1",
+            "h\u{e9}",
+            "256.256.256.256",
+            "1.2.3.4.5",
+            "09.1:80",
+            "xn--",
+            "xn--a.example:443",
+        ] {
             assert_eq!(status(path, &[host.as_bytes()]).await, 400, "{host} {path}");
         }
         assert_eq!(status(path, &[b"localhost", b"evil.example"]).await, 400);
