@@ -53,10 +53,14 @@ impl Scripts {
     }
 }
 
-/// The script of a character. Characters that scripts share are `Common` or `Inherited`.
+/// The script of a character. Characters that scripts share are `Common` or `Inherited`, except Arabic vowel signs.
 #[must_use]
 pub fn script(c: char) -> Script {
-    ScriptWithExtensions::new().get_script_val(c)
+    let scripts = ScriptWithExtensions::new();
+    match scripts.get_script_val(c) {
+        Script::Inherited if scripts.get_script_extensions_val(c).contains(&Script::Arabic) => Script::Arabic,
+        script => script,
+    }
 }
 
 #[must_use]

@@ -40,7 +40,7 @@ pub fn without_piled_marks(name: &str) -> String {
 }
 
 /// The byte offsets of surplus marks in a decomposed name. Marks with a width of their own don't count, nor do the lower
-/// letters of a Tibetan stack. Letters in Burmese, Hindi and pointed Hebrew may have up to four different marks of their own
+/// letters of a Tibetan stack. Letters in Arabic, Burmese, Hindi and pointed Hebrew may have up to four different marks of their own
 /// script. Thai and Lao have enough with two.
 fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     let (mut marks, mut base) = (Vec::new(), Script::Common);
@@ -409,6 +409,7 @@ mod tests {
             "ဇော်မြို့",
             "ज़ेंडाया",
             "יִשָּׂשכָר",
+            "عَبْدُ ٱللَّٰهِ",
             "1\u{fe0f}\u{20e3}",
             "❤\u{fe0f}",
         ] {
