@@ -335,7 +335,9 @@ impl DataDir {
         let path = self.file(name);
         let failed = |cause| DataDirError::File { path: path.clone(), cause };
         match fs::read_to_string(&path) {
-            Ok(secret) if secret.trim().len() >= least => return Ok(secret),
+            Ok(secret) if secret.trim().len() >= least && !secret.trim().contains(char::is_control) => {
+                return Ok(secret);
+            }
             Ok(secret) if !secret.is_empty() => return Err(DataDirError::Damaged { path, remedy }),
             // Earlier versions left an empty file if they were killed before they wrote the secret. It was never used
             // as a secret.

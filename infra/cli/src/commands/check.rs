@@ -56,7 +56,7 @@ impl Options {
                     "the last process did not finish its work; start and stop the service, then check again"
                 }
                 _ if self.repair || table.copy.is_some() => "the table is not consistent",
-                _ => "the table is not consistent; pass --repair to repair it",
+                _ => "the table is not consistent; pass --repair to repair what can be repaired",
             }
         );
         Ok(ExitCode::from(FAILED))

@@ -364,7 +364,7 @@ fn where_gravatars_are_off_no_file_has_the_hash_of_an_address_and_guests_are_fou
     let check = run(&["check"], &data);
     assert_eq!(check.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&check.stdout).ends_with("2 found\n"), "{check:?}");
-    assert_eq!(stderr(&check), "error: the table is not consistent; pass --repair to repair it\n");
+    assert_eq!(stderr(&check), "error: the table is not consistent; pass --repair to repair what can be repaired\n");
     fs::write(data.join("lock"), "in use\n").unwrap();
     let unfinished = run(&["check"], &data);
     assert_eq!(
