@@ -30,6 +30,10 @@ const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
 const SHIELDS: [char; 8] =
     ['\u{fdd0}', '\u{fdd1}', '\u{fdd2}', '\u{fdd3}', '\u{fdd4}', '\u{fdd5}', '\u{fdd6}', '\u{fdd7}'];
 
+/// Characters that mark quotes and list items, and noncharacters that replace them where containers are too deep.
+const CONTAINERS: [char; 6] = ['>', '-', '+', '*', '.', ')'];
+const CONTAINER_SHIELDS: [char; 6] = ['\u{fdd8}', '\u{fdd9}', '\u{fdda}', '\u{fddb}', '\u{fddc}', '\u{fddd}'];
+
 /// Replaces a tilde without another tilde next to it. It is punctuation, so that the emphasis around it doesn't change, and
 /// belongs to an extinct script, so that texts seldom contain it.
 const LONE_TILDE: char = '\u{10a58}';
@@ -59,10 +63,12 @@ impl<'a> Source<'a> {
         if has_many_cells(body) {
             source.options.remove(Options::ENABLE_TABLES);
         }
+        // Shown as typed anyway. For each line below, the parser would look at all open containers.
+        source.shield(&deep_containers(body));
         if body.contains(LONE_TILDE) {
             source.options.remove(Options::ENABLE_STRIKETHROUGH);
         } else {
-            source.shield(&lone_tildes(body));
+            source.shield(&lone_tildes(&source.text));
         }
         if !may_have_markup(body) || body.contains(SHIELDS) {
             return source;
@@ -143,6 +149,50 @@ fn lone_tildes(text: &str) -> Vec<(usize, char)> {
     found
 }
 
+/// The positions and replacements of the marks of containers deeper than [`MAX_NESTING`] in one line.
+fn deep_containers(text: &str) -> Vec<(usize, char)> {
+    let mut found = Vec::new();
+    let mut start = 0;
+    for line in text.split_inclusive(['\n', '\r']) {
+        let marks = container_marks(line);
+        if marks.len() > MAX_NESTING && !is_rule(line) {
+            found.extend(marks[MAX_NESTING..].iter().filter_map(|at| {
+                let mark = char::from(line.as_bytes()[*at]);
+                let place = CONTAINERS.iter().position(|known| *known == mark)?;
+                Some((start + at, CONTAINER_SHIELDS[place]))
+            }));
+        }
+        start += line.len();
+    }
+    found
+}
+
+/// The offsets of the characters that mark quotes and list items at the beginning of a line. A number's mark is the character
+/// after it.
+fn container_marks(line: &str) -> Vec<usize> {
+    let (bytes, mut marks, mut at) = (line.as_bytes(), Vec::new(), 0);
+    let is_space = |at: usize| bytes.get(at).is_none_or(u8::is_ascii_whitespace);
+    loop {
+        at += bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        match bytes.get(at + digits) {
+            Some(b'>') if digits == 0 => {}
+            Some(b'-' | b'+' | b'*') if digits == 0 && is_space(at + 1) => {}
+            Some(b'.' | b')') if (1..10).contains(&digits) && is_space(at + digits + 1) => at += digits,
+            _ => return marks,
+        }
+        marks.push(at);
+        at += 1;
+    }
+}
+
+/// Whether a line, inside any quotes, is a horizontal rule, which may look like nested lists.
+fn is_rule(line: &str) -> bool {
+    let signs = line.trim_start_matches([' ', '\t', '>']);
+    let is_of = |mark: char| signs.chars().all(|c| c == mark || c.is_ascii_whitespace());
+    is_of('-') || is_of('*')
+}
+
 /// Whether tables may have more than [`MAX_CELLS`] cells. Every row up to the next blank line counts as many columns as the
 /// delimiter row may have.
 fn has_many_cells(text: &str) -> bool {
@@ -166,7 +216,11 @@ fn has_many_cells(text: &str) -> bool {
 fn meant(c: char) -> char {
     match c {
         LONE_TILDE => '~',
-        _ => SHIELDS.iter().position(|shield| *shield == c).map_or(c, |place| MARKUP[place]),
+        _ => {
+            let container = || CONTAINER_SHIELDS.iter().position(|shield| *shield == c).map(|place| CONTAINERS[place]);
+            let markup = SHIELDS.iter().position(|shield| *shield == c).map(|place| MARKUP[place]);
+            markup.or_else(container).unwrap_or(c)
+        }
     }
 }
 

@@ -6,7 +6,9 @@ use ammonia::{Builder, UrlRelative};
 use domain::letters::{is_digit, is_letter, is_mark};
 use domain::markdown::{self, MAX_HTML, MAX_MENTIONS, MAX_NESTING, may_be_plain, render, shown};
 use domain::prose::as_typed;
+use domain::source::Source;
 use proptest::prelude::*;
+use pulldown_cmark::{Event, Tag};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -542,12 +544,32 @@ fn deeper_markup_shows_as_it_was_typed() {
 
     let lists = html(&format!("{}a", "- ".repeat(MAX_NESTING + 1)));
     assert_eq!(lists.matches("<ul>").count(), MAX_NESTING);
-    assert!(lists.contains("<p>- a</p>"), "{lists}");
+    assert!(lists.contains("<li>- a</li>"), "{lists}");
 
     let emphasis = html(&format!("{}[a](b)", "*a _b ".repeat(10) + &"_ *".repeat(10)));
     assert!(emphasis.matches("<em>").count() <= MAX_NESTING);
     let inside = html(&format!("{}[a](b) `@ada`", "> ".repeat(MAX_NESTING)));
     assert!(inside.contains("[a](b) <code>@ada</code>"), "{inside}");
+}
+
+#[test]
+fn the_parser_opens_no_more_containers_than_are_shown() {
+    let starts = |body: &str| {
+        let source = Source::of(body);
+        let is_container = |event: &Event<'_>| matches!(event, Event::Start(Tag::BlockQuote(_) | Tag::Item));
+        source.events().filter(|(event, _)| is_container(event)).count()
+    };
+    for mark in [">", "> ", ">\t", "- ", "+ ", "* ", "1. ", "12) ", "> - ", ">1. * "] {
+        let body = format!("{}a\na\n", mark.repeat(300));
+        assert_eq!(starts(&body), MAX_NESTING, "{mark}");
+        assert_eq!(starts(&format!("x\r\r{body}")), MAX_NESTING, "{mark}");
+        assert!(shown(&body).text.contains(mark.trim()), "{mark}");
+    }
+    for rule in ["- ".repeat(40), "* ".repeat(40), format!("> {}", "-".repeat(40))] {
+        assert!(html(&rule).contains("<hr />"), "{rule}");
+    }
+    let fenced = format!("```\n{}\n```", "> ".repeat(40));
+    assert_eq!(html(&fenced), format!("<pre><code>{}\n</code></pre>\n", "&gt; ".repeat(40)));
 }
 
 #[test]
