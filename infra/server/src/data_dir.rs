@@ -325,7 +325,14 @@ impl DataDir {
         self.kept_or(name, || Ok(secret.to_owned()))
     }
 
-    fn kept_or(&self, name: &str, make: impl FnOnce() -> Result<String, DataDirError>) -> Result<String, DataDirError> {
+    /// Fails if a stored secret is damaged.
+    pub fn check_secrets(&self) -> Result<(), DataDirError> {
+        [JWT_SECRET, SEED, SALT].iter().try_for_each(|name| self.stored(name).map(drop))
+    }
+
+    /// The stored secret. `None` if the file is missing or empty: earlier versions left an empty file if they were killed
+    /// before they wrote the secret, so it was never used as one.
+    fn stored(&self, name: &str) -> Result<Option<String>, DataDirError> {
         // A secret shorter than `least` is truncated.
         let (least, remedy) = match name {
             SALT => (MIN_SALT, "delete it and set SVC_VISITOR_SALT to its old content"),
@@ -333,17 +340,24 @@ impl DataDir {
             _ => (MIN_SECRET, "delete it, which invalidates all tokens signed with it"),
         };
         let path = self.file(name);
-        let failed = |cause| DataDirError::File { path: path.clone(), cause };
         match fs::read_to_string(&path) {
-            Ok(secret) if secret.trim().len() >= least && !secret.trim().contains(char::is_control) => {
-                return Ok(secret);
-            }
-            Ok(secret) if !secret.is_empty() => return Err(DataDirError::Damaged { path, remedy }),
-            // Earlier versions left an empty file if they were killed before they wrote the secret. It was never used
-            // as a secret.
-            Ok(_) => fs::remove_file(&path).map_err(failed)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(cause) => return Err(failed(cause)),
+            Ok(secret) if secret.is_empty() => Ok(None),
+            Ok(secret) if secret.trim().len() >= least && !secret.trim().contains(char::is_control) => Ok(Some(secret)),
+            Ok(_) => Err(DataDirError::Damaged { path, remedy }),
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(DataDirError::Damaged { path, remedy }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(DataDirError::File { path, cause }),
+        }
+    }
+
+    fn kept_or(&self, name: &str, make: impl FnOnce() -> Result<String, DataDirError>) -> Result<String, DataDirError> {
+        if let Some(secret) = self.stored(name)? {
+            return Ok(secret);
+        }
+        let path = self.file(name);
+        let failed = |cause| DataDirError::File { path: path.clone(), cause };
+        if path.exists() {
+            fs::remove_file(&path).map_err(failed)?;
         }
         let secret = make()?;
         // Another process may have created the file first.

@@ -27,6 +27,7 @@ pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, Failure> 
     };
     let open = if data_dir.is_used() { Engine::open_used } else { Engine::open };
     data_dir.check_table()?;
+    data_dir.check_secrets()?;
     Engine::check_file(&data_dir.table())?;
     settings::check_salt(data_dir)?;
     let engine = open(&data_dir.table())?;

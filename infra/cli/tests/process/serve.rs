@@ -177,7 +177,7 @@ fn the_first_start_fixes_the_salt_and_the_seed() {
 }
 
 #[test]
-fn a_secret_file_that_was_cut_short_is_named() {
+fn a_secret_file_that_was_cut_short_or_overwritten_is_named() {
     let folder = tempfile::tempdir().unwrap();
     assert!(serve(folder.path(), &[]).0.stop().success());
     for (name, variable, remedy) in [
@@ -188,9 +188,10 @@ fn a_secret_file_that_was_cut_short_is_named() {
         let path = folder.path().join(name);
         let whole = fs::read(&path).unwrap();
         let named = format!("{} is damaged; restore it from a backup, or {remedy}", path.display());
-        for cut in [&whole[..9], b"\n"] {
+        for cut in [&whole[..9], b"\n", &[0; 43], &[0xff; 43]] {
             fs::write(&path, cut).unwrap();
-            for words in [["check"].as_slice(), &["token", "--id", "7", "--name", "Ada"]] {
+            let commands = [["check"].as_slice(), &["backup", "--out", "-"], &["token", "--id", "7", "--name", "Ada"]];
+            for words in commands {
                 refused(on_data(words, folder.path()), 3, &[&named]);
             }
             for value in ["", SECRET] {
