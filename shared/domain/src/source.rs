@@ -70,7 +70,8 @@ impl<'a> Source<'a> {
         } else {
             source.shield(&lone_tildes(&source.text));
         }
-        if !may_have_markup(body) || body.contains(SHIELDS) {
+        // Characters of the text that look like replacements would be changed.
+        if !may_have_markup(body) || body.contains(SHIELDS) || body.contains(LONE_TILDE) {
             return source;
         }
         for _ in 0..MAX_PASSES {

@@ -493,6 +493,7 @@ fn text_that_is_not_an_address_stays_markup() {
         assert!(html(body).contains("<em>b</em>"), "{body}");
     }
     assert_eq!(html("\u{fdd0}\u{fdd1}\u{fdd2}"), "<p>\u{fdd0}\u{fdd1}\u{fdd2}</p>\n");
+    assert_eq!(html("\u{10a58} http://a/*b c"), "<p>\u{10a58} http://a/*b c</p>\n");
 }
 
 #[derive(Deserialize)]
