@@ -212,7 +212,7 @@ export class Thread {
     const added = data.map((comment) => views.get(comment.id) ?? new CommentView(this, comment)).filter(({ element }) => element.parentNode !== list)
     list.append(...added.map(({ element }) => element), ...list.querySelectorAll('.list:not(.linked)'))
     this.fresh.remember()
-    let left = meta.total - this.section.querySelectorAll('.list > article').length || 1
+    let left = meta.total - this.section.querySelectorAll('.list > article').length || 1 // the count may lag behind a next page
     this.showMore = () => this.foot.replaceChildren(...footOf(this, meta, left--, (query) => this.#page(query, (page) => this.#append(page)[0]?.focus())))
     this.showMore()
     this.showEmpty()
