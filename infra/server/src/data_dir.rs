@@ -10,6 +10,8 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use shared::config::{MIN_SALT, MIN_SECRET, MIN_SEED};
+use shared::domain::ids::salt_fingerprint;
+use shared::domain::secret::Secret;
 use tempfile::{TempDir, TempPath};
 
 use crate::files;
@@ -23,10 +25,14 @@ pub const SALT: &str = "visitor-salt";
 /// The version of the directory's format. A directory without a version file has version 1.
 pub const VERSION: u64 = 1;
 const VERSION_FILE: &str = "version";
+/// The file with the fingerprint of the salt that the table's hashes use.
+const FINGERPRINT: &str = "salt-fingerprint";
 const LOCK: &str = "lock";
 const TABLE: &str = "table.db";
 /// The data folders, in addition to the table.
 const FOLDERS: [&str; 2] = ["objects", "queue"];
+/// The data files, in addition to the table.
+const FILES: [&str; 5] = [JWT_SECRET, SEED, SALT, FINGERPRINT, VERSION_FILE];
 /// The folder in which a backup is unpacked.
 const STAGING: &str = ".tmp-restore";
 
@@ -157,6 +163,29 @@ impl DataDir {
         recorded.map(drop).map_err(|cause| DataDirError::File { path, cause })
     }
 
+    /// The salt in the directory, if there is one.
+    pub fn salt(&self) -> Result<Option<Secret>, DataDirError> {
+        Ok(self.stored(SALT)?.map(|salt| Secret::from(salt.trim().to_owned())))
+    }
+
+    /// Whether the table's hashes use a different salt, as far as one was recorded.
+    pub fn has_other_salt(&self, salt: &Secret) -> Result<bool, DataDirError> {
+        let path = self.file(FINGERPRINT);
+        match fs::read_to_string(&path) {
+            Ok(recorded) => Ok(!recorded.trim().is_empty() && recorded.trim() != salt_fingerprint(salt)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(cause) => Err(DataDirError::File { path, cause }),
+        }
+    }
+
+    /// Records the salt that the table's hashes use.
+    pub fn record_salt(&self, salt: &Secret) -> Result<(), DataDirError> {
+        let (path, fingerprint) = (self.file(FINGERPRINT), format!("{}\n", salt_fingerprint(salt)));
+        let is_recorded = fs::read_to_string(&path).is_ok_and(|recorded| recorded == fingerprint);
+        let recorded = if is_recorded { Ok(()) } else { files::write(&path, fingerprint.as_bytes()) };
+        recorded.map_err(|cause| DataDirError::File { path, cause })
+    }
+
     /// Opens a directory that a service has used. Creates nothing.
     pub fn used(path: &Path) -> Result<Self, DataDirError> {
         let data_dir = Self { path: path.to_owned() }.readable()?;
@@ -213,7 +242,7 @@ impl DataDir {
             return Err(DataDirError::InUse(self.path.clone()));
         }
         let copy = tempfile::tempdir().map_err(file(env::temp_dir()))?;
-        for name in [TABLE, "table.db-wal", JWT_SECRET, SEED, SALT, VERSION_FILE] {
+        for name in [TABLE, "table.db-wal"].into_iter().chain(FILES) {
             let path = self.file(name);
             if path.exists() {
                 let copied = || io::copy(&mut File::open(&path)?, &mut File::create(copy.path().join(name))?);
@@ -249,7 +278,7 @@ impl DataDir {
 
     /// The files that a backup contains, other than the table.
     pub fn files(&self) -> Result<Vec<String>, DataDirError> {
-        let mut names = [JWT_SECRET, SEED, SALT, VERSION_FILE].map(str::to_owned).to_vec();
+        let mut names = FILES.map(str::to_owned).to_vec();
         let mut folders = FOLDERS.map(str::to_owned).to_vec();
         while let Some(folder) = folders.pop() {
             let path = self.file(&folder);

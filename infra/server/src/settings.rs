@@ -37,6 +37,11 @@ pub enum SettingsError {
          restore the file, or set SVC_VISITOR_SALT to its old content"
     )]
     NoSalt(PathBuf),
+    #[error(
+        "{0} isn't the salt that this table was written with, so no one in it would be recognized; \
+         restore the file, or delete it and set SVC_VISITOR_SALT to its old content"
+    )]
+    OtherSalt(PathBuf),
 }
 
 /// Loads the settings. `address` is where a starting service also serves images. Without a data directory,
@@ -95,6 +100,9 @@ fn read(
     })?;
     if data_dir.is_some() || address.is_some() {
         check_here(&config)?;
+    }
+    if let Some(data_dir) = data_dir.filter(|_| starts) {
+        data_dir.record_salt(&config.visitor_salt)?;
     }
     // Counts as behind an edge, because reads that an edge would have served cost nothing on one machine.
     Ok(Config { at_edge: true, ..config })
@@ -180,11 +188,16 @@ fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsErr
 
 /// Fails if the table has items, but neither the directory nor the environment has their salt.
 pub fn check_salt(data_dir: &DataDir) -> Result<(), SettingsError> {
-    let is_known = is_set("SVC_VISITOR_SALT") || data_dir.has_secret(SALT);
-    if !is_known && Engine::has_items(&data_dir.table(), TABLE)? {
-        return Err(SettingsError::NoSalt(data_dir.file(SALT)));
-    }
-    Ok(())
+    let stored = data_dir.salt()?;
+    let own = stored.is_none().then(|| environment("SVC_VISITOR_SALT")).flatten();
+    let own = own.map(|salt| Secret::from(salt.trim().to_owned()));
+    let error = match stored.as_ref().or(own.as_ref()) {
+        Some(salt) if !data_dir.has_other_salt(salt)? => return Ok(()),
+        Some(_) if stored.is_some() => SettingsError::OtherSalt(data_dir.file(SALT)),
+        Some(_) => ConfigError::new("SVC_VISITOR_SALT", None, "the salt that this table was written with").into(),
+        None => SettingsError::NoSalt(data_dir.file(SALT)),
+    };
+    if Engine::has_items(&data_dir.table(), TABLE)? { Err(error) } else { Ok(()) }
 }
 
 /// The environment of a function in another process that uses the table, the bucket and the queues of this process.

@@ -396,12 +396,51 @@ async fn a_full_table_without_its_salt_is_refused() {
     assert!(check.status.success() && !file.exists(), "{}", stderr(&check));
 
     // A table alone gets no secrets.
-    for name in ["jwt-secret", "sign-in-seed", "version"] {
+    for name in ["jwt-secret", "sign-in-seed", "salt-fingerprint", "version"] {
         fs::remove_file(data_dir.path().join(name)).unwrap();
     }
     let output = on_data(&["--port", "0"], data_dir.path()).output().unwrap();
     assert!(stderr(&output).starts_with(&expected), "{}", stderr(&output));
     assert!(!data_dir.path().join("jwt-secret").exists() && !data_dir.path().join("version").exists());
+}
+
+#[tokio::test]
+async fn a_full_table_is_refused_with_another_salt() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let file = data_dir.path().join("visitor-salt");
+    let service = serve(data_dir.path());
+    assert!(service.stop().success());
+    // An empty table takes another machine's salt.
+    let moved = "the salt of a machine that the service moves from";
+    fs::write(&file, moved).unwrap();
+    let service = serve(data_dir.path());
+    service.member().comment("posts/1", "x").await;
+    assert!(service.stop().success());
+
+    let run = |words: &[&str], salt: Option<&str>| {
+        let mut command = on_data(words, data_dir.path());
+        command.envs(salt.map(|salt| ("SVC_VISITOR_SALT", salt)));
+        command.output().unwrap()
+    };
+    let expected = format!("error: {} isn't the salt that this table was written with, ", file.display());
+    let commands: [&[&str]; 4] = [&["--port", "0"], &["check"], &["export"], &["backup", "--out", "-"]];
+    for salt in [&moved[..20], "another salt of sufficient length"] {
+        fs::write(&file, salt).unwrap();
+        for words in commands {
+            let output = run(words, None);
+            assert_eq!(output.status.code(), Some(3), "{words:?}");
+            assert!(stderr(&output).starts_with(&expected), "{words:?}: {}", stderr(&output));
+        }
+        fs::remove_file(&file).unwrap();
+        for words in commands {
+            let output = run(words, Some(salt));
+            assert_eq!(output.status.code(), Some(2), "{words:?}");
+            assert!(stderr(&output).contains("SVC_VISITOR_SALT"), "{words:?}: {}", stderr(&output));
+        }
+        assert!(!file.exists());
+    }
+    let check = run(&["check"], Some(moved));
+    assert!(check.status.success(), "{}", stderr(&check));
 }
 
 #[tokio::test]
