@@ -33,7 +33,7 @@ fn gzip(bytes: &[u8]) -> io::Result<Vec<u8>> {
     Ok(compressed)
 }
 
-/// Converts the document to JSON in the same order.
+/// Converts the document to JSON, keeping the order of keys.
 fn to_json(source: &str) -> Result<String, Box<dyn Error>> {
     let documents = Yaml::load_from_str(source)?;
     let mut json = String::new();

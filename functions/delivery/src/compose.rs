@@ -215,7 +215,7 @@ fn listed_as_html(texts: Mails, sections: &[Section], more: u64) -> Markup {
     }
 }
 
-/// Escapes text and turns its line breaks into elements, because some mail programs drop the style sheet.
+/// Escapes text and converts line breaks to elements, because some mail programs drop the style sheet.
 fn lines(text: &str) -> Markup {
     PreEscaped(as_typed(&html! { (text) }.into_string()))
 }
@@ -314,7 +314,7 @@ impl Quote {
         Self::new(&text, links, "")
     }
 
-    /// Returns the beginning of the text. Leaves out an address that doesn't fit, because a part of it would lead
+    /// Returns the beginning of the text. Drops an address that doesn't fit, because a truncated address would lead
     /// elsewhere.
     pub(crate) fn excerpt(shown: &Shown) -> Self {
         let (text, mut links) = cleaned(shown);
@@ -370,8 +370,8 @@ fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
     (text, ranges.into_iter().zip(links.into_values().map(|(_, address)| address)).collect())
 }
 
-/// Also replaces control characters and line separators with spaces, so that no words join and no line leaves the
-/// quotation.
+/// Removes empty paragraphs. Replaces control characters and line separators with spaces, so that words don't join and
+/// every line stays in the quotation.
 pub(crate) fn without_empty_paragraphs(body: &str) -> String {
     let is_replaced = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let body: String = body.replace("\r\n", "\n").chars().map(|c| if is_replaced(c) { ' ' } else { c }).collect();

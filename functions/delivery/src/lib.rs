@@ -212,13 +212,13 @@ impl<'a> Worker<'a> {
         self.app.start_delivery(recipient, &state).await
     }
 
-    /// Has the message redelivered at this time.
+    /// Makes the queue redeliver the message at this time.
     async fn later(&self, receipt: &str, time: Timestamp) -> Result<Disposition, Fault> {
         hide(self.app, receipt, self.app.until(time)).await
     }
 }
 
-/// Has the message redelivered after this delay.
+/// Makes the queue redeliver the message after this delay.
 async fn hide(app: &App, receipt: &str, delay: Duration) -> Result<Disposition, Fault> {
     app.deliveries()?.hide(receipt, delay).await?;
     Ok(Disposition::Later)

@@ -107,8 +107,8 @@ async fn note(app: &App, senders: &Senders, endpoint: &Endpoint, made: Made<'_>)
     }
 }
 
-/// Has the message redelivered at this time. Sends it as a new message if the queue can delay it that long, because a queue
-/// hides only a limited number of messages.
+/// Makes the queue redeliver the message at this time. Sends a new message if the queue can delay it that long, because
+/// a queue hides only a limited number of messages.
 async fn later(app: &App, due: &DueWebhook, receipt: &str, time: Timestamp) -> Result<Disposition, Fault> {
     let delay = app.until(time);
     if delay <= MAX_DELAY {

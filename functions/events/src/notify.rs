@@ -21,7 +21,7 @@ const MENTIONS: &str = "told";
 
 /// Notifies the recipients of a public comment, given in its current state. Safe to repeat.
 pub(crate) async fn of_comment(app: &App, comment: &Comment) -> Result<(), Fault> {
-    // Everyone sees the badge from now on, so moderators are warned about guests with a similar name.
+    // Stores the moderator's name, which is now public with the badge, so that guests with a similar name are flagged.
     if let (true, Some(writer)) = (comment.by_moderator, comment.user) {
         app.store.keep_moderator_name(writer, &comment.name).await?;
     }

@@ -20,8 +20,8 @@ const THUMBNAILS: &str = "thumbnails/";
 /// An object never changes, but moderators may remove it, so caches may keep it only for a day.
 const CACHE_CONTROL: &str = "public, max-age=86400";
 
-/// Returns a client. A custom endpoint gets the bucket in the path, because it lacks DNS and certificates for buckets
-/// in host names.
+/// Returns a client. For a custom endpoint, requests have the bucket in the path, because such endpoints lack DNS names
+/// and certificates for buckets.
 #[must_use]
 pub fn client(sdk: &SdkConfig) -> Client {
     let path_style = shared::aws::config::endpoint(sdk, "S3").is_some();

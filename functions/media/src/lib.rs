@@ -1,5 +1,5 @@
-//! POST `media` stores an uploaded image, DELETE `media/{name}` removes it. [`multipart`] extracts the file from the
-//! body, [`imaging`] makes the image safe to serve, [`bucket`] stores it.
+//! POST `media` stores an uploaded image, and DELETE `media/{name}` removes it. [`multipart`] extracts the file from
+//! the body, [`imaging`] makes the image safe to serve, and [`bucket`] stores it.
 
 pub mod bucket;
 pub mod multipart;

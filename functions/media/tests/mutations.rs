@@ -35,7 +35,7 @@ static HEAP: PeakAlloc = PeakAlloc;
 /// files made to reach it.
 const BOUND: usize = 340 << 20;
 
-/// Decoder panics by source location, with their number. The code under test catches them.
+/// Number of decoder panics by source location. The code under test catches the panics.
 static PANICS: Mutex<BTreeMap<String, usize>> = Mutex::new(BTreeMap::new());
 
 #[expect(clippy::disallowed_methods, reason = "duration and seed of a test run")]

@@ -28,7 +28,7 @@ struct BulkInput {
     /// Each id once, in the order given.
     ids: Vec<CommentId>,
     verdict: Verdict,
-    /// When each text that the moderator saw was last updated.
+    /// The last update of each text that the moderator saw.
     seen: HashMap<CommentId, Timestamp>,
 }
 

@@ -52,7 +52,7 @@ pub(crate) async fn finish(sign_in: &SignIn, app: &App, call: &Call) -> Result<A
         Err(_) => elsewhere(app, call, &keys, &fields, (flow, code)).await?,
     };
     let Some(proof) = proof else {
-        // Beyond the limit, responses to concurrent attempts don't reveal that the code is wrong.
+        // When concurrent attempts exceed the limit, the error doesn't reveal that the code is wrong.
         let is_counted = app.store.count_towards(wrong, now).await?;
         return Err(if is_counted { Refusal::SignInFailed } else { too_many() }.into());
     };
@@ -128,7 +128,7 @@ async fn suggested_name(app: &App, call: &Call, name: Option<String>, user: &Use
     }
 }
 
-/// Logs the sign-in of a moderator.
+/// Logs the sign-in if the user is a moderator.
 async fn note_moderator(app: &App, user: &User, account: &Account) -> Result<(), Fault> {
     let identity = Identity::of_account(account.clone());
     if app.config.names_moderator(&identity) {

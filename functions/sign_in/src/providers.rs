@@ -28,8 +28,7 @@ const TIMEOUT: Duration = Duration::from_secs(7);
 const ANSWER_LIMIT: usize = 64 * 1024;
 /// The age at which the configuration is fetched again.
 const MAX_AGE: Duration = Duration::from_hours(1);
-/// Maximum bytes of a picture's address. It is stored in the flow, where a longer address would cost more than it's
-/// worth.
+/// Maximum bytes of a picture's address. The address is stored in the flow, so a longer one would raise write costs.
 const MAX_PICTURE: usize = 512;
 /// The addresses of github.com and its API. Other GitHub servers have the API on the same host.
 const GITHUB: (&str, &str) = ("https://github.com", "https://api.github.com");
@@ -255,7 +254,7 @@ impl Providers {
         Ok(profile)
     }
 
-    /// Exchanges the code that the reader brought for tokens.
+    /// Exchanges the reader's code for tokens.
     async fn exchange(
         &self,
         client: Client<'_>,

@@ -43,7 +43,7 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call) -> Result<An
     let id = FlowId { inbox: keys.inbox(&email), nonce: nonce(app.random.bytes()) };
     let flow = Flow::new(id.nonce.clone(), &host(app, call), call.language().tag().to_owned(), keys.seal(&email), now);
     begin(app, &keys, &id, &email, network, &flow).await?;
-    // Comes after the flow is stored, so that no code is sent without one.
+    // Sent after the flow is stored, because the function `delivery` reads the flow.
     app.deliveries()?.send(&Message::Code { flow: id.clone() }, Duration::ZERO).await?;
     Ok(Answer::created(&json!({ "data": { "flow": id.to_string(), "expires_in": CODE_LIFETIME.as_secs() } })))
 }

@@ -49,8 +49,8 @@ pub(crate) fn moderate() -> Answer {
     answer
 }
 
-/// Returns the writer, whose name has a hash of its content. A page that has loaded another version of the widget gets
-/// the current writer, which checks whether it fits.
+/// Returns the writer script, whose name contains a hash of its content. A page that loaded another version of the
+/// widget gets the current script, which checks whether it fits.
 pub(crate) fn part(name: &str) -> Result<Answer> {
     if name == WRITER_NAME {
         return Ok(open(WRITER, Sharing::Forever));

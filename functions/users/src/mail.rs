@@ -64,9 +64,9 @@ fn question(call: &Call, status: StatusCode, link: &Link) -> Answer {
     page(call, status, asks, &Action::offered(&link.purpose))
 }
 
-/// Not rate-limited, so that neither other traffic from a network nor read-only mode can keep anyone from
-/// unsubscribing. An invalid token costs a hash. A valid token costs a few reads each time, plus writes if something
-/// changes. Repeated unsubscribing changes something at most once a minute.
+/// Performs the action of a link. Not rate-limited, so that neither other traffic from a network nor read-only mode can
+/// block an unsubscription. An invalid token costs a hash. A valid one costs a few reads, plus writes if something
+/// changes, which happens at most once a minute for repeated unsubscriptions.
 pub(crate) async fn act(app: &App, call: &Call, token: &str) -> Result<Answer> {
     let texts = Pages::of(call.language());
     let Some(link) = app.mail_keys().link(token, app.clock.now()) else {

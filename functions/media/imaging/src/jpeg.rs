@@ -81,8 +81,7 @@ pub(super) fn encode(pixels: &DynamicImage, source_len: usize) -> Result<Picture
     best.map(|bytes| picture(pixels, bytes)).ok_or(Refused::Incompressible)
 }
 
-/// Encodes the smallest file of this quality, with a separate scan for each component. Suits only results that viewers
-/// decode.
+/// Encodes a thumbnail as small as possible at this quality, with a separate scan for each component.
 pub(super) fn encode_small(pixels: &DynamicImage, quality: u8) -> Result<Picture, Refused> {
     let bytes = encode_with(pixels, quality, |encoder| {
         encoder.set_progressive(true);

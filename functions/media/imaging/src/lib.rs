@@ -24,7 +24,7 @@ pub const MAX_PIXELS: u64 = 25_000_000;
 /// Maximum canvas pixels of an animation, summed over its frames: the cost of showing it.
 pub const MAX_ANIMATION_PIXELS: u64 = 200_000_000;
 pub const MAX_FRAMES: usize = 2_000;
-/// Maximum bytes of a result. Only crafted files, which compress far better than their pixels do, reach this limit.
+/// Maximum bytes of a result. Only crafted uploads, far smaller than their re-encoded pixels, reach this limit.
 pub const MAX_OUTPUT_BYTES: usize = 20 << 20;
 
 /// An image we encoded ourselves.

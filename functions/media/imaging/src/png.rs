@@ -5,7 +5,7 @@ use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};
 use png::{BitDepth, ColorType, Compression, Decoder, Encoder, EncodingError, Limits, Transformations};
 use std::io::{Cursor, Write};
 
-/// Memory limit for the decoder's rows and a profile. This module allocates the pixels.
+/// Memory limit for the decoder, which holds rows and the color profile. This module allocates the pixels.
 const DECODER_BYTES: usize = 16 << 20;
 /// Maximum size of one chunk of compressed pixels.
 const CHUNK_BYTES: usize = 1 << 20;

@@ -379,7 +379,7 @@ fn data_behind_or_hidden_in_an_image_does_not_survive() {
         }
         assert_eq!(Format::of(&picture.bytes), Some(picture.format));
     }
-    // The length that the file declares covers bytes that are not a chunk.
+    // The declared length includes bytes that aren't a chunk.
     assert_eq!(clean(&grown), Err(Refused::Damaged));
 }
 
@@ -512,7 +512,7 @@ fn a_gif_with_too_many_frames_or_pixels_over_all_frames_is_refused() {
     assert!(clean(&file).is_ok());
     let file = gif(2, 2, MAX_FRAMES as u16 + 1, gif::Repeat::Infinite);
     assert_eq!(clean(&file), Err(Refused::TooLongAnimation));
-    // Viewers pay for the whole canvas even when frames are tiny.
+    // Each frame counts as a whole canvas, even if it is tiny.
     let mut file = gif(2, 2, 9, gif::Repeat::Infinite);
     file[6..10].copy_from_slice(&[0x88, 0x13, 0x88, 0x13]);
     assert_eq!(clean(&file), Err(Refused::TooLongAnimation));
@@ -606,7 +606,7 @@ fn the_thumbnail_of_an_animation_is_its_first_frame_on_its_canvas() {
     assert_ne!(small.format, Format::Gif);
     let shown = decoded(&small).to_rgba8();
     assert_eq!((shown.width(), shown.height()), (40, 30));
-    // The first frame fills 15 by 15 at the left with white; the rest is empty.
+    // The first frame is a white square of 15 by 15 pixels at the left. The rest is transparent.
     assert_eq!(shown.get_pixel(3, 3), &Rgba([255; 4]));
     assert_eq!(shown.get_pixel(35, 25).0[3], 0);
 }

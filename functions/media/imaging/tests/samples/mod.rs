@@ -14,7 +14,7 @@
 use image::{DynamicImage, GrayImage, Rgb, RgbImage, Rgba, RgbaImage};
 use jpeg_encoder::{ColorType, Encoder};
 
-/// A small deterministic generator: the same seed gives the same numbers.
+/// A deterministic random number generator.
 pub struct Random(pub u64);
 
 impl Random {
@@ -330,7 +330,7 @@ impl Bits {
         self.put(symbol, 8);
     }
 
-    /// Writes a full code: `lengths[n]` is the length of the code of symbol `n`. Lengths themselves are coded in four bits.
+    /// Writes a full code: `lengths[n]` is the length of the code of symbol `n`. Each length is written in four bits.
     pub fn put_code(&mut self, lengths: &[u32]) {
         self.put(0, 1);
         self.put(15, 4);
