@@ -168,7 +168,7 @@ impl DataDir {
         Ok(self.stored(SALT)?.map(|salt| Secret::from(salt.trim().to_owned())))
     }
 
-    /// Whether the table's hashes use a different salt, as far as one was recorded.
+    /// Whether the recorded salt of the table's hashes differs from this one. False if none is recorded.
     pub fn has_other_salt(&self, salt: &Secret) -> Result<bool, DataDirError> {
         let path = self.file(FINGERPRINT);
         match fs::read_to_string(&path) {

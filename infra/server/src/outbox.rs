@@ -243,7 +243,7 @@ impl Transport for Outbox {
             let (status, answer) = match request.uri().path() {
                 SEND_EMAIL if is_json => {
                     let answer = self.send_email(&body);
-                    // The email is accepted before its sender gets the response. A worker may die in between.
+                    // Yields after accepting the email, because a worker may die before it gets the response.
                     tokio::task::yield_now().await;
                     answer
                 }

@@ -243,8 +243,8 @@ impl Queues {
         }
     }
 
-    /// Returns dead letters to their original queues. Removes dead letters from the stream and the bucket, because the
-    /// start redelivers the table's records and an unfinished process's puts.
+    /// Moves dead letters back to their original queues. Removes those from the stream and the bucket, because a start
+    /// redelivers the table's records and an unfinished process's puts.
     ///
     /// # Errors
     ///

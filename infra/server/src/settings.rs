@@ -44,8 +44,8 @@ pub enum SettingsError {
     OtherSalt(PathBuf),
 }
 
-/// Loads the settings. `address` is where a starting service also serves images. Without a data directory,
-/// secrets are generated at every start.
+/// Loads the settings. `address` is the address of a service that is starting, which also serves images. Without a data
+/// directory, secrets are generated at every start.
 pub fn load(data_dir: Option<&DataDir>, address: Option<SocketAddr>) -> Result<Config, SettingsError> {
     load_with(data_dir, address, &[])
 }
@@ -66,7 +66,7 @@ fn read(
     defaults: &[(&str, String)],
 ) -> Result<Config, SettingsError> {
     if let Some(data_dir) = data_dir {
-        // If the table has items, it's unknown whether their hashes use this salt.
+        // Stores no salt if the table has items, because their hashes may use another one.
         if starts || data_dir.has_secret(SALT) || !Engine::has_items(&data_dir.table(), TABLE)? {
             keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
         }
@@ -90,7 +90,7 @@ fn read(
             "MEDIA_BASE_URL" => return address.map(|address| format!("http://{address}/{MEDIA}")),
             "SVC_JWT_SECRET" => Some(&jwt_secret),
             "SVC_VISITOR_SALT" => Some(&visitor_salt),
-            // Never `None`, because the functions that send email run here, so that subscriptions and sign-in require a
+            // Never `None`: the functions that send email run in this process, so subscriptions and sign-in require a
             // sender.
             "SVC_MAIL_FROM" => return Some(environment(name).or_else(|| own(name).cloned()).unwrap_or_default()),
             "SVC_SIGN_IN_SEED" => Some(&seed),
@@ -143,7 +143,7 @@ fn keep(data_dir: &DataDir, name: &str, variable: &'static str) -> Result<(), Se
 
 /// Refuses settings that only work on AWS.
 fn check_here(config: &Config) -> Result<(), ConfigError> {
-    // The first start stores the seed even if sign-in is off.
+    // Checked even if sign-in is off, because the first start stores the seed.
     let seed = environment("SVC_SIGN_IN_SEED").filter(|seed| secret::is_name(seed.trim()));
     if let Some(variable) = config.secret_kept_in_aws().or(seed.map(|_| "SVC_SIGN_IN_SEED")) {
         return Err(ConfigError::new(variable, None, "the secret itself; ARNs are for functions in AWS"));

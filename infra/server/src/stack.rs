@@ -164,7 +164,7 @@ impl Clocks {
     }
 }
 
-/// Detects a clock that jumps ahead, even for a minute, so that not everything with a TTL expires.
+/// Detects when the clock jumps ahead, even for a minute, because a jump would make everything with a TTL expire.
 #[derive(Debug)]
 struct Watch {
     /// The time since which the two clocks have agreed.

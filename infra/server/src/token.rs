@@ -9,7 +9,7 @@ use shared::config::Auth;
 use shared::domain::time::Timestamp;
 use shared::domain::user::Claims;
 
-/// `Keys` requires an HTTP client, which signing doesn't use.
+/// The timeout of the HTTP client that `Keys` requires. Signing doesn't use the client.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
 #[derive(Debug, thiserror::Error)]

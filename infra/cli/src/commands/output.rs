@@ -19,9 +19,9 @@ pub(super) struct Destination<'a> {
 }
 
 impl<'a> Destination<'a> {
-    /// The path `-` is standard output. `data_dir` is the data directory in use, which may not exist yet. It may be a
-    /// container's only writable directory, so files directly in it are allowed if the service's own files have other
-    /// extensions. The same applies to any other data directory.
+    /// The path `-` is standard output. Refuses paths in `data_dir`, the data directory in use, which may not exist
+    /// yet, and in any other data directory. Allows files directly in such a directory if none of the service's own
+    /// files have their extension, because the directory may be a container's only writable one.
     pub(super) fn new(option: &'static str, path: Option<&'a Path>, data_dir: Option<&Path>) -> Result<Self, Misuse> {
         let path = path.filter(|path| *path != Path::new("-"));
         let data_dir = data_dir.map(resolve);

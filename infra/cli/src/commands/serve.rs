@@ -28,7 +28,7 @@ use super::recovery::recover;
 use super::stop::stop_signal;
 use super::{FAILED, Failure, MISUSED, UNUSABLE, exit_code, listen_at, production_data_dir};
 
-/// The longest time that the start waits for a killed process's work to be finished.
+/// Maximum wait at the start until the work of a killed process is finished.
 const RECOVERY_GRACE: Duration = Duration::from_secs(10);
 /// Maximum wait for unfinished events after the last request. The next start finishes the rest.
 const STOP_GRACE: Duration = Duration::from_secs(1);

@@ -26,7 +26,7 @@ pub(super) struct Table {
     pub(super) temp_dir: PathBuf,
     /// `None` for a deployed table.
     pub(super) kept: Option<Kept>,
-    /// The copy of a read-only data directory, which is open instead of it.
+    /// The copy that was opened instead of a read-only data directory.
     pub(super) copy: Option<TempDir>,
 }
 

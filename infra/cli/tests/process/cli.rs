@@ -395,7 +395,7 @@ async fn a_full_table_without_its_salt_is_refused() {
     let check = on_data(&["check"], data_dir.path()).env("SVC_VISITOR_SALT", salt).output().unwrap();
     assert!(check.status.success() && !file.exists(), "{}", stderr(&check));
 
-    // A table alone gets no secrets.
+    // The service refuses a table without the other files, and creates no secrets.
     for name in ["jwt-secret", "sign-in-seed", "salt-fingerprint", "version"] {
         fs::remove_file(data_dir.path().join(name)).unwrap();
     }
@@ -410,7 +410,7 @@ async fn a_full_table_is_refused_with_another_salt() {
     let file = data_dir.path().join("visitor-salt");
     let service = serve(data_dir.path());
     assert!(service.stop().success());
-    // An empty table takes another machine's salt.
+    // While the table is empty, the service accepts another machine's salt.
     let moved = "the salt of a machine that the service moves from";
     fs::write(&file, moved).unwrap();
     let service = serve(data_dir.path());
@@ -566,7 +566,7 @@ async fn a_table_whose_log_is_damaged_is_left_as_it_is() {
     let mut service = serve(&data);
     service.member().comment("posts/1", "x").await;
     service.kill();
-    // SQLite treats a log without a header as empty, although this log contains all the data.
+    // SQLite treats a log with a damaged header as empty, although this log contains all the data.
     let (table, log) = (data.join("table.db"), data.join("table.db-wal"));
     let mut damaged = fs::read(&log).unwrap();
     damaged[..16].fill(0);

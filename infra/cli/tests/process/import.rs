@@ -386,7 +386,7 @@ fn a_directory_whose_disk_was_full_at_the_first_import_is_usable_after_it() {
     for (kilobytes, has_salt) in [16, 64, 96, 192].into_iter().flat_map(|limit| [(limit, false), (limit, true)]) {
         let data_dir = folder.path().join(format!("{kilobytes} {has_salt}"));
         if has_salt {
-            // A service that moves to this machine brings its salt.
+            // The salt of a service that moves to this machine.
             fs::create_dir(&data_dir).unwrap();
             fs::write(data_dir.join("visitor-salt"), "a-salt-of-at-least-sixteen-bytes").unwrap();
         }

@@ -178,7 +178,7 @@ async fn emails_webhooks_names_and_counts_follow_from_everything_acknowledged_be
     let comments = answers.iter().map(|(answer, _)| answer).chain(&written);
     let undelivered = comments.filter(|comment| !received.contains(comment));
     let missing: Vec<_> = unsent.map(|(answer, _)| answer).chain(undelivered).collect();
-    // A message that the killed process was sending waits until no process can still be sending it.
+    // Messages that the killed process was sending are still in the queue.
     let waiting = files(data_dir.path().join("queue/DeliveriesQueue"), "json").len();
     assert!(missing.len() <= waiting, "of {missing:?}, only {waiting} wait");
 
@@ -202,7 +202,7 @@ async fn changes_that_could_not_be_followed_up_are_reported_and_retried_at_the_n
     member(&service, 7, "Ada", 60).comment("posts/1", "x").await;
     assert!(service.stop().success());
 
-    // Without its directory, this queue accepts no messages.
+    // Without its directory, the jobs queue accepts no messages.
     let jobs = data_dir.path().join("queue/JobsQueue");
     let service = serve_all(data_dir.path());
     fs::remove_dir(&jobs).unwrap();

@@ -140,7 +140,7 @@ impl Sent {
         Self { mails, webhooks, waiting: waiting.collect() }
     }
 
-    /// The kind of message about this exported comment that was neither sent nor is waiting, if any.
+    /// The kind of message about this exported comment that was lost, if any: neither sent nor waiting.
     fn lacks(&self, comment: &str, body: &str) -> Option<&'static str> {
         let comment: Value = serde_json::from_str(comment).unwrap();
         let id = comment["comment"]["id"].as_u64().unwrap();

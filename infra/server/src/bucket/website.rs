@@ -69,7 +69,7 @@ impl Website {
     }
 }
 
-/// The key in a path. Every key is a directory and a file, and its characters have no special meaning in file names.
+/// The key in a path: a directory and a file, without characters that have a special meaning in file names.
 fn key(path: &str) -> Option<&str> {
     let key = path.strip_prefix('/')?;
     let plain =
