@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// The test server's failure in place of a response.
+    /// How the test server fails instead of responding.
     #[derive(Clone, Copy, Debug)]
     enum Failure {
         Closes,

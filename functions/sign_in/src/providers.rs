@@ -50,7 +50,7 @@ pub(crate) enum Failure {
 
 use Failure::Nonsense;
 
-/// A provider, and this service's client at the provider.
+/// This service's OAuth client at a provider.
 #[derive(Clone, Copy)]
 pub(crate) struct Client<'a> {
     pub(crate) settings: &'a ProviderClient,

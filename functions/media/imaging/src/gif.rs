@@ -1,4 +1,4 @@
-//! GIF: rewritten frame by frame, keeping positions, delays, disposal and the loop; one frame in memory at a time.
+//! Rewrites GIFs frame by frame, with one frame in memory at a time. Keeps positions, delays, disposal and the loop.
 
 use super::{
     Format, MAX_ANIMATION_PIXELS, MAX_FRAMES, MAX_PIXELS, Output, Picture, Refused, check_pixels, without_idle_alpha,

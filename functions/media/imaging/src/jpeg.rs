@@ -1,4 +1,5 @@
-//! JPEG: baseline and progressive, gray, YCbCr, RGB, CMYK in; baseline gray or YCbCr out.
+//! Decodes JPEGs in gray, YCbCr, RGB and CMYK. Encodes gray or YCbCr: pictures as baseline files, thumbnails as
+//! progressive ones.
 
 use super::{Format, Output, Picture, Refused, as_seen, check_pixels};
 use image::{DynamicImage, GrayImage, RgbImage};
@@ -6,9 +7,9 @@ use jpeg_encoder::{ColorType, Encoder};
 use zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options::DecoderOptions};
 use zune_jpeg::JpegDecoder;
 
-/// Tried in turn until the file is not much larger than the upload.
+/// Qualities to try in turn, until the file is at most a quarter larger than the upload.
 const QUALITIES: [u8; 3] = [88, 80, 72];
-/// A few bytes of a progressive file can repeat a scan over all its pixels. Encoders write about ten scans.
+/// Maximum scans of a progressive file. Encoders write about ten, but a few bytes can repeat a scan over all pixels.
 const MAX_SCANS: usize = 40;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
@@ -48,7 +49,7 @@ fn first_image(bytes: &[u8]) -> Result<&[u8], Refused> {
     loop {
         let byte = |at: usize| bytes.get(at).copied().ok_or(Refused::Damaged);
         if byte(at)? != 0xFF {
-            // Coded pixels, or stray bytes between segments, which are left to the decoder.
+            // Skips coded pixels, and stray bytes between segments, which the decoder handles.
             at += 1;
             continue;
         }

@@ -1,4 +1,5 @@
-//! PNG: accepts every kind, and writes 8 bits per channel or a palette. An animated PNG is reduced to its still image.
+//! Decodes every kind of PNG, and encodes 8 bits per channel or a palette. An animated PNG is reduced to its still
+//! image.
 
 use super::{Format, Output, Picture, Refused, as_seen, check_pixels, without_idle_alpha};
 use image::{DynamicImage, GrayAlphaImage, GrayImage, RgbImage, RgbaImage};

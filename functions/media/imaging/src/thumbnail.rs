@@ -1,4 +1,4 @@
-//! Thumbnails: still pictures of at most [`THUMBNAIL_SIDE`] pixels per side, as JPEG or PNG, whichever is smaller.
+//! Thumbnails: still pictures of at most [`THUMBNAIL_SIDE`] pixels per side.
 
 use super::{Picture, Refused, contained, decode, jpeg, png, without_idle_alpha};
 use color_quant::NeuQuant;

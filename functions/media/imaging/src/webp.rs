@@ -1,5 +1,5 @@
-//! WebP: decoded only, because no maintained Rust encoder supports lossy compression. An animation is reduced to its first
-//! frame.
+//! Decodes WebP. Nothing is encoded as WebP, because no maintained Rust encoder supports lossy compression. An
+//! animation is reduced to its first frame.
 //!
 //! This module reads the container, and passes one bare frame to the decoder. Sizes are therefore checked before the
 //! decoder allocates, and its animation code never runs.
