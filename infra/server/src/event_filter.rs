@@ -3,12 +3,11 @@
 
 use serde_json::Value;
 
-/// The filter of a trigger. Every record passes the default filter.
+/// The filter of a trigger. Without patterns, every record passes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EventFilter(Vec<Value>);
 
 impl EventFilter {
-    /// Every record passes if there are no patterns.
     pub fn new(patterns: Vec<Value>) -> Self {
         Self(patterns)
     }

@@ -69,7 +69,7 @@ fn misused(error: impl Into<Failure>) -> Stopped {
     Stopped(MISUSED, error.into())
 }
 
-/// Stops with the error's own exit code, if it has one.
+/// Uses the error's own exit code if it has one, else `UNUSABLE`.
 fn unusable(error: impl Into<Failure>) -> Stopped {
     let error = error.into();
     Stopped(exit_code(&error).unwrap_or(UNUSABLE), error)

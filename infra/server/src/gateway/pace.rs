@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// The timeout for the whole head of a request.
 const HEAD: Duration = Duration::from_secs(10);
-/// The timeout between two requests, and for a client that reads nothing of its response.
+/// The timeout between two requests, and for a client that stops reading its response.
 pub(super) const IDLE: Duration = Duration::from_mins(1);
 
 /// The phase of a connection. Cheap to clone.
