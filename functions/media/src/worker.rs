@@ -15,7 +15,8 @@ impl Default for Worker {
 }
 
 impl Worker {
-    /// Runs `work` in turn. Work that has begun finishes even if its caller is dropped, and later work waits for it.
+    /// Runs `work` when its turn comes. Work that has begun finishes even if its caller is dropped, and later work
+    /// waits for it.
     pub async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
         let failed = |error| Fault::new("processing an image", error);
         let turn = Arc::clone(&self.0).acquire_owned().await.map_err(|error| failed(error.to_string()))?;

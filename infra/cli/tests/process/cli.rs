@@ -241,7 +241,7 @@ fn files() -> TempDir {
     folder
 }
 
-/// Asserts that a command fails with one line and creates nothing in its directory.
+/// Asserts that a command fails with a one-line error and creates nothing in its directory.
 fn refused(words: &[&str], settings: &[(&str, &str)], folder: &Path, code: i32, says: &str) {
     let files = || fs::read_dir(folder).unwrap().count();
     let before = files();
