@@ -24,7 +24,7 @@ pub fn is_email(text: &str) -> bool {
     // Punycode never makes a label shorter, so no valid label is rejected.
     let label = |part: &str| {
         (1..=MAX_LABEL).contains(&part.chars().count())
-            && part.chars().all(|c| is_of_word(c) || is_joiner(c) || c == '-')
+            && part.chars().all(|c| is_of_word(c) || is_joiner(c) || is_contextual(c) || c == '-')
             && begins(part)
             && !part.starts_with('-')
             && !part.ends_with('-')
@@ -36,6 +36,12 @@ pub fn is_email(text: &str) -> bool {
 /// Zero-width joiners and non-joiners, which Persian and Indic scripts use within words.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
+}
+
+/// The punctuation that IDNA allows in labels of some scripts (RFC 5892, A.3 to A.7): the Catalan middle dot, the Greek keraia,
+/// the Hebrew geresh and gershayim, and the Katakana middle dot.
+fn is_contextual(c: char) -> bool {
+    matches!(c, '\u{b7}' | '\u{375}' | '\u{5f3}' | '\u{5f4}' | '\u{30fb}')
 }
 
 /// Whether we can send email to the address. It must be ASCII, because many mail servers accept nothing else, and its domain
@@ -89,6 +95,9 @@ mod tests {
             "می\u{200c}خواهم@مثال.ایران",
             "用户@例子.广告",
             "அஞ்சல்@எடுத்துக்காட்டு.இந்தியா",
+            "x@l·l.cat",
+            "x@ד׳.ישראל",
+            "x@マーケット・ジェーピー.jp",
         ] {
             assert!(is_email(good), "{good}");
         }

@@ -26,7 +26,7 @@ const MAX_CELLS: usize = 6_000;
 /// Characters that are markup inside a line. Each is replaced with the character at the same index in [`SHIELDS`].
 const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
 
-/// Noncharacters, which are never typed and which the parser treats as letters.
+/// Noncharacters, which are seldom typed and which the parser treats as letters.
 const SHIELDS: [char; 8] =
     ['\u{fdd0}', '\u{fdd1}', '\u{fdd2}', '\u{fdd3}', '\u{fdd4}', '\u{fdd5}', '\u{fdd6}', '\u{fdd7}'];
 
@@ -37,6 +37,14 @@ const CONTAINER_SHIELDS: [char; 6] = ['\u{fdd8}', '\u{fdd9}', '\u{fdda}', '\u{fd
 /// Replaces a tilde without another tilde next to it. It is punctuation, so that the emphasis around it doesn't change, and
 /// belongs to an extinct script, so that texts seldom contain it.
 const LONE_TILDE: char = '\u{10a58}';
+
+/// Precede a replacement that was typed, and so represents itself: the first a noncharacter, the second [`LONE_TILDE`]. The parser
+/// treats each like the character after it.
+const ESCAPES: [char; 2] = ['\u{fdde}', '\u{10a57}'];
+
+/// Maximum columns between the beginnings of a list item and of its content: three before the item's number, nine digits, a sign
+/// and four after it.
+const MAX_ITEM_INDENT: usize = 17;
 
 /// Maximum searches for addresses. Shielding the markup in one address may change which other addresses are text, so they are
 /// searched for again.
@@ -58,20 +66,16 @@ impl<'a> Source<'a> {
     /// The source for a parser that supports only these of GitHub's extensions.
     #[must_use]
     pub fn with(body: &'a str, extensions: Options) -> Self {
-        let mut source = Self { text: Cow::Borrowed(body), is_shielded: false, options: OPTIONS & extensions };
+        let text = escaped(body);
+        let mut source = Self { is_shielded: matches!(text, Cow::Owned(_)), text, options: OPTIONS & extensions };
         steps::take(body.len());
         if has_many_cells(body) {
             source.options.remove(Options::ENABLE_TABLES);
         }
         // Shown as typed anyway. For each line below, the parser would look at all open containers.
-        source.shield(&deep_containers(body));
-        if body.contains(LONE_TILDE) {
-            source.options.remove(Options::ENABLE_STRIKETHROUGH);
-        } else {
-            source.shield(&lone_tildes(&source.text));
-        }
-        // Characters of the text that look like replacements would be changed.
-        if !may_have_markup(body) || body.contains(SHIELDS) || body.contains(LONE_TILDE) {
+        source.shield(&deep_containers(&source.text));
+        source.shield(&lone_tildes(&source.text));
+        if !may_have_markup(body) {
             return source;
         }
         for _ in 0..MAX_PASSES {
@@ -150,48 +154,55 @@ fn lone_tildes(text: &str) -> Vec<(usize, char)> {
     found
 }
 
-/// The positions and replacements of the marks of containers deeper than [`MAX_NESTING`] in one line.
+/// The positions and replacements of the marks of containers that are certainly deeper than [`MAX_NESTING`].
 fn deep_containers(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
     let mut start = 0;
     for line in text.split_inclusive(['\n', '\r']) {
-        let marks = container_marks(line);
-        if marks.len() > MAX_NESTING && !is_rule(line) {
-            found.extend(marks[MAX_NESTING..].iter().filter_map(|at| {
-                let mark = char::from(line.as_bytes()[*at]);
-                let place = CONTAINERS.iter().position(|known| *known == mark)?;
-                Some((start + at, CONTAINER_SHIELDS[place]))
-            }));
-        }
+        found.extend(deep_marks(line).into_iter().filter_map(|at| {
+            let mark = char::from(line.as_bytes()[at]);
+            let place = CONTAINERS.iter().position(|known| *known == mark)?;
+            Some((start + at, CONTAINER_SHIELDS[place]))
+        }));
         start += line.len();
     }
     found
 }
 
-/// The offsets of the characters that mark quotes and list items at the beginning of a line. A number's mark is the character
-/// after it.
-fn container_marks(line: &str) -> Vec<usize> {
-    let (bytes, mut marks, mut at) = (line.as_bytes(), Vec::new(), 0);
-    let is_space = |at: usize| bytes.get(at).is_none_or(u8::is_ascii_whitespace);
+/// The offsets of the characters that mark too deep quotes and list items at the beginning of a line. A number's mark is the
+/// character after it. An indented mark is in list items that began on earlier lines, or it would be code.
+fn deep_marks(line: &str) -> Vec<usize> {
+    let (bytes, rule) = (line.as_bytes(), rule_at(line));
+    let is_space = |at: usize| bytes.get(at).is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
+    let (mut marks, mut at, mut column, mut depth) = (Vec::new(), 0, 0, 0);
     loop {
-        at += bytes[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+        let mark_end = column;
+        while let Some(space @ (b' ' | b'\t')) = bytes.get(at) {
+            column += if *space == b'\t' { 4 - column % 4 } else { 1 };
+            at += 1;
+        }
         let digits = bytes[at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         match bytes.get(at + digits) {
             Some(b'>') if digits == 0 => {}
-            Some(b'-' | b'+' | b'*') if digits == 0 && is_space(at + 1) => {}
-            Some(b'.' | b')') if (1..10).contains(&digits) && is_space(at + digits + 1) => at += digits,
+            Some(b'-' | b'+' | b'*') if digits == 0 && at < rule && is_space(at + 1) => {}
+            Some(b'.' | b')') if (1..10).contains(&digits) && is_space(at + digits + 1) => {}
             _ => return marks,
         }
-        marks.push(at);
-        at += 1;
+        depth += (column - mark_end) / MAX_ITEM_INDENT + 1;
+        if depth > MAX_NESTING {
+            marks.push(at + digits);
+        }
+        column += digits + 1;
+        at += digits + 1;
     }
 }
 
-/// Whether a line, inside any quotes, is a horizontal rule, which may look like nested lists.
-fn is_rule(line: &str) -> bool {
-    let signs = line.trim_start_matches([' ', '\t', '>']);
-    let is_of = |mark: char| signs.chars().all(|c| c == mark || c.is_ascii_whitespace());
-    is_of('-') || is_of('*')
+/// The offset of the horizontal rule at the end of a line, which may look like nested lists. Without a rule, the line's length.
+fn rule_at(line: &str) -> usize {
+    let end = line.trim_end_matches([' ', '\t', '\n', '\r']);
+    let Some(sign @ ('-' | '*')) = end.chars().next_back() else { return line.len() };
+    let start = end.trim_end_matches([sign, ' ', '\t']).len();
+    if end[start..].matches(sign).count() < 3 { line.len() } else { start }
 }
 
 /// Whether tables may have more than [`MAX_CELLS`] cells. Every row up to the next blank line counts as many columns as the
@@ -213,6 +224,20 @@ fn has_many_cells(text: &str) -> bool {
     cells > MAX_CELLS
 }
 
+/// The body with every typed replacement escaped.
+fn escaped(body: &str) -> Cow<'_, str> {
+    let escape = |c: char| match c {
+        '\u{fdd0}'..='\u{fdde}' => Some(ESCAPES[0]),
+        '\u{10a57}' | LONE_TILDE => Some(ESCAPES[1]),
+        _ => None,
+    };
+    if body.contains(|c| escape(c).is_some()) {
+        body.chars().flat_map(|c| escape(c).into_iter().chain([c])).collect::<String>().into()
+    } else {
+        body.into()
+    }
+}
+
 /// The original character that `c` replaces.
 fn meant(c: char) -> char {
     match c {
@@ -226,7 +251,12 @@ fn meant(c: char) -> char {
 }
 
 fn restored(text: CowStr<'_>) -> CowStr<'_> {
-    if text.chars().any(|c| meant(c) != c) { text.chars().map(meant).collect::<String>().into() } else { text }
+    if text.chars().all(|c| meant(c) == c && !ESCAPES.contains(&c)) {
+        return text;
+    }
+    let mut chars = text.chars();
+    let next = || chars.next().and_then(|c| if ESCAPES.contains(&c) { chars.next() } else { Some(meant(c)) });
+    std::iter::from_fn(next).collect::<String>().into()
 }
 
 fn restored_event(event: Event<'_>) -> Event<'_> {

@@ -1,6 +1,8 @@
 //! The configured rules of the spam check. `app::akismet` queries Akismet, and `policy` decides on the consequences of
 //! findings.
 
+use std::collections::HashSet;
+
 use crate::comparable::Comparable;
 use crate::markdown::{Link, Shown};
 use crate::verdict::Verdict;
@@ -69,8 +71,10 @@ impl<'a> Form<'a> {
     fn of(shown: &'a Shown) -> Self {
         let text = Comparable::of(&shown.text);
         let links = count_links(shown, &text);
-        let of_links =
-            shown.links.iter().flat_map(|link| [Comparable::of_address(&link.address), Comparable::of(&link.title)]);
+        // A reference may be used very often, and each use is a link.
+        let mut seen = HashSet::new();
+        let distinct = shown.links.iter().filter(|link| seen.insert((&link.address, &link.title)));
+        let of_links = distinct.flat_map(|link| [Comparable::of_address(&link.address), Comparable::of(&link.title)]);
         let bare = shown.bare_addresses().map(|range| Comparable::of_address(&shown.text[range]));
         Self { texts: std::iter::once(text).chain(of_links).chain(bare).collect(), links }
     }

@@ -368,7 +368,7 @@ fn two_tildes_strike_text_and_no_other_number_does() {
         ("\\\\~a~", "\\~a~"),
         ("`~a~` ~b~", "<code>~a~</code> ~b~"),
         ("~~`~~`~~", "<del><code>~~</code></del>"),
-        ("\u{10a58}~a~ ~~b~~", "\u{10a58}~a~ ~~b~~"),
+        ("\u{10a58}~a~ ~~b~~", "\u{10a58}~a~ <del>b</del>"),
         ("[~a~](/~b~ \"~c~\")", "<a href=\"/~b~\" title=\"~c~\" rel=\"nofollow ugc noopener\">~a~</a>"),
     ] {
         assert_eq!(html(body), format!("<p>{expected}</p>\n"), "{body}");
@@ -482,18 +482,9 @@ fn delimiters_at_the_end_of_an_address_close_what_was_opened_before_it() {
 
 #[test]
 fn text_that_is_not_an_address_stays_markup() {
-    for body in [
-        "xhttps://a.example/*b*",
-        "ftp://a.example/*b*",
-        "http://[*b*",
-        "://*b*",
-        "https&#58;//a/*b*",
-        "\u{fdd0}http://a/*b*",
-    ] {
+    for body in ["xhttps://a.example/*b*", "ftp://a.example/*b*", "http://[*b*", "://*b*", "https&#58;//a/*b*"] {
         assert!(html(body).contains("<em>b</em>"), "{body}");
     }
-    assert_eq!(html("\u{fdd0}\u{fdd1}\u{fdd2}"), "<p>\u{fdd0}\u{fdd1}\u{fdd2}</p>\n");
-    assert_eq!(html("\u{10a58} http://a/*b c"), "<p>\u{10a58} http://a/*b c</p>\n");
 }
 
 #[derive(Deserialize)]
@@ -566,11 +557,37 @@ fn the_parser_opens_no_more_containers_than_are_shown() {
         assert_eq!(starts(&format!("x\r\r{body}")), MAX_NESTING, "{mark}");
         assert!(shown(&body).text.contains(mark.trim()), "{mark}");
     }
-    for rule in ["- ".repeat(40), "* ".repeat(40), format!("> {}", "-".repeat(40))] {
+    // Lines that end like a rule, but aren't one.
+    for end in ["--", "**", "- -", "* \u{c}* *", "+ + +", "* - *"] {
+        let lines = format!("{}{end}\na\na\n", ">".repeat(300));
+        assert_eq!(starts(&lines), MAX_NESTING, "{end}");
+    }
+    // Each line continues the lists of the line before it.
+    let indented: String = (0..100).map(|line| format!("{}{}a\n", "\t".repeat(8 * line), "- ".repeat(16))).collect();
+    assert!(starts(&indented) < 200, "{}", starts(&indented));
+    let marks = "1. ".repeat(MAX_NESTING - 1);
+    for rule in ["- ".repeat(40), "* ".repeat(40), format!("> {}", "-".repeat(40)), marks + "* * *", "> - - -".into()] {
         assert!(html(&rule).contains("<hr />"), "{rule}");
     }
     let fenced = format!("```\n{}\n```", "> ".repeat(40));
     assert_eq!(html(&fenced), format!("<pre><code>{}\n</code></pre>\n", "&gt; ".repeat(40)));
+}
+
+#[test]
+fn a_character_that_represents_markup_inside_the_parser_is_shown_as_typed() {
+    let typed: String = ('\u{fdd0}'..='\u{fddf}').chain(['\u{10a57}', '\u{10a58}']).collect();
+    for (start, end) in
+        [("", ""), ("1 ~ 2 ", ""), (&*"> ".repeat(20), ""), ("", " http://a.example/__b__/*c"), ("~~x~~ ", "")]
+    {
+        let body = format!("{start}{typed}{end}");
+        assert!(html(&body).contains(&typed), "{body}");
+        assert!(shown(&body).text.contains(&typed), "{body}");
+    }
+    assert!(html(&format!("[a](http://b.example/{typed} \"{typed}\")")).contains(&format!("title=\"{typed}\"")));
+    assert_eq!(
+        html("*\u{10a58}* ~~\u{fdd7}~~ ~\u{10a58}~"),
+        "<p><em>\u{10a58}</em> <del>\u{fdd7}</del> ~\u{10a58}~</p>\n"
+    );
 }
 
 #[test]
