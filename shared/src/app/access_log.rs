@@ -45,8 +45,8 @@ impl LogLine {
         u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
     }
 
-    /// The line in the embedded metric format. Omits derivable values: the units of metrics, and the number of requests, which
-    /// is the sample count of `Errors`.
+    /// The line in the embedded metric format. Omits the units of metrics, and the number of requests, which is the sample
+    /// count of `Errors`.
     fn embedded(&self, namespace: &str, now: Timestamp) -> Value {
         json!({
             "_aws": {

@@ -45,13 +45,13 @@ pub enum AuthRequirement {
     Moderator(RoleIsChecked),
 }
 
-/// Restricts [`AuthRequirement::Moderator`] to the functions of this module that check the role and return a [`Moderator`].
+/// Only this module, which checks the role and returns a [`Moderator`], can create an [`AuthRequirement::Moderator`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoleIsChecked(());
 
 const MODERATOR: AuthRequirement = AuthRequirement::Moderator(RoleIsChecked(()));
 
-/// The argument `exists` of [`App::admit`], from the result of parsing a path.
+/// Converts the result of parsing a path into the argument `exists` of [`App::admit`].
 pub fn exists<T>(named: &Result<T, Refusal>) -> Result<(), Refusal> {
     named.as_ref().map(drop).map_err(Clone::clone)
 }
@@ -72,7 +72,7 @@ impl App {
     /// Like [`Self::admit`], and also runs the handler's `reads`. If the request is a write and the caller is known to be
     /// within the limit, `reads` run concurrently with the limiter, to save a round trip to the table. Otherwise, they run
     /// after it. A request that is refused without reading the table skips them. Refusals by `reads` apply only if every check
-    /// here passes.
+    /// passes.
     pub fn admit_with<'a, T: 'a>(
         &'a self,
         call: &'a Call,
@@ -230,7 +230,7 @@ impl App {
     /// Refuses a path or method that no route matches.
     pub async fn unrouted(&self, call: &Call) -> Result<Answer> {
         let methods = routes::methods(&call.path());
-        // An unusual spelling of the path made API Gateway send the request to the wrong function.
+        // If the route exists after all, API Gateway misrouted an unusual spelling of its path.
         let misspelled = methods.contains(&call.method);
         let nothing = methods.is_empty() || misspelled;
         let refusal = if nothing { Refusal::NotFound } else { Refusal::MethodNotAllowed(methods) };
@@ -239,7 +239,8 @@ impl App {
         Err(Refusal::NotFound.into())
     }
 
-    /// Counts a request, and refuses it if the caller is over the limit. `refused`: whether the request is refused anyway.
+    /// Counts a request, and refuses it if the caller is over the limit. `refused` is whether another check refuses the
+    /// request.
     async fn count(&self, call: &Call, class: RateClass, caller: &str, refused: bool) -> Result<()> {
         let known = |limiter| self.store.known_refusal(self.counter(class, limiter, caller));
         if let Some(status) = known(class.limiter()).or_else(|| class.second_limiter().and_then(known)) {
@@ -309,7 +310,7 @@ impl App {
         } else {
             Box::pin(self.store.count_surplus(counter, worth - 1)).await
         };
-        // If a read reserved nothing, its surplus appears only in the next response.
+        // If a read reserved nothing, the rate-limit headers show its surplus only in the next response.
         let shows = !is_read || counted > 1;
         let last = if call.reserved.get().is_some() { call.reserved.get_mut() } else { call.rate_limit.get_mut() };
         if let (Some(settled), Some(status)) = (settled.filter(|_| shows), last.filter(|status| status.allowed))

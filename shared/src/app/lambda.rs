@@ -120,7 +120,8 @@ const OUR_CRATES: [&str; 13] = [
     "users",
 ];
 
-/// Logs one line per event. Lambda sets `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` from the function's configuration.
+/// Sets up logging, one line per event. Lambda sets `AWS_LAMBDA_LOG_FORMAT` and `AWS_LAMBDA_LOG_LEVEL` from the function's
+/// configuration.
 #[expect(clippy::disallowed_methods, reason = "set by Lambda, so no settings of ours")]
 fn log_to_stdout() {
     let asked = |name| std::env::var(name).unwrap_or_default();

@@ -12,7 +12,7 @@ use crate::domain::user::User;
 use crate::error::Fault;
 use crate::http::request::{Call, Credential};
 
-/// Maximum unproven addresses that callers on one network may enter per hour.
+/// Maximum number of unproven addresses that callers on one network may enter per hour.
 const MAX_OF_NETWORK: usize = 5;
 
 impl App {

@@ -17,7 +17,7 @@ use crate::http::input::wording;
 use crate::http::request::Call;
 use crate::store::Reading;
 
-/// The time for which an instance caches the names.
+/// Cache lifetime of the names.
 const KNOWN: Duration = Duration::from_mins(1);
 
 /// The moderators' names, and when they were read.

@@ -27,7 +27,6 @@ pub struct ThreadRequest<'a> {
     signer: CursorSigner<'a>,
 }
 
-/// The parameters of a valid request.
 struct Wanted {
     thread: ThreadId,
     sort: Sort,

@@ -17,7 +17,7 @@ use crate::aws::https;
 use crate::domain::ids::is_subject;
 use crate::domain::time::Timestamp;
 
-/// Maximum seconds by which the issuer's clock may differ from ours.
+/// Maximum difference between the issuer's clock and ours, in seconds.
 const LEEWAY: f64 = 60.0;
 
 /// An issuer's cached keys. A token with an unknown key id triggers another fetch, at most once a minute.
@@ -103,7 +103,7 @@ fn check(claims: &Map<String, Value>, expected: Expected<'_>, now: Timestamp) ->
     if text("sub").is_some_and(is_subject) { Ok(()) } else { Err(BadToken::Subject) }
 }
 
-/// A JSON object. Duplicate names are refused, because parsers disagree on which value counts.
+/// A JSON object. Duplicate names are refused, because parsers choose different values.
 struct Claims(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Claims {

@@ -16,7 +16,7 @@ use crate::domain::time::Timestamp;
 const PAUSE: Duration = Duration::from_mins(1);
 /// The pause while no keys are cached, because every token is refused then.
 const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(5);
-/// The age at which keys are fetched again, so that withdrawn keys expire.
+/// Maximum age of cached keys, so that withdrawn keys expire.
 const MAX_AGE: Duration = Duration::from_hours(1);
 
 pub(super) struct Jwks {

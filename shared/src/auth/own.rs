@@ -40,7 +40,7 @@ struct Payload {
     epoch: u64,
 }
 
-/// Whether a token claims our issuer, or an issuer derived from ours, as used to hash the ids of provider accounts. Doesn't
+/// Whether the token's `iss` is ours, or one derived from ours under which the ids of provider accounts are hashed. Doesn't
 /// check the signature.
 pub(super) fn is_own(token: &str) -> bool {
     #[derive(Deserialize)]

@@ -21,7 +21,7 @@ use crate::domain::user::Claims;
 
 pub use super::jwt::BadToken;
 
-/// Maximum seconds by which the issuer's clock may be ahead of ours. Expired tokens get no leeway.
+/// Maximum seconds that the issuer's clock may be ahead of ours. Expired tokens get no leeway.
 const NOT_BEFORE_LEEWAY: f64 = 30.0;
 const MODERATOR: &str = "moderator";
 

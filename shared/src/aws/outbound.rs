@@ -67,7 +67,7 @@ impl Outbound {
     ///
     /// # Errors
     ///
-    /// When no response head arrives in time. An error status is not an error.
+    /// When no response head arrives in time. Error statuses are returned, not errors.
     pub async fn send(&self, request: http::Request<String>) -> Result<StatusCode, Error> {
         // The connector doesn't pass IP addresses to the resolver, so they are checked here.
         let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']);

@@ -68,7 +68,6 @@ pub async fn resolve(value: &str, config: &SdkConfig) -> Result<Secret, Error> {
     }
 }
 
-/// A secret's name and location.
 struct Source<'a> {
     arn: &'a str,
     host: String,

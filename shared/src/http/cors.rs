@@ -10,7 +10,7 @@ use crate::http::response::Answer;
 /// Must equal the `CorsConfiguration` in `template.yaml`; a test compares them.
 pub const METHODS: &str = "GET,POST,PUT,PATCH,DELETE";
 pub const HEADERS: &str = "accept-language,authorization,comment-key,content-type,idempotency-key,if-none-match";
-/// Seconds for which browsers may cache a preflight.
+/// Cache lifetime of a preflight in browsers, in seconds.
 pub const MAX_AGE: u16 = 7200;
 
 /// The response to a preflight; `None` if the call isn't a preflight. Browsers block pages whose origin isn't in the response.

@@ -8,7 +8,7 @@ use crate::domain::ids::CommentId;
 use crate::domain::list::{Cursor, Direction, PathCursor};
 use crate::domain::secret::Secret;
 
-/// Bytes of a signature.
+/// Length of a signature in bytes.
 const SIGNATURE: usize = 32;
 
 /// Signs and verifies the cursors of one list. A cursor from another thread or sort, or signed with another salt, is invalid.

@@ -49,7 +49,7 @@ impl CommentList {
 /// The response, with fewer embedded replies if it is too large.
 pub fn fitting(mut envelope: Envelope<CommentResource>) -> Result<Answer, Refusal> {
     let mut answer = Answer::ok(&envelope);
-    // The body is escaped again as a string, which at most doubles it.
+    // Lambda's response contains the body as an escaped string, which is at most twice as long.
     if answer.size() * 2 > MAX_ANSWER {
         fit(&mut envelope.data)?;
         answer = Answer::ok(&envelope);

@@ -205,7 +205,7 @@ impl<T> Envelope<T> {
     }
 }
 
-/// The absolute address of a list, from which its links are derived.
+/// The absolute address of a list. The list's links are derived from it.
 #[derive(Clone, Debug)]
 pub struct ListAddress {
     path: String,

@@ -154,7 +154,7 @@ impl Call {
         }
     }
 
-    /// The body as JSON, if its only fault is half a character in `page`, because the page's title and address never cause a
+    /// The body as JSON, if its only fault is half a surrogate pair in `page`. The page's title and address never cause a
     /// refusal.
     fn mended(&self) -> Option<Value> {
         let read: Value = serde_json::from_slice(&mended(&self.body)?).ok()?;

@@ -31,7 +31,7 @@ pub(super) struct Row {
     user: Option<UserId>,
     #[serde(rename = "nw", default, skip_serializing_if = "Option::is_none")]
     network: Option<String>,
-    /// The second in which the entry expires; `None` means never.
+    /// Expiry of the entry, in whole seconds; `None` means never.
     #[serde(rename = "x", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     expires: Option<Timestamp>,
 }
@@ -81,8 +81,8 @@ pub fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
 }
 
 impl Store {
-    /// Bans a user, replacing any earlier ban, or lifts the ban. The user need not have signed in before. Not logged if nothing
-    /// changes, unless recent comments should be rejected.
+    /// Bans a user, replacing any earlier ban, or lifts the ban. The user need not have signed in before. Logged only if the
+    /// ban changes or recent comments should be rejected.
     pub async fn set_ban(&self, id: UserId, ban: Option<Ban>, rejects: bool, by: By<'_>) -> Result<(), Fault> {
         let mut attempts = self.attempts("banning a user");
         loop {
@@ -273,7 +273,6 @@ fn change(id: UserId, next: Option<&(u64, Ban)>, known: Option<&User>) -> Result
     Ok(writes)
 }
 
-/// The id and the list entry of a ban.
 fn ban_and_row(item: Item) -> Option<Result<(CommentId, Row), Fault>> {
     let id = keys::ban_of(item.get(SK)?.as_s().ok()?)?;
     Some(read(item).map(|row| (CommentId(id), row)))

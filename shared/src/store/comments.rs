@@ -148,8 +148,8 @@ impl Store {
         Ok(ancestors.map(|ancestors| CommentWithAncestors { comment, ancestors }))
     }
 
-    /// Reads the response of `comments.show` in two round trips to the table, or three for a caller with many likes in the
-    /// thread. `None` if the comment or one of its ancestors doesn't exist.
+    /// Reads the data that `comments.show` returns, in two round trips to the table, or three for a caller with many likes in
+    /// the thread. `None` if the comment or one of its ancestors doesn't exist.
     pub async fn comment_in_thread(&self, id: CommentId, owners: &Owners) -> Result<Option<CommentInThread>, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Eventual).await? else { return Ok(None) };
         let known = self.thread_and_visitor_state(&comment.thread, owners);
@@ -173,7 +173,7 @@ impl Store {
         wanted.iter().filter_map(|key| found.remove(key)).map(read).collect()
     }
 
-    /// The comments whose ancestors all exist, with their ancestors, which are read consistently.
+    /// Reads the ancestors of these comments consistently, and returns the comments whose ancestors all exist.
     pub(super) async fn load_ancestors(&self, comments: Vec<Comment>) -> Result<Vec<CommentWithAncestors>, Fault> {
         let above: BTreeSet<CommentId> =
             comments.iter().flat_map(|comment| comment.ancestors.iter().copied()).collect();
@@ -378,7 +378,8 @@ pub(super) fn join_thread(comment: &Comment) -> Write {
 }
 
 /// Like [`join_thread`], for a new comment, and also stores the title and address of its page. A moderator's page replaces the
-/// stored one. A member's page is stored if there is none yet, and a guest's only once a moderator approves the comment.
+/// stored one. A member's page is stored if the thread has none yet. A guest's page is stored only once a moderator approves
+/// the comment.
 fn join_thread_with_page(comment: &Comment) -> Write {
     let join = join_thread(comment);
     match comment.page.as_deref().filter(|_| comment.user.is_some()) {

@@ -1,5 +1,5 @@
-//! Interprets the records of the table's stream and performs the short tasks that they require, all of which are safe to
-//! repeat. Walks over many items are jobs (`store/jobs.rs`).
+//! Interprets the records of the table's stream and performs the short tasks that they require. These tasks are safe to repeat.
+//! Walks over many items are jobs (`store/jobs.rs`).
 
 use aws_smithy_types::DateTime;
 use serde::de::DeserializeOwned;

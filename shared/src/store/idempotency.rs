@@ -13,7 +13,7 @@ use crate::domain::ids::Visitor;
 use crate::domain::time::{Timestamp, stored};
 use crate::error::Fault;
 
-/// The time for which a result is stored.
+/// Lifetime of a stored result.
 const ANSWER_TTL: Duration = Duration::from_hours(24);
 
 /// A request that the client may repeat.

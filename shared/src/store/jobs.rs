@@ -60,7 +60,7 @@ impl Store {
         }
     }
 
-    /// Removes the replies to a deleted comment. Each removal is a deletion in turn, whose event starts the job for the next
+    /// Removes the replies to a deleted comment. Each removal has its own deletion event, which starts a job for the next
     /// level.
     async fn clean_up(&self, mut job: CleanUp, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         loop {
@@ -81,7 +81,7 @@ impl Store {
         }
         let age = now.since(job.deleted_at);
         let is_done = job.replies == 0 || age >= MAX_INDEX_LAG;
-        // The delay doubles each time, because the age has doubled by then.
+        // The delay equals the age, so it doubles each time.
         Ok((!is_done).then(|| Rest { job: Job::CleanUp(job), delay: age.max(FIRST_DELAY) }))
     }
 

@@ -82,7 +82,7 @@ pub fn hidden_reply(parent: CommentId, id: CommentId) -> Key {
     Key::new(comment_partition(parent), format!("H#{}", pad(id.0)))
 }
 
-/// The reply that a hidden reply's sort key names.
+/// Parses the reply's id from a hidden reply's sort key.
 pub fn hidden_reply_of(sk: &str) -> Option<CommentId> {
     sk.strip_prefix("H#")?.trim_start_matches('0').parse().ok()
 }
@@ -105,12 +105,12 @@ pub fn all_counted() -> (AttributeValue, AttributeValue) {
     (key(0), key(LAST))
 }
 
-/// The comment that a counted comment's item names.
+/// Parses the comment's id from the key of an item that marks the comment as counted.
 pub fn counted_of(item: &Item) -> Option<CommentId> {
     counted_by(item.get(SK)?.as_s().ok()?)
 }
 
-/// Like [`counted_of`], from the sort key.
+/// Like [`counted_of`], but takes the sort key.
 pub fn counted_by(sort_key: &str) -> Option<CommentId> {
     sort_key.strip_prefix("K#")?.trim_start_matches('0').parse().ok()
 }
@@ -123,7 +123,7 @@ pub fn visitor_state(visitor: &Visitor, thread: &ThreadId) -> Key {
     Key::new(format!("V#{visitor}#{thread}"), "V")
 }
 
-/// `parent` is a top-level comment, or the parent of a reply.
+/// `parent` is the parent of the liked or reported comment, or that comment itself if it is top-level.
 pub fn visitor_overflow(visitor: &Visitor, thread: &ThreadId, parent: CommentId) -> Key {
     Key::new(format!("V#{visitor}#{thread}"), format!("V#{parent}"))
 }
@@ -157,7 +157,7 @@ pub fn handle(handle: &str, id: UserId) -> Key {
     Key::new(handle_partition(handle), format!("U#{id}"))
 }
 
-/// The user that a handle's sort key names.
+/// Parses the user's id from the sort key of a handle.
 pub fn user_of_handle(item: &Item) -> Option<UserId> {
     item.get(SK)?.as_s().ok()?.strip_prefix("U#")?.parse().ok()
 }

@@ -33,11 +33,11 @@ use crate::error::Fault;
 const BLOCK: u32 = 10;
 /// Maximum granted reads that an instance keeps unused. It returns the excess to the table, so that other instances can use it.
 const MAX_UNUSED: u32 = 2 * BLOCK;
-/// Maximum callers whose windows an instance stores.
+/// Maximum callers that an instance stores.
 const MAX_CALLERS: usize = 10_000;
 /// The time within which the same text by the same visitor is a repeat.
 const REPEAT: Duration = Duration::from_mins(1);
-/// The time for which a counter is stored after its minute.
+/// Lifetime of a counter after its minute.
 const COUNTER_TTL: Duration = Duration::from_mins(2);
 
 type Turn = tokio::sync::Mutex<()>;
@@ -163,7 +163,7 @@ impl Window {
         self.used = self.used.saturating_add(cost).saturating_sub(reserved);
     }
 
-    /// The number of reads to return to the table. They are no longer granted.
+    /// Takes excess unused reads from this window, and returns their number. The caller returns them to the table.
     fn give_back(&mut self) -> u32 {
         let unused = self.held.saturating_sub(self.used);
         if unused <= MAX_UNUSED {
@@ -175,8 +175,7 @@ impl Window {
         back
     }
 
-    /// The number of reads to return to the table after a large read was booked but refused. One read stays booked, for the
-    /// refused one.
+    /// Like [`Self::give_back`], for a large read that was booked but refused. One read stays booked for it.
     fn give_back_refused(&mut self) -> u32 {
         let kept = self.granted.max(self.used.saturating_add(1));
         let back = self.held.saturating_sub(kept);
@@ -235,7 +234,7 @@ impl Store {
         self.counts.window(counter, |window| window.has_room(counter.limit))
     }
 
-    /// The refusal of a caller that this instance knows to be over the limit.
+    /// The refusal if this instance's counts show that the caller is over the limit.
     pub fn known_refusal(&self, counter: Counter<'_>) -> Option<RateLimitStatus> {
         let used_up = self.counts.window(counter, |window| window.is_used_up());
         used_up.then(|| counter.status(counter.limit, false))

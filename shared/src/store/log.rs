@@ -40,7 +40,6 @@ pub(super) enum Subject<'a> {
         rejects: bool,
     },
     Thread(&'a ThreadId),
-    /// An image belongs to no comment.
     Image,
     Webhook,
 }

@@ -136,7 +136,7 @@ impl Store {
         self.item(key, reading).await?.map(read).transpose()
     }
 
-    /// Adds to `items` those of `keys` that an eventually consistent read missed, by reading them consistently.
+    /// Adds the items that an eventually consistent read missed: reads each of `keys` that isn't in `items` consistently.
     async fn complete(&self, keys: &[Key], items: &mut HashMap<Key, Item>) -> Result<(), Fault> {
         let missed = keys.iter().filter(|key| !items.contains_key(key)).cloned().collect();
         items.extend(self.batch_get(missed, Reading::Consistent).await?);
@@ -211,7 +211,7 @@ impl Store {
         Ok(found)
     }
 
-    /// One page of the whole table, read consistently, and the key after which the next page begins. Only for tools.
+    /// One page of the whole table, read consistently, and the start key of the next page. Only for tools.
     pub async fn scan(&self, start: Option<Item>) -> Result<(Vec<Item>, Option<Item>), Fault> {
         #[expect(clippy::disallowed_methods, reason = "an export, a recount and an erasure read everything")]
         let scan = self.client.scan().table_name(&self.table).consistent_read(true);
@@ -293,7 +293,7 @@ impl Index {
     fn projection(self) -> Option<&'static str> {
         match self {
             Self::Thread => Some(&comments::ATTRIBUTES),
-            // These contain only keys, or items of all kinds.
+            // These indexes contain only keys, and the table contains items of all kinds.
             Self::Table(_) | Self::Time | Self::Likes | Self::Replied | Self::Author => None,
         }
     }

@@ -176,7 +176,8 @@ impl Store {
         }
     }
 
-    /// Adds to the plan for an approved comment: stores the title and address of its page, if no page has reported them before.
+    /// Adds a write to an approved comment's plan that stores the title and address of the comment's page, if no page has
+    /// reported them before.
     async fn with_page(&self, plan: Plan, comment: &Comment) -> Result<Plan, Fault> {
         let Some(page) = comment.page.as_deref().filter(|_| comment.is_approved()) else { return Ok(plan) };
         let as_read = || as_read(Write::unchanged(keys::comment(comment.id)), comment);

@@ -51,14 +51,14 @@ pub struct NewestComments {
 }
 
 impl Store {
-    /// Reads the response of `counts`: one count for each of at most 100 different threads, in the order of `threads`.
+    /// Reads the data for `counts`: one count for each of at most 100 different threads, in the order of `threads`.
     pub async fn counts(&self, threads: &[ThreadId]) -> Result<Vec<u64>, Fault> {
         let keys: Vec<_> = threads.iter().map(keys::count).collect();
         let found = self.batch_get(keys.clone(), Reading::Eventual).await?;
         Ok(keys.iter().map(|key| found.get(key).map_or(0, counts::count_of)).collect())
     }
 
-    /// Reads the response of `changes` in one round trip.
+    /// Reads the data for `changes` in one round trip.
     pub async fn newest(&self, thread: &ThreadId) -> Result<Newest, Fault> {
         let key = keys::count(thread);
         let (count, ids) = try_join(self.one_item(&key, Reading::Eventual), self.newest_ids(thread, NEWEST)).await?;
@@ -102,8 +102,8 @@ impl Store {
         Ok(approved)
     }
 
-    /// Those of `users` who wrote one of the thread's `SEARCHED` newest comments that count. Of each user's comments, only
-    /// the `SEARCHED` newest are searched.
+    /// The `users` who wrote one of the thread's `SEARCHED` newest comments that count. Searches only the `SEARCHED` newest
+    /// comments of each user.
     pub async fn writers_in(&self, thread: &ThreadId, users: &[UserId]) -> Result<BTreeSet<UserId>, Fault> {
         let ids: BTreeSet<CommentId> = self.newest_ids(thread, SEARCHED).await?.into_iter().collect();
         let Some(oldest) = ids.first() else { return Ok(BTreeSet::new()) };

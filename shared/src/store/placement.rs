@@ -1,4 +1,4 @@
-//! Decides under which index keys a comment is stored, without I/O. No other module makes these decisions.
+//! Decides a comment's index keys, without I/O. No other module makes these decisions.
 //!
 //! A top-level comment is in its thread's partition. A reply is in one of two places:
 //!
@@ -20,8 +20,8 @@
 //! - An unapproved comment is in its writer's partitions. An unapproved reply is inline while the writer has fewer
 //!   than [`OWN_INLINE`] unapproved replies in the thread.
 //!
-//! Each decision is based on items that may have changed since they were read. The returned writes include the conditions under
-//! which the decision is still right.
+//! Each decision is based on items that may have changed since they were read. The returned writes include conditions that fail
+//! if the decision is no longer right.
 
 use std::collections::BTreeSet;
 

@@ -21,14 +21,14 @@ use crate::domain::list::{Cursor, Order};
 use crate::domain::time::Timestamp;
 use crate::error::Fault;
 
-/// The time for which a comment counts as new.
+/// Maximum age of a new comment.
 const NEW: Duration = Duration::from_hours(30 * 24);
 /// Maximum entries of a queue that are counted. A queue with this count may have more.
 const MAX_COUNTED: usize = 100;
 
 /// Maximum comments that a filtered page reads.
 const MAX_FILTERED: usize = 200;
-/// Read units after which a filtered page ends. Reading the parents of its comments may take more.
+/// A filtered page ends after this many read units. Reading the parents of its comments may take more.
 const MAX_FILTERED_UNITS: f64 = 300.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +81,9 @@ impl Store {
         self.page_of(walk, ids, per_page).await
     }
 
-    /// A page of the comments in a queue that were written at `since` or later, and for which `passes` returns true. It ends
-    /// after `MAX_FILTERED` comments, and before it reads more than `MAX_FILTERED_UNITS`, so a page with few or no comments
-    /// may still have a next page.
+    /// A page of the comments in a queue that were written at `since` or later and satisfy `passes`. It ends after
+    /// `MAX_FILTERED` comments, and before it reads more than `MAX_FILTERED_UNITS`, so a page with few or no comments may still
+    /// have a next page.
     pub async fn filtered_queue(
         &self,
         state: QueueState,
@@ -123,7 +123,7 @@ impl Store {
         Ok((page, walk.cursors(edges[0], edges[1], more)))
     }
 
-    /// The first `most` of these comments for which `passes` returns true, and the number of ids that were searched for them.
+    /// The first `most` of these comments that satisfy `passes`, and the number of ids searched.
     async fn find_passing(
         &self,
         ids: &[CommentId],

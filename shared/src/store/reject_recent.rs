@@ -1,6 +1,6 @@
 //! Rejects a banned writer's recent comments. The first walk covers the comments from newest to oldest, and a second walk
-//! covers comments that the index hadn't listed yet. Both stop when the ban is lifted, and skip comments about which a
-//! moderator has decided since the ban began.
+//! covers comments that the index hadn't listed yet. Both stop when the ban is lifted, and skip comments that a moderator has
+//! decided on since the ban began.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ const MAX_REJECTED: usize = 1_000;
 /// Maximum comments to examine. It exceeds [`MAX_REJECTED`], because comments may already be rejected, or be older than
 /// [`RECENT`].
 const MAX_SEEN: usize = 20_000;
-/// Time after the ban for which to expect late comments: a request that began before the ban may still write one, and the
+/// Late comments are expected for this long after the ban: a request that began before the ban may still write one, and the
 /// index may not list it yet.
 const LATE: Duration = Duration::from_secs(30);
 /// Maximum comments rejected concurrently. Decisions in the same thread conflict, and are retried.

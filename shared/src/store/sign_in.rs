@@ -47,11 +47,11 @@ pub struct RightCode<'a> {
 
 /// A person who has proven that they own an account.
 pub struct Proven<'a> {
-    /// `None` for an account at a provider, whose flow has already ended.
+    /// `None` for a provider account, because its flow has already ended.
     pub code: Option<RightCode<'a>>,
     /// A proven address, sealed.
     pub address: Option<String>,
-    /// The account, with the epoch that it gets if it is new.
+    /// The account. The epoch is used only if the account is new.
     pub account: Account,
     /// The picture that the account gets if it is new.
     pub avatar: Avatar,
@@ -67,7 +67,7 @@ pub enum Renamed {
     Done(Box<User>),
     /// The last change is too recent. The name may be changed from this time on.
     NotBefore(Timestamp),
-    /// The token is void.
+    /// The token is no longer valid.
     SignedOut,
 }
 

@@ -130,7 +130,7 @@ impl Write {
         Self::unchanged(key).when(condition)
     }
 
-    /// A check to which the caller adds conditions.
+    /// A check without conditions, which the caller adds.
     pub fn unchanged(key: Key) -> Self {
         Self::new(WriteKind::Check(key))
     }
@@ -323,7 +323,7 @@ impl Store {
     pub async fn transact(&self, writes: Vec<Write>) -> Result<Outcome, Fault> {
         let labels: Vec<Option<Label>> = writes.iter().map(|write| write.label).collect();
         let items = writes.into_iter().map(|write| write.build(&self.table)).collect::<Result<Vec<_>, _>>()?;
-        // All attempts share a token, so that DynamoDB doesn't repeat an attempt that succeeded but whose response was lost.
+        // All attempts share a token, so that DynamoDB doesn't repeat a successful attempt after a lost response.
         let token = hex(&self.random.bytes::<16>());
         let mut attempts = self.attempts(DOING);
         loop {

@@ -1,5 +1,5 @@
-//! The trust in a writer: the ids of approved and of rejected comments, as two sets on the item of the user or of the guest. A
-//! moderator's decision changes the sets in the same transaction.
+//! The trust in a writer: the ids of approved and rejected comments, as two sets in the user's or guest's item. A moderator's
+//! decision changes the sets in the same transaction.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,8 +41,8 @@ impl Store {
         Ok(Some(enter(row(key, comment.user), &before, comment.id, decided)))
     }
 
-    /// Like [`Self::note_decision`], for a decision that doesn't change the comment and isn't logged. `None` if the item
-    /// already contains the decision. It doesn't if the comment became public without a decision.
+    /// Like [`Self::note_decision`], for a decision that doesn't change the comment and isn't logged, such as approving a
+    /// comment that became public without a decision. `None` if the item already contains the decision.
     pub(super) async fn note_standing(&self, comment: &Comment, decided: Decided) -> Result<Option<Write>, Fault> {
         let Some(key) = keys::trust(&comment.visitor()) else { return Ok(None) };
         let before = self.one_item(&key, Reading::Consistent).await?;

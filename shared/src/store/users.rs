@@ -27,8 +27,8 @@ pub const MAX_QUERY: usize = 50;
 const MAX_FOLDED: usize = 2 * MAX_NAME;
 /// The pause before a token without `iat` may change a name again, because it is unknown which of two such tokens is newer.
 const UNDATED_PAUSE: Duration = Duration::from_mins(10);
-/// Seconds after `iat` during which the most recently used of several tokens with the same `iat` sets the name. This allows a
-/// name to change just after the first sign-in, but keeps such tokens from alternating for as long as they are valid.
+/// For this many seconds after `iat`, the most recently used of several tokens with the same `iat` sets the name, so that a
+/// name can change just after the first sign-in. Later, such tokens no longer replace each other's names.
 const SAME_SECOND: i64 = 60;
 /// Maximum writes in one `BatchWriteItem`, as set by `DynamoDB`.
 pub const WRITE_BATCH: usize = 25;
@@ -97,7 +97,7 @@ fn fragment_keys(user: &User) -> BTreeSet<(String, String)> {
     kept.into_iter().map(key).map(|key| (key.pk, key.sk)).collect()
 }
 
-/// The items by which a user is found: handle and name fragments.
+/// The items that make a user searchable: handle and name fragments.
 pub fn directory(user: &User) -> Result<BTreeMap<(String, String), keys::Item>, Fault> {
     let fragment =
         || Fragment { id: user.id, name: user.name.clone(), avatar: user.avatar.clone(), ban: user.ban.clone() };
@@ -276,7 +276,7 @@ impl Store {
         Ok(mentions.meant(&self.known_handles(mentions.tries()).await?))
     }
 
-    /// Those of `handles` that belong to a user.
+    /// The `handles` that belong to a user.
     pub async fn known_handles(&self, handles: Vec<String>) -> Result<Vec<String>, Fault> {
         let known = handles.into_iter().map(|handle| self.known_handle(handle));
         Ok(try_join_all(known).await?.into_iter().flatten().collect())
@@ -310,8 +310,8 @@ impl Store {
     }
 
     async fn find_ranked(&self, rank: Rank, part: &str, search: Search, now: Timestamp) -> Result<Vec<User>, Fault> {
-        /// Limits of successive Queries, per user to return. A name has at most a hundred fragments, so the sum suffices
-        /// however often each name matches.
+        /// Limits of successive Queries, per user to return. A name has at most a hundred fragments, so the sum suffices even
+        /// if each of them matches.
         const LIMITS: [usize; 3] = [2, 20, 80];
         let bounds = Some((text(part), text(format!("{part}{}", char::MAX))));
         let partition = keys::name_partition(rank as u8, part);

@@ -57,7 +57,7 @@ struct BranchWalk<'a> {
     levels: Vec<Level>,
     /// The number of comments that may still be read.
     room: usize,
-    /// The number of the visitor's own unapproved replies in the thread that the walk hasn't met yet.
+    /// The number of the visitor's own unapproved replies in the thread that the walk hasn't reached yet.
     hidden: u64,
     met: Vec<Comment>,
 }
@@ -134,7 +134,7 @@ impl BranchWalk<'_> {
         None
     }
 
-    /// Continues the walk until it has met `count` comments. Returns whether the list may continue.
+    /// Continues the walk until it has reached `count` comments. Returns whether the list may continue.
     async fn run(&mut self, count: usize) -> Result<bool, Fault> {
         while let Some(level) = self.levels.last_mut() {
             if let Some(comment) = level.siblings.pop_front() {

@@ -125,7 +125,7 @@ impl Store {
         Ok((ThreadPage::new(known, parents), more))
     }
 
-    /// Whether any parent except the pinned one follows `last`, or is in the list at all if `last` is `None`.
+    /// Whether any parent except the pinned one follows `last`, or exists in the list if `last` is `None`.
     async fn has_beyond(
         &self,
         list: List<'_>,

@@ -32,8 +32,8 @@ use crate::domain::user::User;
 use crate::domain::viewer::Owners;
 use crate::error::Fault;
 
-/// Maximum read units of a thread's page, even with the largest comments, because a page stops reading replies once its budget
-/// is spent.
+/// Maximum read units of a thread's page. Even with the largest comments, a page stops reading replies once its budget is
+/// spent.
 const MAX_PAGE_UNITS: u32 = 700;
 
 /// A comment and the replies embedded in it.

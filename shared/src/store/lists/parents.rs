@@ -53,7 +53,7 @@ impl Rows {
         self.more |= other.more;
     }
 
-    /// The part of `span` in which no parent is missing.
+    /// The part of `span` whose parents have all been read.
     fn complete_span(&self, span: Span, order: Order) -> Span {
         match (self.more, order) {
             (false, _) => span,

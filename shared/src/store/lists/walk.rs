@@ -139,8 +139,8 @@ impl Walk {
         }
     }
 
-    /// The position of a cursor on a page that is empty apart from the pin. It is chosen so that a walk that turns around there
-    /// includes the comment at the old cursor.
+    /// The cursor position for a page without comments other than the pin. A walk that turns around there includes the comment
+    /// at the old cursor.
     fn empty_page_edge(self, direction: Direction) -> CommentId {
         let reading = self.toward(direction);
         match self.cursor {
