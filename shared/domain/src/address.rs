@@ -154,7 +154,7 @@ impl Kind {
 pub struct Extent {
     /// The length of the address in bytes.
     pub end: usize,
-    /// The byte offset from which to search for the next address.
+    /// The byte offset where the search for the next address continues.
     pub read: usize,
     pub is_address: bool,
 }

@@ -73,7 +73,7 @@ pub struct Comment {
     /// A placeholder for a deleted comment with replies. It is approved, and has no writer, text, likes or reports.
     #[serde(rename = "ph", default, skip_serializing_if = "is_default")]
     pub is_placeholder: bool,
-    /// The id that the comment had on the service from which it was imported.
+    /// The comment's id on the service it was imported from.
     #[serde(rename = "so", default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourceId>,
     /// The number of likes, including imported ones.
@@ -125,8 +125,8 @@ pub struct Comment {
     /// counts only if the writer was banned after the previous decision.
     #[serde(rename = "de", default, skip_serializing_if = "is_default")]
     pub decided: u64,
-    /// Lets a deletion detect concurrent events that change no count (`store::deletion`). 0 if no reply has ever been
-    /// unapproved.
+    /// Lets a deletion detect concurrent changes to replies that don't change a count (`store::deletion`). 0 if no reply has
+    /// ever been unapproved.
     #[serde(rename = "dg", default, skip_serializing_if = "is_default")]
     pub deletion_guard: u64,
 }
@@ -140,8 +140,8 @@ pub struct Subscription {
     /// The address for notifications, until the comment is approved and the address moves to the notification state.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// Keyed hash of the network from which the address was given, [`crate::mail_keys::MailKeys::network`]. Stored as long as
-    /// the address is.
+    /// Keyed hash of the network that submitted the address, [`crate::mail_keys::MailKeys::network`]. Stored as long as the
+    /// address is.
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
 }
@@ -273,7 +273,7 @@ impl Comment {
         }
     }
 
-    /// The author under whom the comment is listed. `None` for guests whose network is unknown.
+    /// The author that the comment is listed under. `None` for guests whose network is unknown.
     #[must_use]
     pub fn author(&self) -> Option<Author> {
         self.user.map(Author::User).or_else(|| self.network.clone().map(Author::Network))
@@ -305,7 +305,7 @@ impl Comment {
         self.is_queued() || self.reported
     }
 
-    /// Identifies the latest event about which moderators are notified: the creation of the comment, an edit or a report.
+    /// Identifies the latest event that moderators are notified of: the creation of the comment, an edit or a report.
     #[must_use]
     pub fn queue_entry(&self) -> u64 {
         let edited_at = u64::try_from(self.edited_at.unwrap_or_default().0).unwrap_or_default();

@@ -28,9 +28,9 @@ pub enum Refusal {
     ThreadClosed,
     ReadOnly,
     RateLimited {
-        /// Seconds after which a retry may succeed.
+        /// Seconds until a retry may succeed.
         after: u64,
-        /// `None` for limits whose headers the response has anyway.
+        /// `None` if the response's headers already report the limit.
         limit: Option<u32>,
     },
     Unavailable,

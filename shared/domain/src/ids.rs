@@ -28,8 +28,8 @@ const RANDOM_BITS: u32 = 12;
 const SEAM: u64 = 1 << 47;
 /// The number of low bits in ids below [`SEAM`]. They distinguish comments of the same second.
 const TIE_BITS: u32 = 16;
-/// The most by which an instance's ids may be ahead of its clock: one second. Up to this lead, ids keep increasing even if they
-/// are created faster than the clock ticks. If the clock is set back further, ids follow the clock.
+/// Maximum lead of an instance's ids over its clock: one second. Up to this lead, ids keep increasing even if they are created
+/// faster than the clock ticks. If the clock is set back further, ids follow the clock.
 const MOST_AHEAD: u64 = 1_000 << RANDOM_BITS;
 
 /// The high bits are the creation time, so ids sort by creation time.
@@ -63,9 +63,9 @@ impl CommentId {
         Self(u64::try_from(time.0 - EPOCH + 1).map_or(0, |next| (next << RANDOM_BITS).saturating_sub(1)))
     }
 
-    /// The possible ids of a comment that was written elsewhere at this time, in the order in which to try them. The low bits
-    /// of `tie` choose the first id, so comments of the same second are in the order of their ties. `None` if the time is
-    /// before 1970 or too late for an id.
+    /// The possible ids of a comment that was written elsewhere at this time, in the order to try them. The low bits of `tie`
+    /// choose the first id, so comments of the same second are ordered by tie. `None` if the time is before 1970 or too late
+    /// for an id.
     pub fn slots(at: Timestamp, tie: u64) -> Option<impl Iterator<Item = Self>> {
         let (time, bits) =
             if at < Self(SEAM).created_at() { (at.seconds(), TIE_BITS) } else { (at.0 - EPOCH, RANDOM_BITS) };
@@ -138,13 +138,13 @@ impl Provenance {
         *self == Self::default()
     }
 
-    /// Whether both pages are known, and they differ.
+    /// Whether both pages are known and differ.
     #[must_use]
     pub fn is_on_another_page(&self, other: &Self) -> bool {
         self.thread.as_ref().zip(other.thread.as_ref()).is_some_and(|(own, other)| own != other)
     }
 
-    /// Whether both writers are known, and they differ.
+    /// Whether both writers are known and differ.
     #[must_use]
     pub fn is_by_another_writer(&self, other: &Self) -> bool {
         self.writer.as_ref().zip(other.writer.as_ref()).is_some_and(|(own, other)| own != other)
@@ -418,7 +418,7 @@ mod tests {
 
     use super::*;
 
-    /// The time from which ids have millisecond rather than second precision.
+    /// The time of the first id with millisecond precision.
     fn seam() -> Timestamp {
         Timestamp::parse("2026-02-02T16:22:18.368Z").unwrap()
     }

@@ -46,9 +46,9 @@ pub const MAX_INCOMPLETE: usize = 1_000;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountBelow {
     pub thread: ThreadId,
-    /// Comments whose replies remain to be counted, the next one last. At most 25 per level, plus those that were incomplete.
+    /// Comments with replies still to count. The next comment is last. At most 25 per level, plus those that were incomplete.
     pub walks: Vec<CountReplies>,
-    /// Comments for which the index listed fewer replies than they count. At most [`MAX_INCOMPLETE`].
+    /// Comments that have more replies than the index listed. At most [`MAX_INCOMPLETE`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<CommentId>,
     /// Whether the comment, and so everything below it, is shown for the first time.

@@ -76,7 +76,7 @@ pub enum PagePosition {
     Cursor(Option<Cursor>),
 }
 
-/// The position at which a walk through a list continues.
+/// The position where a walk through a list continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cursor {
     pub direction: Direction,
@@ -86,7 +86,7 @@ pub struct Cursor {
     pub pin: Option<CommentId>,
 }
 
-/// The position at which a walk through all replies below a comment continues.
+/// The position where a walk through all replies below a comment continues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathCursor {
     pub direction: Direction,

@@ -20,7 +20,7 @@ const SIGNATURE: usize = 22;
 const THREAD: usize = 11;
 /// Characters in the hash of an address, a domain or a network: 66 bits.
 const ADDRESS: usize = 11;
-/// Hours for which a confirmation link is valid.
+/// Lifetime of a confirmation link, in hours.
 const CONFIRM_HOURS: i64 = 7 * 24;
 
 /// The recipient of an email: `u` and a user's id, `m` and a keyed hash of a guest's address, `c` and the inbox that a sign-in

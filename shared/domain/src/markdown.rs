@@ -106,7 +106,7 @@ fn to_html(body: &str, users_route_prefix: &str, known: &[impl AsRef<str>]) -> O
 pub struct Shown {
     /// The text without markup, with entities and escapes resolved. It includes code and the alternative texts of images.
     pub text: String,
-    /// Links and images, in the order in which they begin.
+    /// Links and images, ordered by their start.
     pub links: Vec<Link>,
     /// The ranges of `text` outside links, images and code.
     prose: Vec<Range<usize>>,
@@ -269,7 +269,7 @@ struct Sanitizer<'a, E, F> {
     events: E,
     link_of: F,
     safe: Vec<Event<'a>>,
-    /// The number of levels of open markup.
+    /// The nesting depth of open markup.
     depth: usize,
     /// Whether each open link is kept. Markdown allows an autolink in the text of a link, but links can't nest in HTML.
     open_links: Vec<bool>,
@@ -481,8 +481,8 @@ fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
     Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id: "".into() })
 }
 
-/// Writes the HTML that must differ from the output of `push_html`: links have a `rel`, and tables are written like GitHub's,
-/// whose cells are aligned without a style, which the content security policies of pages may forbid.
+/// Writes the HTML that must differ from the output of `push_html`. Links have a `rel`. Table cells are aligned like GitHub's,
+/// without a style, because the host page's content security policy may forbid styles.
 #[derive(Default)]
 struct OwnHtml {
     /// The alignments of the table's columns.
@@ -491,7 +491,7 @@ struct OwnHtml {
     column: usize,
     /// The element name of a cell: `th` or `td`.
     cell: &'static str,
-    /// The number of rows of the table after its head.
+    /// The number of table rows after the head.
     rows: usize,
 }
 
@@ -554,7 +554,7 @@ fn plain(body: &str) -> (String, bool) {
     const ELLIPSIS: &str = "…";
 
     let mut html = String::from("<p>");
-    // The last length of `html` at which an ellipsis still fits.
+    // The last length of `html` that leaves room for an ellipsis.
     let mut room = html.len();
     let mut separator = "";
     for line in body.lines().map(str::trim) {

@@ -41,7 +41,7 @@ pub fn handle(name: &str) -> Option<String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Try {
     pub handle: String,
-    /// The byte offset in the text at which the handle ends.
+    /// The byte offset in the text where the handle ends.
     pub end: usize,
 }
 

@@ -73,10 +73,10 @@ pub struct Look {
     folded: Signs,
     /// The skeleton of the name as written, then folded. Capital gamma is treated as `r`, which is the skeleton of small gamma.
     both: Signs,
-    /// Like `both`, but ASCII is folded before the skeleton is taken. It finds a foreign capital among ASCII capitals such as
-    /// `I`, whose skeletons differ from those of their small letters.
+    /// Like `both`, but ASCII is folded before the skeleton is taken. This form detects a foreign capital among ASCII capitals.
+    /// The skeleton of an ASCII capital such as `I` differs from the skeleton of its small letter.
     mixed: Signs,
-    /// Whether invisible characters may change the order in which the name is displayed.
+    /// Whether invisible characters may change the display order of the name.
     is_turned: bool,
 }
 
@@ -273,7 +273,7 @@ impl ModeratorNames {
         self.like(look).any(|(id, _)| Some(id) != own)
     }
 
-    /// The moderators whose names look like this one, with their names.
+    /// Moderators with names that look like this one, each with the stored name.
     pub fn like<'a>(&'a self, look: &'a Look) -> impl Iterator<Item = (UserId, &'a str)> + 'a {
         let alike = self.names.iter().filter(|known| Look::of(&known.name).is_like(look));
         alike.map(|known| (known.id, known.name.as_str()))
@@ -425,7 +425,7 @@ mod tests {
             ("x\u{20dd}\u{20dd}\u{20dd}", "x\u{20dd}\u{20dd}"),
             ("လ\u{103e}\u{102d}\u{102f}\u{102d}", "လ\u{103e}\u{102d}\u{102f}"),
             ("ב\u{5b4}\u{5bc}\u{5c1}\u{5c2}\u{5b8}", "ב\u{5b4}\u{5b8}\u{5bc}\u{5c1}"),
-            // Marks of other scripts, and scripts without such letters.
+            // Marks of other scripts, and of a script whose letters need at most two marks.
             ("x\u{488}\u{489}\u{a670}", "x\u{488}\u{489}"),
             ("a\u{5b4}\u{5bc}\u{5c1}", "a\u{5b4}\u{5bc}"),
             ("ก\u{e34}\u{e35}\u{e36}", "ก\u{e34}\u{e35}"),

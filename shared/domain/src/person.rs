@@ -17,7 +17,7 @@ use crate::sign_in::keys::FlowKeys;
 /// Minimum characters in a name that is searched for in other people's texts. Shorter names are too often ordinary words.
 const MIN_NAME: usize = 2;
 
-/// The user id or address by which a person is found.
+/// The user id or address that identifies a person.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Who {
     User(UserId),
@@ -34,7 +34,7 @@ pub enum Who {
         sealed: String,
         /// The account that the address has or would have.
         account: UserId,
-        /// The inbox to which sign-in codes are sent.
+        /// The inbox for sign-in codes.
         inbox: String,
     },
 }
@@ -137,7 +137,7 @@ impl Person {
         }
     }
 
-    /// The handles by which others may have mentioned the person. Guests have none.
+    /// The handles that others may have mentioned the person by. Guests have none.
     #[must_use]
     pub fn handles(&self) -> BTreeSet<String> {
         let is_guest_alone = matches!(self.who, Who::Address { .. }) && self.known.subjects.is_empty();

@@ -140,7 +140,7 @@ pub fn shows_by_trust(config: &Config) -> bool {
     config.require_approval == RequireApproval::OfNewWriters
 }
 
-/// Whether the trust in the viewer matters. It does for members and for guests with a key.
+/// Whether approval depends on the trust in the viewer. Only members and guests with a key can be trusted.
 pub fn depends_on_trust(config: &Config, viewer: &Viewer) -> bool {
     shows_by_trust(config) && !viewer.is_moderator() && viewer.owners.comments.is_one_person()
 }
@@ -386,7 +386,6 @@ mod tests {
         }
     }
 
-    /// Compares the verdicts for all [`VIEWERS`].
     #[track_caller]
     fn check(state: &str, rule: impl Fn(&Viewer) -> Result<(), Refusal>, expected: [&str; 6]) {
         let verdicts = VIEWERS.map(|name| verdict(rule(&viewer(name))));

@@ -34,7 +34,7 @@ const BLOCKS: &[&str] = &[
 ];
 
 /// Returns HTML with a `<br />` for each soft line break and a link for each address. `html` is the result of
-/// [`crate::markdown::render`], or escaped text. It is returned unchanged if the result would be longer than [`MAX_HTML`].
+/// [`crate::markdown::render`], or escaped text. Returns `html` unchanged if the result would be longer than [`MAX_HTML`].
 #[must_use]
 pub fn as_typed(html: &str) -> String {
     let mut shown = String::with_capacity(html.len() * 5 / 4);
@@ -97,7 +97,7 @@ fn push_linked(shown: &mut String, line: &str) {
     shown.push_str(&linked(&text, address::find(&text).into_iter().map(|found| (found.clone(), &text[found]))));
 }
 
-/// Renders a text as HTML in which these ranges, in order, are links to these addresses.
+/// Renders a text as HTML, with the given ranges, in order, as links to the given addresses.
 #[must_use]
 pub fn linked(text: &str, links: impl IntoIterator<Item = (Range<usize>, impl AsRef<str>)>) -> String {
     let (mut html, mut written) = (String::new(), 0);
@@ -115,8 +115,8 @@ pub fn linked(text: &str, links: impl IntoIterator<Item = (Range<usize>, impl As
     html
 }
 
-/// Pushes an address into an attribute. Brackets and backslashes stay as typed: percent-encoded, they would change where the
-/// address leads, or lead nowhere.
+/// Pushes an address into an attribute. Brackets and backslashes stay as typed, because percent-encoding them would change or
+/// break the address.
 fn push_href(shown: &mut String, address: &str) {
     const KEPT: [char; 3] = ['[', ']', '\\'];
     for part in address.split_inclusive(KEPT) {

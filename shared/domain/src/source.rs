@@ -72,7 +72,7 @@ impl<'a> Source<'a> {
         if has_many_cells(body) {
             source.options.remove(Options::ENABLE_TABLES);
         }
-        // Shown as typed anyway. For each line below, the parser would look at all open containers.
+        // Deep containers are shown as typed anyway. Otherwise, the parser would check all of them for each line below.
         source.shield(&deep_containers(&source.text));
         source.shield(&lone_tildes(&source.text));
         if !may_have_markup(body) {
@@ -291,7 +291,7 @@ struct Reader<'a> {
     cell_end: usize,
     /// The character just before the next text, or `None` if no text comes directly before it.
     before: Option<char>,
-    /// The position up to which the text has been searched for addresses.
+    /// The text has been searched for addresses up to this position.
     read: usize,
 }
 

@@ -60,7 +60,7 @@ impl Rules {
     }
 }
 
-/// One of the forms in which readers may see a body.
+/// One form of a body that readers may see.
 struct Form<'a> {
     /// The form's text first, then the addresses and titles of its links, then the addresses in prose.
     texts: Vec<Comparable<'a>>,

@@ -10,7 +10,7 @@ pub(crate) fn take(steps: usize) {
     TAKEN.with(|taken| taken.set(taken.get() + steps as u64));
 }
 
-/// The number of steps that `act` takes on this thread.
+/// Runs `act`, and returns the number of steps that it counted on this thread.
 pub fn of(act: impl FnOnce()) -> u64 {
     let before = TAKEN.with(Cell::get);
     act();

@@ -129,8 +129,7 @@ impl Thread {
         (page.title.is_some() && self.page_title.is_none()) || (page.url.is_some() && self.page_url.is_none())
     }
 
-    /// Whether the thread is closed. `age` is the age at which a thread closes if no moderator closed or reopened it; `None`
-    /// means never.
+    /// Whether the thread is closed. A thread that no moderator closed or reopened closes at `age`; `None` means never.
     #[must_use]
     pub fn is_closed(&self, age: Option<Duration>, now: Timestamp) -> bool {
         let is_old = |age| self.opened_at.is_some_and(|at| now.since(at) >= age);
@@ -209,7 +208,7 @@ fn count<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
 }
 
 impl VisitorThreadState {
-    /// These likes and reports, combined with the counts of the other visitor's unapproved comments.
+    /// This state's likes and reports, with the counts of unapproved comments from `other`.
     #[must_use]
     pub fn with_comments_of(self, other: &Self) -> Self {
         Self { liked: self.liked, reported: self.reported, full: self.full, ..*other }

@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 
 /// Maximum ids in each set.
 pub const MAX_TRUSTED_IDS: usize = 20;
-/// The time, from its creation, for which a rejected comment counts against its writer.
+/// A rejected comment counts against its writer for this long after its creation.
 const REJECTION_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,7 +61,7 @@ impl Trust {
         &self.rejected
     }
 
-    /// Those of the comments that have no decision, oldest first, as many as the set of approved comments has room for.
+    /// The comments without a decision, oldest first, at most as many as still fit into the set of approved comments.
     #[must_use]
     pub fn without_decision(&self, comments: &BTreeSet<u64>) -> BTreeSet<u64> {
         let room = MAX_TRUSTED_IDS.saturating_sub(self.approved.len());

@@ -24,7 +24,7 @@ const NAME_PAUSE: Duration = Duration::from_hours(24);
 /// Maximum characters in a name. Longer names are truncated.
 pub const MAX_NAME: usize = 100;
 const MAX_PICTURE: usize = 1024;
-/// Maximum seconds by which the clock of the token's signer may be ahead of ours.
+/// Maximum seconds that the clock of the token's signer may be ahead of ours.
 const MAX_AHEAD: i64 = 60;
 
 /// The claims of a verified token. An optional claim of an unexpected type is `None`.
@@ -99,14 +99,14 @@ pub struct User {
     /// The newest `iat` of the tokens with this name and picture, in Unix seconds.
     #[serde(rename = "ia", default, skip_serializing_if = "Option::is_none")]
     pub token_issued_at: Option<i64>,
-    /// The second in which the name and picture were read from a token.
+    /// When the name and picture were read from a token, in whole seconds.
     #[serde(rename = "la", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub learned_at: Option<Timestamp>,
-    /// The second in which the name or the picture last changed; `None` if neither has since the first sign-in. No two changes
-    /// share a second.
+    /// When the name or the picture last changed, in whole seconds; `None` if neither has since the first sign-in. No two
+    /// changes share a second.
     #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub renamed_at: Option<Timestamp>,
-    /// The second in which existing comments got this name and picture, or the earliest second in which they may get them.
+    /// When existing comments got this name and picture, or the earliest time when they may get them, in whole seconds.
     #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub comments_at: Option<Timestamp>,
     /// [`Identity::subject`], which distinguishes users with the same id.
@@ -162,7 +162,7 @@ pub struct NetworkBan {
     /// The id of the ban. Ids order the bans of users and networks by time.
     pub id: u64,
     pub ban: Ban,
-    /// The guest's comment for which the network was banned.
+    /// The guest's comment that led to the ban.
     pub comment: CommentId,
     pub thread: ThreadId,
 }
@@ -266,7 +266,7 @@ impl User {
         }
     }
 
-    /// The time from which the user may choose another name.
+    /// The earliest time when the user may choose another name.
     #[must_use]
     pub fn renames_from(&self) -> Option<Timestamp> {
         self.renamed_at.map(|then| then + NAME_PAUSE)

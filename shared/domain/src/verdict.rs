@@ -44,7 +44,7 @@ pub struct Detail {
     /// The number of links in the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// The number of links at which a text is held.
+    /// A text with this many links is held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
     /// The reason why Akismet returned no verdict.

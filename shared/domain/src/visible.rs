@@ -1,4 +1,4 @@
-//! Characters that readers cannot see, and characters that change the order in which they see text.
+//! Invisible characters, and characters that change the display order of text.
 
 /// Whether `text` leaves no mark on the page: it is empty, or only white space, controls and invisible characters.
 #[must_use]
@@ -30,7 +30,7 @@ pub fn has_no_width(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
-/// Whether the character is a control, or breaks lines as U+2028 and U+2029 do. Names contain neither.
+/// Whether the character is a control character, or a line or paragraph separator. Names may contain none of these.
 #[must_use]
 pub fn breaks_names(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
@@ -54,7 +54,7 @@ pub fn one_line(text: &str) -> String {
     line
 }
 
-/// Whether the character is invisible and may change the order in which other characters are shown.
+/// Whether the character is invisible and may change the display order of other characters.
 #[must_use]
 pub fn turns_text(c: char) -> bool {
     is_bidi_override(c) || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2066}'..='\u{2069}')
@@ -67,7 +67,7 @@ pub fn has_bidi_override(text: &str) -> bool {
     text.contains(is_bidi_override)
 }
 
-/// Whether `text` is shown on one line and in the order in which it is written.
+/// Whether `text` is displayed on one line, in the order in which it is written.
 #[must_use]
 pub fn is_plain_line(text: &str) -> bool {
     !has_bidi_override(text) && !text.contains(breaks_names)

@@ -36,14 +36,14 @@ const RETRIES: [Duration; 7] = [
 const MAX_FAILING: Duration = Duration::from_hours(5 * 24);
 /// If an attempt hasn't ended within this time, its worker has died.
 const LEASE: Duration = Duration::from_mins(1);
-/// The time for which a delivery is listed and can be sent again.
+/// A delivery is listed, and can be sent again, for this long.
 const DELIVERY_TTL: Duration = Duration::from_hours(30 * 24);
 /// Maximum stored attempts of a delivery. The newest attempts are stored.
 const MAX_ATTEMPTS: usize = 20;
 /// The length of a secret in bytes, before it is encoded.
 const SECRET: usize = 32;
 
-/// An event of which endpoints are notified.
+/// An event that endpoints can be notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EventKind {
     /// A new comment was public immediately.
@@ -359,7 +359,7 @@ pub struct Delivery {
     due: Timestamp,
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     claim: Option<Claim>,
-    /// The second in which the item expires.
+    /// Expiry of the item, in whole seconds.
     #[serde(rename = "x", with = "stored::seconds")]
     expires: Timestamp,
 }

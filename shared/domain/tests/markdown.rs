@@ -458,7 +458,7 @@ fn delimiters_at_the_end_of_an_address_close_what_was_opened_before_it() {
         (format!("*{a}*（注）"), format!("<em>{a}</em>（注）")),
         (format!("~~{a}~~２つ"), format!("<del>{a}</del>２つ")),
         (format!("**{a}**😀"), format!("<strong>{a}</strong>😀")),
-        // An underscore in the address doesn't take the delimiter at its end.
+        // An underscore in the address isn't paired with the delimiter at the end.
         (format!("_{a}/_x_"), format!("<em>{a}/_x</em>")),
         (format!("_{a}/_x y_"), format!("<em>{a}/_x y</em>")),
         (format!("__{a}/__b__c__"), format!("<strong>{a}/__b__c</strong>")),

@@ -75,7 +75,7 @@ fn links_are_counted_against_their_limit() {
     assert_eq!((found.len(), found[0].verdict.rule, &found[0].verdict.detail), (1, Rule::Links, &Some(detail)));
 }
 
-/// The form in which phrases are compared, computed from the whole text.
+/// The form used to compare phrases, computed from the whole text.
 fn naive(text: &str) -> String {
     const NFKC: ComposingNormalizerBorrowed<'_> = ComposingNormalizerBorrowed::new_nfkc();
     let seen: String = text.chars().filter(|c| !visible::is_unseen(*c)).collect();

@@ -95,7 +95,7 @@ impl<'a> Vars<'a> {
         web_address(&text).map(Some).ok_or_else(|| self.wrong(name, accepted))
     }
 
-    /// An address to which paths are appended, without a trailing slash.
+    /// A base address for paths, without a trailing slash.
     pub(super) fn base_url(&self, name: &'static str) -> Result<Option<String>, ConfigError> {
         match self.address(name, BASE_URL)? {
             Some(address) if address.query().is_some() => Err(self.wrong(name, BASE_URL)),

@@ -71,13 +71,13 @@ pub struct Asker {
     /// Hash of the network, [`crate::mail_keys::MailKeys::network`]. Empty once the asker is confirmed.
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
-    /// The comment with which the address was given, if any.
+    /// The comment that the address was submitted with, if any.
     #[serde(rename = "i", default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
     /// The time of the request.
     #[serde(rename = "t", default, serialize_with = "stored::time")]
     pub(super) at: Timestamp,
-    /// The earliest time at which the confirmation may be sent.
+    /// The earliest time to send the confirmation.
     #[serde(rename = "f", default, serialize_with = "stored::time")]
     pub(super) from: Timestamp,
     /// When the confirmation was sent.
@@ -224,7 +224,7 @@ impl Enrolment {
         self.askers.iter().any(|asker| asker.held.contains(&notice))
     }
 
-    /// The earliest time at which a waiting confirmation may be sent.
+    /// The earliest time to send a waiting confirmation.
     pub(super) fn next_confirmation(&self) -> Option<Timestamp> {
         self.askers.iter().filter(|asker| asker.waits()).map(|asker| asker.from).min()
     }
@@ -300,7 +300,7 @@ impl Enrolment {
             .is_some_and(|asker| asker.asked_at.is_none_or(|at| asker.is_confirmed() || now.since(at) < DAY))
     }
 
-    /// Whether a request for this address is accepted. It isn't after the recipient unsubscribed or this address bounced.
+    /// Whether a request for this address is accepted: the recipient hasn't unsubscribed, and the address hasn't bounced.
     #[must_use]
     pub fn receives(&self, address: &Address) -> bool {
         match self.status {

@@ -40,11 +40,10 @@ pub const MAX_WAITING: usize = 100;
 const MINUTE: Duration = Duration::from_mins(1);
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
-/// The time for which a confirmation link is valid.
 const WEEK: Duration = Duration::from_hours(7 * 24);
 /// The duration of a claim, longer than sending an email takes.
 const CLAIM: Duration = Duration::from_mins(2);
-/// The delay after which an overdue item's queue message must have been lost.
+/// If an item is overdue for this long, its queue message must have been lost.
 const OVERDUE: Duration = Duration::from_mins(10);
 
 /// The reason for notifying a recipient of a comment.
@@ -155,7 +154,7 @@ impl NotificationState {
     }
 
     /// Deletes the address and prevents it from being enrolled again. `proven` is the hash of the address if it was confirmed.
-    /// Unsubscribing again within a minute changes nothing, so that a link pressed repeatedly writes little.
+    /// Unsubscribing again within a minute changes nothing, so that repeated clicks on a link write little.
     pub fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         if !self.enrolment.was_just_stopped(now) {
             self.enrolment.stop(now, proven);
@@ -215,7 +214,8 @@ impl NotificationState {
         self.enrolment.hold(notice, reasons, is_wanted)
     }
 
-    /// Schedules the notification about a comment whose text a moderator has accepted, if an email left it out before.
+    /// Schedules the notification about a comment whose text a moderator has accepted, if an earlier email left the comment
+    /// out.
     pub fn notify_accepted(
         &mut self,
         id: CommentId,

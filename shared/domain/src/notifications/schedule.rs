@@ -13,7 +13,7 @@ use crate::time::{Timestamp, stored};
 const MAX_NOTIFIED: usize = 200;
 /// Maximum emails within 24 hours.
 pub(super) const MAX_MAILS: usize = 10;
-/// The time for which notifications are collected after the first, second and later emails within 24 hours.
+/// Waits after the first, second and later emails within 24 hours. Notifications are collected meanwhile.
 const WAITS: [Duration; 3] = [Duration::from_mins(15), HOUR, Duration::from_hours(6)];
 /// Pauses before the second and later attempts. The last pause repeats until [`GIVE_UP`] has passed.
 const RETRIES: [Duration; 5] = [Duration::from_secs(5), MINUTE, Duration::from_mins(5), Duration::from_mins(30), HOUR];
@@ -190,7 +190,8 @@ impl Schedule {
         newer
     }
 
-    /// Adds comments to the waiting set whose email was refused along with older comments. They are retried for another day.
+    /// Returns comments to the waiting set after their email, which also listed older comments, was refused. They are retried
+    /// for another day.
     pub(super) fn retry_newer(&mut self, newer: BTreeSet<u64>, now: Timestamp) {
         for id in newer {
             self.add(id);

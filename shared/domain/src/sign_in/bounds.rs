@@ -16,10 +16,10 @@ pub const WRONG_TRIES_OF_NETWORK: u32 = 30;
 const CODES_OF_DOMAIN: u32 = 150;
 /// Maximum codes per hour overall.
 const CODES_OF_ALL: u32 = 300;
-/// The number of refusals, bounces and complaints in an hour after which no codes are sent to addresses without an account
-/// until the hour ends. Email services suspend senders whose emails bounce, and invented addresses bounce.
+/// If an hour has this many refusals, bounces and complaints, addresses without an account receive no codes until the hour
+/// ends. Email services suspend senders whose emails bounce, and invented addresses bounce.
 pub const MAX_FAILURES: u64 = 5;
-/// The time for which no code is sent to an address that refused a code, bounced or complained.
+/// The pause in codes to an address after it refused a code, bounced or complained.
 pub const STOPPED: Duration = Duration::from_hours(30 * 24);
 
 /// The limit on codes to one domain per hour, for an address with or without an account.

@@ -30,18 +30,18 @@ pub struct Inbox {
     /// Unused codes of the last day, by the unknown network that requested them.
     #[serde(rename = "cu", default, skip_serializing_if = "BTreeMap::is_empty")]
     unknown: UnusedCodes,
-    /// Unused codes of the last day, by the known network that requested them: a network from which the address had signed in
+    /// Unused codes of the last day, by the known network that requested them. The address has signed in from a known network
     /// before.
     #[serde(rename = "ck", default, skip_serializing_if = "BTreeMap::is_empty")]
     known: UnusedCodes,
-    /// The second in which the item expires.
+    /// Expiry of the item, in whole seconds.
     #[serde(rename = "x", default, with = "stored::seconds")]
     expires: Timestamp,
 }
 
 type UnusedCodes = BTreeMap<String, Vec<RequestedAt>>;
 
-/// When a code was requested, as a whole second.
+/// When a code was requested, in whole seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 struct RequestedAt(#[serde(with = "stored::seconds")] Timestamp);
@@ -53,7 +53,7 @@ pub struct Flow {
     pub nonce: String,
     #[serde(rename = "tr", default)]
     tries: u32,
-    /// When the code was requested, as a whole second.
+    /// When the code was requested, in whole seconds.
     #[serde(rename = "a", with = "stored::seconds")]
     at: Timestamp,
     /// The host of the page that requested the code.
@@ -302,7 +302,7 @@ mod tests {
         inbox.unknown.values().chain(inbox.known.values()).map(Vec::len).sum()
     }
 
-    /// An inbox for which [`MAX_CODES`] are requested, with the largest possible flows for an address of this length.
+    /// An inbox after requests for [`MAX_CODES`] codes, with the largest possible flows for an address of this length.
     fn full(length: usize, host: usize) -> Inbox {
         let sealed = "x".repeat(((12 + length + 16) * 4).div_ceil(3));
         let (mut inbox, mut version) = (Inbox::default(), 999_999_900);

@@ -126,7 +126,7 @@ impl FlowKeys {
         tag(&self.names, &["network", &cut(ip, 32).to_string()], SHORT)
     }
 
-    /// A keyed hash of a caller's wider network, in which phones stay while they move between addresses: a /24 or a /48.
+    /// A keyed hash of a caller's wider network: a /24 or a /48. A phone stays in it while it moves between addresses.
     #[must_use]
     pub fn wider_network(&self, ip: IpAddr) -> String {
         tag(&self.names, &["wider network", &cut(ip, 24).to_string()], SHORT)
@@ -138,7 +138,7 @@ impl FlowKeys {
         tag(&self.names, &["redirect", state], INBOX)
     }
 
-    /// A keyed hash of the id of a redirect flow, for the key of its item.
+    /// A keyed hash of a redirect flow's id, for the key of its item.
     #[must_use]
     pub fn redirect_name(&self, flow: &str) -> String {
         tag(&self.names, &["redirect name", flow], INBOX)
@@ -277,7 +277,7 @@ pub struct PublicKeys {
     /// The previous key, whose tokens are valid until they expire.
     #[serde(rename = "p", default, skip_serializing_if = "Option::is_none")]
     previous: Option<String>,
-    /// The second in which `current` replaced `previous`.
+    /// When `current` replaced `previous`, in whole seconds.
     #[serde(rename = "c", default, with = "stored::seconds")]
     changed_at: Timestamp,
 }

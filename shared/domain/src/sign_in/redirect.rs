@@ -1,5 +1,5 @@
 //! The redirect of a reader to a provider and back. The page starts a *flow* and keeps its verifier. The provider sends the
-//! reader to our callback, which gives the page a one-time code. The page finishes the flow with the code and the verifier.
+//! reader to our callback, which passes a one-time code to the page. The page finishes the flow with the code and the verifier.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub const CODE_LIFETIME: Duration = Duration::from_mins(1);
 pub const FLOWS_OF_NETWORK: u32 = 120;
 /// Maximum visits to the callback that a network may make per hour.
 pub const CALLBACKS_OF_NETWORK: u32 = 240;
-/// The number of wrong tries that ends a flow.
+/// A flow ends after this many wrong tries.
 const MAX_TRIES: u32 = 5;
 /// Maximum characters in an address to return to.
 const MAX_RETURN: usize = 2_000;
@@ -49,7 +49,7 @@ pub struct RedirectFlow {
     user: Option<UserId>,
     #[serde(rename = "tr", default)]
     tries: u32,
-    /// The second in which the flow ends.
+    /// When the flow ends, in whole seconds.
     #[serde(rename = "x", default, with = "stored::seconds")]
     ends: Timestamp,
 }
@@ -130,7 +130,8 @@ impl RedirectFlow {
         *self = Self { version: self.version, ends: self.ends, ..Self::default() };
     }
 
-    /// Takes the data that the callback of this provider needs. `None` if the data was taken before or the flow has ended.
+    /// Removes and returns the data that the callback of this provider needs. `None` if the data was already removed or the
+    /// flow has ended.
     pub fn take(&mut self, provider: &str, now: Timestamp) -> Option<Started> {
         if !self.is_live(now) || self.provider != provider {
             return None;
@@ -138,7 +139,7 @@ impl RedirectFlow {
         self.started.take()
     }
 
-    /// Stores the account with which the reader returned. Returns false if the flow has ended in the meantime.
+    /// Stores the account that the reader returned with. Returns false if the flow has ended in the meantime.
     pub fn comes_back(&mut self, user: UserId, returned: Returned, now: Timestamp) -> bool {
         if self.challenge.is_empty() {
             return false;

@@ -15,9 +15,9 @@ const MAX_SESSIONS: usize = 20;
 const MAX_NETWORKS: usize = 8;
 /// The time within which the token used last yields the same successor again.
 const GRACE: Duration = Duration::from_secs(30);
-/// The time without use after which a session ends.
+/// A session ends after this time without use.
 const MAX_UNUSED: Duration = Duration::from_hours(30 * 24);
-/// The age at which any session ends.
+/// Maximum age of a session.
 const MAX_AGE: Duration = Duration::from_hours(180 * 24);
 
 /// The sessions of an account. Their item must stay below 1 KB, so that a change costs one write unit.
@@ -30,7 +30,7 @@ pub struct Sessions {
     epoch: u64,
     #[serde(rename = "se", default, skip_serializing_if = "Vec::is_empty")]
     live: Vec<Session>,
-    /// Hashes of the networks from which the account signed in most recently, newest last.
+    /// Hashes of the networks of the account's latest sign-ins, newest last.
     #[serde(rename = "nw", default, skip_serializing_if = "Vec::is_empty")]
     networks: Vec<String>,
 }
@@ -42,10 +42,10 @@ struct Session {
     /// The generation of the newest token.
     #[serde(rename = "g", default)]
     generation: u64,
-    /// The second in which the newest token was made.
+    /// When the newest token was made, in whole seconds.
     #[serde(rename = "t", with = "stored::seconds")]
     used_at: Timestamp,
-    /// The second in which the session began.
+    /// When the session began, in whole seconds.
     #[serde(rename = "s", with = "stored::seconds")]
     started_at: Timestamp,
 }
