@@ -134,7 +134,7 @@ impl App {
         Ok(app)
     }
 
-    /// Sends a job to the function `jobs`, which begins it after `delay`.
+    /// Sends a job to the function `jobs`, which starts it after `delay`.
     ///
     /// # Errors
     ///

@@ -87,8 +87,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When no complete response arrives in time, or the response exceeds the limit (1 MiB by default). Error statuses are
-    /// returned as responses.
+    /// When no complete response arrives in time, or the response exceeds the limit (1 MiB by default). A response with an
+    /// error status is not an error.
     pub async fn send(&self, request: http::Request<impl Into<Bytes>>) -> Result<http::Response<Vec<u8>>, Error> {
         let pool = self.pool.get_or_init(|| pool((self.roots)()));
         let request = request.map(|body| Full::new(body.into()));

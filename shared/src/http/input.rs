@@ -34,8 +34,8 @@ fn label(field: &str) -> Option<&'static str> {
     })
 }
 
-/// The texts of a field's errors, and the field's name for use in them. In the reader's language if readers fill in the field,
-/// otherwise in English.
+/// The texts of a field's errors, and the field's name for use in them. Both are in the reader's language if readers fill in
+/// the field, otherwise in English.
 #[must_use]
 pub fn wording(reader: Option<Language>, field: &str) -> (Errors, String) {
     match (reader, label(field)) {

@@ -35,7 +35,7 @@ const BLOCK: u32 = 10;
 const MAX_UNUSED: u32 = 2 * BLOCK;
 /// Maximum callers that an instance stores.
 const MAX_CALLERS: usize = 10_000;
-/// The time within which the same text by the same visitor is a repeat.
+/// The same text by the same visitor within this time is a repeat.
 const REPEAT: Duration = Duration::from_mins(1);
 /// Lifetime of a counter after its minute.
 const COUNTER_TTL: Duration = Duration::from_mins(2);
@@ -389,8 +389,8 @@ impl Store {
 mod tests {
     use super::*;
 
-    /// The number of reads that a single instance allows, out of `reads` that each count as `each`, and the number of times it
-    /// accesses the table.
+    /// Simulates one instance. Returns how many of the `reads` it allows, each counted as `each`, and how often it accesses the
+    /// table.
     fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
         let (mut window, mut counted, mut asked, mut allowed) = (Window::new(Limiter::Read, limit), 0, 0, 0);
         for _ in 0..reads {

@@ -88,8 +88,8 @@ impl Store {
         }
     }
 
-    /// Changes an item, and returns it with the result of `change`. `None` if another change was first. An item that stays the
-    /// same is written only if it `is_new`.
+    /// Changes an item, and returns it with the result of `change`. `None` if another change was first. An unchanged item is
+    /// written only if it `is_new`.
     pub(super) async fn try_change<I: Versioned, T>(
         &self,
         doing: &'static str,
