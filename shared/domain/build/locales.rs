@@ -16,7 +16,8 @@ use serde::Deserialize;
 const ENGLISH: &str = "en";
 /// Sections that every language must have.
 const REQUIRED: [&str; 3] = ["errors", "labels", "times"];
-/// Sections generated as tables from key to text, which scripts receive whole. In other sections, each text becomes a function.
+/// Sections generated as tables from key to text, which scripts receive as a whole. In other sections, each text becomes a
+/// function.
 const TABLES: [&str; 2] = ["labels", "moderation"];
 /// The table whose keys have no prefix. In other tables, keys begin with the section's name.
 const UNPREFIXED: &str = "labels";

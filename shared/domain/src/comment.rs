@@ -88,7 +88,7 @@ pub struct Comment {
     /// The [`fingerprint()`] of the counted replies, which shows whether an index lists all of them. Top-level comments only.
     #[serde(rename = "fp", default, skip_serializing_if = "is_default")]
     pub fingerprint: i64,
-    /// The ids of the oldest replies, which the index `thread` has next to this comment in the thread's partition.
+    /// The ids of the oldest replies, which the index `thread` stores next to this comment in the thread's partition.
     #[serde(rename = "ld", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     pub inline: BTreeSet<u64>,
     /// Whether any reply is or was stored separately, in this comment's own partition of the index `thread`. Never unset.

@@ -155,7 +155,7 @@ impl Shown {
     }
 
     /// The byte offsets in the text where an email client would extend an address into text that is separate on the page.
-    /// `links` are [`Self::web_links`]. Offsets within them are left out, so that their labels stay whole.
+    /// `links` are [`Self::web_links`]. Offsets within links are left out, so that link labels aren't split.
     #[must_use]
     pub fn run_ons(&self, links: &BTreeMap<usize, (Range<usize>, String)>) -> Vec<usize> {
         let is_in_link = |at: &usize| links.range(..at).next_back().is_some_and(|(_, (range, _))| *at < range.end);

@@ -150,7 +150,7 @@ pub fn exists(comment: &Comment) -> Result<(), Refusal> {
     if comment.is_placeholder { Err(Refusal::NotFound) } else { Ok(()) }
 }
 
-/// The time within which guests may edit and delete comments that they wrote with their key.
+/// Guests may edit and delete comments that they wrote with their key for this long.
 const GUEST_CHANGES: Duration = Duration::from_mins(15);
 
 /// Only the writer may edit a comment. Moderators may not.

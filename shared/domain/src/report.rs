@@ -104,7 +104,7 @@ pub fn newest(reports: impl IntoIterator<Item = ReportExcerpt>) -> Vec<ReportExc
     reports
 }
 
-/// One decision about all reports up to `until`, except those covered by earlier decisions.
+/// A decision about all reports up to `until`, except those covered by earlier decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resolution {
     #[serde(rename = "u", serialize_with = "stored::time")]

@@ -205,8 +205,8 @@ fn rule_at(line: &str) -> usize {
     if end[start..].matches(sign).count() < 3 { line.len() } else { start }
 }
 
-/// Whether tables may have more than [`MAX_CELLS`] cells. Every row up to the next blank line counts as many columns as the
-/// delimiter row may have.
+/// Whether tables may have more than [`MAX_CELLS`] cells. Every row up to the next blank line is counted with the maximum
+/// columns of the delimiter row.
 fn has_many_cells(text: &str) -> bool {
     let (mut cells, mut columns) = (0, 0);
     if !text.contains('|') {

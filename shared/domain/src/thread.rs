@@ -189,7 +189,7 @@ pub fn imported_address(text: &str) -> Option<String> {
     Some(String::from(url)).filter(|text| is_address(text))
 }
 
-/// The title of a record from another system, made plain and truncated. `None` if no character of it is visible.
+/// The title of a record from another system, as plain text on one line, truncated. `None` if no character of it is visible.
 #[must_use]
 pub fn imported_title(text: &str) -> Option<String> {
     let title: String = visible::plain_line(text).chars().take(MAX_TITLE).collect();

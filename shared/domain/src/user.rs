@@ -168,7 +168,7 @@ pub struct NetworkBan {
 }
 
 impl Ban {
-    /// The ban as a replacement of the current ban. `present` has the current ban and its id.
+    /// This ban as a replacement for the current ban. `present` is the current ban with its id.
     #[must_use]
     pub fn after(&self, present: Option<(u64, &Self)>) -> Self {
         Self { first: present.map(|(id, ban)| ban.first.unwrap_or(id)), ..self.clone() }
@@ -253,7 +253,7 @@ impl User {
             && self.account.as_ref().is_some_and(|own| own.epoch == account.epoch)
     }
 
-    /// The user with a newly chosen name. Choosing the first name isn't a change.
+    /// The user with a newly chosen name. Choosing the first name isn't a rename.
     #[must_use]
     pub fn renamed(&self, name: &str, now: Timestamp) -> Self {
         let is_first = self.name.is_empty();

@@ -209,7 +209,7 @@ impl From<MessageId> for String {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     pub id: EndpointId,
-    /// A new number for every write, for the condition of the next write.
+    /// Changes with every write. A write requires that the stored number is unchanged.
     #[serde(rename = "vn")]
     pub version: u64,
     pub url: String,
@@ -234,7 +234,7 @@ impl Endpoint {
         self.enabled && self.events.contains(&event)
     }
 
-    /// Changes the address. If the new address differs, its failures start anew.
+    /// Changes the address. A different address resets `failing_since`.
     pub fn move_to(&mut self, url: String) {
         if self.url != url {
             self.failing_since = None;
@@ -342,7 +342,7 @@ pub struct Attempt {
 pub struct Delivery {
     #[serde(rename = "mg")]
     pub message: MessageId,
-    /// A new number for every write, for the condition of the next write.
+    /// Changes with every write. A write requires that the stored number is unchanged.
     #[serde(rename = "vn")]
     pub version: u64,
     #[serde(flatten)]

@@ -67,7 +67,7 @@ pub type MailStep = claim::WorkerStep<Mail>;
 pub enum Mail {
     /// Asks the owner of the address to confirm this asker.
     Confirm(Asker),
-    /// Lists the notices with these numbers, and counts the further ones.
+    /// Lists the notices with these numbers, and mentions the number of further ones.
     Notify(BTreeSet<u64>, u64),
 }
 
@@ -100,7 +100,7 @@ enum NoticeSet {
 /// The notification state of one recipient, stored as one item.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotificationState {
-    /// The number of changes, for the condition of the next write.
+    /// The number of changes. A write requires that the stored number is unchanged.
     #[serde(rename = "vn", default)]
     pub version: u64,
     #[serde(flatten)]

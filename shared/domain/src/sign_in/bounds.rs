@@ -19,7 +19,7 @@ const CODES_OF_ALL: u32 = 300;
 /// If an hour has this many refusals, bounces and complaints, addresses without an account receive no codes until the hour
 /// ends. Email services suspend senders whose emails bounce, and invented addresses bounce.
 pub const MAX_FAILURES: u64 = 5;
-/// The pause in codes to an address after it refused a code, bounced or complained.
+/// No codes are sent to an address for this long after it refused a code, bounced or complained.
 pub const STOPPED: Duration = Duration::from_hours(30 * 24);
 
 /// The limit on codes to one domain per hour, for an address with or without an account.

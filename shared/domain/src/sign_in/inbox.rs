@@ -133,9 +133,9 @@ impl Inbox {
         self.make_room()
     }
 
-    /// Drops flows before the newest one until the item is small enough: those with the longest address first, then the oldest,
-    /// so that long spellings of the address can't push out the owner's flow. Returns false if the newest flow and the unused
-    /// codes are too large together, which takes a very long address and dozens of codes.
+    /// Drops flows other than the newest until the item is small enough: first the flow with the longest address, or the oldest
+    /// of several. Long spellings of the address can't push out the owner's flow this way. Returns false if the newest flow and
+    /// the unused codes alone are too large, which takes a very long address and dozens of codes.
     fn make_room(&mut self) -> bool {
         while !fits_into_one_unit(self) {
             let older = self.flows.len().saturating_sub(1);

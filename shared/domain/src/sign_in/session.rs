@@ -13,7 +13,7 @@ use crate::time::{Timestamp, stored};
 const MAX_SESSIONS: usize = 20;
 /// Maximum networks that an account remembers.
 const MAX_NETWORKS: usize = 8;
-/// The time within which the token used last yields the same successor again.
+/// For this long after its use, the token used last yields the same successor again.
 const GRACE: Duration = Duration::from_secs(30);
 /// A session ends after this time without use.
 const MAX_UNUSED: Duration = Duration::from_hours(30 * 24);
