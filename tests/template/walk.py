@@ -63,6 +63,7 @@ SAMPLES = {
     "RestoreBucket": "exports-of-example-org",
     "RestorePrefix": "AWSDynamoDB/01750000000000-12345678/data/",
     "SecretKeyArns": "arn:aws:kms:eu-west-1:123456789012:key/12345678-1234-1234-1234-123456789012",
+    "GithubClientId": "Iv1.0123456789abcdef",
     "GithubClientSecretArn": SECRET,
     "GoogleClientSecretArn": SECRET,
     "OidcClientSecretArn": SECRET,
@@ -77,7 +78,7 @@ BESIDE = {
     "MailFrom": ["PageUrl", "PublicUrl"],
     "MonthlyBudget": ["BudgetMail"],
     "RestoreBucket": ["RestorePrefix"],
-    "SignIn": ["CorsOrigins", "MailFrom", "PublicUrl"],
+    "SignIn": ["CorsOrigins", "GithubClientId", "GithubClientSecretArn", "MailFrom", "PublicUrl"],
 }
 # Parameters that are set together here, because they differ only in name. Setting each parameter separately would take
 # four times as long.
@@ -92,7 +93,11 @@ REFUSED = {
     "Domain": [["DomainName"], ["CertificateArn"], ["DomainName", "CertificateArn"], ["EdgeCache", "DomainName"]],
     "Edge": [["EdgeCache"], ["EdgeCache", "DomainName", "CertificateArn"], ["EdgeCache", "PublicUrl", "CorsOrigins=https://*"],
              ["EdgeCache", "PublicUrl", "CorsOrigins=https://example.org,http://*"]],
+    "Github": [["SignIn=github", "CorsOrigins", "PublicUrl"], ["SignIn=email,github", "GithubClientId"], ["SignIn=oidc,github", "GithubClientSecretArn"]],
+    "Google": [["SignIn=google"], ["SignIn=google,email", "GoogleClientId"], ["SignIn=google,oidc", "GoogleClientSecretArn"]],
     "Mails": [["Subscriptions"], ["ModerationMail=mods@example.org"], ["MailFrom"], ["MailFrom", "PageUrl"], ["MailFrom", "PublicUrl"], ["SignIn", "Subscriptions", "MailFrom", "PublicUrl"]],
+    "Oidc": [["SignIn=oidc"]] + [["SignIn=email,oidc,github", *(name for name in ["OidcName", "OidcIssuer", "OidcClientId", "OidcClientSecretArn"] if name != missing)]
+                               for missing in ["OidcName", "OidcIssuer", "OidcClientId", "OidcClientSecretArn"]],
     "Restore": [["RestoreBucket"], ["RestorePrefix"]],
     "SignIn": [["JwksUrl"]],
 }

@@ -386,6 +386,14 @@ fn environment(template: &Value, function: &Value) -> Map<String, Value> {
     entries(of_all).iter().chain(own.into_iter().flatten()).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+#[test]
+fn every_function_that_stores_or_emails_a_name_has_the_name_of_the_site() {
+    let template = template();
+    let functions = of_type(&template, "AWS::Serverless::Function");
+    let named = functions.filter(|(_, function)| environment(&template, function).contains_key("SVC_SITE_NAME"));
+    assert_eq!(named.map(|(name, _)| &**name).collect::<Vec<_>>(), ["Comments", "Delivery", "SignInByCode"]);
+}
+
 fn statements<'a>(template: &'a Value, function: &'a Value) -> Vec<&'a Value> {
     let policies = function["Properties"]["Policies"].as_array().into_iter().flatten();
     let documents = policies.map(|policy| match policy["Ref"].as_str() {
