@@ -179,7 +179,7 @@ impl Queues {
         let (queue, now) = (self.queue(name)?, self.now());
         let mut messages = queue.messages();
         let visible: Vec<String> =
-            messages.values().filter(|message| message.visible_at <= now).map(|message| message.id.clone()).collect();
+            messages.values().filter(|message| message.is_visible(now)).map(|message| message.id.clone()).collect();
         let mut received = Vec::new();
         for id in visible {
             if received.len() == most {
@@ -297,7 +297,8 @@ impl Queues {
         let mut handlers = queue.handlers.subscribe();
         loop {
             // The order matters: a trigger is counted before it hides a message.
-            let has_visible = queue.next_visible().is_some_and(|time| time <= self.now());
+            let now = self.now();
+            let has_visible = queue.next_visible(now).is_some_and(|time| time <= now);
             let is_handled = *handlers.borrow_and_update() > 0;
             if !has_visible && !is_handled {
                 return;
@@ -325,7 +326,7 @@ impl Queues {
     /// The time when the next message becomes visible, in any queue except dead-letter queues.
     #[must_use]
     pub fn next_visible(&self) -> Option<Timestamp> {
-        let queues = self.0.queues.values();
-        queues.filter(|queue| queue.settings.redrive.is_some()).filter_map(Queue::next_visible).min()
+        let (queues, now) = (self.0.queues.values(), self.now());
+        queues.filter(|queue| queue.settings.redrive.is_some()).filter_map(|queue| queue.next_visible(now)).min()
     }
 }

@@ -17,6 +17,9 @@ use tokio::sync::{Notify, watch};
 use super::{QueueSettings, Result};
 use crate::files;
 
+/// Clock adjustments up to this long delay messages. Longer ones make messages visible at once.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+
 pub(super) struct Queue {
     pub(super) settings: QueueSettings,
     pub(super) folder: PathBuf,
@@ -28,8 +31,9 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    pub(super) fn next_visible(&self) -> Option<Timestamp> {
-        self.messages().values().map(|message| message.visible_at).min()
+    /// The time when the next message becomes visible, or `now` if one is visible.
+    pub(super) fn next_visible(&self, now: Timestamp) -> Option<Timestamp> {
+        self.messages().values().map(|message| if message.is_visible(now) { now } else { message.visible_at }).min()
     }
 
     pub(super) fn open(root: &Path, settings: QueueSettings) -> io::Result<Self> {
@@ -83,7 +87,7 @@ impl Queue {
     /// Waits until a message is sent or becomes visible, for at most `most`.
     pub(super) async fn wait(&self, now: Timestamp, most: Duration) {
         let changed = self.changed.notified();
-        let due = self.next_visible().map_or(most, |due| due.since(now));
+        let due = self.next_visible(now).map_or(most, |due| due.since(now));
         drop(tokio::time::timeout(due.min(most), changed).await);
     }
 }
@@ -124,6 +128,11 @@ impl Message {
             let advice = "restore this queue message, or move it away to start without it";
             io::Error::new(error.kind(), format!("{path}: {error}; {advice}"))
         })
+    }
+
+    /// Also true if the message was sent or received while the clock was ahead, because it might otherwise be hidden for years.
+    pub(super) fn is_visible(&self, now: Timestamp) -> bool {
+        self.visible_at <= now || self.received_at.unwrap_or(self.sent_at) > now + CLOCK_TOLERANCE
     }
 
     #[must_use]

@@ -95,6 +95,19 @@ fn a_delayed_message_waits() {
 }
 
 #[test]
+fn a_message_of_a_clock_that_was_ahead_is_visible_once_the_clock_is_right() {
+    let fixture = Fixture::new(None);
+    for ahead in [0, 10, 3_600] {
+        fixture.pass(ahead);
+        fixture.ask("SendMessage", json!({ "MessageBody": "sent", "DelaySeconds": 900 }));
+        fixture.pass(-ahead);
+        let expected: &[&str] = if ahead == 3_600 { &["sent"] } else { &[] };
+        assert_eq!(fixture.bodies(), expected, "{ahead}");
+        fixture.queues.clear("Jobs").unwrap();
+    }
+}
+
+#[test]
 fn a_message_that_is_received_too_often_becomes_a_dead_letter() {
     let fixture = Fixture::new(None);
     fixture.ask("SendMessage", json!({ "MessageBody": "poison" }));
