@@ -7,6 +7,7 @@ use flate2::read::GzDecoder;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderMap, Response};
 use serde_json::{Value, json};
+use shared::http::request::RefusedBecause;
 use shared::store::meter::Cost;
 
 #[derive(Clone, Debug)]
@@ -18,11 +19,14 @@ pub struct TestResponse {
     /// The body as received, compressed or not.
     pub body: Bytes,
     pub cost: Cost,
+    /// The reason in the service's log.
+    pub refused_because: Option<String>,
 }
 
 impl TestResponse {
     pub(crate) fn read(response: Response<Bytes>) -> Self {
         let cost = response.extensions().get().copied().unwrap_or_default();
+        let refused_because = response.extensions().get::<RefusedBecause>().map(ToString::to_string);
         let (head, body) = response.into_parts();
         let mut text = Vec::new();
         // A response to HEAD has the encoding header, but no body.
@@ -36,7 +40,7 @@ impl TestResponse {
             [] => Value::Null,
             text => serde_json::from_slice(text).unwrap_or_else(|_| json!(String::from_utf8_lossy(text))),
         };
-        Self { status: head.status.as_u16(), headers: head.headers, json, body, cost }
+        Self { status: head.status.as_u16(), headers: head.headers, json, body, cost, refused_because }
     }
 
     #[track_caller]

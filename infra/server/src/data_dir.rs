@@ -242,8 +242,8 @@ impl DataDir {
             return Err(DataDirError::InUse(self.path.clone()));
         }
         let copy = tempfile::tempdir().map_err(file(env::temp_dir()))?;
-        for name in [TABLE, "table.db-wal"].into_iter().chain(FILES) {
-            let path = self.file(name);
+        let table = [(self.table(), TABLE), (files::beside(&self.table(), "-wal"), "table.db-wal")];
+        for (path, name) in table.into_iter().chain(FILES.map(|name| (self.file(name), name))) {
             if path.exists() {
                 let copied = || io::copy(&mut File::open(&path)?, &mut File::create(copy.path().join(name))?);
                 copied().map_err(file(path.clone()))?;
@@ -371,7 +371,7 @@ impl DataDir {
         let path = self.file(name);
         match fs::read_to_string(&path) {
             Ok(secret) if secret.is_empty() => Ok(None),
-            Ok(secret) if secret.trim().len() >= least && !secret.trim().contains(char::is_control) => Ok(Some(secret)),
+            Ok(secret) if secret.trim().len() >= least && !secret.contains('\0') => Ok(Some(secret)),
             Ok(_) => Err(DataDirError::Damaged { path, remedy }),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(DataDirError::Damaged { path, remedy }),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -84,8 +84,8 @@ impl Look {
     #[must_use]
     pub fn of(name: &str) -> Self {
         let mut look = Self { is_turned: name.contains(visible::turns_text), ..Self::default() };
-        for c in name.chars().filter(|c| !visible::is_unseen(*c) && !is_mark(*c)) {
-            let is_ornament = is_ornament(c);
+        for (at, c) in name.char_indices().filter(|(_, c)| !visible::is_unseen(*c) && !is_mark(*c)) {
+            let is_ornament = is_ornament(c) || is_in_keycap(&name[at + c.len_utf8()..]);
             let letters =
                 NFKD.normalize(letter_of(c).encode_utf8(&mut [0; 4])).chars().map(letter_of).collect::<String>();
             let written = seen(&letters);
@@ -181,6 +181,11 @@ fn seen(letters: &str) -> String {
     skeleton(&bare).map(letter_of).filter(is_seen).collect()
 }
 
+/// Whether the character before this text is on a keycap, as in `1️⃣`.
+fn is_in_keycap(after: &str) -> bool {
+    after.trim_start_matches('\u{fe0f}').starts_with('\u{20e3}')
+}
+
 /// Whether the character may be decoration: a symbol, punctuation, or a raised or circled letter or digit.
 fn is_ornament(c: char) -> bool {
     if c.is_ascii_alphanumeric() {
@@ -192,6 +197,8 @@ fn is_ornament(c: char) -> bool {
     };
     match category(c) {
         GeneralCategory::OtherNumber => true,
+        // `ª` and `º`.
+        GeneralCategory::OtherLetter => matches!(c, '\u{aa}' | '\u{ba}'),
         GeneralCategory::ModifierLetter => is_raised(),
         _ => is_symbol(c) || is_punctuation(c),
     }
@@ -314,6 +321,10 @@ mod tests {
             ("O'Neill", "0Neill"),
             ("paypal", "раураl"),
             ("Grace Hopper", "Grace Hopper ✓"),
+            ("Grace Hopper", "Grace Hopper ª"),
+            ("Grace Hopper", "Grace Hopperº"),
+            ("Grace Hopper", "Grace Hopper 1\u{fe0f}\u{20e3}"),
+            ("Grace Hopper", "2\u{20e3} Grace Hopper"),
             ("Grace Hopper", "Grace+Hopper"),
             ("Grace Hopper", "ɢrace hopper"),
             ("Grace Hopper", "ɢʀᴀᴄᴇ ʜᴏᴘᴘᴇʀ"),

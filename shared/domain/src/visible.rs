@@ -108,7 +108,9 @@ fn is_invisible(c: char) -> bool {
         | '\u{feff}'
         | '\u{ffa0}'
         | '\u{fff0}'..='\u{fffb}'
+        | '\u{13441}'..='\u{13442}'
         | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d159}'
         | '\u{1d173}'..='\u{1d17a}'
         | '\u{e0000}'..='\u{e0fff}')
 }
@@ -130,6 +132,7 @@ mod tests {
             "\u{ad}\u{34f}\u{61c}\u{180e}",
             "\u{2066}\u{2069}\u{202e}",
             "\u{2800}",
+            "\u{1d159}\u{13441}\u{13442}",
         ] {
             assert!(shows_nothing(text), "{text:?}");
         }

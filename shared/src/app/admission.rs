@@ -16,13 +16,14 @@
 //! [`App::admit`] performs checks 1 to 5, and handlers perform the rest in this order. [`policy`] defines the rules.
 
 use crate::app::App;
+use crate::auth::token::BadToken;
 use crate::domain::comment::Comment;
 use crate::domain::ids::{Visitor, keyed_hash};
 use crate::domain::rate_limit::{Limiter, RateLimitStatus};
 use crate::domain::user::User;
 use crate::domain::viewer::{Moderator, Owners, Viewer};
 use crate::error::{Error, Fault, Refusal, Result};
-use crate::http::request::{Call, Credential};
+use crate::http::request::{Call, Credential, RefusedBecause};
 use crate::http::response::Answer;
 use crate::policy;
 use crate::routes;
@@ -352,6 +353,9 @@ impl App {
         match &call.credential {
             Credential::User(identity) => {
                 let user = self.store.sync_user(identity, known, self.clock.now()).await?;
+                if user.is_none() {
+                    call.refused_because.get_or_init(|| RefusedBecause::Token(BadToken::Revoked));
+                }
                 user.map(Some).ok_or_else(|| Refusal::Unauthenticated.into())
             }
             Credential::None | Credential::Bad | Credential::Unverified => Ok(None),

@@ -182,8 +182,9 @@ impl App {
         line.log(self.config.metrics_namespace.as_deref(), self.clock.now());
         let mut response = answer.into_response(&call);
         response.extensions_mut().insert(cost);
-        let bad_token = bad_token.filter(|_| response.status() == StatusCode::UNAUTHORIZED);
-        if let Some(reason) = bad_token.map(RefusedBecause::Token).or(call.refused_because.get().copied()) {
+        let reason = bad_token.map(RefusedBecause::Token).or(call.refused_because.get().copied());
+        let is_unauthenticated = response.status() == StatusCode::UNAUTHORIZED;
+        if let Some(reason) = reason.filter(|reason| is_unauthenticated || matches!(reason, RefusedBecause::Spam(_))) {
             response.extensions_mut().insert(reason);
         }
         response

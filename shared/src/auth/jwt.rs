@@ -35,6 +35,8 @@ pub enum BadToken {
     Audience,
     #[error("wrong nonce")]
     Nonce,
+    #[error("its session has ended, or another sub has the same id")]
+    Revoked,
 }
 
 impl From<NoKey> for BadToken {

@@ -547,8 +547,11 @@ async fn signing_out_ends_one_session_and_everywhere_ends_all_at_once() {
     two.actor.get("users?q=a").await.ok(200);
     end(&two.refresh, true).await;
     for session in [&two, &three] {
-        session.actor.get("users?q=a").await.refused(401, "unauthenticated");
+        let refused = session.actor.get("users?q=a").await.refused(401, "unauthenticated");
+        let reason = "token not accepted: its session has ended, or another sub has the same id";
+        assert_eq!(refused.refused_because.as_deref(), Some(reason));
         let ui = session.actor.get("ui").await.ok(200);
+        assert_eq!(ui.refused_because, None);
         assert_eq!(ui.data()["auth"]["authenticated"], false, "reads ignore bad tokens");
         session.actor.get("posts/1/comments?include=ui").await.ok(200);
         refresh(&world, &session.refresh).await.refused(422, "sign_in_failed");

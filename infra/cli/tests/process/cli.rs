@@ -641,7 +641,22 @@ async fn a_snapshot_that_cannot_be_written_is_exported_and_checked_and_stays_as_
         assert!(stderr(&refused).contains("denied"), "{words:?}: {}", stderr(&refused));
     }
     assert_eq!(files(), before);
+
+    // The log is beside the target of a linked table.
+    let disk = directory.path().join("disk");
+    fs::create_dir(&disk).unwrap();
     allow(&data, 0o755);
+    for name in &names[..2] {
+        fs::rename(data.join(name), disk.join(name)).unwrap();
+    }
+    std::os::unix::fs::symlink(disk.join("table.db"), data.join("table.db")).unwrap();
+    allow(&disk, 0o555);
+    allow(&data, 0o555);
+    let linked = as_reader(&["export"], &data);
+    allow(&disk, 0o755);
+    allow(&data, 0o755);
+    assert_eq!(linked.status.code(), Some(0), "{}", stderr(&linked));
+    assert_eq!(linked.stdout, exported.stdout);
 }
 
 #[cfg(unix)]

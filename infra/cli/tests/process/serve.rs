@@ -123,6 +123,19 @@ async fn the_log_says_why_a_text_or_a_token_was_refused() {
     assert!(created.get("refused_because").is_none(), "{created}");
 }
 
+#[test]
+fn a_secret_of_several_lines_is_kept_as_it_was_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = "the first line of a secret of\nsufficient length\tand the second\u{85}\u{7f}";
+    let variables = ["SVC_VISITOR_SALT", "SVC_SIGN_IN_SEED", "SVC_JWT_SECRET"].map(|name| (name, lines));
+    for is_set in [true, true, false] {
+        let mut command = serve_command(folder.path(), &[]);
+        command.envs(variables.into_iter().filter(|_| is_set));
+        assert!(start(&mut command).0.stop().success());
+    }
+    assert!(on_data(&["check"], folder.path()).output().unwrap().status.success());
+}
+
 fn refused(mut command: Command, code: i32, says: &[&str]) -> Output {
     let output = command.output().unwrap();
     let error = stderr(&output);
