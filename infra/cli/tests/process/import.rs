@@ -376,6 +376,26 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
+#[test]
+fn an_old_file_brings_no_erased_person_back_after_a_move() {
+    let directory = tempfile::tempdir().unwrap();
+    let (file, export) = (directory.path().join("dump.xml"), directory.path().join("export.jsonl"));
+    let [data, moved] = ["data", "moved"].map(|name| directory.path().join(name));
+    fs::write(&file, DISQUS).unwrap();
+    assert!(import(&["disqus"], &file, &data).status.success());
+    let run = |words: &[&str]| assert!(on_data(words, &data).output().unwrap().status.success(), "{words:?}");
+    run(&["person", "erase", "--email", "ada@blog.example"]);
+    run(&["export", "--out", export.to_str().unwrap()]);
+    fs::create_dir(&moved).unwrap();
+    fs::copy(data.join("visitor-salt"), moved.join("visitor-salt")).unwrap();
+    assert!(import(&["native"], &export, &moved).status.success());
+    for data in [&data, &moved] {
+        let again = import(&["disqus"], &file, data);
+        let printed = String::from_utf8_lossy(&again.stdout);
+        assert!(printed.contains("0 new, 2 already there"), "{printed}{}", stderr(&again));
+    }
+}
+
 /// A file size limit acts like a full disk.
 #[cfg(unix)]
 #[test]

@@ -13,10 +13,10 @@ impl Staging {
     /// Marks the data of erased people. Call this before [`Staging::resolve`]. [`Staging::locate`] then recognizes comments
     /// that were erased from the table.
     pub fn forget(&mut self, users: &Users, forgotten: &Forgotten) {
+        self.forgotten = Some(forgotten.clone());
         if forgotten.is_empty() {
             return;
         }
-        self.forgotten = Some(forgotten.clone());
         let visitors = self.forget_comments(users, forgotten);
         let is_user = |id: u64| forgotten.has_user(UserId(id));
         let is_visitor =
