@@ -1,4 +1,4 @@
-//! Settings and a runtime for the targets.
+//! Settings and a runtime for the fuzz targets.
 
 use shared::config::Config;
 use tokio::runtime::{Builder, Runtime};

@@ -1,5 +1,5 @@
 """Writes comments through the API of a running Isso, imports its database into a data directory of `cargo local`, and
-compares the comments in both APIs.
+compares the comments that both APIs return.
 
 Usage: isso.py ISSO PROGRAM, with the programs of Isso and of `cargo local`."""
 
@@ -22,7 +22,7 @@ RECORD = "2024:hello~20world"
 
 
 class Isso:
-    """One visitor of a running Isso. Cookies identify the writer."""
+    """A visitor of a running Isso, identified by cookies."""
 
     def __init__(self, base):
         self.base = base
@@ -63,7 +63,7 @@ def start_isso(program, folder):
 
 
 def write(isso_program, folder):
-    """Writes the comments. Returns their ids by label."""
+    """Writes the test comments and returns their ids by label."""
     base, server = start_isso(isso_program, folder)
     try:
         ada, bob = Isso(base), Isso(base)

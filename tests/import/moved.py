@@ -35,7 +35,7 @@ def run_import(program, source, file, data, *options):
 
 
 def threads(program, data, records):
-    """Each record's comments as the API lists them for guests, with all replies below."""
+    """Returns each record's comments as the API lists them for guests, with all nested replies."""
     command = [program, "--data-dir", data, "--port", "0"]
     server = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     try:
@@ -81,7 +81,8 @@ class _Reader(html.parser.HTMLParser):
 
 
 def content(text):
-    """The visible content of HTML: text without white space, breaks, links, images, emphasis, code, quotes and items."""
+    """Returns the visible text of HTML without white space, with markers for breaks, links, images, emphasis, code,
+    quotes and items."""
     reader = _Reader()
     reader.feed(text)
     reader.close()

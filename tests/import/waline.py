@@ -21,7 +21,7 @@ from moved import PATIENCE
 
 PAGE = "/2024/hello world/"
 RECORD = "2024:hello~20world"
-# Waline stores times without a zone. Its Docker image uses this zone unless the environment sets another one.
+# Waline stores times without a zone. Its Docker image uses this zone by default.
 ZONE = "Asia/Shanghai"
 START = Path(__file__).with_name("waline.cjs")
 # From Waline's documentation, without the columns for social accounts.
@@ -60,7 +60,7 @@ class Waline:
         return answer["data"]
 
     def sign_up(self, name, email):
-        """Signs up a user. The first becomes the administrator."""
+        """Signs up a user. Waline makes the first user the administrator."""
         self.call("POST", "user", {"display_name": name, "email": email, "password": email, "url": ""})
         return Waline(self.base, self.call("POST", "token", {"email": email, "password": email})["token"])
 
@@ -111,7 +111,7 @@ def start_waline(package, folder):
 
 
 def write(guest):
-    """Writes the comments. The last three are not shown and therefore not compared."""
+    """Writes the test comments. Waline doesn't show the last three, so they are not compared."""
     admin = guest.sign_up("Admin", "admin@blog.example")
     text = "Hello **world**, <script>alert(1)</script>\nsecond line, https://blog.example/a_b_c?x=1&y=2."
     top = guest.comment("Ada", text, mail="ada@blog.example", link="https://ada.example")
@@ -154,8 +154,8 @@ def of_ours(comment):
 
 
 def tree_of_waline(comments):
-    """The thread, oldest first after pinned comments. Waline lists all replies below their top-level comment, and `pid` is the id
-    of a reply's parent."""
+    """Returns the thread with nested replies: pinned comments first, then oldest first. Waline lists all replies below
+    their top-level comment, and `pid` is the id of a reply's parent."""
 
     def below(parent, replies):
         answers = sorted((each for each in replies if each["pid"] == parent["objectId"]), key=lambda each: each["objectId"])

@@ -87,7 +87,7 @@ function write(): array
     return ['compared' => [1, $post, $other], 'held' => $held];
 }
 
-// A post's comments below a parent, as a theme shows them.
+// Returns a post's comments below a parent, as a theme shows them.
 function shown(int $post, int $parent = 0): array
 {
     $comments = get_comments(['post_id' => $post, 'parent' => $parent, 'status' => 'approve', 'type' => 'comment', 'orderby' => 'comment_date_gmt', 'order' => 'ASC']);

@@ -1,8 +1,8 @@
-"""Writes comments with the functions of WordPress, exports them as Tools > Export does, imports the file into a data directory of
-`cargo local`, and compares the comments that both show.
+"""Writes comments with WordPress's own functions, exports them as Tools > Export does, imports the file into a data
+directory of `cargo local`, and compares the comments that both show.
 
-Usage: wordpress.py FOLDER PROGRAM, with the folder of WordPress and the program of `cargo local`. It needs php with mysqli, and
-mariadbd."""
+Usage: wordpress.py FOLDER PROGRAM, with the folder of WordPress and the program of `cargo local`. It needs php with
+mysqli, and mariadbd."""
 
 import getpass
 import json
@@ -72,7 +72,7 @@ def main(wordpress, program):
             server.terminate()
             server.wait(PATIENCE)
 
-        # The zone applies only to comments without a UTC time, and the file contains none of these.
+        # The zone applies only to comments without a UTC time. The file has no such comments.
         first = moved.run_import(program, "wordpress", file, data, "--zone", "Pacific/Auckland")
         # WordPress does not export spam.
         assert (first["new"], first["skipped"]) == (11, {"pingback": 1}), first

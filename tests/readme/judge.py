@@ -1,5 +1,5 @@
-"""Runs `infra/judge.py` alongside `cargo local` as docs/moderation.md describes, and expects it to decide about pending and public
-comments, leave others to a moderator, and refuse messages that the service has not signed.
+"""Runs `infra/judge.py` alongside `cargo local` as docs/moderation.md describes, and expects it to decide about pending
+and public comments, leave other comments to a moderator, and refuse messages that the service didn't sign.
 
 Usage: judge.py PROGRAM"""
 
@@ -28,7 +28,8 @@ def call(base, token, method, path, body=None):
 
 
 def until(ask, expected):
-    """Waits until `ask` returns the expected value. Events reach the judge through the table's stream and the queue."""
+    """Waits until `ask` returns the expected value. Events reach the judge asynchronously, through the table's stream
+    and a queue."""
     end = time.monotonic() + PATIENCE
     while (answer := ask()) != expected:
         assert time.monotonic() < end, f"{answer}, not {expected}"
@@ -42,7 +43,7 @@ def free_port():
 
 
 def refused(port):
-    """The status returned for a message without a signature."""
+    """Returns the status of the judge's response to a message without a signature."""
     try:
         urllib.request.urlopen(f"http://127.0.0.1:{port}/", b"{}", timeout=PATIENCE)
     except urllib.error.HTTPError as error:
@@ -69,7 +70,7 @@ def main(program):
         until(lambda: refused(port), 401)
 
         def states():
-            """For each comment, whether it is public and the reason it is held."""
+            """Maps each comment's body to whether it is public and why it is held."""
             items = call(api, moderator, "GET", "moderation/comments?state=all")["data"]
             return {item["body"]: (item["is_approved"], item["held_for"]) for item in items}
 

@@ -38,7 +38,8 @@ def is_printed(documented, printed):
 
 
 def paste(texts, program, folder, api):
-    """Runs all texts in one shell, where `cargo local` runs the program. Returns the output of each."""
+    """Runs all texts in one shell, in which `cargo` is a function that runs the program. Returns the output of each
+    text."""
     script = f"""cargo() {{ shift; '{program}' "$@" --data-dir '{folder}'; }}\n"""
     for text in texts:
         script += re.sub(r"^API=\S+$", f"API={api}", text, flags=re.MULTILINE) + f"echo; echo '{END}'\n"

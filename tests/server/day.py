@@ -15,7 +15,7 @@ from machine import API, PATIENCE, ROOT, SECRET, Caddy, Container, ask, environm
 
 SITES = ("https://blog.example", "https://shop.example")
 KILLS = 3
-# Writes that each process acknowledges before the kill.
+# Acknowledged writes before each kill.
 WRITES = 40
 
 
@@ -27,7 +27,7 @@ def until(is_so):
 
 
 class Readers:
-    """Members of both sites who write until the service is down. `told` has the ids from the responses."""
+    """Four members who post comments from two sites until the service stops. `told` has the ids from the responses."""
 
     def __init__(self, site):
         self.api, self.told, self.stopped = f"{site}/{API}", set(), False
@@ -73,7 +73,7 @@ class Gone(Exception):
 
 
 def exported(container):
-    """The export's bytes and the ids of its comments."""
+    """Returns the export and the ids of its comments."""
     export = container.run("export", stdout=subprocess.PIPE).stdout
     records = [json.loads(line) for line in export.splitlines()]
     return export, {int(record["comment"]["id"]) for record in records if "comment" in record}
@@ -84,7 +84,7 @@ def is_in_order(container):
 
 
 def upgraded(container):
-    """Starts with data that an older version wrote."""
+    """Copies data that an older version wrote into the container."""
     shutil.copytree(ROOT / "tests" / "data_dirs" / "unversioned", container.data, dirs_exist_ok=True)
     container.give()
 
@@ -110,7 +110,8 @@ def notifies(api, mails):
 
 
 def moves_to_aws_and_back(program, export, salt, folder):
-    """Moves an export into an emulated AWS table and then into an empty data directory. No byte of the export may differ."""
+    """Moves an export into an emulated AWS table and then into an empty data directory. The export must stay the same
+    byte for byte."""
     folder.mkdir()
     file, from_aws, back = folder / "export.jsonl", folder / "aws.jsonl", folder / "back"
     file.write_bytes(export)

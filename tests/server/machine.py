@@ -1,5 +1,5 @@
-"""A production machine: the image's program, started as the image defines but without a daemon, Caddy in front of it, and
-callers."""
+"""A production machine without a container daemon: the image's program as the image configures it, Caddy in front of
+it, and an HTTP client."""
 
 import atexit
 import base64
@@ -27,7 +27,7 @@ PR_SET_NO_NEW_PRIVS = 38
 
 
 def started(*words, **options):
-    """A process that ends with this one."""
+    """Starts a process that is killed when this one exits."""
     process = subprocess.Popen(*words, **options)
     atexit.register(process.kill)
     return process
@@ -72,7 +72,7 @@ class Container:
 
 
 class Serving:
-    """The service in a container, from its first line of output to its end."""
+    """A running service in a container, from readiness to its end."""
 
     def __init__(self, container, port, settings):
         self.log = container.folder / "log"
@@ -121,7 +121,7 @@ class Caddy:
 
 
 def token(user, name, *, moderator=False, email=None):
-    """A token, signed as a host page would."""
+    """Returns a token, signed as a host page's server would."""
     now = int(time.time())
     claims = {"sub": str(user), "name": name, "iat": now - 1, "exp": now + 3600}
     claims |= {"roles": ["moderator"]} if moderator else {}
@@ -135,7 +135,7 @@ def token(user, name, *, moderator=False, email=None):
 
 
 def ask(url, method="GET", body=None, **headers):
-    """Status, headers and body of any response."""
+    """Returns the status, headers and body of a response, whatever its status."""
     data = json.dumps(body).encode() if body is not None else None
     request = urllib.request.Request(url, data, {name.replace("_", "-"): value for name, value in headers.items()}, method=method)
     if data:

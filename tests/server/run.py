@@ -1,5 +1,5 @@
-"""Tests the parts of a release for a single machine: the unit's restrictions, the image by its own entry point, every route behind
-Caddy with the Caddyfile of the package, and a day of use.
+"""Tests a release for a single machine: the systemd unit's restrictions, the image's entry point, every route behind
+Caddy with the package's Caddyfile, and a day of use.
 
 Usage: run.py PROGRAM LAYOUT WALK, as root: the static program, the image made from it, and the test binary `deployed`.
 Needs caddy, strace, systemd-analyze, umoci, and Python with aiosmtpd."""
@@ -27,7 +27,7 @@ EXPOSURE = 1.5
 
 
 def unit_is_valid(program, folder):
-    """systemd can't run units here, so it only verifies this one."""
+    """Only verifies the unit, because systemd can't run units here."""
     copy = folder / UNIT.name
     copy.write_text(UNIT.read_text().replace("/usr/local/bin/comments-server", str(program)))
     read = subprocess.run(["systemd-analyze", "verify", copy], check=True, capture_output=True, text=True)
@@ -108,7 +108,7 @@ def nothing_of_development(caddy, log):
     for path in ("", "_mail", "_mail/1", "demo"):
         status, _, body = ask(f"{caddy.site}/{path}")
         assert status == 404 and b"not_found" in body, path
-    # The service listens on an address other than loopback, so it doesn't check hosts and origins.
+    # By default, pages of any origin may call the API, whatever the `Host` header.
     status, headers, _ = ask(f"{caddy.site}/{API}/posts/1/comments", Origin="https://elsewhere.example", Host=f"127.0.0.1:{caddy.port}")
     assert status == 200 and headers["access-control-allow-origin"] == "*"
     assert "eyJ" not in log.read_text()

@@ -18,7 +18,7 @@ use transfer::person::erase::{Eraser, Receipt};
 
 use crate::SALT;
 
-/// Erases a person and their images in this bucket.
+/// Erases a person, and the person's images in `bucket`.
 pub async fn erase(
     store: &Store,
     bucket: &server::bucket::Bucket,
@@ -40,7 +40,8 @@ pub async fn export(store: &Store) -> Result<Vec<u8>, ExportError> {
     Ok(file)
 }
 
-/// Imports a file in our own format, with `embedded` replies inline per parent. Stops at the first permanent fault.
+/// Imports a file in the native format, with up to `embedded` inline replies per parent. Stops at the first permanent
+/// fault.
 pub async fn import(store: &Store, file: &[u8], embedded: usize, clock: Clock) -> Result<Report, WriteError> {
     let directory = tempfile::tempdir().expect("a folder");
     let path = directory.path().join("export.jsonl");

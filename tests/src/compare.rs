@@ -7,8 +7,8 @@ use serde_json::Value;
 /// The range of an id's random low bits. Ranks contain the same bits.
 const DRAWN: u64 = 1 << 12;
 
-/// Whether each part of a value is in one of `sources`. Rows of lists may be in any order. A count may be any number
-/// between the counts in the sources, because several calls may change it.
+/// Whether each part of `value` is in one of `sources`. The rows of lists may be in any order. A count may be any
+/// number between the counts in the sources, because several calls may change it.
 #[must_use]
 pub fn is_made_of(value: &Value, sources: &[&Value]) -> bool {
     let part_of = |name: &str| sources.iter().filter_map(|source| source.get(name)).collect::<Vec<_>>();

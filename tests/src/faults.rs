@@ -119,7 +119,8 @@ impl Faults {
         Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }
     }
 
-    /// Makes indexes and eventually consistent reads lag behind the table, each change by a separate time up to `most`.
+    /// Makes indexes and eventually consistent reads lag behind the table. Each change has a separate delay of up to
+    /// `most`.
     #[must_use]
     pub fn lagging(self, most: Duration) -> Self {
         Self { lag: Some(most), ..self }
@@ -195,7 +196,7 @@ impl Faults {
         self.replica.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Connects to this table through the faults.
+    /// Returns a connection to `table` that injects these faults.
     pub(crate) fn before(&self, table: &Engine) -> Faulty {
         let replica = self.lag.map(|most| Arc::new(tokio::sync::Mutex::new(Replica::of(table, most, self.seed))));
         *self.replica.lock().unwrap_or_else(PoisonError::into_inner) = replica;

@@ -38,7 +38,7 @@ pub fn lines_logged() -> u64 {
 
 /// Forbids this email address in all later responses. Called when the service has received the address.
 pub(crate) fn hide_email(email: &str) {
-    // Tests send invalid addresses too.
+    // Skips the invalid addresses that some tests send.
     if email.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.')) {
         EMAILS.lock().unwrap_or_else(PoisonError::into_inner).insert(email.to_owned());
     }

@@ -65,7 +65,7 @@ impl Remote {
         self.run * 10 + number
     }
 
-    /// Returns the full name of the user called `name`.
+    /// Returns a user's full name, which is unique to this run.
     #[must_use]
     pub fn user_name(&self, name: &str) -> String {
         format!("{name} {}", self.run)

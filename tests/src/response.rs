@@ -19,7 +19,7 @@ pub struct TestResponse {
     /// The body as received, compressed or not.
     pub body: Bytes,
     pub cost: Cost,
-    /// The reason in the service's log.
+    /// The reason for a refusal, which the service only logs.
     pub refused_because: Option<String>,
 }
 

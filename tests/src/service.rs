@@ -33,7 +33,7 @@ pub struct Service {
     process: Child,
     /// Kept open, so that the process can continue printing.
     output: BufReader<ChildStdout>,
-    /// The lines printed up to readiness.
+    /// The lines printed until the service was ready.
     pub printed: Vec<String>,
     log: NamedTempFile,
     client: https::Client,

@@ -217,7 +217,7 @@ struct Journal {
     handled: usize,
 }
 
-/// A state without pending tasks: the number of changes that led to the state, and its time.
+/// A point in time without pending tasks: the number of the table's changes so far, and the time.
 pub type Mark = (usize, i64);
 
 /// Items before and after changes, by key. `null` for a missing item.
@@ -287,8 +287,8 @@ impl Stage {
         self.messages.now.fetch_add(i64::try_from(time.as_millis()).expect("a short time"), Ordering::Relaxed);
     }
 
-    /// Returns the next call of each instance, or the smallest of its concurrent calls. `None` until every released
-    /// call is made. Wakes `scheduler` when the result may have changed.
+    /// Returns the next call of each instance. If an instance has concurrent calls, returns the smallest. `None` until
+    /// every released call is made. Wakes `scheduler` when the result may have changed.
     #[must_use]
     pub fn next(&self, scheduler: &Waker) -> Option<[Option<Call>; FREE]> {
         let mut turns = locked(&self.turns);

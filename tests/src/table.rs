@@ -68,12 +68,12 @@ impl World {
         self.set(&format!("C#{id}"), "C", name, value).await;
     }
 
-    /// Replaces the hash of a user's `sub`.
+    /// Sets the hash of a user's `sub`, or removes it.
     pub async fn seed_subject(&self, id: u64, hash: Option<&str>) {
         self.set(&format!("U#{id}"), "U", "sh", hash.map(text)).await;
     }
 
-    /// Replaces the `iat` of the token that set a user's name.
+    /// Sets the `iat` of the token that set a user's name.
     pub async fn seed_issued_at(&self, id: u64, seconds: i64) {
         self.set(&format!("U#{id}"), "U", "ia", Some(N(seconds.to_string()))).await;
     }

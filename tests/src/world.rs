@@ -385,7 +385,7 @@ impl World {
         .await
     }
 
-    /// Delivers the record of a comment's creation again.
+    /// Passes the stream record of a comment's creation to `events` again.
     pub async fn repeat_creation(&self, id: u64) {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let found =
@@ -445,7 +445,6 @@ impl World {
         Store::new(faults.before(&self.engine).client(), TABLE.to_owned(), Random::system()).embedding(3)
     }
 
-    /// Stops using the second engine for the table.
     pub fn leave_the_second_engine(&self) {
         if let Some(engines) = self.connection.engines() {
             engines.leave_the_second();

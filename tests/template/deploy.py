@@ -1,9 +1,9 @@
-"""Deploys as README.md says, up to the change set: `sam build` with a cargo that compiles nothing, then `sam deploy` against a
-server on this machine, which stores objects like S3 and has no stack. Expects the zip of every function and the template to
-be uploaded, and only CreateChangeSet to be refused. Deploys the archive of a release in the same way. Then
-runs the documented commands that clean up after a failed first deployment, and those that remove a table's limits.
+"""Deploys as README.md describes, up to the change set: `sam build` with a cargo that compiles nothing, then `sam
+deploy` against a local server that stores objects like S3 and has no stack. The zip of every function and the template
+must be uploaded, and only CreateChangeSet must be refused. Then deploys a release archive in the same way, and runs the
+documented commands that clean up after a failed first deployment and that remove a table's limits.
 
-Usage: deploy.py, with the Python, the sam and the aws of one environment."""
+Usage: deploy.py, with the Python of an environment that also contains sam and aws."""
 
 import io
 import json
@@ -26,7 +26,7 @@ PATIENCE = 120
 BUCKET = "uploads"
 FUNCTION = "AWS::Serverless::Function"
 
-# sam calls these programs. A binary contains its own name.
+# sam calls these programs. Each binary of the fake cargo contains only its own name.
 PROGRAMS = {
     "cargo": """#!/bin/sh
 [ "$1" != metadata ] || exit 1    # Each function then has a target directory of its own.
@@ -121,7 +121,7 @@ class Aws(BaseHTTPRequestHandler):
 
 
 def documented_command(first, documents):
-    """The one command in these documents that begins with `first` and deploys."""
+    """Returns the only command in these documents that begins with `first` and deploys."""
     texts = [(ROOT / path).read_text() for path in documents]
     [command] = {line for text in texts for line in re.findall(rf"^    ({first} .*)$", text, re.M)}
     assert " && sam deploy " in command, command
@@ -129,7 +129,7 @@ def documented_command(first, documents):
 
 
 def checkout(directory):
-    """Copies the files that sam reads and the programs that it calls into a directory where it may build."""
+    """Copies the files that sam reads and the programs that it calls into a directory for building."""
     for name in [".ci/package", "LICENSE", "functions", "infra/samconfig.toml", "template.yaml"]:
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
@@ -141,7 +141,8 @@ def checkout(directory):
 
 
 def run(command, directory, server):
-    """Runs a command and returns its output. Whatever the caller's environment, the command reaches only the server."""
+    """Runs a command and returns its output. The command can reach only the fake server, whatever the caller's
+    environment."""
     environment = {
         "PATH": f"{directory / 'bin'}:{Path(sys.executable).parent}:{os.defpath}",
         "HOME": str(directory),
@@ -166,7 +167,7 @@ def aws():
 
 
 def commands_after(path, heading):
-    """A document's first indented lines below this heading, up to the next paragraph."""
+    """Returns the first indented block below a document's heading."""
     behind = (ROOT / path).read_text().split(f"\n## {heading}\n")
     assert len(behind) == 2, heading
     lines = re.search(r"(?:^    .*\n)+", behind[1], re.M)[0]

@@ -1,5 +1,5 @@
-"""Reads the documents' deployment samples like sam and AWS: every parameter in a sample must reach the template whole and match its
-pattern. docs/deploy-aws.md must list all regions that lack a needed resource type.
+"""Parses the deployment samples in the documents as sam and AWS do: every parameter in a sample must reach the template
+unchanged and match its pattern. docs/deploy-aws.md must list all regions that lack a needed resource type.
 
 Usage: documents.py, with the Python of sam's environment."""
 
@@ -24,14 +24,14 @@ PLACEHOLDERS = {
     "BUCKET": "exports-of-example-org",
     "CertificateArn=…": "CertificateArn=arn:aws:acm:us-east-1:123456789012:certificate/12345678-1234",
 }
-# Unsupported partitions.
+# Regions in unsupported partitions.
 ELSEWHERE = re.compile(r"(cn|us-gov|us-iso|us-isob|us-isof|eu-isoe|eusc)-")
 # Parameters that need a resource type which some regions lack.
 NEEDED = {"MonthlyBudget": "AWS::Budgets::Budget", "EdgeCache": "AWS::Lambda::Url", "MailFrom": "AWS::SES::ConfigurationSet"}
 
 
 def samples(text):
-    """Code in which parameters have values: indented lines, and text between backticks."""
+    """Yields code that sets parameters: indented lines, and text between backticks."""
     names = "|".join(PARAMETERS)
     for code in re.findall(r"^    (.+)$", text, re.M) + re.findall(r"`([^`\n]+)`", text):
         if re.search(rf"(?<![\w]){'(?:'}{names}{')'}=", code):
@@ -39,7 +39,7 @@ def samples(text):
 
 
 def problems_of(code):
-    """Problems with the parameters in a shell command."""
+    """Yields problems with the parameters in a shell command."""
     for placeholder, value in PLACEHOLDERS.items():
         code = code.replace(placeholder, value)
     words = shlex.split(code, comments=True)
@@ -100,7 +100,7 @@ def regions_are_listed():
 
 
 def cut_samples_are_found():
-    """Breaks each rule once."""
+    """Checks that `problems_of` finds a violation of each rule."""
     for code, told in [
         ("SpamDeny='casino, cheap pills'", "sam reads 'casino,'"),
         ("SiteName=The\\ Blog", "sam reads 'The'"),

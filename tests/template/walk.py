@@ -107,7 +107,8 @@ DEFAULTS = {name: str(parameter["Default"]) for name, parameter in SOURCE["Param
 
 
 def translate(template):
-    """Translates the template like sam, without an account. The language extensions resolve only the prefix of routes."""
+    """Translates the template as sam does, without an AWS account. Resolves only the prefix of routes among the
+    language extensions."""
     template = copy.deepcopy(template)
     for function in template["Resources"].values():
         if function["Type"] != "AWS::Serverless::Function":
@@ -170,7 +171,8 @@ def combinations(template):
 
 
 def references(value, guards=()):
-    """The names that a value refers to, each with the conditions of the reference: pairs of a name and whether it holds."""
+    """Yields the names that a value refers to, each with its guards: pairs of a condition and the result that the
+    reference requires."""
     if isinstance(value, list):
         for item in value:
             yield from references(item, guards)
@@ -240,7 +242,7 @@ def of_type(template, kind):
 
 
 def dangling(template, found):
-    """References to resources that are not created in some combination, by resource and output."""
+    """Yields references of resources and outputs to resources that are missing in some combination of conditions."""
     resources, known = template["Resources"], set(template["Parameters"]) | set(PSEUDO) | {"AWS::NoValue", "AWS::StackId"}
     named = [(name, list(depends(resource))) for name, resource in resources.items()]
     for name, output in template.get("Outputs", {}).items():
@@ -260,7 +262,7 @@ def dangling(template, found):
 
 
 def circular(template, _):
-    """Circular dependencies, whatever the conditions."""
+    """Yields circular dependencies, regardless of conditions."""
     resources = template["Resources"]
     needed = {name: {target for target, _ in depends(resource)} & set(resources) for name, resource in resources.items()}
     while needed:
@@ -343,7 +345,8 @@ def ceilings(template, _):
 
 
 def dashboards(template, _):
-    """Problems in dashboards with the longest names. The stack's name has hyphens."""
+    """Yields problems in dashboards, with the longest names filled in. The stack's name has hyphens, so a search for it
+    needs quotes."""
     for name, dashboard in of_type(template, "AWS::CloudWatch::Dashboard"):
         body = dashboard["Properties"]["DashboardBody"]["Fn::Sub"]
         text, given = body if isinstance(body, list) else (body, {})
@@ -376,7 +379,7 @@ CHECKS = [dangling, circular, alarms, resource_policies, environments, policies,
 
 
 def read_by_alarms(template, combination):
-    """The number of metrics that the alarms read. Those beyond the free ones cost money."""
+    """Returns the number of metrics that the alarms read. Metrics beyond the free tier cost money."""
     count = 0
     for _, alarm in of_type(template, "AWS::CloudWatch::Alarm"):
         if agrees(combination, ((alarm["Condition"], True),) if "Condition" in alarm else ()):
@@ -387,7 +390,7 @@ def read_by_alarms(template, combination):
 def main():
     template, found = translate(SOURCE), combinations(SOURCE)
     wrong = [problem for check in CHECKS for problem in check(template, found)]
-    # The language extensions refuse references to resources that SAM adds.
+    # Also checks the source template, because the language extensions refuse references to resources that SAM adds.
     with_globals = SOURCE["Resources"] | {"Globals": {"Properties": SOURCE["Globals"]}}
     wrong += dangling(SOURCE | {"Resources": with_globals}, found)
     for name, value in (DEFAULTS | SAMPLES).items():

@@ -1,5 +1,5 @@
-//! Fuzzes settings, one per line. The service either starts or returns an error that names the variable and contains no
-//! secret.
+//! Fuzzes settings, one per input line. Parsing succeeds, or fails with an error that names the variable and contains
+//! no secret.
 #![no_main]
 
 use std::collections::HashMap;
@@ -17,7 +17,7 @@ fuzz_target!(|text: &str| {
     if let Err(error) = Config::from_vars(given) {
         let error = error.to_string();
         assert!(error.contains("SVC_") || error.contains("TABLE_NAME") || error.contains("MEDIA_"), "{error}");
-        // A different secret of the same length gets the same error.
+        // The error must be the same for a different secret of the same length.
         let masked = |value: String| value.chars().map(|c| if c.is_whitespace() { c.into() } else { "x".repeat(c.len_utf8()) }).collect();
         for secret in ["SVC_JWT_SECRET", "SVC_VISITOR_SALT", "SVC_AKISMET_KEY"].into_iter().filter(|secret| error.starts_with(secret)) {
             let other = |name: &str| if name == secret { given(name).map(masked) } else { given(name) };

@@ -11,8 +11,8 @@ fuzz_target!(|body: &str| {
     let known = mentions.meant(&mentions.tries());
     assert!(known.len() <= 20);
     let html = render(body, "users", &known);
-    // A body whose HTML would be too long is rendered as plain text: at most six bytes per character, plus the tags
-    // around it.
+    // A body whose HTML would be too long is rendered as plain text: at most six bytes per input byte (`&quot;`), plus
+    // the tags around it.
     assert!(html.len() <= MAX_HTML.max(6 * body.len() + 64), "{} bytes of {}", html.len(), body.len());
     for tag in html.split('<').skip(1) {
         let name: String = tag.trim_start_matches('/').chars().take_while(char::is_ascii_alphanumeric).collect();

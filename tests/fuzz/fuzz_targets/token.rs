@@ -1,4 +1,4 @@
-//! Fuzzes tokens. The fuzzer doesn't know the secret, so no token is valid.
+//! Fuzzes tokens. The fuzzer doesn't have the secret, so the service must refuse every token.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

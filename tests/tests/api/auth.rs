@@ -11,7 +11,7 @@ const OPEN: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES
 const NO_KEYS: [(&str, &str); 3] =
     [("SVC_JWT_SECRET", ""), ("SVC_JWKS_URL", "http://127.0.0.1:9/keys"), ("SVC_JWT_AUDIENCE", "comments")];
 
-/// Guests, each with a different kind of invalid token.
+/// Returns guests, each with a different kind of invalid token.
 fn impostors(world: &World) -> Vec<(&'static str, Actor)> {
     let (now, hs256) = (world.now().seconds(), json!({ "alg": "HS256", "typ": "JWT" }));
     let good = json!({ "sub": "7", "name": "Ada", "exp": now + 60, "roles": ["moderator"] });
@@ -162,7 +162,7 @@ async fn another_subject_with_the_same_id_is_401_on_every_route() {
     let ada = world.claiming(&json!({ "sub": "ada", "name": "Ada" }));
     let id = ada.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
     ada.comment("posts/1", "x").await;
-    // Stores the hash of another subject, because no two subjects with the same id are known.
+    // Stores another subject's hash to simulate a collision, because no two subjects with the same id are known.
     world.seed_subject(id, Some("AAAAAAAAAAAAAAAAAAAAAA")).await;
     for path in ["ui", "posts/1/comments", "users?q=a"] {
         ada.get(path).await.refused(401, "unauthenticated");

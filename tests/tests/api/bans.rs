@@ -31,7 +31,7 @@ async fn logged(moderator: &Actor) -> Vec<(String, Value, Value)> {
     log.rows().iter().rev().map(entry).collect()
 }
 
-/// Bans user 7. Returns the walk that rejects the user's recent comments.
+/// Bans user 7. Returns the job that rejects the user's recent comments.
 async fn ban_of_ada(world: &World, body: Value) -> RejectRecent {
     world.moderator().put("users/7/ban", body).await.ok(200);
     let user = world.store().user(UserId(7), Reading::Consistent).await.unwrap().unwrap();
@@ -242,7 +242,7 @@ async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
         ids.insert(0, ada.comment("posts/1", &n.to_string()).await);
     }
     let store = world.store();
-    // Each job is one step and runs twice, because the message of a job that dies is redelivered.
+    // Each run of a job takes one step. Each job runs twice, like a job whose message is redelivered.
     let mut left = Some(Job::RejectRecent(ban_of_ada(&world, json!({})).await));
     while let Some(job) = left {
         let now = Timestamp(world.now().0 + 30_000);
@@ -265,7 +265,7 @@ async fn a_ban_rejects_a_thousand_comments_and_the_next_one_continues_with_older
     world.pass(DAY);
     let store = world.store();
     for (reason, expected) in ["a", "b", "c"].into_iter().zip([&ids[..2], &ids[..4], &ids]) {
-        // Each walk starts with 998 of its thousand rejections counted, and is delivered twice.
+        // Each job begins two rejections below the maximum of 1,000, and is delivered twice.
         world.pass(Duration::from_secs(1));
         let walk = ban_of_ada(&world, json!({ "reason": reason })).await;
         for _ in 0..2 {

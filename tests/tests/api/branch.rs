@@ -29,8 +29,8 @@ fn depths(answer: &TestResponse) -> Vec<(u64, u64)> {
     answer.rows().iter().map(|row| (row["id"].as_u64().unwrap(), row["depth"].as_u64().unwrap())).collect()
 }
 
-/// Posts a tree of replies below a comment: two levels of three, and a chain of ten. Returns the comment, and its
-/// replies in reading order.
+/// Posts six replies to a comment. Two of them have three replies each, and the last begins a chain of ten. Returns the
+/// comment, and all replies in reading order with their depths.
 async fn tree(actor: &Actor) -> (u64, Vec<(u64, u64)>) {
     let root = actor.comment(THREAD, "root").await;
     let direct = actor.write_replies(THREAD, root, 6).await;

@@ -144,8 +144,8 @@ async fn writers_of_a_selection_are_decided_in_the_order_of_their_ids() {
     for writer in 11..=40 {
         ids.push(world.user(writer, "Ada").comment(&format!("posts/{writer}"), "x").await);
     }
-    // The table becomes unreachable midway. Decisions begin in order, five at a time, so at most four have failed
-    // before the last one done.
+    // The table becomes unreachable midway. Decisions begin in order, five at a time, so at most four decisions before
+    // the last successful one have failed.
     faults.kill_after(60);
     let answer = bulk(&world.moderator(), &ids, "approve").await.ok(200);
     faults.kill_after(u64::MAX);

@@ -232,7 +232,7 @@ async fn signing_in_keeps_to_its_bounds() {
     let finished = sign_in::finish(&guest, started.data()["flow"].as_str().unwrap(), &right).await.ok(200);
     let ada = sign_in::session(&guest, &finished);
     table.row("sign in: start", started, (4.0, 8.0, 6));
-    // This request also publishes the key.
+    // The first sign-in also publishes the signing key.
     table.row("sign in: finish, for the first time, as a moderator", finished, (3.0, 8.0, 9));
     let again = json!({ "email": sign_in::ADA });
     let started = guest.post("sign_in", again).await.ok(201);
@@ -258,7 +258,8 @@ async fn signing_in_keeps_to_its_bounds() {
         table.row(format!("sign in: finish, {} characters", email.len()), finished, (3.0, 8.0, 7));
     }
     let name = |name: &str| ada.actor.put("me/name", json!({ "name": name }));
-    // Costs half a unit for each moderator in the settings, at most once per minute and instance.
+    // The first request per minute and instance also reads the names of the moderators in the settings, for half a unit
+    // each.
     table.measure(&world, "sign in: first name", name("Ada Lovelace"), (3.5, 6.0, 6)).await;
     table.measure(&world, "sign in: another name", name("Ada Byron"), (3.5, 6.0, 6)).await;
     world.wait_until_idle().await;
@@ -284,8 +285,8 @@ async fn signing_in_with_an_account_elsewhere_keeps_to_its_bounds() {
     );
     let (guest, mut table) = (world.guest(), Table::default());
     let page = format!("https://www.example.org/{}", "x".repeat(1_976));
-    // The first request publishes the key and reads the moderators' names: half a unit for each moderator in the
-    // settings, at most once per minute and instance.
+    // The first request also publishes the signing key, and reads the names of the moderators in the settings for half
+    // a unit each, as the first request per minute and instance does.
     for (subject, is, most) in
         [("ada", "a moderator", 3.5), (long.as_str(), "a long one", 2.0), (long.as_str(), "the same", 2.0)]
     {
@@ -346,7 +347,7 @@ async fn trust_keeps_to_its_bounds() {
         let actor = actor.clone();
         async move { actor.write("posts/1", None, &prose(6)).await }
     };
-    // A pending comment is in a queue, which costs two units.
+    // A pending comment is in a queue, which costs two write units.
     table.measure(&new, "comment of a trusted member", write(&ada), (1.5, 10.0, 2)).await;
     table.measure(&new, "comment of a new member", write(&bob), (1.5, 12.0, 2)).await;
     table.measure(&new, "comment of a guest with a key", write(&guest), (2.5, 12.0, 3)).await;
@@ -516,7 +517,7 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
 /// One unit per write is for the limiter, which counts an expensive write as several.
 #[tokio::test]
 async fn requests_about_the_largest_comments_keep_to_their_bounds() {
-    // DynamoDB Local cuts a keys-only index's response after a megabyte of whole items.
+    // DynamoDB Local counts whole items towards the 1 MB limit of a page from a keys-only index.
     let embedded = || {
         let world = metered(&[]);
         world.leave_the_second_engine();

@@ -65,7 +65,7 @@ fn names(map: &Value) -> BTreeSet<&str> {
 
 #[tokio::test]
 async fn openapi_has_no_prose_for_a_name() {
-    // A comma ends a value in a flow mapping, so that the rest becomes a name.
+    // In a YAML flow mapping, a comma ends an unquoted value, and the rest becomes a name.
     let document = World::new().guest().get("openapi.json").await.ok(200).json;
     each(&document, "", &mut |value, path| {
         let prose: Vec<_> = names(value).into_iter().filter(|name| name.contains(' ')).collect();

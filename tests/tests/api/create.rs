@@ -386,7 +386,7 @@ async fn a_denied_phrase_is_rejected_as_spam_and_nothing_is_stored() {
         ada.post("posts/1/comments", json!({ "body": body })).await.refused(422, "spam_rejected");
     }
     assert_eq!(ada.list("posts/1", "").await.total(), 0);
-    // Readers never see an unused reference.
+    // An unused link definition isn't rendered, so its text isn't checked.
     ada.comment("posts/1", "[casino]: x\n\nbuy later").await;
 }
 

@@ -99,7 +99,7 @@ impl Scene {
         found.expect("the comment exists").comment
     }
 
-    /// Stores an edit to `new` immediately.
+    /// Stores an edit of the body to `new`.
     async fn edit(&self, review: bool) {
         let edit =
             Edit { body: "new".to_owned(), mentions: Vec::new(), at: self.world.now(), judgment: judgment(review) };

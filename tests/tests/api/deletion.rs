@@ -24,7 +24,7 @@ async fn states<const N: usize>(world: &World, ids: [u64; N]) -> [&'static str; 
     states.try_into().unwrap()
 }
 
-/// Fails unless these comments are gone before any job runs.
+/// Fails if any of these comments is still stored.
 async fn are_removed(world: &World, ids: &[u64]) {
     for id in ids {
         assert!(world.store().comment(CommentId(*id), Reading::Consistent).await.unwrap().is_none(), "{id}");

@@ -233,7 +233,7 @@ async fn replies_below_a_hidden_comment_are_not_fed_even_while_they_still_count(
     }
     ada.remove(gone).await.ok(204);
     world.finish_jobs().await;
-    // Restores the state before the walks that stop counting the replies and remove them.
+    // Restores the items as they were before jobs stopped counting the replies and removed them.
     for item in walked {
         world.client().put_item().table_name(TABLE).set_item(Some(item)).send().await.unwrap();
     }

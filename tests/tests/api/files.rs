@@ -126,7 +126,7 @@ async fn the_moderators_page_loads_its_script_and_allows_nothing_else() {
          form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
     );
     assert_eq!(page.header("referrer-policy"), "no-referrer");
-    // The policy forbids inline styles, scripts and handlers.
+    // The page's content security policy forbids inline styles, scripts and handlers.
     let page = text(&page).to_lowercase();
     assert!(!page.contains("<style") && !page.contains(" style="), "{page}");
     assert_eq!(page.matches("<script").count(), page.matches("></script>").count(), "{page}");

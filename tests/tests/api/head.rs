@@ -36,7 +36,8 @@ async fn every_route_that_everyone_may_read_serves_head_as_get_and_no_other_does
             assert_eq!((asked.status, headers(&asked)), (200, headers(&got)), "{path}");
             open += 1;
         } else {
-            // The path would be valid for posting a comment if such a type existed.
+            // `users/{id}/comments` also matches the route for posting a comment, which returns 404 because `users` is
+            // not a commentable type.
             let refused = if route.name == "svc-pro.sign_in.callback" { 404 } else { 401 };
             let is_typed = route.name == "svc-pro.moderation.users.comments";
             assert_eq!((got.status, asked.status), (refused, if is_typed { 404 } else { 405 }), "{path}");

@@ -5,7 +5,7 @@ use http::{HeaderValue, Method};
 use serde_json::{Value, json};
 use tests::{TestResponse, World};
 
-/// Checks that the request is refused as the client's mistake, not as a fault of the service.
+/// Checks that the response is a 4xx error in the error envelope.
 #[track_caller]
 fn refused(reply: &TestResponse, what: &str) {
     assert!((400..500).contains(&reply.status), "{what}: {} {:#}", reply.status, reply.json);

@@ -12,7 +12,8 @@ pub(crate) fn remaining(reply: &TestResponse) -> u32 {
     reply.header("x-ratelimit-remaining").parse().unwrap()
 }
 
-/// Returns how many writes a write of this cost counts as. One of its units is for the limiter's own count.
+/// Returns the number of writes that the limiter counts for a request of this cost. One of the units is for the
+/// limiter's own item.
 pub(crate) fn writes(reply: &TestResponse) -> u32 {
     (1..=60).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }

@@ -407,7 +407,7 @@ async fn the_largest_comments_still_fit_as_fifty_a_page() {
 async fn a_page_too_large_even_without_replies_says_how_many_fit() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    // Each quote is escaped twice in the body and becomes an entity in the HTML.
+    // Each quote is escaped twice in the body, in the JSON and in Lambda's response, and becomes an entity in the HTML.
     let body = "\"".repeat(10_000);
     join_all((0..50).map(|_| ada.comment("posts/1", &body))).await;
     let reply = world.guest().get("posts/1/comments?per_page=50").await;

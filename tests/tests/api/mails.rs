@@ -42,7 +42,7 @@ pub(crate) async fn choose(actor: &Actor, wants: Value) {
     assert_eq!(state.data()["state"], "on");
 }
 
-/// Does all possible work, and returns the emails sent.
+/// Finishes all jobs and returns the emails sent so far.
 pub(crate) async fn sent(world: &World) -> Vec<SentMail> {
     world.finish_jobs().await;
     world.mails()
@@ -846,7 +846,7 @@ async fn being_forgotten_counts_as_a_write() {
 #[tokio::test]
 async fn an_address_that_the_issuer_has_not_verified_is_confirmed_first() {
     let world = world();
-    // Some issuers send the claim as a string.
+    // Some issuers send `email_verified` as a string.
     let claims = [
         json!(false),
         json!("true"),

@@ -357,7 +357,7 @@ async fn a_bans_fields_are_checked() {
     world.user(999, "New").post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
 }
 
-/// Returns the user named by a token with these claims, and the user's id.
+/// Returns a caller whose token has these claims, and the caller's user id.
 async fn known(world: &World, claims: Value) -> (Actor, u64) {
     let actor = world.claiming(&claims);
     let id = actor.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();
@@ -381,7 +381,7 @@ async fn moderators_ban_neither_themselves_nor_users_named_in_the_settings() {
     moderator.put("users/1/ban", json!({ "until": 7 })).await.refused(403, "forbidden");
     ban(&grace, of_grace).await.refused(403, "forbidden");
     assert!(moderator.get("moderation/users?banned=true").await.ok(200).ids().is_empty());
-    // The same applies to a moderator whose token has a different issuer or none.
+    // Moderators whose token has a different issuer, or none, can't ban Grace either.
     let third = json!({ "sub": "auth0|third", "roles": ["moderator"] });
     let fourth = json!({ "sub": "auth0|fourth", "iss": "https://other.example", "roles": ["moderator"] });
     for claims in [third, fourth] {

@@ -22,7 +22,7 @@ fn world(origins: &str) -> World {
     World::with(&[&GUESTS[..], &[("SVC_CORS_ORIGINS", origins), ("SVC_UPLOAD_LIMIT", "100")]].concat())
 }
 
-/// Returns the four routes by which a guest writes.
+/// Returns the path and body of each request by which a guest writes.
 fn writes(id: u64) -> [(String, Value); 4] {
     [
         ("posts/1/comments".to_owned(), by_guest("Hello")),

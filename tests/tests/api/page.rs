@@ -14,7 +14,6 @@ async fn page(who: &Actor, query: &str) -> TestResponse {
     who.get(&format!("{PAGE}?{query}")).await.ok(200)
 }
 
-/// Returns the ids of the articles, in order.
 fn articles(reply: &TestResponse) -> Vec<u64> {
     let begins = text(reply).split("<article id=\"comment-").skip(1);
     begins.map(|rest| rest.split('"').next().unwrap().parse().unwrap()).collect()

@@ -1,4 +1,4 @@
-//! The configuration within a list, counts, and changes.
+//! Lists that include the configuration, `counts`, and `changes`.
 
 use std::time::Duration;
 

@@ -64,7 +64,7 @@ pub(crate) async fn of_a_webhook(world: &World, path: &str) -> String {
     path.replace("{message}", sent.data()["id"].as_str().unwrap())
 }
 
-/// The name and the caller of a column, and the writer of the comment in routes with a comment id.
+/// A column's name, its caller, and the writer of the comment in routes with a comment id.
 type Column = (&'static str, Actor, Actor);
 
 /// Returns one line per route. The comments are placeholders if `erased`.

@@ -536,7 +536,7 @@ async fn a_recount_replaces_stored_hashes_of_addresses_where_gravatars_are_off()
             assert!(recount::repair(&store, finding).await.unwrap(), "{finding}");
         }
     }
-    // The service itself updates the fragments of the name when it handles the change to the user.
+    // Some of the items need no repair: the service updates the fragments of the name when the user's item changes.
     assert!(found >= 4, "{found}");
     assert_eq!(items_with(&world, &[hash()]).await, [""; 0]);
     assert_eq!(world.findings().await, [""; 0]);

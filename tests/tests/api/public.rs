@@ -96,7 +96,7 @@ async fn caches_keep_it_and_serve_it_stale() {
     assert!(!reply.headers.contains_key("last-modified"));
     let known = list_known(&guest, reply.header("etag")).await.ok(304);
     assert_eq!(known.header("cache-control"), control);
-    // After a deletion, the latest time may be earlier than before.
+    // `If-Modified-Since` is ignored, because a deletion may make the latest time earlier.
     let since = guest.with(IF_MODIFIED_SINCE, "Sun, 02 Jan 2101 03:04:05 GMT");
     since.get(LIST).await.ok(200);
     for path in ["public/pages/1/comments", "public/posts/1/comments?page=0", "public/posts/1/comments?include=all"] {

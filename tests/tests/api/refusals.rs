@@ -9,7 +9,7 @@ use tests::{Actor, MAIL, SIGN_IN, TestResponse, WEBHOOKS, World};
 
 use crate::permissions;
 
-/// Files, unsubscribing and codes, which are not rate-limited.
+/// Routes that aren't rate-limited: files, unsubscribing and sign-in.
 const UNLIMITED: [&str; 8] = [
     "svc-pro.embed",
     "svc-pro.embed.part",
@@ -74,7 +74,7 @@ async fn refused_for_nothing(actor: &Actor, kind: &str, id: u64, status: u16, op
     }
     let read: f64 = refused.iter().map(|(_, reply)| reply.cost.read_units).sum();
     let written: f64 = refused.iter().map(|(_, reply)| reply.cost.write_units).sum();
-    // Uploads are counted separately.
+    // Uploads have a separate counter.
     assert!(read == 0.0 && written <= 2.0, "{read} read and {written} written for {} times {status}", refused.len());
     let mut last_of_each = ask_all_but(open, actor, kind, id).await;
     last_of_each.retain(|(_, reply)| reply.status == status);

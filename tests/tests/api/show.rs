@@ -113,7 +113,8 @@ async fn below_a_comment_that_is_hidden_from_the_visitor_nothing_is_shown() {
     let top = ada.comment("posts/1", "x").await;
     let reply = bob.reply("posts/1", top, "y").await;
     moderator.judge(top, "reject").await.ok(200);
-    // Even the reply's writer doesn't see it. The writer of the hidden comment and moderators see both comments.
+    // Even Bob, who wrote the reply, doesn't see it below the rejected comment. Ada, who wrote the rejected comment,
+    // and moderators see both.
     show(&bob, reply).await.refused(404, "not_found");
     show(&world.guest(), reply).await.refused(404, "not_found");
     for actor in [&ada, &moderator] {

@@ -820,7 +820,7 @@ async fn an_account_has_twenty_sessions_and_the_oldest_goes() {
     }
 }
 
-/// Signs in, chooses a name, continues and signs out. Returns false if a step failed.
+/// Signs in, chooses a name, refreshes the session and signs out. Returns false if a step failed.
 async fn comes_and_goes(world: &World, ada: &Actor) -> bool {
     let started = ada.post("sign_in", json!({ "email": ADA })).await;
     let Some(mail) = mails(world, ADA).await.pop().filter(|_| started.status == 201) else { return false };

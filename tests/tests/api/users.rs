@@ -228,7 +228,7 @@ async fn an_outdated_change_of_name_is_ignored() {
         rows.push(row().await);
     }
     world.wait_until_idle().await;
-    // Restores the first name on the comment.
+    // Restores the old name on the comment.
     world.set_of_comment(id, "n", Some(AttributeValue::S("Ada".to_owned()))).await;
     let shown = async || world.guest().see("posts/1", id).await["user"]["name"].clone();
     let job = |user: &User| {

@@ -122,7 +122,7 @@ async fn a_text_is_held_while_akismet_does_not_respond_and_the_verdict_says_so()
     assert_eq!(verdicts(&world, id).await, expected);
 }
 
-/// Sends a text that is checked. Returns the comment's id and the URL that the check received.
+/// Sends a request whose text is checked. Returns the comment's id and the permalink that the spam check received.
 async fn permalink(check: &SlowCheck, request: impl Future<Output = TestResponse>) -> (u64, Option<String>) {
     let (answer, mut form) = tokio::join!(request, check.answer(false, async {}));
     (answer.id(), form.remove("permalink"))

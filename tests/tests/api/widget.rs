@@ -195,7 +195,7 @@ async fn the_moderators_page_uses_every_text_that_it_has_and_no_other() {
     assert!(said.len() > 80, "{said:?}");
     assert_eq!(said.difference(&texts).collect::<Vec<_>>(), Vec::<&&str>::new());
 
-    // Keys that begin or end with one of the script's template strings are composed.
+    // The beginnings of keys that the script composes in template strings.
     let begin: BTreeSet<&str> = script
         .split('`')
         .skip(1)

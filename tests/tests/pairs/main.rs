@@ -116,8 +116,8 @@ impl Pair<'_> {
         known[&key].clone()
     }
 
-    /// Returns a key. Pairs with the same key need only one test. The key omits the kinds of operations that share only
-    /// a thread's counts or a user's data.
+    /// Returns a key. Pairs with the same key need only one test. If the operations share only a thread's counts or a
+    /// user's data, the key omits the kinds of the operations.
     fn likeness(&self, calls: &[Trace; 2]) -> String {
         let common = in_common([&calls[0], &calls[1]]);
         let is_counted = !common.split("(\"").skip(1).any(|key| !key.starts_with(['T', 'U']));

@@ -29,7 +29,7 @@ const OF_MODERATORS: &str = "moderation/comments?state=pending&per_page=50 moder
 #[derive(Clone)]
 struct Outcome {
     answers: [Value; 2],
-    /// The comments shown in the responses.
+    /// The id of the comment in each response.
     shown: [Value; 2],
     /// The content of the table once all follow-up work is done. Random numbers and clocks are the same in every order.
     left: Rc<Changes>,
@@ -40,7 +40,7 @@ pub(crate) struct Oracle<'a> {
     pair: &'a Pair<'a>,
     /// Right outcomes: first the ones of serial orders, then others that look the same to callers.
     right: Vec<Outcome>,
-    /// The table's content once all work is done, by the tasks that were handled.
+    /// The table's final content, by the changes and tasks before the follow-up work.
     drained: BTreeMap<String, Rc<Changes>>,
     /// The callers' views, by the table's content.
     seen: BTreeMap<String, Rc<Value>>,
@@ -83,7 +83,8 @@ impl<'a> Oracle<'a> {
         let comes_first = self.pair.operations.map(|one| matches!(one.handles(), Some(("events" | "delivery", _))));
         for order in [[0, 1], [1, 0]] {
             let answers = if order[0] == 0 { first.clone() } else { self.pair.follow(&order, "").await };
-            // A handler carries out an earlier decision, so it must not undo the request that precedes it.
+            // A request may override the previous request, so only the last response must still be true. A handler must
+            // not, so the response to the request before it must be true too.
             let kept = &order[usize::from(self.pair.operations[order[1]].handles().is_none())..];
             let kept: Vec<Value> = kept.iter().map(|who| answers[*who].clone()).collect();
             let outcome = self.outcome(answers).await?;
@@ -152,8 +153,8 @@ impl<'a> Oracle<'a> {
         ALLOWED.iter().any(|(parts, places, _)| holds(*parts) && is_there(places))
     }
 
-    /// Whether a response matches the response in a right outcome. A comment in it may be as in a right outcome, before
-    /// both operations, or after both. A like's response counts the likes from before it.
+    /// Whether a response matches the response in a right outcome. A comment in the response may be as in any right
+    /// outcome, as before both operations, or as after both. Likes are not compared.
     async fn is_answer(&mut self, outcome: &Outcome, right: &Outcome, who: usize) -> bool {
         let (answer, likely) = (&outcome.answers[who], &right.answers[who]);
         if ["/status", "/body/code", "/body/data/id"].iter().any(|part| answer.pointer(part) != likely.pointer(part)) {

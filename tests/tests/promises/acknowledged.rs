@@ -53,7 +53,8 @@ struct Known {
 }
 
 impl Known {
-    /// Whether the comment must still exist: it isn't deleted, and neither the comment nor one above it is rejected.
+    /// Whether the comment must still exist: no one requested its deletion, or the rejection of it or of a comment
+    /// above it.
     fn must_be_there(&self, id: u64) -> bool {
         let path: Vec<u64> = std::iter::successors(Some(id), |id| self.created.get(id).copied().flatten()).collect();
         !self.deleting.contains(&id) && path.iter().all(|id| !self.rejecting.contains(id))
@@ -151,7 +152,7 @@ async fn a_ban_rejects_what_was_written_before_it_and_nothing_that_was_decided_o
     world.wait_until_idle().await;
     let left = async || {
         let mut left: BTreeSet<u64> = world.guest().list("posts/1", "per_page=50").await.ids().into_iter().collect();
-        // Failed jobs wait for longer than a token is valid.
+        // Uses a new token, because failed jobs are retried after the old token has expired.
         left.extend(world.moderator().queue("pending").await);
         left
     };
@@ -172,7 +173,7 @@ async fn a_ban_rejects_what_was_written_before_it_and_nothing_that_was_decided_o
         // A walk that failed continues, because the ban is still in force.
         expected.retain(|id| *id == ids[1] || !ids.contains(id));
     }
-    // Runs second walks, and first walks that failed or whose message is redelivered.
+    // Runs the second walks over recent comments, and first walks that failed or are redelivered.
     faults.start();
     world.finish_jobs().await;
     faults.stop();
@@ -202,7 +203,7 @@ async fn a_code_signs_in_once_and_its_session_continues() {
             let finished = until_taken(&actor, Method::POST, "sign_in/finish", right.clone(), &[200, 422]).await;
             faults.stop();
             actor.post("sign_in/finish", right).await.refused(422, "sign_in_failed");
-            // The request was carried out, but its response was lost.
+            // A 422 means that an attempt was carried out but its response was lost.
             if finished.status == 200 {
                 break finished;
             }
@@ -224,7 +225,7 @@ async fn a_sign_in_is_started_once_although_a_response_of_the_table_got_lost() {
     let faults = Faults::new(34);
     let world = Setup::new(&SIGN_IN).faults(&faults).start();
     let (guest, start) = (world.guest(), json!({ "email": "ada@sign-in.example" }));
-    // Loses a response from the partition of the address.
+    // Loses the response to the next request for the address's items.
     faults.lose_answer("O#");
     let flow = guest.post("sign_in", start.clone()).await.ok(201).data()["flow"].clone();
     world.finish_jobs().await;

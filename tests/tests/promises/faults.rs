@@ -107,7 +107,7 @@ impl ConcurrentWriter {
         }
     }
 
-    /// Deletes a comment without replies.
+    /// Deletes a comment, unless it is one of `parents`.
     async fn delete(&self, id: u64, own: &mut Vec<u64>) {
         if self.parents.lock().unwrap().contains(&id) {
             return;
@@ -216,7 +216,7 @@ async fn a_decision_is_logged_once_although_a_response_of_the_table_got_lost() {
     let moderator = world.moderator();
     let id = world.user(7, "Ada").comment("posts/1", "first").await;
     for (verdict, made) in [("reject", 1), ("approve", 2)] {
-        // Loses a response from the partition of the log.
+        // Loses the response to the next request for the log's items.
         faults.lose_answer("A\"");
         moderator.judge(id, verdict).await.ok(200);
         assert_eq!(faults.made(), made);

@@ -169,7 +169,8 @@ struct Person {
 }
 
 impl Person {
-    /// Whether the person may edit and delete their own comments. A sequence ends within a guest's fifteen minutes.
+    /// Whether the person may edit and delete their own comments. A sequence is shorter than the fifteen minutes that a
+    /// guest has for this.
     fn owns_comments(&self) -> bool {
         !self.is_guest || self.has_key
     }
@@ -456,7 +457,7 @@ impl Test {
         Ok(())
     }
 
-    /// Moves the people and their comments to another table. The log stays behind, and moved comments count as imported.
+    /// Moves the people and their comments to another table. The log isn't moved, and moved comments count as imported.
     async fn moved(self, run: &Run) -> Result<Self, TestCaseError> {
         let file = moved::export(&self.world).await;
         let mut other = Self::new(run);

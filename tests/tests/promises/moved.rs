@@ -17,7 +17,7 @@ pub(crate) async fn export(world: &World) -> Vec<u8> {
     tests::export(&world.store()).await.unwrap()
 }
 
-/// Imports a file like `cargo local import native`, with `embedded` replies inline per parent.
+/// Imports a file like `cargo local import native`, with up to `embedded` inline replies per parent.
 pub(crate) async fn import(world: &World, file: &[u8], embedded: usize) -> Report {
     let report = tests::import(&world.store(), file, embedded, Clock::system()).await.unwrap();
     world.wait_until_idle().await;
@@ -227,7 +227,7 @@ async fn a_table_with_everything_is_moved_with_everything() {
         assert!(document.contains(&format!("`{name}`")) || document.contains(&format!(".{name}`")), "{attribute}");
     }
 
-    // Checks that no time comes from the importer's clock.
+    // The importer's clock is 1.1 seconds behind, so an imported time that came from it would differ.
     let later = world.now().0 - other.now().0 - 1_111;
     other.pass(Duration::from_millis(u64::try_from(later).unwrap()));
     let report = import(&other, &file, 3).await;

@@ -268,7 +268,7 @@ fn the_edge_distinguishes_public_responses_by_the_parameters_that_change_them_an
         assert_eq!(headers["AccessControlAllowOrigins"]["Items"], json!({ "Ref": "CorsOrigins" }));
         assert_eq!(headers["OriginOverride"], true);
     }
-    // A moderator uses such a path to describe a record with that name.
+    // This path is the record `comments.html`, which a moderator describes with PUT.
     assert!(cache_behaviour(&template, "posts/comments.html").is_none());
 }
 
@@ -307,7 +307,7 @@ fn the_edge_alone_calls_the_function_public_by_its_url_and_proves_whose_address_
     let actions: BTreeSet<&str> = from_edge.filter_map(|permission| permission["Action"].as_str()).collect();
     assert_eq!(actions, BTreeSet::from(["lambda:InvokeFunction", "lambda:InvokeFunctionUrl"]));
 
-    // All requests to the function's URL come from CloudFront.
+    // CloudFront sends the same secret header to this origin as to API Gateway.
     assert_eq!(public["OriginCustomHeaders"], origin("api")["OriginCustomHeaders"]);
     for (name, policy) in of_type(&template, "AWS::CloudFront::OriginRequestPolicy") {
         let forwarded = &policy["Properties"]["OriginRequestPolicyConfig"]["HeadersConfig"]["Headers"];
@@ -586,7 +586,7 @@ fn ten_metrics_of_alarms_watch_the_responses_the_stream_the_queues_and_the_bounc
         .iter()
         .map(|(_, _, event)| referred(&event["Properties"]["Queue"]).pop_first().unwrap())
         .collect();
-    // A failed thumbnail affects nothing else.
+    // A failed thumbnail affects nothing else, so its queue has no alarm.
     for (name, _) in of_type(&template, "AWS::SQS::Queue").filter(|(name, _)| *name != "ThumbnailsFailed") {
         let metric =
             if polled.contains(name) { "ApproximateAgeOfOldestMessage" } else { "ApproximateNumberOfMessagesVisible" };

@@ -218,7 +218,6 @@ impl Accepted {
         }
         let pattern = parameter["AllowedPattern"].as_str()?;
         assert!(parameter["ConstraintDescription"].is_string(), "{name} does not say what its pattern is");
-        // The pattern must match the whole value.
         Some(Self::Pattern(
             Regex::new(&format!(r"\A(?:{pattern})\z")).unwrap_or_else(|error| panic!("{name}: {error}")),
         ))
