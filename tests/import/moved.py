@@ -27,7 +27,6 @@ def wait_for(server, is_ready, log):
 
 
 def run_import(program, source, file, data, *options):
-    """Imports the file and returns the report."""
     report = data.with_suffix(".json")
     command = [program, "import", source, file, "--data-dir", data, "--report", report, *options]
     subprocess.run(command, env=environment(), check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)

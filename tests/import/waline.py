@@ -24,7 +24,7 @@ RECORD = "2024:hello~20world"
 # Waline stores times without a zone. Its Docker image uses this zone by default.
 ZONE = "Asia/Shanghai"
 START = Path(__file__).with_name("waline.cjs")
-# From Waline's documentation, without the columns for social accounts.
+# The SQLite schema in Waline's documentation, without the columns for social accounts.
 TABLES = """
     CREATE TABLE wl_Comment (id INTEGER PRIMARY KEY AUTOINCREMENT, user_id INTEGER, comment TEXT,
         insertedAt DATETIME DEFAULT (datetime('now', 'localtime')), ip TEXT, link TEXT, mail TEXT, nick TEXT, rid INTEGER,
@@ -75,7 +75,7 @@ class Waline:
         self.call("PUT", f"comment/{written['objectId']}", fields)
 
     def shown(self):
-        """The page's comments as guests see them, oldest first, with nested replies."""
+        """Returns the page's comments as guests see them, oldest first, with nested replies."""
         query = urllib.parse.urlencode({"path": PAGE, "page": 1, "pageSize": 100, "sortBy": "insertedAt_asc"})
         page = self.call("GET", f"comment?{query}")
         return page["data"]

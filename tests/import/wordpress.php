@@ -53,7 +53,7 @@ function install(): void
     require ABSPATH . 'wp-admin/includes/upgrade.php';
     wp_install('Blog', 'admin', 'admin@blog.example', true, '', 'password');
     update_option('timezone_string', 'Europe/Berlin');
-    // Comments are public without approval.
+    // Publishes comments without approval.
     update_option('comment_previously_approved', 0);
     update_option('comment_max_links', 0);
 }

@@ -16,7 +16,7 @@ END = "the end of a block"
 
 
 def blocks():
-    """Pairs of pasted text and expected output."""
+    """Returns pairs of pasted text and expected output."""
     section = TOUR.read_text().split("\n## Five minutes with curl\n")[1].split("\n## ")[0]
     pairs = []
     for language, text in BLOCK.findall(section):

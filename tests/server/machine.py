@@ -92,7 +92,7 @@ class Serving:
 
 
 class Caddy:
-    """Caddy with the package's Caddyfile, in which only the addresses are changed. It issues its own certificates."""
+    """Caddy with the package's Caddyfile, except for the addresses. It issues its own certificates."""
 
     def __init__(self, folder, upstream_port):
         self.port, self.tls_port = free_port(), free_port()

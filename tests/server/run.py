@@ -39,7 +39,7 @@ def unit_is_valid(program, folder):
 
 
 def system_calls(names):
-    """The system calls in systemd's list, with @groups expanded."""
+    """Returns the system calls in a systemd list, with @groups expanded."""
     calls = set()
     for name in names:
         if not name.startswith("@"):

@@ -233,7 +233,7 @@ impl Actor {
         self.delete(&format!("comments/{comment}/pin")).await
     }
 
-    /// Decides about a comment as a moderator. `verdict` is `approve`, `reject` or `reports/dismiss`.
+    /// Sends a moderator's decision about a comment: `approve`, `reject` or `reports/dismiss`.
     pub async fn judge(&self, comment: impl Display, verdict: &str) -> TestResponse {
         self.post(&format!("comments/{comment}/{verdict}"), Value::Null).await
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// The range of an id's random low bits. Ranks contain the same bits.
+/// The range of an id's random low bits.
 const DRAWN: u64 = 1 << 12;
 
 /// Whether each part of `value` is in one of `sources`. The rows of lists may be in any order. A count may be any
@@ -15,7 +15,7 @@ pub fn is_made_of(value: &Value, sources: &[&Value]) -> bool {
     match value {
         Value::Object(parts) => {
             let is_right = |(name, part): (&String, &Value)| match name.as_str() {
-                // `rejected` in a queue item counts the writer's other rejected comments.
+                // Accepts any count of likes, and of the writer's other rejected comments in a queue item.
                 "likes_count" | "rejected" => true,
                 name if part.is_u64() && is_count(name) => is_between(part, &part_of(name)),
                 name => is_made_of(part, &part_of(name)),

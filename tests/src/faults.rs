@@ -113,7 +113,7 @@ impl Delayed {
 }
 
 impl Faults {
-    /// Creates faults whose plan `seed` determines.
+    /// Creates faults. `seed` determines the plan.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }

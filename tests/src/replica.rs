@@ -9,7 +9,6 @@ use server::template::Template;
 
 use crate::settings::TABLE;
 
-/// Changes read per call.
 const BATCH: usize = 100;
 
 /// Receives writes late and in any order, except that changes of the same item stay in order.

@@ -391,7 +391,7 @@ impl Stage {
         changes
     }
 
-    /// Restores items to their state before these changes or after them.
+    /// Restores items to their state before these changes, or after them if `after` is set.
     pub fn set(&self, changes: &Changes, after: bool) {
         for (key, images) in changes {
             let item = &images[usize::from(after)];

@@ -220,7 +220,7 @@ impl World {
         tokio::spawn(self.stack.gateway.clone().serve(listener, Front::default(), std::future::pending(), log));
     }
 
-    /// Returns the roles of the functions: the permissions that each role has, and those that were used.
+    /// Returns the functions' roles, each with its granted and used permissions.
     pub fn roles(&self) -> &[Arc<Access>] {
         &self.stack.roles
     }

@@ -56,7 +56,8 @@ TABLE = "comments-Table-1A2B3C4D5E6F"
 
 
 class Aws(BaseHTTPRequestHandler):
-    """Fakes S3, CloudFormation with sam's own stack and maybe a failed one, and DynamoDB with the failed stack's table."""
+    """Fakes S3, CloudFormation (sam's own stack, and a failed stack if the test sets one), and DynamoDB (the failed
+    stack's table)."""
 
     protocol_version = "HTTP/1.1"
 

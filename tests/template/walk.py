@@ -107,8 +107,8 @@ DEFAULTS = {name: str(parameter["Default"]) for name, parameter in SOURCE["Param
 
 
 def translate(template):
-    """Translates the template as sam does, without an AWS account. Resolves only the prefix of routes among the
-    language extensions."""
+    """Translates the template as sam does, without an AWS account. Of the language extensions, only the prefix of
+    routes is resolved."""
     template = copy.deepcopy(template)
     for function in template["Resources"].values():
         if function["Type"] != "AWS::Serverless::Function":
@@ -144,14 +144,14 @@ def holds(expression, values, conditions):
 
 
 def refused_by(rules, values):
-    """The names of the rules that refuse these values."""
+    """Returns the names of the rules that refuse these values."""
     fails = lambda rule: any(not holds(assertion["Assert"], values, {}) for assertion in rule["Assertions"])
     applies = lambda rule: "RuleCondition" not in rule or holds(rule["RuleCondition"], values, {})
     return [name for name, rule in rules.items() if applies(rule) and fails(rule)]
 
 
 def combinations(template):
-    """Every set of conditions that holds for some parameter values."""
+    """Returns every set of conditions that holds for some parameter values."""
     conditions = template["Conditions"]
     named = sorted(set(re.findall(r'"Ref": "(\w+)"', json.dumps(conditions))))
     named = [name for name in named if name not in LIKE]
@@ -196,7 +196,7 @@ def references(value, guards=()):
 
 
 def depends(resource):
-    """A resource's references, including those in `DependsOn`."""
+    """Yields a resource's references, including those in `DependsOn`."""
     listed = resource.get("DependsOn", [])
     guards = ((resource["Condition"], True),) if "Condition" in resource else ()
     for name in [listed] if isinstance(listed, str) else listed:
@@ -209,7 +209,7 @@ def agrees(combination, guards):
 
 
 def longest(value):
-    """The value with the longest branch of each condition, and long names in place of resources."""
+    """Returns the value with the longest branch of each condition, and with long names in place of resources."""
     if isinstance(value, list):
         return [longest(item) for item in value]
     if not isinstance(value, dict):
@@ -274,7 +274,7 @@ def circular(template, _):
 
 
 def metrics_of(alarm):
-    """The conditions of each metric that an alarm's expression reads."""
+    """Yields the conditions of each metric that an alarm's expression reads."""
     for metric in alarm["Properties"].get("Metrics", []):
         condition, metric, _ = metric.get("Fn::If", (None, metric, None))
         if "MetricStat" in metric:

@@ -29,7 +29,7 @@ const NOBODY: &str = "success@simulator.amazonses.com";
 /// Maximum wait for indexes, and for the function behind the table's stream.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Retries until the response is right.
+/// Repeats the request until `right` accepts the response.
 async fn soon<A: Future<Output = TestResponse>>(
     ask: impl Fn() -> A,
     right: impl Fn(&TestResponse) -> bool,
@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
             self.guest.post(path, body).await.ok(if is_on { status } else { 404 });
         };
         post("sign_in", json!({ "email": NOBODY }), 201).await;
-        // The response is a page if the sign-in method is on.
+        // 400 with a page if the sign-in method is on, else 404.
         let callback = self.guest.get("sign_in/callback/github").await.status;
         assert!([400, 404].contains(&callback), "{callback}");
         post("sign_in/finish", json!({ "flow": "nothing", "code": "12345678" }), 422).await;
@@ -574,7 +574,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
         walk.cast.moderator.post(&format!("comments/{}/{decision}", left.kept), json!({})).await.ok(200);
         world.wait_until_idle().await;
     }
-    // The job expects a reply that no index lists yet, so it is sent again.
+    // The job expects a reply that no index lists yet, so the job is sent again.
     let deleted_at = world.now();
     world.send_job(&Job::CleanUp(CleanUp { comment: CommentId(1), replies: 1, deleted_at })).await;
     world.wait_until_idle().await;

@@ -15,7 +15,6 @@ use shared::domain::secret::Secret;
 use tempfile::TempDir;
 use tests::{MAIL, World};
 
-/// A server process that is killed when the test ends.
 struct Server(Child);
 
 impl Drop for Server {

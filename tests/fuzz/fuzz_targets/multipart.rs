@@ -1,5 +1,5 @@
-//! Fuzzes uploads: a line with the content type, then the body. The extracted file must be part of the body and no
-//! larger than allowed.
+//! Fuzzes uploads. The input is a line with the content type, then the body. The extracted file must be part of the
+//! body and no larger than allowed.
 #![no_main]
 
 use bytes::Bytes;

@@ -285,8 +285,8 @@ async fn signing_in_with_an_account_elsewhere_keeps_to_its_bounds() {
     );
     let (guest, mut table) = (world.guest(), Table::default());
     let page = format!("https://www.example.org/{}", "x".repeat(1_976));
-    // The first request also publishes the signing key, and reads the names of the moderators in the settings for half
-    // a unit each, as the first request per minute and instance does.
+    // The first request also publishes the signing key and, once per minute and instance, reads the names of the
+    // moderators in the settings: half a unit each.
     for (subject, is, most) in
         [("ada", "a moderator", 3.5), (long.as_str(), "a long one", 2.0), (long.as_str(), "the same", 2.0)]
     {

@@ -1,4 +1,4 @@
-//! Closed threads: closing them, requests they refuse, and requests they still accept.
+//! Closed threads: closing them, and the requests that they refuse or still accept.
 
 use std::time::Duration;
 

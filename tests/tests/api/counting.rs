@@ -81,7 +81,7 @@ async fn nothing_below_a_hidden_comment_counts_until_it_is_shown_again() {
     assert_eq!(counted(&world).await, shown);
     moderator.judge(top, "reject").await.ok(200);
     assert_eq!(counted(&world).await, [other]);
-    // The reply is public, but below a hidden comment.
+    // An approved reply doesn't count below a hidden comment.
     moderator.judge(rejected, "approve").await.ok(200);
     assert_eq!(counted(&world).await, [other]);
     moderator.judge(top, "approve").await.ok(200);

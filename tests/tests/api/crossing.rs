@@ -106,7 +106,7 @@ impl Scene {
         self.world.store().edit(&self.stored().await, edit).await.unwrap().expect("the comment exists");
     }
 
-    /// Decides, as a moderator, about a comment as it was read earlier.
+    /// Makes a moderator's decision about a comment as it was read earlier.
     async fn decide(&self, read: Comment, verdict: Verdict) {
         let now = self.world.now();
         let clock = Clock::new(move || now);

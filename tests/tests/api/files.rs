@@ -1,4 +1,4 @@
-//! The compiled-in files: the widget, the moderators' element, and the page of that element.
+//! The compiled-in files: the widget, the moderators' element, and the moderators' page.
 
 use http::Method;
 use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH, ORIGIN};

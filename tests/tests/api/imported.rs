@@ -9,7 +9,7 @@ use shared::domain::time::Timestamp;
 use tests::{World, reversed};
 use transfer::store::fixtures::{Fixture, put_fixtures};
 
-/// Returns comment `tie` in `posts/1`, written at this time.
+/// Returns an imported comment in `posts/1`, written at this time. Comments of the same time differ in `tie`.
 fn imported(time: &str, tie: u64) -> Comment {
     Comment {
         id: CommentId::slots(Timestamp::parse(time).unwrap(), tie).unwrap().next().unwrap(),

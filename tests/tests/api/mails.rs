@@ -482,7 +482,8 @@ async fn a_member_who_unsubscribed_by_a_link_turns_emails_on_again() {
     assert_eq!(sent(&world).await.len(), 2);
 }
 
-/// Two comments whose writers get notifications at the same address: one is by a member, the other by a guest who confirmed it.
+/// Two comments whose writers get notifications at the same address: one is by a member, the other by a guest who
+/// confirmed the address.
 struct TwoRoles {
     world: World,
     ada: Actor,

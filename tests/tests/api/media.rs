@@ -54,7 +54,6 @@ async fn accepted(world: &World, file: &[u8]) -> [Bytes; 2] {
     [image, thumbnail]
 }
 
-/// Returns the width and height of a JPEG, PNG or GIF.
 fn size(file: &[u8]) -> (u32, u32) {
     let picture = clean(file).unwrap();
     (picture.width, picture.height)
@@ -291,7 +290,7 @@ async fn a_thumbnail_that_cannot_be_made_is_an_error_and_holds_up_no_other() {
     world.fetch(&format!("{MEDIA_BASE}/thumbnails/bad")).await.ok(404);
 }
 
-/// A transport that runs another action before each request with this method for an object in this folder.
+/// A transport that calls `meanwhile` before each `method` request for an object in `folder`.
 #[derive(Clone)]
 struct Interrupted {
     bucket: Bucket,

@@ -76,7 +76,7 @@ async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
         }
         let mut line = format!("{:40}", route.name);
         for (_, actor, writer) in columns {
-            // Instances with a stopped clock assign the same ids.
+            // Moves the clock, because instances assign the same ids while it is stopped.
             world.pass(Duration::from_millis(1));
             let id = writer.comment("posts/1", "x").await;
             if erased {

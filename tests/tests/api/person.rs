@@ -60,7 +60,7 @@ async fn items_with(world: &World, texts: &[String]) -> Vec<String> {
     items.filter(|item| texts.iter().any(|text| item.to_lowercase().contains(&text.to_lowercase()))).collect()
 }
 
-/// Returns the keys of items that have the number in an attribute or as part of a key.
+/// Returns the keys of items that contain the user's id in an attribute or as part of a key.
 async fn items_of_user(world: &World, id: u64) -> Vec<String> {
     let is_part = |text: &str| text.split('#').any(|part| part == id.to_string() || part == format!("u{id}"));
     let names = |value: &AttributeValue| match value {
@@ -516,7 +516,7 @@ async fn a_recount_replaces_stored_hashes_of_addresses_where_gravatars_are_off()
     let ada = world.claiming(&json!({ "sub": "7", "name": "Ada Lovelace", "email": EMAIL }));
     ada.comment("posts/1", "of a member").await;
     ada.report(of_guest, "spam").await.ok(201);
-    // Comments from before the keyed hash was added have none.
+    // Simulates a comment from before keyed hashes were stored.
     world.set(&format!("C#{of_guest}"), "C", "ah", None).await;
     world.finish_jobs().await;
     let with_hash = items_with(&world, &[hash()]).await.len();

@@ -39,7 +39,7 @@ pub(crate) struct Fake {
 #[derive(Default)]
 struct Shared {
     url: String,
-    /// Issued codes, with the readers' requests for them.
+    /// Issued codes, each with the parameters of its authorization request.
     codes: BTreeMap<String, BTreeMap<String, String>>,
     /// Changes to the discovery document and to the claims. A null removes a value.
     discovery: BTreeMap<String, Value>,
@@ -96,7 +96,7 @@ impl Fake {
                 answer
             }
         }));
-        // Settings of a world borrow this URL.
+        // Leaks the URL, because a world's settings borrow it.
         Self { url: url.leak(), shared, task }
     }
 

@@ -123,7 +123,7 @@ async fn banned_users_are_not_offered_until_the_ban_ends() {
     assert_eq!(names(&ada, "mal").await, ["Mallory"]);
 }
 
-/// Returns the name that the service returns for the actor, and the request's write units.
+/// Returns the actor's name in the response, and the request's write units.
 async fn called(actor: &Actor) -> (String, f64) {
     let reply = actor.get("ui").await.ok(200);
     (reply.data()["auth"]["user"]["name"].as_str().unwrap().to_owned(), reply.cost.write_units)

@@ -328,7 +328,7 @@ impl Set {
     /// Carries out an operation on a new instance. A handler receives the tasks in `given`.
     pub(crate) async fn perform(&self, number: usize, operation: &Operation, given: &[Task]) -> Value {
         let instance = self.stage.instance(number);
-        // Commands wait this long for requests that began before them.
+        // Commands wait for earlier requests for as long as `patience`.
         let (store, clock, patience) = (&instance.app.store, instance.app.clock.clone(), Duration::from_secs(5));
         match operation.request.split(' ').collect::<Vec<_>>()[..] {
             ["events" | "jobs" | "delivery", ..] => {

@@ -83,8 +83,8 @@ impl<'a> Oracle<'a> {
         let comes_first = self.pair.operations.map(|one| matches!(one.handles(), Some(("events" | "delivery", _))));
         for order in [[0, 1], [1, 0]] {
             let answers = if order[0] == 0 { first.clone() } else { self.pair.follow(&order, "").await };
-            // A request may override the previous request, so only the last response must still be true. A handler must
-            // not, so the response to the request before it must be true too.
+            // The second request may override the first one, so only its own response must match the final state. A
+            // handler must not override the request before it, so both responses must match.
             let kept = &order[usize::from(self.pair.operations[order[1]].handles().is_none())..];
             let kept: Vec<Value> = kept.iter().map(|who| answers[*who].clone()).collect();
             let outcome = self.outcome(answers).await?;

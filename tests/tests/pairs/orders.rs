@@ -3,9 +3,9 @@
 
 use tests::Call;
 
-/// Limits for long pairs: calls, switches and orders. If a participant makes more than this many calls, the first
-/// orders may switch between the participants this many times. In later orders, one participant runs to its end between
-/// two calls of the other.
+/// Limits for long pairs, as (calls, switches, orders). If a participant makes more than `calls` calls, the first
+/// `orders` orders may switch between the participants up to `switches` times. In later orders, one participant runs to
+/// its end between two calls of the other.
 const LONG: [(usize, usize, usize); 2] = [(30, 2, 200), (12, 4, 500)];
 
 /// The calls that were made, each with its participant.

@@ -103,7 +103,7 @@ async fn a_busy_table_is_in_order() {
     assert_eq!(world.findings().await, [""; 0]);
 }
 
-/// Damage to one attribute, and the recount's text for it.
+/// Damage to one attribute, and the text of the recount's finding.
 struct Damage {
     reported: &'static str,
     pk: String,

@@ -378,8 +378,7 @@ impl Comment {
     }
 }
 
-/// Returns the log's entries, with consecutive rejections sorted by id, because a walk makes several rejections at
-/// once.
+/// Returns the log's entries, with consecutive rejections sorted by id, because a job rejects several comments at once.
 fn settled(mut log: Vec<(String, Option<u64>)>) -> Vec<(String, Option<u64>)> {
     log.chunk_by_mut(|one, next| one.0 == "reject" && next.0 == "reject").for_each(<[_]>::sort);
     log
@@ -739,7 +738,7 @@ impl Test {
         };
         let answer = expect(answer, 200, "banning")?;
         let network = answer.data()["network"].as_str().map(|network| (network.to_owned(), id));
-        // Repeating a ban changes nothing, except that a network's ban gets a new end.
+        // Repeating a ban changes nothing, except the end of a network's ban.
         if rejects || network.is_some() || !self.model.banned.contains_key(&who) {
             self.model.log.push(("ban", network.as_ref().map(|_| id)));
         }
@@ -758,7 +757,7 @@ impl Test {
             let waits = comment.state == ModelState::Pending || comment.in_review;
             written <= now && (waits || now.since(written) <= WEEK)
         };
-        // Imported comments have no guest networks.
+        // Imported guests' comments have no network, so a ban of a network doesn't reject them.
         let of_writer = |comment: &&Comment| comment.writer == Some(who) && !(is_guest && comment.is_imported);
         let comments = self.model.comments.values().filter(of_writer).filter(is_recent);
         let comments = comments.filter(|comment| comment.state != ModelState::Rejected);

@@ -543,7 +543,7 @@ fn bounces_are_encrypted_and_kept_when_they_cannot_be_delivered() {
     assert_eq!(accepted["Condition"]["ArnEquals"]["aws:SourceArn"]["Ref"], "MailTopic");
 }
 
-/// Each metric that an alarm uses, with its dimensions.
+/// Returns each metric that an alarm uses, with its dimensions.
 fn alarmed(template: &Value) -> BTreeSet<(String, String)> {
     let mut metrics = BTreeSet::new();
     let mut add = |metric: &Value, name: &Value| {
