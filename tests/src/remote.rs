@@ -85,7 +85,7 @@ impl Remote {
             "roles": roles,
             // Each token is newer than the previous one, so that the service stores its name.
             "iat": self.run / 1_000 + self.signed.fetch_add(1, Ordering::Relaxed),
-            // Makes the token valid by a `World`'s clock too.
+            // The token must also be valid by a `World`'s clock.
             "exp": START / 1_000 + 3_600,
         });
         self.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, &self.secret))

@@ -567,7 +567,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     let (world, service, _) = serve().await;
     let walk = Walk::new(&service);
     let left = walk.all().await;
-    // The same user is renamed.
+    // Renames Ada.
     service.user(1, "Ada Lovelace").get("ui").await.ok(200);
     // Replies stop counting and then count again.
     for decision in ["reject", "approve"] {

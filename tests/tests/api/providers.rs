@@ -282,7 +282,7 @@ pub(crate) async fn finish(actor: &Actor, flow: &Value, code: &str) -> TestRespo
     actor.post("sign_in/finish", json!({ "flow": flow, "code": code, "verifier": VERIFIER })).await
 }
 
-/// Starts a flow, visits the provider and returns. Returns the flow and the callback's response.
+/// Signs in at the provider, up to the callback. Returns the flow and the callback's response.
 async fn go(fake: &Fake, actor: &Actor, provider: &str) -> (Value, TestResponse) {
     let started = start(actor, provider, PAGE).await.ok(201);
     let query = fake.authorize(&started.data()["url"]);
