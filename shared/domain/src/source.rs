@@ -38,12 +38,11 @@ const CONTAINER_SHIELDS: [char; 6] = ['\u{fdd8}', '\u{fdd9}', '\u{fdda}', '\u{fd
 /// belongs to an extinct script, so that texts seldom contain it.
 const LONE_TILDE: char = '\u{10a58}';
 
-/// Precede a replacement that was typed, and so represents itself: the first a noncharacter, the second [`LONE_TILDE`]. The parser
-/// treats each like the character after it.
+/// Inserted before typed characters that would otherwise count as replacements: the first before noncharacters, the second
+/// before [`LONE_TILDE`] and itself. The parser treats an escape like the character after it.
 const ESCAPES: [char; 2] = ['\u{fdde}', '\u{10a57}'];
 
-/// Maximum columns between the beginnings of a list item and of its content: three before the item's number, nine digits, a sign
-/// and four after it.
+/// Maximum columns of a list item before its content: an indent of three, nine digits, a sign and four spaces.
 const MAX_ITEM_INDENT: usize = 17;
 
 /// Maximum searches for addresses. Shielding the markup in one address may change which other addresses are text, so they are
@@ -169,8 +168,8 @@ fn deep_containers(text: &str) -> Vec<(usize, char)> {
     found
 }
 
-/// The offsets of the characters that mark too deep quotes and list items at the beginning of a line. A number's mark is the
-/// character after it. An indented mark is in list items that began on earlier lines, or it would be code.
+/// The offsets of the marks of quotes and list items that are too deep, at the beginning of a line. A number's mark is the
+/// character after it. A deeply indented mark is inside list items of earlier lines, because it would be code otherwise.
 fn deep_marks(line: &str) -> Vec<usize> {
     let (bytes, rule) = (line.as_bytes(), rule_at(line));
     let is_space = |at: usize| bytes.get(at).is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
@@ -197,7 +196,7 @@ fn deep_marks(line: &str) -> Vec<usize> {
     }
 }
 
-/// The offset of the horizontal rule at the end of a line, which may look like nested lists. Without a rule, the line's length.
+/// The offset of the horizontal rule at the end of a line, or the line's length. A rule may look like nested lists.
 fn rule_at(line: &str) -> usize {
     let end = line.trim_end_matches([' ', '\t', '\n', '\r']);
     let Some(sign @ ('-' | '*')) = end.chars().next_back() else { return line.len() };
