@@ -37,6 +37,7 @@ use crate::store::person::forgotten::Forgotten;
 const MAX_ID: usize = 512;
 /// Maximum bytes of a body. A longer one is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;
+const BLANK: [char; 2] = ['\n', ' '];
 
 /// A comment as it was read.
 #[derive(Debug)]
@@ -314,12 +315,20 @@ fn body(comment: &record::Comment) -> (String, bool) {
         BodyFormat::Html => markdown::from_html(&comment.body),
     };
     let body: String = body.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
-    let body = visible::without_bidi_overrides(body.trim_matches(['\n', ' ']));
+    let body = visible::without_bidi_overrides(without_blank_ends(&body));
     let kept = &body[..body.floor_char_boundary(MAX_BODY)];
     if rendering::shown(kept).is_nothing() {
         return (String::new(), false);
     }
     (kept.to_owned(), kept.len() < body.len() || !rendering::is_shown_whole(kept))
+}
+
+/// The text without blank lines at its start, and without white space at its end. Keeps the indent of the first line,
+/// because it may be that of code or of a list.
+fn without_blank_ends(text: &str) -> &str {
+    let text = text.trim_end_matches(BLANK);
+    let blank = text.len() - text.trim_start_matches(BLANK).len();
+    &text[text[..blank].rfind('\n').map_or(0, |end| end + 1)..]
 }
 
 /// The reason to refuse the record regardless of its thread and time.
@@ -344,9 +353,10 @@ fn writer_hash(source_id: &str, author: &record::Author) -> String {
     sha256_hex(&json(&(source_id, name)))[..4].to_owned()
 }
 
-/// A stable id for a comment without one.
+/// A stable id for a comment without one. Ignores the indent of the body, which earlier versions removed.
 fn content_id(comment: &record::Comment, body: &str) -> String {
     let created = comment.created_at.map_or(0, Timestamp::as_second);
+    let body = body.trim_start_matches(BLANK);
     let text = json(&(&comment.thread, &comment.parent, created, &comment.author.name, body));
     format!("~{}", &sha256_hex(&text)[..16])
 }

@@ -272,6 +272,22 @@ fn a_comment_without_an_id_gets_the_same_one_in_every_run() {
 }
 
 #[test]
+fn an_indent_at_the_start_of_a_body_is_kept_and_blank_lines_are_not() {
+    for (typed, kept) in [
+        ("  * a\n  * b\n    * c \n\n", "  * a\n  * b\n    * c"),
+        ("    # make install\n    cp *.o", "    # make install\n    cp *.o"),
+        ("\n  \r\n    x = a*b*c\n", "    x = a*b*c"),
+        ("\n\nhello", "hello"),
+    ] {
+        let outcome = outcome(&[Comment { body: typed.to_owned(), ..comment("1") }]);
+        assert_eq!(outcome.find("1").unwrap().record.body, kept, "{typed:?}");
+    }
+    // Earlier versions cut the indent, and the id must not change.
+    let tag = |body: &str| outcome(&[Comment { body: body.to_owned(), ..comment("") }]).staged[0].tag.clone();
+    assert_eq!(tag("\n    x = 1"), tag("x = 1"));
+}
+
+#[test]
 fn later_records_of_a_thread_add_what_is_missing() {
     let first = Thread { key: "7".to_owned(), ..Thread::default() };
     let second = Thread { key: "7".to_owned(), title: Some("Seven".to_owned()), ..page("/seven") };
