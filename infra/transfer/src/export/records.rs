@@ -78,6 +78,7 @@ pub fn comment(stored: &Comment) -> Record {
         thread: thread_key(&stored.thread),
         parent: stored.parent().map(|parent| parent.to_string()),
         created_at: Some(instant(stored.id.created_at())),
+        written_at: None,
         edited_at: stored.edited_at.map(instant),
         author: author(stored),
         body: stored.body.clone(),

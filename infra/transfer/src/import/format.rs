@@ -18,6 +18,7 @@ mod xml;
 use std::collections::HashSet;
 use std::path::Path;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use rusqlite::Connection;
 
@@ -159,6 +160,11 @@ fn replaced(record: &Record) -> Option<Missing> {
 /// The record of a comment. `is_oversized` means that a value is longer than `MAX_VALUE`.
 fn comment_record(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
+}
+
+/// A comment of which only the time is known. `read` parses it, and takes the zone of times without an offset.
+fn created(zone: &TimeZone, read: impl Fn(&TimeZone) -> Option<Timestamp>) -> Comment {
+    Comment { created_at: read(zone), written_at: read(&TimeZone::UTC), ..Comment::default() }
 }
 
 /// The record of a page, for formats that name pages only by the URL in each comment.

@@ -183,6 +183,9 @@ pub struct Comment {
     /// `None` if the source has no valid time.
     #[serde(default, deserialize_with = "lenient_time")]
     pub created_at: Option<Timestamp>,
+    /// [`Self::created_at`] with UTC as `--zone`, if the source may have times without a zone.
+    #[serde(skip)]
+    pub written_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "exact_time", skip_serializing_if = "Option::is_none")]
     pub edited_at: Option<Timestamp>,
     #[serde(default)]

@@ -353,9 +353,9 @@ fn writer_hash(source_id: &str, author: &record::Author) -> String {
     sha256_hex(&json(&(source_id, name)))[..4].to_owned()
 }
 
-/// A stable id for a comment without one. Ignores the indent of the body, which earlier versions removed.
+/// A stable id for a comment without one, whatever `--zone`. Ignores the indent of the body, which earlier versions removed.
 fn content_id(comment: &record::Comment, body: &str) -> String {
-    let created = comment.created_at.map_or(0, Timestamp::as_second);
+    let created = comment.written_at.or(comment.created_at).map_or(0, Timestamp::as_second);
     let body = body.trim_start_matches(BLANK);
     let text = json(&(&comment.thread, &comment.parent, created, &comment.author.name, body));
     format!("~{}", &sha256_hex(&text)[..16])

@@ -8,7 +8,7 @@ use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, Comment, RecordState};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
-use super::{Sink, comment_record, page};
+use super::{Sink, comment_record, created, page};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let replaced = input.replaced();
@@ -33,8 +33,6 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         source_id: value.text("id"),
         thread: value.text("page_key"),
         parent: value.optional("rid").filter(|parent| parent != "0"),
-        // `updated_at` also changes with votes, so it isn't the time of an edit.
-        created_at: value.time("created_at", zone),
         author: Author {
             key: value.optional("user_id").unwrap_or_default(),
             name: value.text("nick"),
@@ -45,6 +43,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         state: if value.flag("is_pending") { RecordState::Pending } else { RecordState::Approved },
         likes: value.count("vote_up"),
         pinned: value.flag("is_pinned"),
-        ..Comment::default()
+        // `updated_at` also changes with votes, so it isn't the time of an edit.
+        ..created(zone, |zone| value.time("created_at", zone))
     }
 }

@@ -7,7 +7,7 @@ use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
-use super::{Sink, comment_record};
+use super::{Sink, comment_record, created};
 
 /// The user id on comments whose author wasn't signed in.
 const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000000";
@@ -51,7 +51,6 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         source_id: value.text("id"),
         thread: value.text("pageId"),
         parent: value.optional("parentId").filter(|parent| parent != ANONYMOUS),
-        created_at: value.time("createdTime", zone),
         edited_at: value.time("editedTime", zone),
         author: Author {
             key: Some(value.text("userCreated")).filter(|key| key != ANONYMOUS).unwrap_or_default(),
@@ -71,6 +70,6 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         },
         likes: value.count("score"),
         pinned: value.flag("isSticky"),
-        ..Comment::default()
+        ..created(zone, |zone| value.time("createdTime", zone))
     }
 }

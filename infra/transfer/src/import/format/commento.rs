@@ -8,7 +8,7 @@ use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thr
 use super::super::source::{ReadError, Reader};
 use super::super::thread_key::has_host;
 use super::json::{self, Attributes};
-use super::{Sink, comment_record};
+use super::{Sink, comment_record, created};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     json::read(input, &[&["comments"], &["commenters"]], &mut |path, value| {
@@ -63,7 +63,6 @@ fn comment(value: &Value, thread: String, zone: &TimeZone) -> Comment {
         source_id: value.text("commentHex"),
         thread,
         parent: value.optional("parentHex").filter(|parent| parent != "root"),
-        created_at: value.time("creationDate", zone),
         author: Author {
             key: Some(value.text("commenterHex")).filter(|key| key != "anonymous").unwrap_or_default(),
             ..Author::default()
@@ -76,6 +75,6 @@ fn comment(value: &Value, thread: String, zone: &TimeZone) -> Comment {
             _ => RecordState::Pending,
         },
         likes: value.count("score"),
-        ..Comment::default()
+        ..created(zone, |zone| value.time("creationDate", zone))
     }
 }

@@ -7,7 +7,7 @@ use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thr
 use super::super::source::{ReadError, Reader};
 use super::super::time;
 use super::xml::{Element, Xml, XmlEvent};
-use super::{Sink, comment_record};
+use super::{Sink, comment_record, created};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut xml = Xml::open(input, "disqus")?;
@@ -40,18 +40,16 @@ fn thread(element: &Element) -> Thread {
 }
 
 fn post(element: &Element, zone: &TimeZone) -> Comment {
-    let created_at = time::parse(&element.text("createdAt"), zone);
     Comment {
         // The element `id` is often empty, and the attribute may be missing.
         source_id: id(Some(element)).unwrap_or_else(|| element.text("id")),
         thread: id(element.child("thread")).unwrap_or_default(),
         parent: id(element.child("parent")),
-        created_at,
         author: element.child("author").map_or_else(Author::default, author),
         body: element.text("message"),
         format: BodyFormat::Html,
         state: state(element),
-        ..Comment::default()
+        ..created(zone, |zone| time::parse(&element.text("createdAt"), zone))
     }
 }
 

@@ -7,7 +7,7 @@ use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
-use super::{Sink, comment_record, page};
+use super::{Sink, comment_record, created, page};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     json::read(input, &[&[]], &mut |_, value| {
@@ -39,7 +39,6 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         source_id: value.text("id"),
         thread: value.attribute("locator").text("url"),
         parent: value.optional("pid"),
-        created_at: value.time("time", zone),
         edited_at: value.attribute("edit").time("time", zone),
         author: Author {
             key: user.text("id"),
@@ -54,7 +53,7 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         state: if value.flag("delete") { RecordState::Deleted } else { RecordState::Approved },
         likes: likes(value),
         pinned: value.flag("pin"),
-        ..Comment::default()
+        ..created(zone, |zone| value.time("time", zone))
     }
 }
 

@@ -9,7 +9,7 @@ use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, Comment, Record, RecordState, User};
 use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes, Path};
-use super::{Sink, comment_record, page};
+use super::{Sink, comment_record, created, page};
 
 /// Paths in an export from the management page, in a response of `GET /api/db`, which wraps such an export, and in an
 /// export from `LeanCloud`.
@@ -65,13 +65,11 @@ fn user(value: &Value) -> User {
 }
 
 fn comment(value: &Value, zone: &TimeZone) -> Comment {
-    let created_at = value.time("insertedAt", zone).or_else(|| value.time("createdAt", zone));
     Comment {
         source_id: id(value),
         thread: value.text("url"),
         // `rid` is the top-level comment. In old versions, so is `pid`.
         parent: value.optional("pid").or_else(|| value.optional("rid")),
-        created_at,
         author: Author {
             key: value.text("user_id"),
             name: value.text("nick"),
@@ -87,6 +85,6 @@ fn comment(value: &Value, zone: &TimeZone) -> Comment {
         },
         likes: value.count("like"),
         pinned: value.flag("sticky"),
-        ..Comment::default()
+        ..created(zone, |zone| value.time("insertedAt", zone).or_else(|| value.time("createdAt", zone)))
     }
 }

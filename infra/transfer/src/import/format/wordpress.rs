@@ -8,7 +8,7 @@ use super::super::record::{Author, Comment, Record, RecordState, Thread};
 use super::super::source::{ReadError, Reader};
 use super::super::time;
 use super::xml::{Element, Tag, Xml, XmlEvent};
-use super::{Sink, comment_record};
+use super::{Sink, comment_record, created};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let mut xml = Xml::open(input, "rss")?;
@@ -86,11 +86,10 @@ fn comment(element: &Element, thread: String, zone: &TimeZone) -> Comment {
         source_id: element.text("comment_id"),
         thread,
         parent: (!parent.is_empty() && parent != "0").then_some(parent),
-        created_at: created_at(element, zone),
         author: author(element),
         body: markdown::from_wordpress(&element.text("comment_content")),
         state: state(element),
-        ..Comment::default()
+        ..created(zone, |zone| created_at(element, zone))
     }
 }
 

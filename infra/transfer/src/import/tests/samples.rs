@@ -75,6 +75,41 @@ async fn every_format_is_imported_once_with_everything_reported() {
 }
 
 #[tokio::test]
+async fn a_comment_without_an_id_is_imported_once_whatever_the_zone() {
+    let directory = tempfile::tempdir().unwrap();
+    for (format, source) in [
+        (
+            Format::Disqus,
+            "<disqus><thread id='1'><link>/a</link></thread><post><thread id='1'/><message>x</message>\
+             <createdAt>2020-01-02T03:04:05</createdAt></post></disqus>",
+        ),
+        (
+            Format::Wordpress,
+            "<rss><channel><item><link>/a</link><comment><comment_content>x</comment_content>\
+             <comment_date>2020-01-02 03:04:05</comment_date><comment_date_gmt>0000-00-00 00:00:00</comment_date_gmt>\
+             </comment></item></channel></rss>",
+        ),
+        (Format::Remark42, r#"{"locator":{"url":"/a"},"orig":"x","time":"2020-01-02T03:04:05"}"#),
+        (Format::Commento, r#"{"comments":[{"url":"/a","markdown":"x","creationDate":"2020-01-02T03:04:05"}]}"#),
+        (
+            Format::Comentario,
+            r#"{"pages":[{"id":"p","path":"/a"}],"comments":[{"pageId":"p","markdown":"x","createdTime":"2020-01-02T03:04:05"}]}"#,
+        ),
+        (Format::Artalk, r#"[{"page_key":"/a","content":"x","created_at":"2020-01-02 03:04:05"}]"#),
+        (Format::Waline, r#"[{"url":"/a","comment":"x","insertedAt":"2020-01-02 03:04:05"}]"#),
+    ] {
+        let path = directory.path().join(format.name());
+        std::fs::write(&path, source).unwrap();
+        let store = store();
+        let mut import = import_of(format, &path);
+        assert_eq!(run(&store, &import).await.new, 1, "{format:?}");
+        import.zone = TimeZone::get("Asia/Tokyo").unwrap();
+        let again = run(&store, &import).await;
+        assert_eq!((again.new, again.already_there), (0, 1), "{format:?}");
+    }
+}
+
+#[tokio::test]
 async fn unwanted_comments_that_are_kept_are_rejected_and_not_queued() {
     let directory = tempfile::tempdir().unwrap();
     for (format, kept) in [(Format::Wordpress, 3), (Format::Disqus, 1), (Format::Waline, 1), (Format::Giscus, 1)] {
