@@ -354,6 +354,14 @@ impl Reader {
         SourcePosition::Line(self.line)
     }
 
+    /// Whether the rest of the text is UTF-8. Keeps it in memory.
+    pub fn is_utf_8(&mut self) -> io::Result<bool> {
+        self.passed.drain(..self.read);
+        self.read = 0;
+        self.input.read_to_end(&mut self.passed)?;
+        Ok(str::from_utf8(&self.passed).is_ok())
+    }
+
     /// The first byte that isn't white space, without consuming it. `None` at the end.
     pub fn peek(&mut self) -> io::Result<Option<u8>> {
         loop {

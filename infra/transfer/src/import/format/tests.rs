@@ -600,6 +600,28 @@ mod wordpress {
         assert_eq!(error, "is in klingon; convert it to UTF-8, and declare that in its first line");
     }
 
+    /// In GBK, one of these characters has bytes that are valid in UTF-8.
+    #[test]
+    fn all_texts_of_a_file_are_in_one_encoding() {
+        let before =
+            b"<?xml version='1.0' encoding='GBK'?><rss><channel><item><wp:comment><wp:comment_id>1</wp:comment_id>\
+            <wp:comment_author>\xd2\xbb</wp:comment_author><wp:comment_content>";
+        let after = b"</wp:comment_content></wp:comment></item></channel></rss>";
+        let parsed = |content: &[u8]| {
+            let file = [before, content, after].concat();
+            let [plain, packed] = [file.clone(), gzip(&file)].map(|file| {
+                let parsed = parse_in(Format::Wordpress, &file, "UTC").unwrap();
+                let comment = parsed.comment("1");
+                (comment.author.name.clone(), comment.body.clone(), parsed.missing.len())
+            });
+            assert_eq!(plain, packed);
+            plain
+        };
+        assert_eq!(parsed(b"\xd5\xc5\xc8\xfd"), ("一".to_owned(), "张三".to_owned(), 0));
+        assert_eq!(parsed(b"\xff"), ("一".to_owned(), "\u{fffd}".to_owned(), 1));
+        assert_eq!(parsed("张三".as_bytes()).1, "张三", "the whole file is in UTF-8");
+    }
+
     #[test]
     fn one_id_in_two_items_is_two_comments() {
         let parsed = sample();

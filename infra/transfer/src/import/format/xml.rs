@@ -96,7 +96,8 @@ pub(super) enum XmlEvent {
 
 pub(super) struct Xml {
     events: Events<Reader>,
-    /// The encoding that the file declares.
+    /// UTF-8 if the whole file is valid in it, and otherwise the encoding that the file declares. A single text isn't
+    /// enough to tell, because a short one may be valid in both.
     encoding: &'static Encoding,
     /// The number of characters that replace undecodable bytes since the last whole element.
     replaced: Cell<u64>,
@@ -201,8 +202,12 @@ impl Xml {
         self.buffer.clear();
         match self.events.read_event_into(&mut self.buffer) {
             Ok(Event::Decl(declaration)) => {
-                self.encoding = encoding(&declaration)?;
-                Ok(Event::Decl(declaration.into_owned()))
+                let declaration = declaration.into_owned();
+                let declared = encoding(&declaration)?;
+                let is_utf_8 =
+                    declared == UTF_8 || self.events.get_mut().is_utf_8().map_err(|error| self.broken(error))?;
+                self.encoding = if is_utf_8 { UTF_8 } else { declared };
+                Ok(Event::Decl(declaration))
             }
             Ok(event) => Ok(event.into_owned()),
             Err(error) => Err(ReadError::at(SourcePosition::Offset(self.events.error_position()), error)),
@@ -230,19 +235,13 @@ impl Xml {
         Tag { attributes: attributes.collect(), name: self.decode(start.local_name().as_ref()).into_owned() }
     }
 
-    /// Decodes text as UTF-8 if it's valid, and otherwise in the encoding that the file declares.
     fn decode<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
-        match str::from_utf8(bytes) {
-            Ok(text) => text.into(),
-            Err(_) => {
-                let (text, has_errors) = self.encoding.decode_without_bom_handling(bytes);
-                if has_errors {
-                    let replaced = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
-                    self.replaced.set(self.replaced.get() + replaced as u64);
-                }
-                text
-            }
+        let (text, has_errors) = self.encoding.decode_without_bom_handling(bytes);
+        if has_errors {
+            let replaced = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
+            self.replaced.set(self.replaced.get() + replaced as u64);
         }
+        text
     }
 
     fn close(&mut self) -> XmlEvent {
