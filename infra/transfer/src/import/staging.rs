@@ -16,7 +16,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::mem;
 
 use jiff::Timestamp;
-use shared::domain::ids::{CommentId, ID_BOUND, SourceId, ThreadId, sha256_hex};
+use shared::domain::ids::{CommentId, SourceId, ThreadId, sha256_hex};
 use shared::domain::{markdown as rendering, thread, visible};
 
 use self::exported::Export;
@@ -37,6 +37,8 @@ use crate::store::person::forgotten::Forgotten;
 const MAX_ID: usize = 512;
 /// Maximum bytes of a body. A longer one is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;
+/// JavaScript can't represent every greater number.
+const MAX_LIKES: u64 = 1 << 53;
 const BLANK: [char; 2] = ['\n', ' '];
 
 /// A comment as it was read.
@@ -336,7 +338,7 @@ fn refusal(comment: &record::Comment) -> Option<Reason> {
     if comment.is_oversized {
         return Some(Reason::Size);
     }
-    (comment.likes >= ID_BOUND).then_some(Reason::Likes)
+    (comment.likes > MAX_LIKES).then_some(Reason::Likes)
 }
 
 /// Bounds an id, because the keys that contain it have a length limit.

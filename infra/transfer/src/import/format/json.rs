@@ -122,9 +122,8 @@ pub(super) trait Attributes {
 
     /// The attribute as a count. A negative number becomes 0.
     fn count(&self, name: &str) -> u64 {
-        let value = self.attribute(name);
-        let number = value.as_f64().or_else(|| text_of(value).trim().parse().ok()).unwrap_or_default();
-        likes(number)
+        let text = self.text(name);
+        text.parse().unwrap_or_else(|_| likes(text.parse().unwrap_or_default()))
     }
 
     /// A time in a string, or in an object such as `{"__type": "Date", "iso": "…"}` or `{"$date": "…"}`.
@@ -217,12 +216,13 @@ mod tests {
 
     #[test]
     fn attributes_are_read_whatever_their_types() {
-        let value = json!({ "id": 7, "name": " Ada ", "on": "true", "off": "false", "score": "-3", "likes": 2 });
+        let value = json!({ "id": 7, "name": " Ada ", "on": "true", "off": "false", "score": "-3", "likes": 2, "many": (1_u64 << 53) + 1, "all": 1e30 });
         assert_eq!(
             (value.text("id"), value.text("name"), value.text("none")),
             ("7".into(), "Ada".into(), String::new())
         );
         assert!(value.flag("on") && !value.flag("off") && !value.flag("none"));
         assert_eq!((value.count("score"), value.count("likes")), (0, 2));
+        assert_eq!((value.count("many"), value.count("all")), ((1 << 53) + 1, u64::MAX));
     }
 }

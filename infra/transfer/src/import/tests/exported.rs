@@ -170,7 +170,12 @@ async fn the_first_of_comments_with_one_source_counts() {
 #[tokio::test]
 async fn likes_beyond_all_counts_refuse_their_comment_alone() {
     let likes = |number: u64, likes: Value| with(comment(number), &json!({ "likes": likes }));
-    let comments = [likes(1, json!(1e20)), likes(2, json!(u64::MAX)), likes(3, json!(1_u64 << 53)), likes(4, json!(5))];
+    let comments = [
+        likes(1, json!(1e20)),
+        likes(2, json!(u64::MAX)),
+        likes(3, json!((1_u64 << 53) + 1)),
+        likes(4, json!(1_u64 << 53)),
+    ];
     let report = import(&store(), &export(&comments, &[])).await;
     assert_eq!(refused(&report), [1, 2, 3].map(|number| (id(number).to_string(), "likes")));
     assert_eq!(report.new, 1);

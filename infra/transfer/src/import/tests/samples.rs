@@ -195,8 +195,8 @@ async fn a_value_or_a_count_beyond_all_bounds_is_refused_with_its_reason() {
     let store = store();
     let comments = [
         Comment { is_oversized: true, ..comment("1") },
-        Comment { likes: 1 << 53, ..comment("2") },
-        Comment { likes: (1 << 53) - 1, ..comment("3") },
+        Comment { likes: (1 << 53) + 1, ..comment("2") },
+        Comment { likes: 1 << 53, ..comment("3") },
     ];
     let report = import(&store, &comments).await;
     let refused: Vec<_> = report.refused.iter().map(|entry| (entry.id.as_str(), entry.reason.as_str())).collect();
