@@ -201,6 +201,26 @@ fn an_incomplete_source_is_imported_and_exits_with_1() {
 }
 
 #[test]
+fn a_further_page_of_replies_may_be_in_a_file_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let [list, replies, data] = ["list.json", "replies.json", "data"].map(|name| directory.path().join(name));
+    let comment = |id: &str, replies: Value| json!({ "id": id, "body": "Hi", "createdAt": "2022-02-03T04:05:06Z", "replies": replies });
+    let page = |id: &str, more: bool| {
+        let replies =
+            json!({ "totalCount": 2, "pageInfo": { "hasNextPage": more }, "nodes": [comment(id, Value::Null)] });
+        comment("c1", replies)
+    };
+    let discussion =
+        json!({ "id": "D", "title": "posts/1", "comments": { "totalCount": 1, "nodes": [page("r1", true)] } });
+    fs::write(&list, json!({ "data": { "repository": { "discussion": discussion } } }).to_string()).unwrap();
+    fs::write(&replies, json!({ "data": { "node": page("r2", false) } }).to_string()).unwrap();
+    let output = import(&["giscus", replies.to_str().unwrap()], &list, &data);
+    let stdout = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{stdout}{}", stderr(&output));
+    assert_eq!(stdout, "posts/posts:1: 3\n3 read: 3 new, 0 already there, 0 skipped, 0 refused\n");
+}
+
+#[test]
 fn possible_mistakes_are_noted_beside_the_report() {
     let directory = tempfile::tempdir().unwrap();
     let (data, map) = (directory.path().join("data"), directory.path().join("map"));

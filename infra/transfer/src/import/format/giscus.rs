@@ -10,76 +10,113 @@ use super::json::{self, Attributes, Path};
 use super::{Sink, comment_record};
 
 const PATHS: &[Path] = &[
-    &["data", "repository", "discussions", "nodes"],
-    &["data", "repository", "discussions", "totalCount"],
-    &["data", "repository", "discussions", "pageInfo"],
+    &["data", "repository", "discussions"],
     &["data", "repository", "discussion"],
-    &["data", "search", "nodes"],
-    &["data", "search", "discussionCount"],
-    &["data", "search", "pageInfo"],
+    &["data", "search"],
+    &["data", "node"],
     ERRORS,
 ];
 const ERRORS: Path = &["errors"];
 /// The name that the report uses for the list of all discussions.
 const ALL: &str = "discussions";
 const NO_ID: &str = "a comment has no id; query the field id of all comments and replies";
+const NO_LIST: &str = "a node has neither comments nor replies";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    json::read(input, PATHS, &mut |path, value| {
-        let discussion = match path {
-            ERRORS => {
-                let message = value.text("message");
-                return Err(ReadError::whole(format_args!("a response has an error, so it is incomplete: {message}")));
-            }
-            [.., "totalCount" | "discussionCount"] => return sink(total(ALL, &value)),
-            [.., "pageInfo"] => return sink(page_info(ALL, &value)),
-            _ => value,
-        };
-        let thread = thread(&discussion);
-        let key = thread.key.clone();
-        let id = ["id", "number", "title"].into_iter().find_map(|name| discussion.optional(name)).unwrap_or_default();
-        sink(Record::Part(Part { of: ALL.to_owned(), element: Some(id.clone()), ..Part::default() }))?;
-        sink(Record::Thread(thread))?;
-        parts(&discussion, "comments", &id, sink)?;
-        for value in nodes(&discussion, "comments") {
-            let parent = comment(value, &key, None, zone);
-            let id = parent.source_id.clone();
-            let mut own = value.as_object().into_iter().flatten().filter(|(name, _)| *name != "replies");
-            sink(comment_record(parent, own.any(|(_, value)| value.is_oversized())))?;
-            parts(value, "replies", &id, sink)?;
-            for reply in nodes(value, "replies") {
-                sink(comment_record(comment(reply, &key, Some(id.clone()), zone), reply.is_oversized()))?;
-            }
+    json::read(input, PATHS, &mut |path, value| match path {
+        ERRORS => {
+            let message = value.text("message");
+            Err(ReadError::whole(format_args!("a response has an error, so it is incomplete: {message}")))
         }
-        Ok(())
+        [.., "discussion"] => {
+            sink(element(ALL, id(&value)))?;
+            discussion(value, zone, sink)
+        }
+        [.., "node"] => node(value, zone, sink),
+        _ => {
+            let discussions = elements(value, ALL, |value| Ok(id(value)), sink)?;
+            discussions.into_iter().try_for_each(|value| discussion(value, zone, sink))
+        }
     })
 }
 
-fn nodes<'a>(value: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    let nodes = value.attribute(name).attribute("nodes").as_array();
-    nodes.into_iter().flatten().filter(|node| !node.is_null())
-}
-
-/// Passes the elements and the length of a GitHub connection to `sink`. Fails if an element has no id, because elements
-/// couldn't be counted, nor replies assigned to their comments.
-fn parts(value: &Value, name: &str, of: &str, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let connection = value.attribute(name);
-    for node in nodes(value, name) {
-        let element = node.optional("id").ok_or_else(|| ReadError::whole(NO_ID))?;
-        sink(Record::Part(Part { of: of.to_owned(), element: Some(element), ..Part::default() }))?;
+/// Reads a further page of a discussion's comments, or of a comment's replies.
+fn node(mut value: Value, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let id = known_id(&value)?;
+    if value.attribute("comments").is_object() {
+        return discussion(value, zone, sink);
     }
-    sink(total(of, connection.attribute("totalCount")))?;
-    sink(page_info(of, connection.attribute("pageInfo")))
+    match take(&mut value, "replies") {
+        // They are on the page of their comment, which may be in another file.
+        list @ Value::Object(_) => replies(list, &id, "", zone, sink),
+        _ => Err(ReadError::whole(NO_LIST)),
+    }
 }
 
-fn total(of: &str, count: &Value) -> Record {
-    Record::Part(Part { of: of.to_owned(), total: count.as_u64(), ..Part::default() })
+fn discussion(mut value: Value, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    let comments = take(&mut value, "comments");
+    let thread = thread(&value);
+    let key = thread.key.clone();
+    sink(Record::Thread(thread))?;
+    for mut value in elements(comments, &id(&value), known_id, sink)? {
+        let list = take(&mut value, "replies");
+        let comment = comment(&value, &key, None, zone);
+        let id = comment.source_id.clone();
+        sink(comment_record(comment, value.is_oversized()))?;
+        replies(list, &id, &key, zone, sink)?;
+    }
+    Ok(())
+}
+
+fn replies(list: Value, parent: &str, thread: &str, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    for value in elements(list, parent, known_id, sink)? {
+        let reply = comment(&value, thread, Some(parent.to_owned()), zone);
+        sink(comment_record(reply, value.is_oversized()))?;
+    }
+    Ok(())
+}
+
+/// Takes the elements out of a GitHub connection, and passes their ids and their total number to `sink`.
+fn elements(
+    mut connection: Value,
+    of: &str,
+    id: fn(&Value) -> Result<String, ReadError>,
+    sink: &mut Sink<'_>,
+) -> Result<Vec<Value>, ReadError> {
+    sink(list(of, &connection))?;
+    let mut all = match (take(&mut connection, "nodes"), take(&mut connection, "edges")) {
+        (Value::Array(nodes), _) => nodes,
+        (_, Value::Array(edges)) => edges.into_iter().map(|mut edge| take(&mut edge, "node")).collect(),
+        _ => Vec::new(),
+    };
+    all.retain(|element| !element.is_null());
+    all.iter().try_for_each(|value| sink(element(of, id(value)?)))?;
+    Ok(all)
+}
+
+fn take(value: &mut Value, name: &str) -> Value {
+    value.get_mut(name).map(Value::take).unwrap_or_default()
+}
+
+fn id(discussion: &Value) -> String {
+    ["id", "number", "title"].into_iter().find_map(|name| discussion.optional(name)).unwrap_or_default()
+}
+
+/// The id of an element. Without it, comments couldn't be counted, nor replies assigned to them.
+fn known_id(value: &Value) -> Result<String, ReadError> {
+    value.optional("id").ok_or_else(|| ReadError::whole(NO_ID))
+}
+
+fn element(of: &str, id: String) -> Record {
+    Record::Part(Part { of: of.to_owned(), element: Some(id), ..Part::default() })
 }
 
 /// The record of a connection's page. A query in one direction omits the flag for the other direction.
-fn page_info(of: &str, info: &Value) -> Record {
+fn list(of: &str, connection: &Value) -> Record {
+    let total = ["totalCount", "discussionCount"].into_iter().find_map(|name| connection.attribute(name).as_u64());
+    let info = connection.attribute("pageInfo");
     let is_continued = info.is_object().then(|| [info.flag("hasPreviousPage"), info.flag("hasNextPage")]);
-    Record::Part(Part { of: of.to_owned(), is_continued, ..Part::default() })
+    Record::Part(Part { of: of.to_owned(), total, is_continued, ..Part::default() })
 }
 
 /// The thread of a discussion. giscus writes the page's URL into the discussion's body. The title is a path, a URL or a
@@ -90,10 +127,11 @@ fn thread(value: &Value) -> Thread {
     let address =
         body.lines().rev().map(str::trim).find(|line| line.starts_with("http://") || line.starts_with("https://"));
     Thread {
-        key: title.clone(),
+        // A further page of the comments may have no title.
+        key: value.optional("id").unwrap_or_else(|| title.clone()),
         url: Some(address.map_or_else(|| title.clone(), str::to_owned)).filter(|url| !url.is_empty()),
         title: Some(title).filter(|title| !title.is_empty()),
-        aliases: value.optional("number").into_iter().collect(),
+        aliases: ["title", "number"].into_iter().filter_map(|name| value.optional(name)).collect(),
         ..Thread::default()
     }
 }

@@ -1023,6 +1023,8 @@ mod waline {
 mod giscus {
     use super::*;
 
+    const NO_ID: &str = "a comment has no id; query the field id of all comments and replies";
+
     #[test]
     fn a_discussion_is_a_page_with_one_level_of_replies() {
         let parsed = parse(Format::Giscus, include_str!("../samples/giscus.json"));
@@ -1061,7 +1063,7 @@ mod giscus {
             r#"{"id":"c1","body":"one","replies":{"nodes":[{"body":"two"}]}}"#,
         ] {
             let error = parse_in(Format::Giscus, discussion(nodes).as_bytes(), "UTC").unwrap_err();
-            assert_eq!(error, "a comment has no id; query the field id of all comments and replies");
+            assert_eq!(error, NO_ID);
         }
         assert_eq!(parse(Format::Giscus, &discussion(r#"{"id":"c1"},null"#)).missing.len(), 1, "null is no comment");
     }
@@ -1094,6 +1096,57 @@ mod giscus {
         assert_eq!(missing(page(last, &comments)), [("A".to_owned(), 1, Some(3)), ("c1".to_owned(), 1, None)]);
         let search = format!(r#"{{"data":{{"search":{{"discussionCount":9,"nodes":[{none}]}}}}}}"#);
         assert_eq!(missing(search), [("discussions".to_owned(), 1, Some(9))]);
+    }
+
+    fn missing(parsed: &Parsed) -> Vec<(&str, u64, Option<u64>)> {
+        parsed.missing.iter().map(|missing| (missing.id.as_str(), missing.read, missing.total)).collect()
+    }
+
+    #[test]
+    fn further_pages_of_comments_and_replies_may_come_from_their_nodes() {
+        let list = r#"{"data":{"repository":{"discussion":{"id":"D","title":"a","comments":{"totalCount":2,"nodes":[
+            {"id":"c1","replies":{"totalCount":2,"pageInfo":{"hasNextPage":true},"nodes":[{"id":"r1"}]}}]}}}}}"#;
+        let comments = r#"{"data":{"node":{"id":"D","comments":{"totalCount":2,"nodes":[{"id":"c2"}]}}}}"#;
+        let replies = r#"{"data":{"node":{"id":"c1","replies":{"totalCount":2,"pageInfo":{"hasNextPage":false},
+            "nodes":[{"id":"r2","createdAt":"2022-02-03T04:05:06Z"}]}}}}"#;
+        assert_eq!(missing(&parse(Format::Giscus, list)), [("D", 1, Some(2)), ("c1", 1, Some(2))]);
+        for pages in [[list, comments, replies], [replies, comments, list]] {
+            let parsed = parse(Format::Giscus, &pages.concat());
+            assert_eq!(missing(&parsed), []);
+            assert_eq!(parsed.comment("c2").thread, parsed.comment("c1").thread);
+            assert_eq!(parsed.comment("r2").parent.as_deref(), Some("c1"));
+        }
+        assert_eq!(parse(Format::Giscus, replies).comment("r2").thread, "", "only its parent has a page");
+        for (node, expected) in [
+            (r#"{"replies":{"nodes":[]}}"#, NO_ID),
+            (r#"{"comments":{"nodes":[]}}"#, NO_ID),
+            (r#"{"id":"x"}"#, "a node has neither comments nor replies"),
+        ] {
+            let text = format!(r#"{list}{{"data":{{"node":{node}}}}}"#);
+            assert_eq!(parse_in(Format::Giscus, text.as_bytes(), "UTC").unwrap_err(), expected, "{node}");
+        }
+    }
+
+    #[test]
+    fn a_discussion_that_is_null_counts_as_missing() {
+        let page = r#"{"data":{"repository":{"discussions":{"totalCount":2,"nodes":[null,{"id":"D","title":"a"}]}}}}"#;
+        let parsed = parse(Format::Giscus, page);
+        assert_eq!((missing(&parsed), parsed.threads.len()), (vec![("discussions", 1, Some(2))], 1));
+    }
+
+    #[test]
+    fn lists_may_have_edges_instead_of_nodes() {
+        let text = include_str!("../samples/giscus.json").replace("\"nodes\":[]", "\"edges\":[]");
+        let edges =
+            |node: &str| format!(r#"{{"totalCount":1,"edges":[{{"cursor":"x","node":{node}}},{{"node":null}}]}}"#);
+        let reply = edges(r#"{"id":"r1"}"#);
+        let comment = edges(&format!(r#"{{"id":"c1","replies":{reply}}}"#));
+        let discussion = edges(&format!(r#"{{"id":"D","title":"a","comments":{comment}}}"#));
+        for place in [r#"{"repository":{"discussions":%}}"#, r#"{"search":%}"#] {
+            let parsed = parse(Format::Giscus, &format!(r#"{{"data":{}}}"#, place.replace('%', &discussion)));
+            assert_eq!((parsed.ids(), missing(&parsed)), (vec!["c1", "r1"], vec![]), "{place}");
+        }
+        assert_eq!(parse(Format::Giscus, &text).comments.len(), 4);
     }
 
     #[test]

@@ -58,6 +58,7 @@ impl Staging {
             let comments = self.comments.iter_mut().filter(|comment| unwanted.contains(&comment.record.state));
             comments.for_each(|comment| comment.record.state = RecordState::Rejected);
         }
+        self.find_pages();
         let pages = self.name_threads(keys);
         let mut resolver = Resolver {
             decisions: self.comments.iter().map(|comment| self.decision(comment, pages[comment.page])).collect(),
@@ -73,6 +74,17 @@ impl Staging {
         resolver.tag(&names);
         (self.decisions, self.order) = (resolver.decisions, order);
         self.forget_places();
+    }
+
+    /// Moves replies without a page to the pages of their parents.
+    fn find_pages(&mut self) {
+        let Some(nowhere) = self.page_numbers.get("").copied() else { return };
+        let placed = self.comments.iter().filter(|comment| comment.page != nowhere);
+        let pages: HashMap<String, usize> = placed.map(|comment| (comment.id().to_owned(), comment.page)).collect();
+        for comment in self.comments.iter_mut().filter(|comment| comment.page == nowhere) {
+            let page = comment.record.parent.as_ref().and_then(|parent| pages.get(parent));
+            comment.page = page.copied().unwrap_or(nowhere);
+        }
     }
 
     /// Finds the threads of the pages, and merges the pages' data about each thread in the order of their keys.

@@ -288,6 +288,16 @@ fn an_indent_at_the_start_of_a_body_is_kept_and_blank_lines_are_not() {
 }
 
 #[test]
+fn a_reply_without_a_page_is_on_the_page_of_its_parent() {
+    let nowhere = |comment: Comment| Comment { thread: String::new(), ..comment };
+    let other = Comment { thread: "/b".to_owned(), ..comment("2") };
+    let outcome =
+        outcome(&[nowhere(reply("3", "2")), comment("1"), other, nowhere(reply("4", "5")), nowhere(comment("6"))]);
+    assert_eq!((outcome.parent("3"), outcome.find("3").unwrap().thread.record.as_str()), (Some("2"), "b"));
+    assert_eq!((outcome.refused(), outcome.moved()), (vec![("4", "thread"), ("6", "thread")], vec![]));
+}
+
+#[test]
 fn later_records_of_a_thread_add_what_is_missing() {
     let first = Thread { key: "7".to_owned(), ..Thread::default() };
     let second = Thread { key: "7".to_owned(), title: Some("Seven".to_owned()), ..page("/seven") };
