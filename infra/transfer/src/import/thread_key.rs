@@ -50,7 +50,12 @@ impl ThreadKeys {
         }
         let address = thread.url.as_deref().map(page_of);
         let names = [Some(thread.key.as_str()), thread.url.as_deref(), address.as_deref(), thread.id.as_deref()];
+        // An address without a scheme, such as that of a translation, may have either.
+        let address_of =
+            |scheme| address.as_deref().filter(|address| address.starts_with("//")).map(|rest| [scheme, rest].concat());
+        let schemes = ["https:", "http:"].map(address_of);
         let names = names.into_iter().flatten().chain(thread.aliases.iter().map(String::as_str));
+        let names = names.chain(schemes.iter().flatten().map(String::as_str));
         if let Some(mapped) = self.map.find(names.collect::<Vec<_>>().as_slice(), |rest| self.path_id(rest)) {
             return Target::Thread(mapped);
         }
@@ -389,6 +394,23 @@ mod tests {
         }
         let long = page(&format!("https://a.example/{}", "y".repeat(200)));
         assert_eq!(target(&keys, &long).len(), "pages/".len() + MAX_ID);
+    }
+
+    #[test]
+    fn an_address_without_a_scheme_matches_lines_with_any_scheme() {
+        for line in ["https://example.org/*", "http://example.org/*", "//example.org/*"] {
+            let keys = ThreadKeys { map: Map::parse(&format!("{line} posts/b:*")).unwrap(), ..keys() };
+            for url in [
+                "//example.org/a",
+                "https://example-org.translate.goog/a?_x_tr_sl=en",
+                "https://example-org.cdn.ampproject.org/c/s/example.org/a",
+                "http://webcache.googleusercontent.com/search?q=cache:Xy_1-z:example.org/a+words",
+            ] {
+                assert_eq!(target(&keys, &page(url)), "posts/b:a", "{line} {url}");
+            }
+        }
+        let keys = ThreadKeys { map: Map::parse("http://example.org/* posts/b:*").unwrap(), ..keys() };
+        assert_eq!(target(&keys, &page("https://example.org/a")), "posts/a");
     }
 
     #[test]
