@@ -68,8 +68,8 @@ impl ThreadKeys {
     /// Whether the page is on another host than the site. The first of its names that includes a host decides.
     fn is_foreign(&self, thread: &Thread) -> bool {
         let mut names = thread.url.iter().chain([&thread.key]).chain(&thread.aliases);
-        let is_own = |host: &str| self.hosts.iter().any(|own| is_host(own, host));
-        !self.hosts.is_empty() && names.find_map(|name| host(&page_of(name)).map(is_own)) == Some(false)
+        let is_own = |address: &str| has_host(address).then(|| self.hosts.iter().any(|own| is_on_host(address, own)));
+        !self.hosts.is_empty() && names.find_map(|name| is_own(&page_of(name))) == Some(false)
     }
 
     /// The id that the rule gives a path, before its length is limited.
@@ -142,10 +142,17 @@ fn after_scheme(address: &str) -> Option<&str> {
     valid.then_some(rest)
 }
 
-/// Whether `host` is the site's host `own`, in any spelling. Accepts any port, unless `own` names one.
-fn is_host(own: &str, host: &str) -> bool {
-    let ((own, own_port), (host, port)) = (parts(own), parts(host));
-    own == host && own_port.is_none_or(|own| port == Some(own))
+/// Whether an address is on the site's host `own`, in any spelling. Accepts any port, unless `own` names one.
+pub(super) fn is_on_host(address: &str, own: &str) -> bool {
+    let ((own, own_port), (host, port)) = (parts(own), parts(host(address).unwrap_or_default()));
+    let scheme = address.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    let is_port = |own| match (port, scheme.as_str()) {
+        (Some(port), _) => own == port,
+        (None, "https") => own == "443",
+        (None, "http") => own == "80",
+        (None, _) => matches!(own, "443" | "80"),
+    };
+    own == host && own_port.is_none_or(is_port)
 }
 
 /// The name of a host as browsers send it, in lower case and Punycode, and its port.
@@ -411,6 +418,25 @@ mod tests {
         }
         let keys = ThreadKeys { map: Map::parse("http://example.org/* posts/b:*").unwrap(), ..keys() };
         assert_eq!(target(&keys, &page("https://example.org/a")), "posts/a");
+    }
+
+    #[test]
+    fn the_default_port_of_a_scheme_is_the_host_without_a_port() {
+        let own = |host: &str, url: &str| {
+            target(&ThreadKeys { hosts: vec![host.to_owned()], ..keys() }, &page(url)) == "posts/a"
+        };
+        for (host, url, expected) in [
+            ("example.org:443", "https://example.org/a", true),
+            ("example.org:443", "HTTPS://example.org:443/a", true),
+            ("example.org:443", "http://example.org/a", false),
+            ("example.org:80", "http://example.org/a", true),
+            ("example.org:80", "https://example.org/a", false),
+            ("example.org:80", "//example.org/a", true),
+            ("example.org:8080", "//example.org/a", false),
+            ("example.org:443", "https://example.org:8443/a", false),
+        ] {
+            assert_eq!(own(host, url), expected, "{host} {url}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::source::{ReadError, Reader};
-use super::super::thread_key::has_host;
+use super::super::thread_key::{has_host, is_on_host};
 use super::json::{self, Attributes};
 use super::{Sink, comment_record, created};
 
@@ -40,16 +40,11 @@ fn thread(value: &Value) -> Thread {
         ("", "") => None,
         (_, address) if has_host(address) => Some(address.to_owned()),
         ("", path) => Some(path.to_owned()),
-        (domain, path) if starts_with_host(path, domain) => Some(format!("//{path}")),
+        // A path may begin with the host, as in `example.org/a`.
+        (domain, path) if is_on_host(&format!("//{path}"), domain) => Some(format!("//{path}")),
         (domain, path) => Some(format!("//{domain}/{}", path.trim_start_matches('/'))),
     };
     Thread { key: url.clone().unwrap_or_default(), url, aliases: vec![path], ..Thread::default() }
-}
-
-/// Whether a path without a leading slash begins with the host, as in `example.org/a`.
-fn starts_with_host(path: &str, host: &str) -> bool {
-    let authority = path.split(['/', '?', '#']).next().unwrap_or_default();
-    authority.eq_ignore_ascii_case(host)
 }
 
 fn comment(value: &Value, thread: String, zone: &TimeZone) -> Comment {

@@ -828,6 +828,10 @@ mod commento {
         assert_eq!(url("blog.example", "Blog.example/a"), "//Blog.example/a");
         assert_eq!(url("blog.example", "blog.example.html"), "//blog.example/blog.example.html");
         assert_eq!(url("", "/a"), "/a");
+        let (shown, sent) = ("bäcker.example", "xn--bcker-gra.example");
+        assert_eq!(url(shown, &format!("{sent}/a")), format!("//{sent}/a"));
+        assert_eq!(url(sent, &format!("{shown}/a")), format!("//{shown}/a"));
+        assert_eq!(url("blog.example", "blog.example:8080/a"), "//blog.example:8080/a");
     }
 
     #[test]
