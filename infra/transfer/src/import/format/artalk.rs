@@ -1,7 +1,7 @@
 //! Artalk: Artrans, an array of comments. Each is an object, or a string that contains one; most values are strings.
 
 use jiff::tz::TimeZone;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use shared::domain::mend::mended;
 
 use super::super::markdown::{self, Dialect};
@@ -12,13 +12,18 @@ use super::{Sink, comment_record, created, page};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     let replaced = input.replaced();
+    let mut number = 0;
     json::read(input, &[&[]], &mut |_, value| {
+        number += 1;
         let is_oversized = value.is_oversized();
         let value = match &value {
             Value::String(text) => {
                 let mended = mended(text.as_bytes());
                 replaced.set(replaced.get() + u64::from(mended.is_some()));
-                serde_json::from_slice(mended.as_deref().unwrap_or(text.as_bytes())).unwrap_or(Value::Null)
+                let object: Map<String, Value> =
+                    serde_json::from_slice(mended.as_deref().unwrap_or(text.as_bytes()))
+                        .map_err(|error| ReadError::whole(format_args!("record {number} is not valid: {error}")))?;
+                Value::Object(object)
             }
             _ => value,
         };

@@ -924,7 +924,7 @@ mod artalk {
     #[test]
     fn elements_are_objects_or_texts_that_hold_them() {
         let parsed = parse(Format::Artalk, include_str!("../samples/artalk.json"));
-        assert_eq!(parsed.ids(), ["1000", "1001", ""]);
+        assert_eq!(parsed.ids(), ["1000", "1001"]);
         let (first, reply) = (parsed.comment("1000"), parsed.comment("1001"));
         assert_eq!((first.created_at, reply.created_at), (at("2022-04-29T06:44:04Z"), at("2022-04-29T21:44:13Z")));
         assert_eq!((first.parent.as_deref(), reply.parent.as_deref()), (None, Some("1000")));
@@ -932,6 +932,15 @@ mod artalk {
         assert_eq!((reply.state, reply.edited_at), (RecordState::Pending, None));
         assert_eq!((first.author.name.as_str(), first.author.email.as_str()), ("Ada", "ada@blog.example"));
         assert_eq!(parsed.thread("/test/1000.html").title.as_deref(), Some("A page"));
+    }
+
+    #[test]
+    fn a_text_that_holds_no_whole_comment_is_an_error() {
+        let whole = r#"{\"id\":\"1\",\"page_key\":\"/a\"}"#;
+        for damaged in [r#"{\"id\":\"17\","#, "not json", "", "17"] {
+            let error = parse_in(Format::Artalk, format!(r#"["{whole}","{damaged}"]"#).as_bytes(), "UTC").unwrap_err();
+            assert!(error.starts_with("record 2 is not valid: "), "{damaged}: {error}");
+        }
     }
 }
 
