@@ -23,8 +23,7 @@ use jiff::tz::TimeZone;
 use rusqlite::Connection;
 
 use super::record::{Author, Comment, Record, Thread};
-use super::report::Missing;
-use super::source::{ReadError, Reader, Source, Syntax};
+use super::source::{MARK, ReadError, Reader, Source, Syntax};
 
 pub(super) type Sink<'a> = dyn FnMut(Record) -> Result<(), ReadError> + 'a;
 
@@ -95,19 +94,24 @@ impl Format {
             }
             Parser::Text(syntax, read) => {
                 let reader = source.reader(*syntax).map_err(ReadError::whole)?;
-                let replaced_so_far = reader.replaced();
+                let is_damaged = reader.is_damaged();
                 // Parsers repeat the records of sites and pages with each comment.
-                let mut repeatable = HashSet::new();
+                let mut reported = HashSet::new();
                 let (mut has_comments, mut is_in_format) = (false, *syntax != Syntax::Json);
-                read(reader, zone, &mut |record| {
-                    if let Record::Comment(comment) = &record {
-                        has_comments = true;
-                        is_in_format |= is_recognized(comment);
+                read(reader, zone, &mut |mut record| {
+                    if is_damaged.get() {
+                        texts(&mut record).into_iter().for_each(unmark);
                     }
-                    let missing = Some(&record).filter(|_| replaced_so_far.get() > 0).and_then(replaced);
-                    let is_new =
-                        |missing: &Missing| matches!(record, Record::Comment(_)) || repeatable.insert(missing.clone());
-                    missing.filter(is_new).map_or(Ok(()), |missing| sink(Record::Missing(missing)))?;
+                    match &record {
+                        Record::Comment(comment) => {
+                            has_comments = true;
+                            is_in_format |= is_recognized(comment);
+                        }
+                        // Without damage, the mark is a character of the source.
+                        Record::Missing(_) if *syntax == Syntax::Json && !is_damaged.get() => return Ok(()),
+                        Record::Missing(missing) if !reported.insert(missing.clone()) => return Ok(()),
+                        _ => {}
+                    }
                     sink(record)
                 })?;
                 if has_comments && !is_in_format {
@@ -131,30 +135,29 @@ fn is_recognized(comment: &Comment) -> bool {
     found.into_iter().filter(|found| *found).count() > 1
 }
 
-/// Describes a record as incomplete, if some of its characters replace invalid bytes. The record of a comment's page
-/// describes the page.
-fn replaced(record: &Record) -> Option<Missing> {
-    let (id, mut texts) = match record {
-        Record::Head(head) => (head.site.as_ref()?, Vec::new()),
-        Record::Thread(thread) => {
-            (&thread.key, thread.title.iter().chain(&thread.url).chain(&thread.aliases).collect())
+/// The texts of a record, its id first.
+fn texts(record: &mut Record) -> Vec<&mut String> {
+    match record {
+        Record::Head(head) => head.site.iter_mut().collect(),
+        Record::Thread(Thread { key, title, url, aliases, .. }) => {
+            [key].into_iter().chain(title).chain(url).chain(aliases).collect()
         }
-        Record::User(user) => (&user.id, vec![&user.name, &user.email, &user.picture]),
+        Record::User(user) => vec![&mut user.id, &mut user.name, &mut user.email, &mut user.picture],
         Record::Comment(comment) => {
-            let Author { key, name, email, avatar, .. } = &comment.author;
-            let texts = [&comment.body, key, name, email, avatar].into_iter().chain(&comment.parent);
-            (&comment.source_id, texts.collect())
+            let Comment { source_id, thread, parent, body, author, .. } = comment.as_mut();
+            let Author { key, name, email, avatar, .. } = author;
+            [source_id, thread, body, key, name, email, avatar].into_iter().chain(parent).collect()
         }
-        _ => return None,
-    };
-    texts.push(id);
-    texts.sort_unstable();
-    texts.dedup();
-    let count = |is_counted: fn(&char) -> bool| {
-        texts.iter().map(|text| text.chars().filter(is_counted).count() as u64).sum::<u64>()
-    };
-    let (total, replaced) = (count(|_| true), count(|c| *c == char::REPLACEMENT_CHARACTER));
-    (replaced > 0).then(|| Missing { id: id.clone(), read: total - replaced, total: Some(total), is_text: true })
+        Record::Part(part) => [&mut part.of].into_iter().chain(&mut part.element).collect(),
+        Record::Missing(missing) => vec![&mut missing.id],
+        _ => Vec::new(),
+    }
+}
+
+fn unmark(text: &mut String) {
+    if text.contains(MARK) {
+        *text = text.replace(MARK, "\u{fffd}");
+    }
 }
 
 /// The record of a comment. `is_oversized` means that a value is longer than `MAX_VALUE`.

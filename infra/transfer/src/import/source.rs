@@ -316,15 +316,48 @@ fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
+/// Replaces invalid bytes in JSON, until they are reported. It's a noncharacter, unlike U+FFFD, which is in some texts.
+pub(super) const MARK: char = '\u{fdd0}';
+
+/// Repairs JSON chunk by chunk, with [`MARK`] for everything invalid.
+pub(super) struct Marking {
+    mend: Mend,
+    /// Whether anything was invalid.
+    is_damaged: Rc<Cell<bool>>,
+}
+
+impl Marking {
+    pub(super) fn new(is_damaged: Rc<Cell<bool>>) -> Self {
+        Self { mend: Mend::default(), is_damaged }
+    }
+
+    pub(super) fn pass(&mut self, json: &[u8], out: &mut Vec<u8>) {
+        let [replacement, mark] = ["\u{fffd}", "\u{fdd0}"].map(str::as_bytes);
+        // No part completes both a real U+FFFD and something invalid.
+        for part in json.split_inclusive(|byte| !byte.is_ascii() || *byte == b'\\') {
+            let (start, replaced) = (out.len(), self.mend.replaced());
+            self.mend.pass(part, out);
+            if self.mend.replaced() > replaced {
+                self.is_damaged.set(true);
+                for at in start..=out.len() - replacement.len() {
+                    if out[at..].starts_with(replacement) {
+                        out[at..at + mark.len()].copy_from_slice(mark);
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Reads a text and tracks the position in it.
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
-    mend: Option<Mend>,
+    marking: Option<Marking>,
     /// The content as it's passed on, and the number of bytes read from it.
     passed: Vec<u8>,
     read: usize,
     line: u64,
-    replaced: Rc<Cell<u64>>,
+    is_damaged: Rc<Cell<bool>>,
 }
 
 impl Reader {
@@ -336,13 +369,14 @@ impl Reader {
         } else if UTF_16.iter().any(|mark| start.starts_with(mark)) {
             return Err(io::Error::other("is in UTF-16; save it as UTF-8, and import that"));
         }
-        let mend = (syntax == Syntax::Json).then(Mend::default);
-        Ok(Self { input, mend, passed: Vec::new(), read: 0, line: 1, replaced: Rc::default() })
+        let is_damaged = Rc::new(Cell::new(false));
+        let marking = (syntax == Syntax::Json).then(|| Marking::new(is_damaged.clone()));
+        Ok(Self { input, marking, passed: Vec::new(), read: 0, line: 1, is_damaged })
     }
 
-    /// A counter of the times that U+FFFD replaced invalid bytes in JSON.
-    pub fn replaced(&self) -> Rc<Cell<u64>> {
-        self.replaced.clone()
+    /// Whether [`MARK`] has replaced anything in JSON so far.
+    pub fn is_damaged(&self) -> Rc<Cell<bool>> {
+        self.is_damaged.clone()
     }
 
     #[cfg(test)]
@@ -396,12 +430,8 @@ impl BufRead for Reader {
                     break;
                 }
                 let length = chunk.len();
-                match &mut self.mend {
-                    Some(mend) => {
-                        let before = mend.replaced();
-                        mend.pass(chunk, &mut self.passed);
-                        self.replaced.set(self.replaced.get() + mend.replaced() - before);
-                    }
+                match &mut self.marking {
+                    Some(marking) => marking.pass(chunk, &mut self.passed),
                     None => self.passed.extend_from_slice(chunk),
                 }
                 self.input.consume(length);
@@ -528,6 +558,18 @@ mod tests {
         }
         let words = "<p>a quiet morning</p>".repeat(100_000);
         assert_eq!(contents(&gzip(&words)).unwrap()[0].1.len(), words.len());
+    }
+
+    #[test]
+    fn what_is_invalid_is_told_apart_from_replacement_characters() {
+        let json = b"caf\xe9 \xef\xbf\xbd \\ufffd \\ud83d\xef\xbf\xbd\xf0\x9f\xef\xbf\xbd\xff ";
+        let expected = "caf\u{fdd0} \u{fffd} \\ufffd \u{fdd0}\u{fffd}\u{fdd0}\u{fffd}\u{fdd0} ";
+        for size in 1..=json.len() {
+            let (mut marking, mut out) = (Marking::new(Rc::default()), Vec::new());
+            json.chunks(size).for_each(|chunk| marking.pass(chunk, &mut out));
+            assert_eq!(String::from_utf8(out).unwrap(), expected, "{size}");
+            assert!(marking.is_damaged.get());
+        }
     }
 
     #[test]

@@ -2,34 +2,32 @@
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};
-use shared::domain::mend::mended;
 
 use super::super::markdown::{self, Dialect};
 use super::super::record::{Author, Comment, RecordState};
-use super::super::source::{ReadError, Reader};
+use super::super::source::{Marking, ReadError, Reader};
 use super::json::{self, Attributes};
 use super::{Sink, comment_record, created, page};
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
-    let replaced = input.replaced();
+    let is_damaged = input.is_damaged();
     let mut number = 0;
     json::read(input, &[&[]], &mut |_, value| {
         number += 1;
         let is_oversized = value.is_oversized();
         let value = match &value {
             Value::String(text) => {
-                let mended = mended(text.as_bytes());
-                replaced.set(replaced.get() + u64::from(mended.is_some()));
-                let object: Map<String, Value> =
-                    serde_json::from_slice(mended.as_deref().unwrap_or(text.as_bytes()))
-                        .map_err(|error| ReadError::whole(format_args!("record {number} is not valid: {error}")))?;
+                let mut marked = Vec::with_capacity(text.len());
+                Marking::new(is_damaged.clone()).pass(text.as_bytes(), &mut marked);
+                let object: Map<String, Value> = serde_json::from_slice(&marked)
+                    .map_err(|error| ReadError::whole(format_args!("record {number} is not valid: {error}")))?;
                 Value::Object(object)
             }
             _ => value,
         };
         let comment = comment(&value, zone);
-        sink(page(&comment.thread, value.optional("page_title")))?;
-        sink(comment_record(comment, is_oversized))
+        let page = page(&comment.thread, value.optional("page_title"));
+        json::send([page], comment_record(comment, is_oversized), &value, sink)
     })
 }
 

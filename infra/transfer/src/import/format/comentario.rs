@@ -14,25 +14,28 @@ const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000000";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     json::read(input, &[&["pages"], &["comments"], &["commenters"]], &mut |path, value| match path {
-        ["pages"] => sink(Record::Thread(Thread {
-            key: value.text("id"),
-            url: value.optional("path"),
-            title: value.optional("title"),
-            ..Thread::default()
-        })),
-        ["commenters"] => sink(Record::User(User {
-            id: value.text("id"),
-            name: value.text("name"),
-            email: value.text("email"),
-            picture: value.text("avatarUrl"),
-            moderator: value.flag("isModerator"),
-            ..User::default()
-        })),
+        ["pages"] => json::send([], Record::Thread(page(&value)), &value, sink),
+        ["commenters"] => json::send([], Record::User(commenter(&value)), &value, sink),
         _ => {
-            sink(Record::Thread(thread(&value)))?;
-            sink(comment_record(comment(&value, zone), value.is_oversized()))
+            let comment = comment_record(comment(&value, zone), value.is_oversized());
+            json::send([Record::Thread(thread(&value))], comment, &value, sink)
         }
     })
+}
+
+fn page(value: &Value) -> Thread {
+    Thread { key: value.text("id"), url: value.optional("path"), title: value.optional("title"), ..Thread::default() }
+}
+
+fn commenter(value: &Value) -> User {
+    User {
+        id: value.text("id"),
+        name: value.text("name"),
+        email: value.text("email"),
+        picture: value.text("avatarUrl"),
+        moderator: value.flag("isModerator"),
+        ..User::default()
+    }
 }
 
 /// The thread of a comment. A comment's URL includes the host, unlike the paths in `pages`.

@@ -13,12 +13,11 @@ use super::{Sink, comment_record, created};
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     json::read(input, &[&["comments"], &["commenters"]], &mut |path, value| {
         if path == ["commenters"] {
-            return sink(Record::User(commenter(&value)));
+            return json::send([], Record::User(commenter(&value)), &value, sink);
         }
         let thread = thread(&value);
         let comment = comment(&value, thread.key.clone(), zone);
-        sink(Record::Thread(thread))?;
-        sink(comment_record(comment, value.is_oversized()))
+        json::send([Record::Thread(thread)], comment_record(comment, value.is_oversized()), &value, sink)
     })
 }
 

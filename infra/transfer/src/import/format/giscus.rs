@@ -57,12 +57,12 @@ fn discussion(mut value: Value, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<
     let comments = take(&mut value, "comments");
     let thread = thread(&value);
     let key = thread.key.clone();
-    sink(Record::Thread(thread))?;
+    json::send([], Record::Thread(thread), &value, sink)?;
     for mut value in elements(comments, &id(&value), known_id, sink)? {
         let list = take(&mut value, "replies");
         let comment = comment(&value, &key, None, zone);
         let id = comment.source_id.clone();
-        sink(comment_record(comment, value.is_oversized()))?;
+        json::send([], comment_record(comment, value.is_oversized()), &value, sink)?;
         replies(list, &id, &key, zone, sink)?;
     }
     Ok(())
@@ -71,7 +71,7 @@ fn discussion(mut value: Value, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<
 fn replies(list: Value, parent: &str, thread: &str, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {
     for value in elements(list, parent, known_id, sink)? {
         let reply = comment(&value, thread, Some(parent.to_owned()), zone);
-        sink(comment_record(reply, value.is_oversized()))?;
+        json::send([], comment_record(reply, value.is_oversized()), &value, sink)?;
     }
     Ok(())
 }

@@ -1,13 +1,17 @@
 //! Reads JSON value by value: JSON Lines line by line, and a dump of one value as a whole.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 use serde_json::{Deserializer, Value};
 
-use super::super::record::MAX_VALUE;
-use super::super::source::{ReadError, Reader, SourcePosition};
+use super::super::record::{MAX_VALUE, Record};
+use super::super::report::Missing;
+use super::super::source::{MARK, ReadError, Reader, SourcePosition};
 use super::super::time;
+use super::{Sink, texts};
 
 /// Names of attributes from the top of a value down to a part of it. The empty path is the value itself.
 pub(super) type Path = &'static [&'static str];
@@ -69,6 +73,47 @@ fn give(mut value: Value, paths: &'static [Path], each: &mut Each<'_>) -> Result
     Ok(found)
 }
 
+/// Passes on the record of a value, after those of its site and page. Reports replaced characters with the first record that
+/// contains them, because other comments repeat those of the site and the page.
+pub(super) fn send(
+    shared: impl IntoIterator<Item = Record>,
+    mut record: Record,
+    value: &Value,
+    sink: &mut Sink<'_>,
+) -> Result<(), ReadError> {
+    let [total, mut replaced] = value.characters();
+    for mut record in shared {
+        let id = id(&mut record);
+        let texts: BTreeSet<&str> = texts(&mut record).into_iter().map(|text| text.as_str()).collect();
+        // An address and the path in it are one text of the value.
+        let is_whole = |text: &&&str| !texts.iter().any(|other| other != *text && other.contains(**text));
+        let [total, of_record] = sum(texts.iter().filter(is_whole).map(|text| characters(text)));
+        replaced = replaced.saturating_sub(of_record);
+        missing(id, total, of_record).map_or(Ok(()), &mut *sink)?;
+        sink(record)?;
+    }
+    missing(id(&mut record), total, replaced).map_or(Ok(()), &mut *sink)?;
+    sink(record)
+}
+
+fn id(record: &mut Record) -> String {
+    texts(record).into_iter().next().cloned().unwrap_or_default()
+}
+
+fn missing(id: String, total: u64, replaced: u64) -> Option<Record> {
+    let read = total.saturating_sub(replaced);
+    (replaced > 0).then_some(Record::Missing(Missing { id, read, total: Some(total), is_text: true }))
+}
+
+/// The number of characters, and of those among them that replace invalid ones.
+fn characters(text: &str) -> [u64; 2] {
+    [text.chars().count() as u64, text.matches(MARK).count() as u64]
+}
+
+fn sum(counts: impl Iterator<Item = [u64; 2]>) -> [u64; 2] {
+    counts.fold([0, 0], |[total, replaced], [more, more_replaced]| [total + more, replaced + more_replaced])
+}
+
 fn at_start_of_value(input: &mut Reader) -> Result<bool, ReadError> {
     match input.peek() {
         Ok(first) => Ok(first.is_some()),
@@ -96,6 +141,9 @@ pub(super) trait Attributes {
 
     /// Whether any text in this value is longer than [`MAX_VALUE`].
     fn is_oversized(&self) -> bool;
+
+    /// The number of characters in the texts of this value, and of those among them that replace invalid ones.
+    fn characters(&self) -> [u64; 2];
 
     /// The attribute's text, trimmed; empty if it's missing.
     fn text(&self, name: &str) -> String {
@@ -156,6 +204,18 @@ impl Attributes for Value {
             Self::Array(values) => values.iter().any(Self::is_oversized),
             Self::Object(object) => object.iter().any(|(name, value)| name.len() > MAX_VALUE || value.is_oversized()),
             _ => false,
+        }
+    }
+
+    fn characters(&self) -> [u64; 2] {
+        match self {
+            Self::String(text) => characters(text),
+            Self::Array(values) => sum(values.iter().map(Self::characters)),
+            Self::Object(object) => sum(object.iter().flat_map(|(name, value)| {
+                let [_, replaced] = characters(name);
+                [[replaced, replaced], value.characters()]
+            })),
+            _ => [0, 0],
         }
     }
 }

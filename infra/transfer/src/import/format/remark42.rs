@@ -14,11 +14,11 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         if is_about_users(&value) {
             return Ok(());
         }
-        sink(Record::of_site(value.attribute("locator").text("site")))?;
+        let site = Record::of_site(value.attribute("locator").text("site"));
         let comment = comment(&value, zone);
         let title = value.optional("title").map(|title| markdown::decode(&title));
-        sink(page(&comment.thread, title))?;
-        sink(comment_record(comment, value.is_oversized()))
+        let page = page(&comment.thread, title);
+        json::send([site, page], comment_record(comment, value.is_oversized()), &value, sink)
     })
 }
 

@@ -223,6 +223,70 @@ fn bytes_that_are_not_utf_8_are_reported_in_every_field_that_is_imported() {
 }
 
 #[test]
+fn bytes_that_are_not_utf_8_are_reported_in_values_of_every_kind() {
+    let cases: [(Format, &str, &[&str], &str); 6] = [
+        (Format::Artalk, r#"[{"id":"1","page_key":"/a","vote_up":"4"}]"#, &["4"], "1"),
+        (
+            Format::Waline,
+            r#"{"data":{"Comment":[{"objectId":"1","url":"/a","status":"approved"}],
+                "Users":[{"objectId":"7","type":"administrator"}]}}"#,
+            &["approved"],
+            "1",
+        ),
+        (
+            Format::Waline,
+            r#"{"data":{"Comment":[{"objectId":"1","url":"/a"}],"Users":[{"objectId":"7","type":"administrator"}]}}"#,
+            &["administrator"],
+            "7",
+        ),
+        (
+            Format::Remark42,
+            r#"{"id":"1","locator":{"url":"/a"},"edit":{"time":"2022-02-03T04:05:06Z"}}"#,
+            &["2022-02-03T04:05:06Z"],
+            "1",
+        ),
+        (Format::Commento, r#"{"comments":[{"commentHex":"1","url":"/a","state":"approved"}]}"#, &["approved"], "1"),
+        (
+            Format::Giscus,
+            r#"{"data":{"repository":{"discussion":{"id":"D","title":"a","body":"About","comments":{"nodes":[
+                {"id":"1","replies":{"nodes":[{"id":"2","lastEditedAt":"2022-02-03T04:05:06Z"}]}}]}}}}}"#,
+            &["2022-02-03T04:05:06Z"],
+            "2",
+        ),
+    ];
+    let discussion = (cases[5].0, cases[5].1, &["About"][..], "D");
+    for (format, source, values, id) in cases.into_iter().chain([discussion]) {
+        assert_eq!(parse(format, source).missing, [], "{format:?}");
+        for value in values {
+            let (before, after) = source.split_once(&format!("{value}\"")).unwrap();
+            let damaged = [before.as_bytes(), value.as_bytes(), b"\xe9\"", after.as_bytes()].concat();
+            let missing = parse_in(format, &damaged, "UTC").unwrap().missing;
+            let ids: Vec<&str> = missing.iter().map(|missing| missing.id.as_str()).collect();
+            assert_eq!(ids, [id], "{format:?} {value}");
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_not_utf_8_are_reported_with_the_page_and_with_the_comment() {
+    let source = br#"{"comments":[{"commentHex":"1","domain":"a.example","url":"/a@","markdown":"caf@"}]}"#;
+    let damaged: Vec<u8> = source.iter().map(|byte| if *byte == b'@' { 0xe9 } else { *byte }).collect();
+    let missing = parse_in(Format::Commento, &damaged, "UTC").unwrap().missing;
+    let ids: Vec<&str> = missing.iter().map(|missing| missing.id.as_str()).collect();
+    assert_eq!(ids, ["//a.example/a\u{fffd}", "1"]);
+}
+
+#[test]
+fn a_replacement_character_in_the_source_is_text() {
+    let comment = |id: u32, text: &str| format!(r#"{{"id":{id},"page_key":"/a","content":"{text}"}}"#);
+    let source = format!("[{},{},{}]", comment(1, "caf%"), comment(2, "\u{fffd}"), comment(3, "\\ufffd"));
+    let (before, after) = source.split_once('%').unwrap();
+    let parsed = parse_in(Format::Artalk, &[before.as_bytes(), b"\xe9", after.as_bytes()].concat(), "UTC").unwrap();
+    assert_eq!(parsed.missing, [Missing { id: "1".to_owned(), read: 5, total: Some(6), is_text: true }]);
+    assert_eq!(["1", "2", "3"].map(|id| parsed.comment(id).body.as_str()), ["caf\u{fffd}", "\u{fffd}", "\u{fffd}"]);
+}
+
+#[test]
 fn a_page_with_replaced_bytes_is_reported_once() {
     let comment = |id: u32| format!(r#"{{"id":{id},"page_key":"/a","page_title":"Caf%"}}"#);
     let source = format!("[{},{}]", comment(1), comment(2)).replace('%', "\\ud83d");

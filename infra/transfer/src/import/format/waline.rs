@@ -25,11 +25,11 @@ pub(super) fn read(mut input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> R
     let paths = if first == Some(b'{') { TABLES } else { ALONE };
     json::read(input, paths, &mut |path, value| {
         if path.last() == Some(&"Users") {
-            return sink(Record::User(user(&value)));
+            return json::send([], Record::User(user(&value)), &value, sink);
         }
         let comment = comment(&value, zone);
-        sink(page(&comment.thread, None))?;
-        sink(comment_record(comment, value.is_oversized()))
+        let page = page(&comment.thread, None);
+        json::send([page], comment_record(comment, value.is_oversized()), &value, sink)
     })
 }
 
