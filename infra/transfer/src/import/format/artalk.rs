@@ -19,8 +19,9 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
             Value::String(text) => {
                 let mut marked = Vec::with_capacity(text.len());
                 Marking::new(is_damaged.clone()).pass(text.as_bytes(), &mut marked);
-                let object: Map<String, Value> = serde_json::from_slice(&marked)
-                    .map_err(|error| ReadError::whole(format_args!("record {number} is not valid: {error}")))?;
+                let object: Map<String, Value> = serde_json::from_slice(&marked).map_err(|error| {
+                    ReadError::whole(format!("record {number} is not valid: {}", json::without_place(&error)))
+                })?;
                 Value::Object(object)
             }
             _ => value,

@@ -129,7 +129,7 @@ fn line(start: SourcePosition, error: &serde_json::Error) -> SourcePosition {
 }
 
 /// Removes the position from a message of `serde_json`, because it's relative to the value.
-fn without_place(error: &serde_json::Error) -> String {
+pub(super) fn without_place(error: &serde_json::Error) -> String {
     let message = error.to_string();
     message.rsplit_once(" at line ").map_or(message.clone(), |(message, _)| message.to_owned())
 }

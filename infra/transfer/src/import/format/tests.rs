@@ -1003,7 +1003,7 @@ mod artalk {
         let whole = r#"{\"id\":\"1\",\"page_key\":\"/a\"}"#;
         for damaged in [r#"{\"id\":\"17\","#, "not json", "", "17"] {
             let error = parse_in(Format::Artalk, format!(r#"["{whole}","{damaged}"]"#).as_bytes(), "UTC").unwrap_err();
-            assert!(error.starts_with("record 2 is not valid: "), "{damaged}: {error}");
+            assert!(error.starts_with("record 2 is not valid: ") && !error.contains(" line "), "{damaged}: {error}");
         }
     }
 }
