@@ -103,7 +103,7 @@ async fn a_slow_response_is_for_review() {
 }
 
 #[tokio::test]
-async fn no_connection_and_no_address_are_for_review() {
+async fn a_failed_connection_or_an_invalid_address_is_for_review() {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let closed = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);

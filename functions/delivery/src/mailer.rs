@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_elsewhere_is_never_spoken_to_without_tls() {
+    fn a_remote_mail_server_is_never_used_without_tls() {
         for (url, expected) in [
             ("smtp://user:pass@mail.example.org:587", "smtp://user:pass@mail.example.org:587?tls=required"),
             ("smtp://mail.example.org/name?x=1", "smtp://mail.example.org/name?x=1&tls=required"),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_24_letters_that_are_safe_in_addresses_and_no_two_are_alike() {
+    fn image_names_have_24_url_safe_characters_and_are_unique() {
         let (one, other) = (name(), name());
         assert_ne!(one, other);
         let key = one.upload(Format::Jpeg);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_images_that_a_text_links_are_found_at_any_address() {
+    fn images_linked_in_a_text_are_found_at_any_address() {
         let text = "![a](https://a.test/media/uploads/Ab-9_x-640x480.png) and <http://b.test/thumbnails/Cd> or uploads/, uploads/!";
         let names = Name::all_in(text);
         assert_eq!(names.iter().map(Name::as_str).collect::<Vec<_>>(), ["Ab-9_x-640x480", "Cd"]);

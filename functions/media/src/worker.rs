@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_image_is_worked_on_at_a_time_even_when_callers_go() {
+    async fn only_one_image_is_processed_at_a_time_even_if_callers_give_up() {
         static NOW: AtomicUsize = AtomicUsize::new(0);
         static PEAK: AtomicUsize = AtomicUsize::new(0);
         let worker = Worker::default();
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_is_a_fault_and_the_next_image_has_its_turn() {
+    async fn a_panic_is_an_error_and_the_next_image_is_processed() {
         let worker = Worker::default();
         assert!(worker.run(|| panic!("bad pixel")).await.is_err());
         assert_eq!(worker.run(|| 7).await.unwrap(), 7);

@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn neither_style_nor_script_ends_its_element() {
+    fn neither_the_style_nor_the_script_closes_its_element() {
         assert!(!STYLE.contains("</") && !SCRIPT.contains("</"));
     }
 }

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pages_wait_longer_the_older_the_newest_comment_is() {
+    fn pages_poll_less_often_the_older_the_newest_comment_is() {
         let newest = CommentId(1 << 50);
         let after = |millis| Timestamp(newest.created_at().0 + millis);
         for (millis, at_edge, without) in [

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_widget_loads_the_present_writer() {
+    fn the_widget_loads_the_current_version_of_the_writer() {
         assert!(EMBED.content.contains(&format!("import('./embed/{WRITER_NAME}')")));
     }
 }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_generic_picture_counts_as_none() {
+    fn a_generic_gravatar_counts_as_no_picture() {
         for url in [
             "https://www.gravatar.com/avatar/?d=mp",
             "http://gravatar.com/avatar?s=80",

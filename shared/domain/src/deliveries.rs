@@ -42,7 +42,7 @@ mod tests {
     use crate::webhook::{EventKind, Subject};
 
     #[test]
-    fn every_message_is_read_as_what_was_sent() {
+    fn every_delivery_message_survives_a_round_trip() {
         let subject =
             Subject { comment: CommentId(9), parent: Some(CommentId(8)), thread: ThreadId::new("posts", "1").unwrap() };
         let webhook = |event, subject| {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_message_is_of_no_kind() {
+    fn a_malformed_delivery_message_is_refused() {
         for body in [
             "",
             "{}",

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn dots_are_of_no_account_at_gmail_alone() {
+    fn dots_in_addresses_are_ignored_only_at_gmail() {
         for same in ["a.da@gmail.com", "ad.a+x.y@GoogleMail.com", "ada@gmail.com"] {
             assert_eq!(canonical(same), "ada@gmail.com");
         }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_domain_is_no_longer_than_names_of_hosts_are() {
+    fn an_email_domain_is_at_most_as_long_as_a_host_name() {
         let (label, parts) = ("x".repeat(63), |part: &str| [part; 3].join("."));
         assert!(is_email(&format!("ada@{label}.org")) && is_email(&format!("ada@{}.org", parts(&label))));
         assert!(!is_email(&format!("ada@{label}x.org")));

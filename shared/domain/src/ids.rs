@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_above_one_of_the_future_dates_nothing_after_it() {
+    fn an_id_above_a_future_id_does_not_advance_later_ids() {
         let now = Timestamp(seam().0 + 5_000);
         let ids = source_at(now);
         let ahead = source_at(Timestamp(now.0 + 3_600_000)).next();
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_wait_for_a_clock_that_is_set_back_by_a_second_and_follow_it_further() {
+    fn ids_ignore_a_clock_set_back_by_a_second_and_follow_one_set_back_further() {
         let time = Arc::new(std::sync::atomic::AtomicI64::new(seam().0 + 7_200_000));
         let clock = Clock::new({
             let time = Arc::clone(&time);
@@ -493,7 +493,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seam_is_where_ids_by_the_millisecond_reach_two_to_the_47() {
+    fn ids_by_the_millisecond_reach_two_to_the_47_at_the_seam() {
         assert_eq!(CommentId(SEAM).created_at(), seam());
         assert_eq!(slot(seam(), 0), Some(CommentId(SEAM)));
         let before = slot(Timestamp(seam().0 - 1), u64::MAX).unwrap();
@@ -502,13 +502,13 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_behind_the_seam_gives_no_ids_of_older_times() {
+    fn a_clock_before_the_seam_gives_ids_at_the_seam() {
         let ids = source_at(Timestamp(EPOCH + 5_000));
         assert_eq!((ids.next().created_at(), ids.next().0), (seam(), SEAM + 1));
     }
 
     #[test]
-    fn old_times_begin_with_1970_and_end_with_the_bound_of_ids() {
+    fn times_before_1970_or_beyond_the_largest_id_have_no_slots() {
         assert_eq!(slot(Timestamp(0), 0), Some(CommentId(1)), "0 isn't an id");
         assert_eq!(slot(Timestamp(0), 7), Some(CommentId(7)));
         assert_eq!(CommentId(7).created_at(), Timestamp(0));
@@ -520,7 +520,7 @@ mod tests {
     }
 
     #[test]
-    fn the_slots_of_a_time_are_all_its_ids_once_from_the_tie_on() {
+    fn the_slots_of_a_time_start_at_the_tie_and_contain_each_id_once() {
         for (time, count) in [(Timestamp(1_000_000_000_000), 1 << 16), (seam(), 1 << 12)] {
             let slots: Vec<CommentId> = CommentId::slots(time, 3).unwrap().collect();
             assert_eq!(slots[1].0, slots[0].0 + 1);
@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_sub_has_an_id_from_two_to_the_52_by_salt_and_issuer() {
+    fn other_subjects_are_hashed_with_salt_and_issuer_to_ids_from_two_to_the_52() {
         let id = |salt: &str, issuer, sub| UserId::hashed(&Secret::from(salt.to_owned()), issuer, sub);
         let all = [
             id("a", "x", "ada"),

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_addresses_are_equal_when_sealed_and_hide_what_they_hold() {
+    fn equal_addresses_have_equal_seals_that_do_not_reveal_the_address() {
         let sealed = keys("a").seal("ada@example.org");
         assert_eq!(sealed, keys("a").seal("ada@example.org"));
         let others = [keys("a").seal("Ada@example.org"), keys("b").seal("ada@example.org")];
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_confirmation_expires_after_seven_days_and_stopping_never() {
+    fn a_confirmation_link_expires_after_seven_days_and_an_unsubscribe_link_never() {
         let day: i64 = 24 * 3_600 * 1_000;
         let (confirm, stop) =
             (keys("a").token(&link(confirm("ada@example.org"))), link(Purpose::Stop { thread: None }));

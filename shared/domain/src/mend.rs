@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn halves_of_characters_become_the_replacement_character() {
+    fn unpaired_surrogates_become_the_replacement_character() {
         for (json, expected, halves) in [
             (r#"{"a\\ud83d":"\ud83d\ude00 \"\n\u00e9 é😀"}"#, r#"{"a\\ud83d":"\ud83d\ude00 \"\n\u00e9 é😀"}"#, 0),
             (r#"["\ud83d"]"#, r#"["�"]"#, 1),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_text_are_replaced_too_where_a_file_is_read() {
+    fn bytes_that_are_not_utf_8_are_replaced_when_a_file_is_read() {
         assert_eq!(passed(b"\"caf\xe9 \xf0\x9f\x98\x80 \xf0\x9f\x98\""), ("\"caf� 😀 �\"".to_owned(), 2));
         assert_eq!(mended(b"\"caf\xe9 \\ud83d\""), None);
     }

@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn only_underscores_that_a_handle_may_begin_with_are_looked_back_over() {
+    fn a_handle_may_begin_with_no_more_underscores_than_its_maximum_length() {
         let before = |underscores| format!("@{}", "_".repeat(underscores));
         for underscores in [0, 1, MAX_HANDLE - 1, MAX_HANDLE] {
             assert!(begins_handle(&before(underscores)), "{underscores}");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_is_tried_whole_and_up_to_each_change_of_script() {
+    fn a_mention_may_be_a_whole_run_or_end_at_any_change_of_script() {
         for (run, expected) in [
             ("ada_lovelace", &["ada_lovelace"][..]),
             ("adaさん", &["adaさん", "ada"]),

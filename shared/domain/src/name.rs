@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_alike_that_readers_take_for_each_other() {
+    fn names_that_readers_could_confuse_are_alike() {
         for (one, other) in [
             ("Ada", "Ada"),
             ("Ada", "ada"),

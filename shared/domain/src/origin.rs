@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_has_what_it_names_and_no_more() {
+    fn a_list_of_origins_contains_only_the_origins_that_it_names() {
         let listed = Origins::parse("https://a.example, http://B.example:8080").unwrap();
         assert!(listed.contains("https://a.example") && listed.contains("http://b.example:8080"));
         for other in ["http://a.example", "https://a.example:444", "https://a.example.evil", "http://b.example", "null"]
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_meant_by_its_own_names_alone() {
+    fn only_loopback_names_mean_this_machine() {
         for own in ["localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "[::1]"] {
             assert!(is_loopback(own), "{own}");
         }

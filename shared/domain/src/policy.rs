@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn members_comment_and_guests_where_they_are_allowed() {
+    fn members_may_comment_and_guests_only_if_guests_are_allowed() {
         const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
         const READ_ONLY: (&str, &str) = ("SVC_READ_ONLY", "true");
         let (banned, closed) = ("comment_banned", "read_only");
@@ -544,7 +544,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placeholder_is_not_found_by_any_rule_but_those_of_lists() {
+    fn a_placeholder_is_visible_only_in_lists() {
         let (missing, banned) = ("not_found", "comment_banned");
         let placeholder = owned(State::Approved, 0).into_placeholder();
         let config = config(&[]);
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn below_a_comment_that_is_hidden_from_them_writers_see_their_own_but_list_no_replies() {
+    fn writers_see_their_own_comment_below_a_hidden_one_but_list_no_replies() {
         let theirs = Comment { user: Some(UserId(9)), ..owned(State::Pending, 0) };
         let (comment, ancestors) = (owned(State::Approved, 1), [theirs]);
         let no = "not_found";
@@ -603,7 +603,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parents_writer_the_mentioned_and_the_author_are_notified_and_never_the_writer() {
+    fn the_parents_writer_mentioned_users_and_the_author_are_notified_but_never_the_writer() {
         let by = |user| Comment { user: Some(UserId(user)), ..owned(State::Approved, 0) };
         let reply = |user| Comment { user: Some(UserId(user)), ..owned(State::Approved, 1) };
         let name = |recipient: &str| recipient.to_owned();

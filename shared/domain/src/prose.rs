@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_in_text_are_links_of_the_api_s_kind() {
+    fn addresses_in_text_become_the_same_links_as_in_the_api() {
         let https = link("https://a.example/b_c(d)");
         for (body, html) in [
             ("See https://a.example/b_c(d).", format!("<p>See {https}.</p>\n")),
@@ -206,13 +206,13 @@ mod tests {
     }
 
     #[test]
-    fn no_link_leaves_its_attribute() {
+    fn a_link_cannot_break_out_of_its_attribute() {
         let html = typed("https://a.example/'onclick='alert(1)");
         assert!(html.contains("href=\"https://a.example/&#x27;onclick=&#x27;alert(1)\""), "{html}");
     }
 
     #[test]
-    fn a_link_leads_where_its_address_does() {
+    fn a_link_has_the_address_that_was_typed() {
         for address in ["http://[::1]:3000/x", "https://a.example\\b", "https://a.example/?q[]=1&r[0]=["] {
             let href = address.replace('&', "&amp;");
             assert!(typed(&format!("See {address}")).contains(&format!("<a href=\"{href}\"")), "{}", typed(address));

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_counts_for_every_ten_read_units_or_twenty_write_units_begun() {
+    fn a_request_counts_once_for_every_ten_read_units_or_twenty_write_units_started() {
         for (units, reads, writes) in [
             (0.0, 1, 1),
             (10.0, 1, 1),

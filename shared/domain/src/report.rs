@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forgotten_reporter_leaves_the_reason_alone() {
+    fn a_report_without_its_reporter_keeps_only_the_reason() {
         let left = report(1, "spam: I am Ada: believe me").without_reporter();
         assert_eq!((left.reason.as_str(), left.has_reporter()), ("spam", false));
         assert!(report(1, "spam").has_reporter());
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_reason_is_cut_and_says_so() {
+    fn a_long_reason_is_truncated_with_an_ellipsis() {
         let cut = |reason: &str| ReportExcerpt::from(&report(1, reason)).reason;
         assert_eq!(cut(&"ß".repeat(100)), "ß".repeat(100));
         assert_eq!(cut(&"ß".repeat(101)), format!("{}…", "ß".repeat(99)));

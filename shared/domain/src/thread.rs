@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn imported_addresses_stay_as_they_are_or_become_plain_or_go() {
+    fn imported_addresses_are_kept_normalized_or_dropped() {
         for (given, kept) in [
             ("https://Example.org", Some("https://Example.org")),
             (" https://example.org/a\n", Some("https://example.org/a")),
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn imported_titles_become_one_line_of_so_many_characters() {
+    fn imported_titles_become_one_line_of_limited_length() {
         for (given, kept) in [
             ("Hello  \u{2067}עדה\u{2069}", Some("Hello  \u{2067}עדה\u{2069}")),
             ("a\u{202e}b\nc\u{2028}d\u{0}e", Some("ab c d e")),

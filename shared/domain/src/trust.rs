@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_has_twenty_ids_and_of_the_rejected_comments_the_newest() {
+    fn trust_sets_have_twenty_ids_and_keep_the_newest_rejected_comments() {
         let both = |decided| after(&(0..30).rev().map(|day| (day, decided)).collect::<Vec<_>>());
         assert_eq!(both(Decided::Approved).approved.len(), 20);
         let newest: BTreeSet<u64> = (10..30).map(|day| written_on(day).0).collect();

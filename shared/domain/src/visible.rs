@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn one_line_has_no_breaks_and_changes_nothing_around_it() {
+    fn one_line_removes_breaks_and_balances_isolates() {
         for (text, line) in [
             (" a\r\nb\u{2028}c\u{2029}d ", "a  b c d"),
             ("\u{2067}עדה\u{2069}", "\u{2067}עדה\u{2069}"),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn embeddings_and_overrides_are_found_and_removed_but_neither_isolates_nor_marks() {
+    fn bidi_embeddings_and_overrides_are_removed_but_isolates_and_marks_are_kept() {
         for code in 0x202a..=0x202e {
             let text = format!("a{}b", char::from_u32(code).unwrap());
             assert!(has_bidi_override(&text), "{text:?}");

@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_of_a_comment_is_the_events_that_it_is_and_no_others() {
+    fn each_change_of_a_comment_causes_exactly_the_expected_events() {
         let with = |change: fn(&mut Comment)| {
             let mut changed = comment();
             change(&mut changed);
@@ -598,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn only_successes_are_deliveries() {
+    fn only_successful_statuses_count_as_delivered() {
         for status in [200, 202, 204, 299] {
             assert_eq!(Outcome::of(Some(status)), Outcome::Delivered);
         }
@@ -635,7 +635,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_comes_twice_is_one_message_and_others_are_others() {
+    fn a_repeated_record_is_the_same_message_and_other_records_are_different_ones() {
         let id = |endpoint, event, cause, at| MessageId::new(EndpointId(endpoint), event, cause, at);
         let message = id(7, EventKind::Created, "record", NOW);
         assert_eq!(message, id(7, EventKind::Created, "record", NOW));
@@ -654,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn every_event_has_the_name_that_is_stored() {
+    fn the_name_of_every_event_is_its_stored_form() {
         for event in EventKind::OF_COMMENTS.into_iter().chain([EventKind::Test]) {
             assert_eq!(serde_json::to_value(event).unwrap(), event.name());
         }

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn no_other_address_is_public() {
+    fn addresses_outside_the_public_internet_are_not_public() {
         for ip in [
             "0.0.0.0",
             "0.1.2.3",

@@ -345,7 +345,7 @@ fn a_table_is_rendered_as_on_github() {
 }
 
 #[test]
-fn two_tildes_strike_text_and_no_other_number_does() {
+fn only_pairs_of_tildes_strike_text_through() {
     for (body, expected) in [
         ("~~a *b*~~ c", "<del>a <em>b</em></del> c"),
         ("a~~b~~c", "a<del>b</del>c"),
@@ -512,7 +512,7 @@ fn addresses_end_where_the_samples_say_once_they_are_rendered() {
 }
 
 #[test]
-fn an_image_is_not_mailed() {
+fn an_image_with_a_mailto_address_becomes_its_text() {
     assert_eq!(html("![a](mailto:a@b.example)"), "<p>a</p>\n");
 }
 
@@ -591,7 +591,7 @@ fn a_character_that_represents_markup_inside_the_parser_is_shown_as_typed() {
 }
 
 #[test]
-fn siblings_are_not_nesting() {
+fn siblings_do_not_count_as_nesting() {
     let html = html(&"> *a*\n\nb\n\n".repeat(MAX_NESTING * 3));
     assert_eq!(html.matches("<em>").count(), MAX_NESTING * 3);
 }

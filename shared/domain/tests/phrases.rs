@@ -141,7 +141,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1_000) })]
 
     #[test]
-    fn a_text_is_compared_in_the_form_that_the_whole_of_it_has(text in texts(12)) {
+    fn a_text_is_normalized_as_a_whole_for_comparison(text in texts(12)) {
         let comparable = Comparable::of(&text);
         prop_assert_eq!(comparable.as_str(), naive(&text));
     }

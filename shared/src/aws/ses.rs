@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_refusal_is_known_and_a_failure_may_have_sent_it() {
+    async fn after_a_refusal_an_email_was_not_sent_and_after_a_failure_it_may_have_been() {
         let server = Loopback::start("").await;
         for (status, unknown) in [(400, false), (403, false), (429, false), (500, true), (503, false)] {
             server.set(status, r#"{"message":"ada@example.org is suppressed"}"#);

@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn each_further_instance_exceeds_the_limit_by_its_first_reads_and_withholds_no_more_than_it_keeps() {
+    fn each_further_instance_overshoots_or_undershoots_the_limit_by_a_bounded_number_of_reads() {
         const LARGEST: u32 = 70;
         let mut random = 1_u64;
         let mut below = |bound: u32| {
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_cost_little_ask_the_table_once_for_a_block_of_them() {
+    fn cheap_pages_reserve_reads_from_the_table_in_blocks() {
         let mut instances = Instances::new(1, 300);
         let mut asked = 0;
         for _ in 0..100 {

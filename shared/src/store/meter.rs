@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn calls_side_by_side_are_one_trip_and_calls_in_sequence_one_each() {
+    fn concurrent_calls_count_as_one_trip_and_sequential_calls_as_one_each() {
         let mut cost = Cost::default();
         let (one, other) = (cost.begin_call(), cost.begin_call());
         assert_eq!(cost.trips, 1);

@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_begins_neither_at_a_mark_nor_behind_one() {
+    fn a_word_does_not_begin_at_or_after_a_combining_mark() {
         let begins = |name: &str| {
             let words = keys::name_partition(Rank::Word as u8, "x");
             let kind = words.rsplit_once('x').map_or("", |(kind, _)| kind).to_owned();

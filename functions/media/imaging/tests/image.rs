@@ -79,7 +79,7 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 }
 
 #[test]
-fn a_jpeg_stays_a_jpeg_of_the_same_look() {
+fn a_jpeg_stays_a_jpeg_and_looks_the_same() {
     let pixels = photo(300, 200, 1);
     let file = jpeg(&pixels, 90);
     let picture = clean(&file).unwrap();
@@ -342,7 +342,7 @@ fn a_profile_that_changes_nothing_or_makes_no_sense_leaves_the_pixels_alone() {
 }
 
 #[test]
-fn data_behind_or_hidden_in_an_image_does_not_survive() {
+fn data_after_or_hidden_in_an_image_is_removed() {
     let pixels = quarters(40, 40);
     let script = b"*/=alert(document.domain);//<script>alert(1)</script>";
     let zip = b"PK\x03\x04\x14\0\0\0\0\0evil.jar PK\x05\x06";
@@ -485,7 +485,7 @@ fn an_unknown_gif_extension_is_skipped() {
 }
 
 #[test]
-fn only_the_bytes_decide_about_the_format() {
+fn the_format_is_detected_from_the_bytes() {
     let pixels = DynamicImage::from(quarters(10, 10));
     assert_eq!(Format::of(&png(&pixels)), Some(Format::Png));
     let mut disguised = png(&pixels);
@@ -560,7 +560,7 @@ fn a_thumbnail_has_at_most_320_pixels_a_side_and_the_same_shape() {
 }
 
 #[test]
-fn a_thumbnail_is_made_of_everything_that_was_stored() {
+fn every_kind_of_stored_image_gets_a_thumbnail() {
     let photo = DynamicImage::from(photo(800, 600, 8));
     let clear = DynamicImage::from(sticker(500));
     let files = [

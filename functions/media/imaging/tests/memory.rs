@@ -132,7 +132,7 @@ fn a_png_profile_that_inflates_without_end_stays_within_the_bound() {
 }
 
 #[test]
-fn lossless_code_tables_cost_at_most_270_bytes_a_byte() {
+fn lossless_code_tables_take_at_most_270_bytes_of_memory_per_byte() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let file = webp_of_code_tables(5_000, 5_000, 4 << 20);
     let (result, peak) = measured(&format!("code tables in {} KiB of webp", file.len() >> 10), || clean(&file));

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_needs_what_its_provider_wants_to_know() {
+    fn a_sign_in_method_requires_the_settings_of_its_provider() {
         for (missing, because) in [
             ("SVC_GITHUB_CLIENT_ID", "github"),
             ("SVC_GITHUB_CLIENT_SECRET", "github"),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn functions_that_sign_nothing_need_no_client() {
+    fn functions_that_sign_no_tokens_need_no_provider_clients() {
         let others: Vec<_> = PROVIDERS.into_iter().filter(|(name, _)| !name.contains("CLIENT")).collect();
         let others: Vec<_> = others.into_iter().filter(|(name, _)| *name != "SVC_SIGN_IN_SEED").collect();
         let sign_in = with_all(&others).unwrap().sign_in.unwrap();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_elsewhere_makes_a_moderator_of_itself_alone() {
+    fn a_provider_account_in_the_settings_makes_only_itself_a_moderator() {
         let config = with(&[("SVC_MODERATORS", "github: 7, oidc:ada")]).unwrap();
         let holder = |text: &str| {
             let (id, subject) = config.account_elsewhere(&text.parse().unwrap()).unwrap();

@@ -252,7 +252,7 @@ fn a_value_that_is_not_utf_8_stops_the_start() {
 }
 
 #[test]
-fn no_type_is_the_first_segment_of_a_route() {
+fn the_first_segment_of_a_route_cannot_be_a_type() {
     for reserved in reserved_types() {
         let error = with("SVC_TYPES", reserved).unwrap_err().to_string();
         let accepted = "none of comments, counts, docs, embed, embed.js, mail, markdown, me, media, moderate, \
@@ -371,7 +371,7 @@ const MAIL: [(&str, &str); 3] = [
 ];
 
 #[test]
-fn email_needs_a_sender_a_base_of_links_and_the_addresses_of_pages() {
+fn email_requires_a_sender_a_public_url_and_page_addresses() {
     let mail = with_all(&MAIL).unwrap().mail.unwrap();
     assert_eq!(
         (mail.site_name.as_str(), mail.wait, mail.moderators.len()),
@@ -481,7 +481,7 @@ pub(super) fn identity(config: &Config, sub: &str, account: Option<Account>) -> 
 }
 
 #[test]
-fn an_address_makes_a_moderator_of_its_account_alone() {
+fn an_email_address_in_the_settings_makes_only_its_account_a_moderator() {
     let config = with("SVC_MODERATORS", "email: Ada@Example.org").unwrap();
     let account = |address| {
         let (id, subject) = account_of(&config.visitor_salt, address);
@@ -507,7 +507,7 @@ const SIGN_IN: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn sign_in_needs_a_sender_a_base_of_links_a_list_of_origins_and_a_seed() {
+fn sign_in_requires_a_sender_a_public_url_listed_origins_and_a_seed() {
     let config = with_all(&SIGN_IN).unwrap();
     assert!(config.sign_in.is_some() && config.mail.is_some() && config.page_url.is_none());
     assert_eq!(config.site_name.as_deref(), Some("api.example.org"));
@@ -533,7 +533,7 @@ fn sign_in_needs_a_sender_a_base_of_links_a_list_of_origins_and_a_seed() {
 }
 
 #[test]
-fn other_functions_sign_nothing_and_send_no_emails() {
+fn functions_without_a_seed_and_a_sender_sign_nothing_and_send_no_emails() {
     let others = SIGN_IN.into_iter().filter(|(name, _)| !["SVC_SIGN_IN_SEED", "SVC_MAIL_FROM"].contains(name));
     let config = with_all(&others.collect::<Vec<_>>()).unwrap();
     assert!(config.sign_in.unwrap().seed.is_none() && config.mail.is_none());

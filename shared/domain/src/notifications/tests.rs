@@ -153,7 +153,7 @@ fn an_email_whose_worker_died_is_sent_exactly_once_more() {
 }
 
 #[test]
-fn a_worker_that_takes_an_item_twice_gets_the_same() {
+fn a_worker_that_takes_an_item_twice_gets_the_same_email() {
     let mut state = on();
     notify(&mut state, 1, NOW);
     let taken = state.take(NOW + MINUTE, "worker");
@@ -224,7 +224,7 @@ fn an_address_gets_one_confirmation_a_day_and_three_a_week_of_which_a_network_ca
 }
 
 #[test]
-fn the_next_confirmation_is_the_owners_however_often_a_stranger_asks() {
+fn the_owner_gets_the_next_confirmation_however_often_a_stranger_asks() {
     let mut state = asked("stranger");
     state.ask(asker("ada", "elsewhere"), NOW, WAIT);
     let mut sent = Vec::new();
@@ -237,7 +237,7 @@ fn the_next_confirmation_is_the_owners_however_often_a_stranger_asks() {
 }
 
 #[test]
-fn one_network_waits_once_and_ten_wait_at_most() {
+fn at_most_ten_networks_wait_for_a_confirmation_and_each_only_once() {
     let mut state = asked("first");
     for browser in 0..30 {
         state.ask(asker(&browser.to_string(), "home"), NOW, WAIT);
@@ -325,7 +325,7 @@ fn notices_are_sent_although_the_result_of_the_confirmation_is_unknown() {
 }
 
 #[test]
-fn a_confirmation_that_is_sent_again_has_the_same_name_and_is_sent_twice_at_most() {
+fn a_confirmation_is_sent_at_most_twice_and_keeps_its_name() {
     let mut state = asked("ada");
     assert!(matches!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Confirm(_))));
     let (dead, mail) = (NOW + MINUTE + CLAIM, state.mail());
@@ -382,7 +382,7 @@ fn the_newest_hundred_that_were_left_out_are_mailed_once_they_are_accepted() {
 }
 
 #[test]
-fn an_asker_whose_confirmation_is_being_sent_is_not_displaced_by_its_network() {
+fn a_visitor_whose_confirmation_is_being_sent_is_not_displaced_by_others_in_the_network() {
     let mut state = asked("ada");
     assert!(matches!(state.take(NOW + MINUTE, "worker"), MailStep::Send(Mail::Confirm(_))));
     state.ask(asker("bob", "home"), NOW + MINUTE, WAIT);
@@ -394,7 +394,7 @@ fn an_asker_whose_confirmation_is_being_sent_is_not_displaced_by_its_network() {
 }
 
 #[test]
-fn no_network_is_kept_of_an_asker_who_was_confirmed_nor_of_an_address_that_was_stopped() {
+fn networks_are_forgotten_after_a_confirmation_or_an_unsubscribe() {
     let mut state = asked("ada");
     assert!(confirmation(&mut state, NOW + MINUTE).is_some());
     state.confirm(&Asker::of(&guest("ada")), NOW + HOUR, WAIT);
@@ -404,7 +404,7 @@ fn no_network_is_kept_of_an_asker_who_was_confirmed_nor_of_an_address_that_was_s
 }
 
 #[test]
-fn a_stopped_recipient_is_turned_on_by_its_member_alone() {
+fn only_the_member_can_turn_an_unsubscribed_recipient_on_again() {
     let mut state = on();
     notify(&mut state, 1, NOW);
     state.stop(NOW, None);
@@ -454,7 +454,7 @@ fn a_confirmed_address_is_remembered_after_unsubscribing_but_not_after_deleting_
 }
 
 #[test]
-fn a_bounced_address_stays_out_until_its_member_chooses_and_another_one_comes_in() {
+fn a_bounced_address_stays_off_until_its_member_chooses_or_the_address_changes() {
     let mut state = on();
     state.bounce();
     state.enrol(address(true), NOW, WAIT);

@@ -331,14 +331,14 @@ mod tests {
     }
 
     #[test]
-    fn an_inbox_takes_one_write_unit_and_has_room_for_all_codes_of_all_but_the_longest_addresses() {
+    fn an_inbox_fits_in_one_write_unit_with_all_codes_except_for_the_longest_addresses() {
         assert_eq!(count(&full(150, 24)), MAX_CODES);
         assert_eq!(count(&full(96, MAX_HOST)), MAX_CODES);
         assert_eq!(count(&full(254, MAX_HOST)), 31);
     }
 
     #[test]
-    fn a_long_spelling_of_the_address_drops_no_flow_of_the_owner() {
+    fn long_spellings_of_an_address_do_not_evict_a_flow_of_its_owner() {
         let mut inbox = Inbox::default();
         let start = |inbox: &mut Inbox, address: String, asker: Asker, seconds| {
             assert!(inbox.start(flow(&format!("n{seconds}"), &address, at(seconds)), &asker, at(seconds)));

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_is_read_as_it_was_written_and_nothing_else_is() {
+    fn a_flow_id_survives_a_round_trip_and_malformed_ids_are_refused() {
         assert_eq!(flow(1).to_string().parse(), Ok(flow(1)));
         let text = flow(1).to_string();
         for odd in ["", ".", "a.b", &text[1..], &format!("{text}x"), &text.replace('.', "#"), &text.replace('.', "..")]
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_follows_from_its_state_and_not_the_other_way_round() {
+    fn a_flow_is_derived_from_its_state_and_does_not_reveal_it() {
         let keys = keys("a");
         let flow = keys.redirect("state");
         assert_eq!(flow, keys.redirect("state"));

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_code_from_elsewhere_ends_the_flow() {
+    fn a_correct_code_with_another_challenge_or_network_ends_the_flow() {
         for (challenge, network) in [(None, "home"), (Some("other"), "home"), (Some(CHALLENGE), "elsewhere")] {
             let mut flow = returned(0);
             assert!(!finish(&mut flow, "code", challenge, network, 1));

@@ -251,7 +251,7 @@ async fn a_token_is_refused_more_than_half_a_minute_before_it_becomes_valid() {
 }
 
 #[tokio::test]
-async fn a_claim_that_decides_must_be_present_and_of_its_type() {
+async fn a_claim_that_affects_access_must_be_present_and_have_the_right_type() {
     for (changes, reason) in [
         (json!({ "sub": null }), BadToken::Subject),
         (json!({ "sub": 7 }), BadToken::Subject),
@@ -300,7 +300,7 @@ async fn a_claim_that_only_describes_is_ignored_when_it_is_of_another_type() {
 }
 
 #[tokio::test]
-async fn a_moderator_has_the_role_among_others() {
+async fn the_moderator_role_is_recognized_among_other_roles() {
     let roles = |roles: Value| with(json!({ "roles": roles }));
     let is_moderator = async |claims: Value| verify(&claims).await.unwrap().moderator;
     assert!(is_moderator(roles(json!(["editor", 7, "moderator"]))).await);

@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_walk_that_turns_round_on_an_empty_page_meets_the_comment_at_its_edge() {
+    fn a_walk_that_turns_back_on_an_empty_page_returns_the_comment_at_its_edge() {
         for order in ORDERS {
             for direction in [Direction::Next, Direction::Previous] {
                 let cursor = Cursor { direction, edge: CommentId(7), pin: Some(CommentId(3)) };
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_first_page_of_the_pin_alone_the_list_is_read_from_its_beginning() {
+    fn after_a_first_page_with_only_the_pinned_comment_the_list_starts_at_its_beginning() {
         for order in ORDERS {
             let pin = Some(CommentId(3));
             let next = Walk::pinned(order, pin).cursors(None, None, true).next.unwrap();
