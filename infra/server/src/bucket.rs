@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-    async fn an_object_can_be_deleted_again_also_at_the_same_moment() {
+    async fn an_object_can_be_deleted_twice_even_concurrently() {
         let bucket = Bucket::temporary("things").unwrap();
         for _ in 0..5 {
             let put = bucket.client().put_object().bucket("things").key("in/a.png");

@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sign_in_on_this_machine_lists_its_own_pages_and_keeps_its_seed() {
+    fn local_sign_in_allows_loopback_origins_and_keeps_its_seed() {
         let folder = tempfile::tempdir().unwrap();
         let data_dir = DataDir::open(folder.path()).unwrap();
         let address: SocketAddr = "127.0.0.1:3000".parse().unwrap();

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_record_that_always_fails_keeps_no_other_of_its_batch_back() {
+    async fn a_record_that_always_fails_does_not_block_the_rest_of_its_batch() {
         const BAD: u64 = 37;
         let mut publisher = Publisher::default();
         let records = publisher.subscribe();
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn batches_that_wait_hold_up_no_other() {
+    async fn waiting_batches_do_not_block_other_batches() {
         const WAITING: usize = 20;
         let settings = QueueSettings { name: "Test".to_owned(), visibility: Duration::from_mins(10), redrive: None };
         let queues = Queues::temporary(vec![settings], Clock::system(), Random::system()).unwrap();

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_where_visitors_know_the_service() {
+    fn the_api_address_of_a_stack_is_the_one_that_visitors_use() {
         let made = ("ApiUrl", "https://api/svc/api/v1");
         let edge = ("EdgeUrl", "https://edge/svc/api/v1");
         let public = [("PublicUrl", "https://comments.example.org/"), ("ApiPrefix", "c")];

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_user_is_named_by_id_or_by_account_elsewhere() {
+    fn a_user_is_specified_by_id_or_by_provider_account() {
         let salt = Secret::from("x".repeat(32));
         let id = |text: &str| {
             let who = WhoOptions { user: vec![parse_user(text).unwrap()], email: Vec::new() };

@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_minute_in_which_a_number_changed_has_a_line() {
+    async fn queue_numbers_are_logged_for_each_minute_in_which_they_changed() {
         let (log, subscriber) = Lines::new();
         let _logging = tracing::subscriber::set_default(subscriber);
         let (queues, tally) = (open_queues(None).unwrap(), Arc::<Tally>::default());

@@ -25,7 +25,7 @@ fn the_definition_is_consistent() {
 }
 
 #[test]
-fn without_words_it_serves_on_port_3000_and_keeps_its_data() {
+fn without_arguments_the_command_serves_on_port_3000_and_keeps_its_data() {
     let (default, elsewhere, ephemeral) =
         (served(""), served("--port 0 --data-dir /tmp/x"), served("--ephemeral --port=8080"));
     assert_eq!((default.port, default.data_dir()), (3000, Some(".local".into())));
@@ -37,7 +37,7 @@ fn without_words_it_serves_on_port_3000_and_keeps_its_data() {
 }
 
 #[test]
-fn a_service_in_production_listens_to_this_machine_and_keeps_its_data_where_services_do() {
+fn serve_listens_on_loopback_and_keeps_its_data_in_var_lib_by_default() {
     let Command::Serve(default) = command("serve") else { panic!() };
     assert_eq!((default.listen.to_string().as_str(), default.trusted_proxies), ("127.0.0.1:3000", None));
     assert_eq!(default.data_dir, Path::new("/var/lib/comments"));
@@ -57,7 +57,7 @@ fn a_token_has_an_id_a_name_a_role_and_a_lifetime() {
 }
 
 #[test]
-fn the_moderators_page_is_of_one_service() {
+fn moderate_accepts_either_a_local_service_or_a_stack() {
     let moderate = |line| {
         let Command::Moderate(options) = command(line) else { panic!() };
         options
@@ -79,7 +79,7 @@ fn the_last_of_repeated_options_counts() {
 }
 
 #[test]
-fn a_check_is_of_one_table() {
+fn check_accepts_either_a_data_directory_or_a_deployed_table() {
     let check = |line| {
         let Command::Check(options) = command(line) else { panic!() };
         options
@@ -106,7 +106,7 @@ fn an_import_has_a_format_and_files() {
 }
 
 #[test]
-fn an_export_is_of_one_table() {
+fn export_accepts_either_a_data_directory_or_a_deployed_table() {
     let Command::Export(options) = command("export --out x.jsonl.gz --data-dir y") else { panic!() };
     assert_eq!((options.out.as_deref(), options.data_dir.as_path()), (Some(Path::new("x.jsonl.gz")), Path::new("y")));
     let Command::Export(deployed) = command("export --table comments") else { panic!() };

@@ -99,7 +99,7 @@ async fn a_stopped_service_is_backed_up_to_a_pipe_too() {
 }
 
 #[tokio::test]
-async fn a_service_for_development_is_backed_up_while_it_runs_also_where_its_path_is_long() {
+async fn a_running_development_service_can_be_backed_up_even_if_its_path_is_long() {
     let folder = tempfile::tempdir().unwrap();
     let (out, copy) = (folder.path().join("b.tar"), folder.path().join("copy"));
     let long = folder.path().join("a".repeat(100));
@@ -209,7 +209,7 @@ fn a_backup_that_cannot_read_or_write_a_file_names_it() {
 }
 
 #[test]
-fn a_cut_or_changed_backup_or_another_file_exits_with_3_and_leaves_nothing() {
+fn restoring_a_truncated_or_changed_backup_or_another_file_exits_with_3_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (data, out, damaged) = (path("data"), path("b.tar"), path("damaged.tar"));

@@ -19,7 +19,7 @@ use crate::{local, on_data, serve, stderr};
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test]
-async fn it_says_where_it_listens_and_gives_tokens_that_work() {
+async fn the_startup_output_lists_the_addresses_and_working_tokens() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
     let labels = service.printed.iter().filter_map(|line| line.split_whitespace().next());
@@ -36,7 +36,7 @@ async fn it_says_where_it_listens_and_gives_tokens_that_work() {
 }
 
 #[tokio::test]
-async fn it_shows_a_newcomer_where_to_look_and_what_to_put_on_a_page() {
+async fn the_startup_output_shows_the_demo_the_moderation_page_and_the_embed_code() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
     let site = service.said("listening");
@@ -288,7 +288,7 @@ fn without_a_table_or_beside_another_process_a_command_exits_with_3_and_touches_
 }
 
 #[test]
-fn the_first_start_or_import_fixes_the_salt_that_is_set() {
+fn the_first_start_or_import_stores_the_configured_salt_permanently() {
     const SALT: &str = "a salt of eighteen bytes";
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("export.jsonl");
@@ -316,7 +316,7 @@ fn the_first_start_or_import_fixes_the_salt_that_is_set() {
 }
 
 #[tokio::test]
-async fn links_are_right_where_the_public_url_is_the_base_that_was_printed() {
+async fn links_are_correct_when_the_public_url_is_the_printed_api_address() {
     let mut command = local(&["--ephemeral", "--port", "0"]);
     let service = Service::start(command.env("SVC_PUBLIC_URL", "https://api.example.org/svc/api/v1/"), "moderator");
     let list = service.guest().get("posts/1/comments").await.ok(200);
@@ -364,7 +364,7 @@ async fn the_log_says_why_a_text_or_a_token_was_refused() {
 }
 
 #[tokio::test]
-async fn a_full_table_without_its_salt_is_refused() {
+async fn a_table_with_comments_is_refused_without_its_salt() {
     let data_dir = tempfile::tempdir().unwrap();
     let file = data_dir.path().join("visitor-salt");
     let service = serve(data_dir.path());
@@ -405,7 +405,7 @@ async fn a_full_table_without_its_salt_is_refused() {
 }
 
 #[tokio::test]
-async fn a_full_table_is_refused_with_another_salt() {
+async fn a_table_with_comments_is_refused_with_another_salt() {
     let data_dir = tempfile::tempdir().unwrap();
     let file = data_dir.path().join("visitor-salt");
     let service = serve(data_dir.path());
@@ -444,7 +444,7 @@ async fn a_full_table_is_refused_with_another_salt() {
 }
 
 #[tokio::test]
-async fn a_used_directory_without_its_table_is_refused_and_gets_no_other() {
+async fn a_used_directory_without_its_table_is_refused_and_gets_no_new_table() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path();
     let service = serve(data);
@@ -467,7 +467,7 @@ async fn a_used_directory_without_its_table_is_refused_and_gets_no_other() {
 }
 
 #[tokio::test]
-async fn an_empty_table_beside_secrets_is_damaged_and_left_as_it_is() {
+async fn an_empty_table_beside_secrets_is_reported_as_damaged_and_left_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let (data, backup) = (directory.path().join("data"), directory.path().join("backup"));
     let service = serve(&data);
@@ -605,7 +605,7 @@ fn allow(path: &Path, mode: u32) {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_snapshot_that_cannot_be_written_is_exported_and_checked_and_stays_as_it_is() {
+async fn a_read_only_snapshot_can_be_exported_and_checked_and_stays_unchanged() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     let mut service = serve(&data);
@@ -704,7 +704,7 @@ fn a_data_directory_that_cannot_be_read_is_not_mistaken_for_an_unused_one() {
 }
 
 #[test]
-fn a_taken_port_is_one_clear_line() {
+fn a_taken_port_is_reported_in_one_clear_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let output = local(&["--ephemeral", "--port", &port]).output().unwrap();
@@ -713,7 +713,7 @@ fn a_taken_port_is_one_clear_line() {
 }
 
 #[tokio::test]
-async fn the_table_and_the_bucket_alone_are_at_the_addresses_of_the_printed_environment() {
+async fn services_only_serves_the_table_and_the_bucket_at_the_printed_addresses() {
     let mut services = Service::start(&mut local(&["--services-only", "--ephemeral", "--port", "0"]), "# listening");
     let exports = services.printed.iter().filter_map(|line| line.strip_prefix("export ")?.split_once('='));
     let environment: HashMap<&str, &str> = exports.map(|(name, value)| (name, value.trim_matches('\''))).collect();
@@ -736,7 +736,7 @@ async fn the_table_and_the_bucket_alone_are_at_the_addresses_of_the_printed_envi
 }
 
 #[test]
-fn a_taken_port_of_the_table_is_one_clear_line() {
+fn a_taken_port_of_the_table_is_reported_in_one_clear_line() {
     // If this fails, another process has the port, and the test still works.
     let _table = TcpListener::bind("127.0.0.1:8000");
     let started = Service::try_start(&mut local(&["--services-only", "--ephemeral"]), "# listening");
@@ -763,7 +763,7 @@ fn a_command_for_a_deployed_table_says_what_the_environment_lacks() {
 }
 
 #[test]
-fn usage_has_the_words_that_were_typed() {
+fn usage_shows_the_command_as_it_was_typed() {
     let mut aliased = local(&["--help"]);
     let mut help = local(&["--help"]);
     let stdout = |command: &mut Command| String::from_utf8(command.output().unwrap().stdout).unwrap();
@@ -776,7 +776,7 @@ fn usage_has_the_words_that_were_typed() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn sigterm_ends_it_well_and_the_next_start_has_the_same_secret() {
+async fn sigterm_stops_the_service_cleanly_and_the_next_start_has_the_same_secret() {
     let data_dir = tempfile::tempdir().unwrap();
     let first = serve(data_dir.path());
     let token = first.said("member").to_owned();

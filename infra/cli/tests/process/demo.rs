@@ -56,7 +56,7 @@ fn assert_consistent(data_dir: &Path) {
 }
 
 #[tokio::test]
-async fn the_first_look_at_the_page_finds_a_conversation_of_a_month() {
+async fn the_first_visit_to_the_demo_page_creates_a_month_of_conversation() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
     let guest = service.guest();
@@ -89,7 +89,7 @@ async fn the_first_look_at_the_page_finds_a_conversation_of_a_month() {
 }
 
 #[tokio::test]
-async fn first_looks_at_once_fill_the_thread_once() {
+async fn concurrent_first_visits_fill_the_demo_thread_once() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
     join_all((0..8).map(|_| open(&service))).await;
@@ -124,7 +124,7 @@ async fn a_thread_whose_comments_were_all_deleted_is_not_filled_again() {
 }
 
 #[tokio::test]
-async fn a_thread_that_ada_has_begun_is_hers() {
+async fn a_thread_that_already_has_a_comment_is_not_filled() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
     service.member().comment(THREAD, "First!").await;
@@ -146,7 +146,7 @@ async fn without_a_demonstration_the_page_shows_an_empty_thread() {
 }
 
 #[tokio::test]
-async fn the_conversation_notifies_no_one_and_counts_for_no_limiter() {
+async fn the_demo_conversation_notifies_no_one_and_counts_toward_no_limit() {
     let data_dir = tempfile::tempdir().unwrap();
     let mut command = on_data(&["--port", "0"], data_dir.path());
     command.envs(MAIL).envs([

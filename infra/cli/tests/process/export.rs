@@ -87,7 +87,7 @@ async fn an_export_imported_elsewhere_and_exported_again_is_the_same_file() {
 }
 
 #[tokio::test]
-async fn a_table_with_other_comments_takes_no_native_file() {
+async fn a_native_file_is_refused_by_a_table_with_other_comments() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
     succeeded(&sandbox.export("data", "a.jsonl"));
@@ -103,7 +103,7 @@ async fn a_table_with_other_comments_takes_no_native_file() {
 }
 
 #[tokio::test]
-async fn a_name_that_ends_in_gz_is_compressed() {
+async fn an_export_to_a_file_that_ends_in_gz_is_compressed() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
     succeeded(&sandbox.export("data", "plain.jsonl"));
@@ -154,7 +154,7 @@ async fn an_unusable_output_exits_with_3_and_leaves_no_file() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn a_device_that_is_full_is_named() {
+async fn a_full_output_device_is_named_in_the_error() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
     for words in [&["export"] as &[&str], &["person", "export", "--user", "1"]] {
@@ -164,7 +164,7 @@ async fn a_device_that_is_full_is_named() {
 }
 
 #[tokio::test]
-async fn a_comment_that_was_written_here_and_deleted_comes_back_from_an_older_export_and_an_imported_one_does_not() {
+async fn an_older_export_restores_deleted_comments_written_here_but_not_imported_ones() {
     let sandbox = Sandbox::new();
     let delete_all = async |data: &str| {
         let service = serve(&sandbox.path(data));
@@ -185,7 +185,7 @@ async fn a_comment_that_was_written_here_and_deleted_comes_back_from_an_older_ex
 }
 
 #[tokio::test]
-async fn a_file_that_was_cut_off_between_two_lines_exits_with_3_and_nothing_is_written() {
+async fn importing_a_file_cut_off_between_two_lines_exits_with_3_and_writes_nothing() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
     succeeded(&sandbox.export("data", "a.jsonl"));

@@ -124,7 +124,7 @@ fn a_data_directory_is_recognized_by_all_of_its_names() {
 }
 
 #[test]
-fn a_report_is_none_of_the_files_that_are_read() {
+fn a_report_cannot_overwrite_an_input_file() {
     let place = Place::new();
     fs::write(place.path("map"), "/a posts/a\n").unwrap();
     fs::write(place.path("users"), "ada 7\n").unwrap();
@@ -156,7 +156,7 @@ fn a_failed_import_leaves_the_earlier_report() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_report_that_cannot_be_written_is_part_of_the_error() {
+fn a_report_that_cannot_be_written_is_printed_with_the_error() {
     let place = Place::new();
     let text = |command: &mut Command| {
         let output = command.output().unwrap();
@@ -186,7 +186,7 @@ fn a_report_that_cannot_be_written_is_part_of_the_error() {
 /// Tests `/dev/fd/1`, which is like `/dev/stdout` but in a directory where no file can be replaced.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_device_that_leads_to_a_file_is_refused_and_a_pipe_is_written() {
+fn an_output_device_may_be_a_pipe_but_not_point_to_a_file() {
     let place = Place::new();
     for command in ["import disqus dump.xml --report", "export --out"] {
         let mut command = place.run(&format!("{command} /dev/fd/1 --data-dir data"));
@@ -198,7 +198,7 @@ fn a_device_that_leads_to_a_file_is_refused_and_a_pipe_is_written() {
 }
 
 #[test]
-fn a_person_is_named_once() {
+fn person_commands_accept_only_one_person() {
     for line in [
         "person export --user 7 --user 8",
         "person erase --user 7 --user 8",
@@ -209,7 +209,7 @@ fn a_person_is_named_once() {
 }
 
 #[test]
-fn a_person_has_one_address() {
+fn person_commands_accept_only_one_email_address() {
     let place = Place::new();
     for address in ["a@b.org,c@d.org", "a@b.org;c@d.org", "a@b.org c@d.org", "Ada <a@b.org>", "<a@b.org>", "a@b@c.org"]
     {
@@ -221,7 +221,7 @@ fn a_person_has_one_address() {
 }
 
 #[test]
-fn a_proxy_is_not_everyone() {
+fn trusted_proxies_cannot_include_every_address() {
     let place = Place::new();
     for everyone in ["0.0.0.0/0", "::/0", "10.0.0.0/8,0.0.0.0/0", "1.2.3.4/0", "::ffff:0.0.0.0/96"] {
         let mut command = place.run("serve --data-dir new --listen 127.0.0.1:0 --trusted-proxies");
@@ -232,7 +232,7 @@ fn a_proxy_is_not_everyone() {
 }
 
 #[test]
-fn query_parameters_are_kept_by_name() {
+fn keep_query_accepts_only_parameter_names() {
     let place = Place::new();
     for names in ["?p", "p=", "p=1", "p;q", "p q", "&p", "p#", "id,?p"] {
         let mut command = place.run("import disqus dump.xml --data-dir data --keep-query");
@@ -242,7 +242,7 @@ fn query_parameters_are_kept_by_name() {
 }
 
 #[test]
-fn a_restore_tells_an_export_from_a_backup_and_prints_nothing_of_other_files() {
+fn restore_recognizes_an_export_and_prints_no_content_of_other_files() {
     let place = Place::new();
     done(&mut place.run("export --data-dir data --out site.jsonl"));
     done(&mut place.run("export --data-dir data --out site.jsonl.gz"));

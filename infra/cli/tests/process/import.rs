@@ -85,7 +85,7 @@ fn a_dry_run_writes_nothing_and_reports_the_same() {
 }
 
 #[test]
-fn a_map_says_where_comments_go_and_standard_input_is_a_file() {
+fn a_map_assigns_comments_to_threads_and_a_dash_reads_standard_input() {
     let directory = tempfile::tempdir().unwrap();
     let (map, file) = (directory.path().join("map"), directory.path().join("dump.xml"));
     fs::write(&map, "2 posts/two\nhttps://blog.example/* posts/blog:*\n").unwrap();
@@ -155,7 +155,7 @@ fn a_missing_file_or_an_unwritable_report_fails_before_a_data_directory_is_creat
 }
 
 #[test]
-fn a_source_in_another_encoding_is_to_be_saved_as_utf_8() {
+fn a_source_in_another_encoding_is_refused_with_advice_to_save_it_as_utf_8() {
     let directory = tempfile::tempdir().unwrap();
     let [file, data] = ["waline.json", "data"].map(|name| directory.path().join(name));
     let comment =
@@ -307,7 +307,7 @@ async fn every_option_has_its_effect() {
 
 /// Waline's exports don't name their site.
 #[test]
-fn two_sites_are_told_apart_by_name_and_refused_without() {
+fn a_second_site_without_a_name_is_refused_and_can_be_imported_under_a_name() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     let comment = |id: usize, page: &str, name: &str| json!({ "objectId": id, "url": page, "nick": name, "comment": format!("{id} of {name}"), "insertedAt": "2020-01-02 03:04:05" });

@@ -136,7 +136,7 @@ pub(crate) fn files(folder: PathBuf, extension: &str) -> Vec<PathBuf> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn emails_webhooks_names_and_counts_follow_from_everything_acknowledged_before_a_kill() {
+async fn after_a_kill_emails_webhooks_names_and_counts_reflect_all_acknowledged_changes() {
     const MEMBERS: u64 = 12;
     let data_dir = tempfile::tempdir().unwrap();
     let receiver = Receiver::start().await;
@@ -290,7 +290,7 @@ async fn after_a_crash_the_next_start_finishes_the_work_that_was_left() {
 }
 
 #[tokio::test]
-async fn a_job_that_each_of_five_killed_processes_was_doing_is_done_by_the_next() {
+async fn a_job_interrupted_by_five_kills_is_finished_at_the_next_start() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
     let member = service.member();

@@ -128,7 +128,7 @@ async fn exported(data: &Path) -> String {
 }
 
 #[tokio::test]
-async fn an_export_from_before_brings_nothing_back() {
+async fn an_export_from_before_an_erasure_restores_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let data = directory.path().join("data");
     let export = exported(&data).await;
@@ -334,7 +334,7 @@ fn the_data_of_a_person_goes_to_standard_output_or_to_a_file() {
 }
 
 #[test]
-fn a_user_is_kept_out_of_imports_before_and_after_there_is_anything_to_erase() {
+fn erasing_a_user_without_data_still_keeps_that_user_out_of_imports() {
     let directory = tempfile::tempdir().unwrap();
     let (data, users) = (directory.path().join("data"), directory.path().join("users"));
     fs::write(&users, "ada-key 7\n").unwrap();

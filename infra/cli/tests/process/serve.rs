@@ -67,7 +67,7 @@ fn rest(mut stream: TcpStream) -> String {
 }
 
 #[tokio::test]
-async fn it_serves_the_api_and_nothing_of_development() {
+async fn serve_exposes_the_api_and_no_development_pages() {
     let folder = tempfile::tempdir().unwrap();
     let (service, address) = serve(folder.path(), &[]);
     assert_eq!(line(&service.printed[0])["message"], format!("listening on http://{address}"));
@@ -170,7 +170,7 @@ fn wrong_settings_stop_the_start_with_2_before_anything_is_touched() {
 }
 
 #[test]
-fn the_first_start_fixes_the_salt_and_the_seed() {
+fn the_first_start_stores_the_salt_and_the_seed_permanently() {
     const OTHER: &str = "another value of more than 32 bytes";
     let folder = tempfile::tempdir().unwrap();
     let with = |settings: &[(&str, &str)]| {
@@ -372,7 +372,7 @@ fn a_body_that_is_too_large_is_refused_before_it_arrives() {
 }
 
 #[test]
-fn bodies_of_more_than_64_megabytes_at_once_are_refused_for_now() {
+fn concurrent_bodies_of_more_than_64_megabytes_in_total_are_refused_temporarily() {
     const UPLOAD: usize = 10 * 1024 * 1024;
     let folder = tempfile::tempdir().unwrap();
     let (_service, address) = serve(folder.path(), &[]);
@@ -441,7 +441,7 @@ fn the_thousand_and_first_connection_waits_and_the_limit_of_files_is_raised() {
 
 #[cfg(unix)]
 #[test]
-fn a_stop_finishes_what_began_and_ends_what_is_idle() {
+fn a_stop_finishes_active_requests_and_closes_idle_connections() {
     let folder = tempfile::tempdir().unwrap();
     let (mut service, address) = serve(folder.path(), &[]);
     let idle = send(&address, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");

@@ -225,7 +225,7 @@ async fn an_operation_that_the_engine_lacks_is_an_error() {
 }
 
 #[tokio::test]
-async fn a_write_to_a_missing_table_says_so() {
+async fn a_write_to_a_missing_table_is_a_resource_not_found_error() {
     let engine = Engine::memory().unwrap();
     assert!(matches!(engine.follow(TABLE, EventFilter::default()), Err(EngineError::NoTable(_))));
     let put = engine.client().put_item().table_name(TABLE).set_item(Some(thing("a", 1)));
@@ -409,7 +409,7 @@ fn the_bundled_sqlite_is_the_one_whose_bugs_are_known() {
 }
 
 #[tokio::test]
-async fn records_are_amended_by_their_images_and_their_bytes_leave_the_files() {
+async fn amending_stream_records_removes_their_old_bytes_from_the_files() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("table.db");
     let engine = Engine::open(&path).unwrap();

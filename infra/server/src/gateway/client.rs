@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn ranges_are_of_either_family() {
+    fn proxy_ranges_can_be_ipv4_or_ipv6() {
         for (range, inside, outside) in [
             ("172.16.0.0/12", "172.31.255.255", "172.32.0.0"),
             ("172.17.3.4/12", "172.16.0.1", "172.15.255.255"),

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_page_for_this_machine_is_shown_at_its_names_alone() {
+    async fn a_local_page_is_served_only_under_loopback_names() {
         let mount = Mount::for_this_machine("/page", |_| ready(Response::new("secret".into())));
         for (host, status) in [
             ("127.0.0.1:3000", 200),

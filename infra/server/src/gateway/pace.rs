@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_has_ten_seconds_and_a_pause_between_requests_sixty() {
+    async fn a_request_head_may_take_ten_seconds_and_a_pause_between_requests_sixty() {
         let (_client, mut server, _) = connection();
         assert_eq!(patience(&mut server).await, 10);
 
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_takes_nothing_for_a_minute_is_gone() {
+    async fn a_client_that_reads_nothing_for_a_minute_is_disconnected() {
         let (mut client, mut server, pace) = connection();
         pace.begin();
         server.write_all(&[0; 8]).await.unwrap();

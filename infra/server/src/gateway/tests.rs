@@ -114,7 +114,7 @@ async fn a_malformed_host_is_400_and_reaches_neither_function_nor_page() {
 }
 
 #[tokio::test]
-async fn a_query_that_no_address_may_have_reaches_the_function_as_it_was_meant() {
+async fn a_query_with_characters_that_are_invalid_in_urls_reaches_the_function_intact() {
     let seen = |request: &lambda_http::Request| {
         let query = request.uri().query().unwrap_or_default();
         let (name, value) = form_urlencoded::parse(query.as_bytes()).next().unwrap();
@@ -262,7 +262,7 @@ fn a_route_to_a_missing_function_is_refused_at_the_start() {
 }
 
 #[tokio::test]
-async fn it_serves_over_tcp_until_the_shutdown() {
+async fn the_gateway_serves_over_tcp_until_shutdown() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();

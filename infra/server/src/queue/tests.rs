@@ -95,7 +95,7 @@ fn a_delayed_message_waits() {
 }
 
 #[test]
-fn a_message_of_a_clock_that_was_ahead_is_visible_once_the_clock_is_right() {
+fn a_message_sent_while_the_clock_was_ahead_is_visible_once_the_clock_is_corrected() {
     let fixture = Fixture::new(None);
     for ahead in [0, 10, 3_600] {
         fixture.pass(ahead);
