@@ -131,7 +131,7 @@ fn the_watch_router_has_the_routes() {
 
 /// Cargo silently skips the tests of a target with `test = false`.
 #[test]
-fn a_library_whose_tests_are_not_built_has_none() {
+fn a_library_whose_tests_are_not_built_contains_no_tests() {
     let mut checked = 0;
     for function in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../functions")).unwrap() {
         let folder = function.unwrap().path();

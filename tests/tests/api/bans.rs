@@ -48,7 +48,7 @@ async fn ban_of_ada(world: &World, body: Value) -> RejectRecent {
 }
 
 #[tokio::test]
-async fn the_guests_of_a_banned_network_write_nothing_and_its_members_do() {
+async fn a_banned_network_blocks_its_guests_but_not_its_members() {
     let world = World::with(&GUESTS);
     let (guest, ada, moderator) = (world.guest().from("203.0.113.7"), world.user(7, "Ada"), world.moderator());
     let (id, other) = (guest.comment("posts/1", "x").await, ada.comment("posts/1", "y").await);
@@ -181,7 +181,7 @@ async fn a_ban_that_is_not_valid_is_refused() {
 }
 
 #[tokio::test]
-async fn a_ban_rejects_what_waits_and_what_was_written_in_the_last_week() {
+async fn a_ban_rejects_pending_comments_and_comments_of_the_last_week() {
     let world = World::with(&GUESTS);
     let held = world.again(&[&GUESTS[..], &[HELD]].concat());
     let old = world.user(7, "Ada").comment("posts/1", "old").await;
@@ -300,7 +300,7 @@ async fn a_moderators_decision_after_a_ban_is_kept() {
 }
 
 #[tokio::test]
-async fn an_approval_of_what_everyone_sees_keeps_it_from_the_ban_that_came_before() {
+async fn approving_a_visible_comment_protects_it_from_an_earlier_ban() {
     let faults = Faults::new(22);
     let world = Setup::new(&GUESTS).faults(&faults).start();
     let moderator = world.moderator();
@@ -347,7 +347,7 @@ async fn a_ban_that_is_lifted_rejects_nothing_more_even_when_another_one_follows
 }
 
 #[tokio::test]
-async fn a_rejection_continues_although_another_ban_replaces_the_one_that_began_it() {
+async fn a_rejection_job_continues_after_another_ban_replaces_its_own() {
     let world = World::with(&GUESTS);
     let moderator = world.moderator();
     for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
@@ -377,7 +377,7 @@ async fn comments_written_after_the_end_of_a_short_ban_stay() {
 }
 
 #[tokio::test]
-async fn a_first_walk_that_is_delivered_again_overturns_nothing() {
+async fn a_redelivered_rejection_job_overturns_nothing() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let id = ada.comment("posts/1", "x").await;
@@ -396,7 +396,7 @@ async fn a_first_walk_that_is_delivered_again_overturns_nothing() {
 }
 
 #[tokio::test]
-async fn a_rejection_on_its_way_when_the_ban_ends_or_the_comment_is_approved_is_not_made() {
+async fn a_delayed_rejection_is_dropped_if_the_ban_ends_or_the_comment_is_approved() {
     for ends in [true, false] {
         let faults = Faults::new(21);
         let world = Setup::new(&[&GUESTS[..], &[HELD]].concat()).faults(&faults).start();

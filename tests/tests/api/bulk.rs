@@ -99,7 +99,7 @@ async fn comments_that_have_been_edited_since_are_not_decided() {
 }
 
 #[tokio::test]
-async fn all_of_them_count_as_one_write() {
+async fn a_bulk_decision_counts_as_one_write() {
     let world = World::with(&[HELD, ("SVC_WRITE_LIMIT", "10")]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let mut ids = Vec::new();
@@ -114,7 +114,7 @@ async fn all_of_them_count_as_one_write() {
 }
 
 #[tokio::test]
-async fn the_fields_are_checked() {
+async fn the_fields_of_a_bulk_decision_are_checked() {
     let world = World::new();
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let moderator = world.moderator();
@@ -137,7 +137,7 @@ async fn the_fields_are_checked() {
 }
 
 #[tokio::test]
-async fn writers_of_a_selection_are_decided_in_the_order_of_their_ids() {
+async fn a_bulk_decision_about_many_writers_proceeds_in_the_order_of_the_ids() {
     let faults = Faults::new(1);
     let world = Setup::new(&[HELD]).faults(&faults).start();
     let mut ids = Vec::new();

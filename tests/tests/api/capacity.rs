@@ -271,7 +271,7 @@ async fn signing_in_keeps_to_its_bounds() {
 }
 
 #[tokio::test]
-async fn signing_in_with_an_account_elsewhere_keeps_to_its_bounds() {
+async fn signing_in_with_a_provider_account_keeps_to_its_bounds() {
     let fake = providers::Fake::start().await;
     let more = [("SVC_SUBSCRIPTIONS", "true"), ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}")];
     let more = [&fake.settings()[..], &more, &[("SVC_MODERATORS", "oidc:ada")]].concat();

@@ -50,7 +50,7 @@ async fn a_closed_thread_takes_comments_and_replies_of_moderators_only() {
 }
 
 #[tokio::test]
-async fn a_closed_thread_refuses_before_fields_are_looked_at_and_after_a_ban() {
+async fn a_closed_thread_is_checked_before_the_fields_and_after_a_ban() {
     let world = World::new();
     let (moderator, banned) = (world.moderator(), world.banned().await);
     decide(&moderator, "close", "posts/1").await;
@@ -67,7 +67,7 @@ async fn a_closed_thread_refuses_before_fields_are_looked_at_and_after_a_ban() {
 }
 
 #[tokio::test]
-async fn a_repeated_request_from_before_the_closing_gets_its_response() {
+async fn a_request_from_before_a_thread_was_closed_can_be_repeated() {
     let world = World::new();
     let ada = world.user(7, "Ada").keyed("once");
     let id = ada.comment("posts/1", "x").await;
@@ -77,7 +77,7 @@ async fn a_repeated_request_from_before_the_closing_gets_its_response() {
 }
 
 #[tokio::test]
-async fn closing_is_for_moderators_and_logged_where_it_changes_something() {
+async fn only_moderators_close_threads_and_only_changes_are_logged() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let moderator = world.moderator();
     for decision in ["close", "open"] {

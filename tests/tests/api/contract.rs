@@ -39,7 +39,7 @@ async fn openapi_has_the_routes_by_their_names() {
 }
 
 #[tokio::test]
-async fn the_service_the_template_the_contract_and_the_package_have_one_number() {
+async fn the_service_the_template_the_contract_and_the_package_have_the_same_version() {
     let number = env!("CARGO_PKG_VERSION");
     let contract = World::new().guest().get("openapi.json").await.ok(200).json;
     assert_eq!(contract["info"]["version"], number);
@@ -64,7 +64,7 @@ fn names(map: &Value) -> BTreeSet<&str> {
 }
 
 #[tokio::test]
-async fn openapi_has_no_prose_for_a_name() {
+async fn no_name_in_openapi_contains_a_space() {
     // In a YAML flow mapping, a comma ends an unquoted value, and the rest becomes a name.
     let document = World::new().guest().get("openapi.json").await.ok(200).json;
     each(&document, "", &mut |value, path| {
@@ -141,7 +141,7 @@ fn errors() -> String {
 }
 
 #[test]
-fn the_errors_are_what_is_committed() {
+fn the_committed_list_of_errors_is_current() {
     assert_written("tests/errors.out", &errors());
 }
 

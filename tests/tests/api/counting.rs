@@ -142,7 +142,7 @@ async fn a_job_that_ran_out_of_time_continues_where_it_stopped() {
 }
 
 #[tokio::test]
-async fn however_many_comments_an_index_does_not_list_the_job_fits_into_a_message() {
+async fn the_counting_job_fits_into_a_message_however_many_comments_the_index_misses() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let Tree { top, below, .. } = tree(&world, &ada).await;

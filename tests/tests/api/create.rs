@@ -84,7 +84,7 @@ async fn no_address_becomes_a_gravatar_when_gravatar_is_not_shown() {
 }
 
 #[tokio::test]
-async fn a_users_avatar_is_the_tokens_picture_else_the_gravatar_of_its_email() {
+async fn a_users_avatar_is_the_picture_in_the_token_or_else_a_gravatar() {
     let world = World::new();
     let picture = json!({ "sub": "7", "name": "Ada", "picture": "https://a.test/ada.png", "email": "ada@a.test" });
     let reply = world.claiming(&picture).post("posts/1/comments", json!({ "body": "x" })).await.ok(201);
@@ -126,7 +126,7 @@ async fn the_body_is_required() {
 }
 
 #[tokio::test]
-async fn a_body_that_shows_nothing_is_missing() {
+async fn a_body_without_visible_content_is_refused_as_missing() {
     let ada = World::new().user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;
     for body in [
@@ -299,7 +299,7 @@ async fn a_guests_email_is_required_and_valid() {
 }
 
 #[tokio::test]
-async fn without_required_emails_a_guest_may_leave_it_out_but_not_give_a_wrong_one() {
+async fn where_emails_are_optional_a_guest_may_omit_the_email_but_not_give_an_invalid_one() {
     let guest = World::with(&[GUESTS, ("SVC_GUEST_REQUIRE_EMAIL", "false")]).guest();
     let reply = guest.post("posts/1/comments", json!({ "body": "x", "guest_name": "Grace" })).await.ok(201);
     assert_eq!(reply.data()["user"]["avatar"], "");
@@ -404,7 +404,7 @@ async fn ten_links_are_reviewed_and_fifty_denied() {
 }
 
 #[tokio::test]
-async fn the_same_body_again_within_a_minute_is_reviewed_when_that_is_on() {
+async fn a_body_repeated_within_a_minute_is_held_for_review_if_configured() {
     let world = World::with(&[("SVC_SPAM_REVIEW_REPEATS", "true")]);
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let approved = |reply: tests::TestResponse| reply.ok(201).data()["is_approved"] == true;

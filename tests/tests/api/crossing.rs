@@ -147,7 +147,7 @@ async fn an_approval_of_a_text_that_has_changed_leaves_the_new_text_in_the_queue
 }
 
 #[tokio::test]
-async fn an_approval_that_has_not_seen_a_doubtful_edit_does_not_end_its_review() {
+async fn an_approval_of_an_earlier_text_does_not_end_the_review_of_a_doubtful_edit() {
     let scene = Scene::approved().await;
     let seen = scene.stored().await;
     scene.edit(true).await;

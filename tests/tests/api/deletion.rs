@@ -61,7 +61,7 @@ async fn a_deletion_keeps_the_replies_of_others_and_of_the_writer() {
 }
 
 #[tokio::test]
-async fn a_pending_reply_keeps_the_place_of_its_parent_and_a_rejected_one_does_not() {
+async fn a_deleted_comment_leaves_a_placeholder_for_a_pending_reply_but_not_for_a_rejected_one() {
     let world = World::new();
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
@@ -82,7 +82,7 @@ async fn a_pending_reply_keeps_the_place_of_its_parent_and_a_rejected_one_does_n
 }
 
 #[tokio::test]
-async fn the_last_live_reply_takes_the_placeholders_above_it_and_rejected_replies_along() {
+async fn deleting_the_last_live_reply_removes_the_placeholders_above_and_rejected_replies() {
     let world = World::new();
     let ([top, middle, leaf], ada, bob) = chain(&world).await;
     let rejected = [bob.reply("posts/1", top, "x").await, bob.reply("posts/1", middle, "y").await];
@@ -118,7 +118,7 @@ async fn a_placeholder_stays_while_another_live_reply_does() {
 }
 
 #[tokio::test]
-async fn a_comment_above_that_is_not_a_placeholder_stays_without_replies() {
+async fn deleting_the_last_reply_keeps_a_comment_above_that_is_not_a_placeholder() {
     let world = World::new();
     let ([top, middle, leaf], ada, bob) = chain(&world).await;
     bob.remove(middle).await.ok(204);
@@ -143,7 +143,7 @@ async fn a_placeholder_outlives_the_rejection_of_its_last_live_reply_because_tha
 }
 
 #[tokio::test]
-async fn one_of_more_than_a_hundred_unapproved_replies_counts_as_live() {
+async fn more_than_a_hundred_unapproved_replies_count_as_a_live_reply() {
     for (count, expected) in [(100, "gone"), (101, "placeholder")] {
         let world = World::new();
         let (ada, moderator) = (world.user(7, "Ada"), world.moderator());

@@ -56,7 +56,7 @@ async fn responses_are_json_and_forbid_sniffing() {
 }
 
 #[tokio::test]
-async fn browsers_come_back_by_https_alone_and_to_this_host_alone() {
+async fn every_response_requires_https_for_this_host_only() {
     let guest = World::new().guest();
     for path in ["ui", "posts/1/comments", "nowhere", "moderate", "docs", "embed.js", "mail/x", "posts/1/feed.atom"] {
         let reply = guest.get(path).await;
@@ -236,7 +236,7 @@ async fn pages_of_other_origins_get_the_cors_headers_of_the_template() {
 }
 
 #[tokio::test]
-async fn a_preflight_gets_a_response_wherever_it_leads_and_is_not_counted() {
+async fn a_preflight_to_any_path_gets_a_response_and_is_not_counted() {
     let world = World::with(&[("SVC_READ_LIMIT", "1"), ("SVC_WRITE_LIMIT", "1"), ("SVC_READ_ONLY", "true")]);
     let page = world.guest().with(ORIGIN, "https://blog.example").with(ACCESS_CONTROL_REQUEST_METHOD, "PUT");
     for path in ["ui", "posts/1/comments", "comments/7/like", "pages/1", "moderation/log", "media", "users", "nowhere"]

@@ -156,7 +156,7 @@ async fn links_lead_to_the_page_that_the_host_has_named() {
 }
 
 #[tokio::test]
-async fn the_newest_20_are_fed_newest_first_with_replies_among_them() {
+async fn a_feed_has_the_newest_20_comments_and_replies_newest_first() {
     let world = World::new();
     let parents = world.written(22).await;
     let ada = world.user(7, "Ada");
@@ -195,7 +195,7 @@ async fn an_empty_feed_was_updated_in_1970() {
 }
 
 #[tokio::test]
-async fn hidden_comments_are_not_fed() {
+async fn hidden_comments_are_not_in_the_feed() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let top = ada.comment("posts/1", "top").await;
@@ -213,7 +213,7 @@ async fn hidden_comments_are_not_fed() {
 }
 
 #[tokio::test]
-async fn replies_below_a_hidden_comment_are_not_fed_even_while_they_still_count() {
+async fn replies_below_a_hidden_comment_are_not_in_the_feed_even_while_still_counted() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let (top, gone) = (ada.comment("posts/1", "top").await, ada.comment("posts/1", "gone").await);
@@ -284,7 +284,7 @@ async fn hostile_names_titles_and_bodies_leave_the_feed_well_formed() {
 }
 
 #[tokio::test]
-async fn a_feed_of_the_longest_comments_has_them_all() {
+async fn a_feed_of_the_longest_comments_is_complete() {
     for body in ["&\"<".repeat(3_333), "😀".repeat(10_000), format!("a\n{}", "#\n".repeat(4_999))] {
         let world = metered(&[]);
         let ada = world.user(7, "Ada");

@@ -44,7 +44,7 @@ async fn a_file_is_the_same_for_everyone_and_pages_of_any_origin_may_load_it() {
 }
 
 #[tokio::test]
-async fn a_file_is_sent_compressed_to_those_who_take_gzip() {
+async fn a_file_is_sent_compressed_to_clients_that_accept_gzip() {
     let guest = World::new().guest();
     for (path, _) in FILES {
         let plain = guest.get(path).await.ok(200);
@@ -78,7 +78,7 @@ async fn a_part_of_the_widget_is_cached_permanently() {
 }
 
 #[tokio::test]
-async fn another_hash_returns_the_present_part_which_no_cache_keeps() {
+async fn an_outdated_hash_returns_the_current_part_without_caching() {
     let guest = World::new().guest().with(ORIGIN, "https://blog.example");
     let present = guest.get(&writer(&guest).await).await.ok(200);
     let older = guest.clone().with(ACCEPT_ENCODING, "gzip").get(&format!("embed/{WRITER}")).await.ok(200);
@@ -91,7 +91,7 @@ async fn another_hash_returns_the_present_part_which_no_cache_keeps() {
 }
 
 #[tokio::test]
-async fn no_limiter_counts_a_file_and_the_table_is_not_read() {
+async fn files_count_toward_no_limit_and_do_not_read_the_table() {
     let world = World::with(&[("SVC_READ_LIMIT", "1")]);
     let guest = world.guest();
     guest.get("ui").await.ok(200);

@@ -60,7 +60,7 @@ async fn from_is_the_writers_name_or_id_alone() {
 }
 
 #[tokio::test]
-async fn a_thread_and_a_time_narrow_every_state_and_are_taken_together() {
+async fn filters_by_thread_and_time_apply_to_every_state_and_combine() {
     let world = World::with(&[]);
     let ada = world.user(7, "Ada");
     let old = ada.comment("posts/1", "tea").await;
@@ -175,7 +175,7 @@ async fn a_filtered_page_ends_before_it_has_read_300_units() {
 }
 
 #[tokio::test]
-async fn entries_of_the_log_have_the_writer_and_the_first_80_characters_as_they_are_now() {
+async fn log_entries_have_the_current_writer_and_first_80_characters_of_the_comment() {
     let world = World::with(&[HELD, GUESTS]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let id = ada.comment("posts/1", "first").await;

@@ -95,7 +95,7 @@ async fn tricks_with_paths_lead_nowhere() {
 }
 
 #[tokio::test]
-async fn no_header_makes_another_method_or_address_of_a_request() {
+async fn no_header_overrides_the_method_or_the_address_of_a_request() {
     let world = World::with(&[("SVC_GUEST_LIKES", "true")]);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "x").await;

@@ -63,7 +63,7 @@ async fn a_repeat_whose_comment_was_deleted_with_its_parent_is_404() {
 }
 
 #[tokio::test]
-async fn a_day_later_the_key_is_free_again() {
+async fn an_idempotency_key_is_free_again_after_a_day() {
     let world = World::new();
     let body = json!({ "body": "daily" });
     let first = world.user(7, "Ada").keyed("4711").post("posts/1/comments", body.clone()).await.ok(201).id();
@@ -73,7 +73,7 @@ async fn a_day_later_the_key_is_free_again() {
 }
 
 #[tokio::test]
-async fn a_key_used_for_another_request_is_refused() {
+async fn an_idempotency_key_used_for_another_request_is_refused() {
     let world = World::new();
     let ada = world.user(7, "Ada").keyed("4711");
     ada.post("posts/1/comments", json!({ "body": "one" })).await.ok(201);
@@ -81,7 +81,7 @@ async fn a_key_used_for_another_request_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_counts_for_one_sender_and_one_route() {
+async fn an_idempotency_key_is_scoped_to_one_sender_and_one_route() {
     let world = World::new();
     let body = json!({ "body": "mine" });
     let (ada, bob) = (world.user(7, "Ada").keyed("4711"), world.user(8, "Bob").keyed("4711"));
@@ -93,7 +93,7 @@ async fn a_key_counts_for_one_sender_and_one_route() {
 }
 
 #[tokio::test]
-async fn a_key_is_1_to_255_characters() {
+async fn an_idempotency_key_has_1_to_255_characters() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     for key in ["", " ", &"k".repeat(256)] {

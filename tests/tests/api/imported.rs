@@ -74,7 +74,7 @@ async fn a_reply_that_is_older_than_others_comes_before_them() {
 }
 
 #[tokio::test]
-async fn a_reply_to_a_comment_of_the_future_dates_no_other_comment() {
+async fn a_reply_to_a_comment_from_the_future_does_not_change_the_time_of_others() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let future = world.import(&imported("2060-01-01T00:00:00Z", 1)).await;
@@ -126,7 +126,7 @@ async fn imported_likes_count_and_rank_and_visitors_add_theirs() {
 }
 
 #[tokio::test]
-async fn a_deleted_import_leaves_a_tombstone_and_so_does_what_was_below_it() {
+async fn an_imported_comment_and_replies_below_leave_tombstones_when_deleted() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let of_ada = |tie| Comment { user: Some(UserId(7)), ..imported("2010-01-01T00:00:00Z", tie) };
@@ -165,7 +165,7 @@ async fn a_placeholder_of_an_import_keeps_its_source_and_leaves_a_tombstone_when
 
 /// Imports write the items of counted comments, so no work is left for events.
 #[tokio::test]
-async fn no_work_follows_from_a_new_comment_that_was_imported() {
+async fn a_newly_imported_comment_causes_no_further_work() {
     let world = World::new();
     let count = async || {
         world.wait_until_idle().await;

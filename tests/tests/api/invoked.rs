@@ -35,7 +35,7 @@ fn app(engine: &Engine) -> App {
 }
 
 #[tokio::test]
-async fn a_record_of_the_stream_takes_replies_and_old_names_away() {
+async fn a_record_of_the_stream_triggers_the_removal_of_replies_and_old_names() {
     let engine = Engine::memory().unwrap();
     let queues =
         server::queue::Queues::temporary(service::queue_settings().unwrap(), Clock::system(), Random::system())

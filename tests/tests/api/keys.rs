@@ -37,7 +37,7 @@ async fn a_guest_edits_and_deletes_with_the_key_until_fifteen_minutes_have_passe
 }
 
 #[tokio::test]
-async fn every_response_to_a_key_says_what_can_be_changed() {
+async fn every_response_to_a_guest_key_shows_which_comments_can_be_changed() {
     let world = World::with(&OPEN);
     let [ada, bob] = two_behind_one_address(&world);
     let created = ada.post("posts/1/comments", by_guest("x")).await.ok(201);
@@ -102,7 +102,7 @@ async fn two_guests_behind_one_address_are_told_apart_by_their_keys() {
 }
 
 #[tokio::test]
-async fn a_key_is_known_from_every_address() {
+async fn a_guest_key_works_from_every_address() {
     let world = World::with(&HELD);
     let laptop = world.guest().with_key("ada");
     let (pending, gone) = (laptop.comment("posts/1", "x").await, laptop.comment("posts/1", "y").await);
@@ -114,7 +114,7 @@ async fn a_key_is_known_from_every_address() {
 }
 
 #[tokio::test]
-async fn a_key_opens_only_what_was_written_with_it() {
+async fn a_guest_key_gives_access_only_to_comments_written_with_it() {
     let world = World::with(&HELD);
     let without = world.guest();
     let with = without.clone().with_key("ada");
@@ -183,7 +183,7 @@ async fn writes_refuse_a_malformed_key_and_reads_ignore_it() {
 }
 
 #[tokio::test]
-async fn a_missing_comment_and_read_only_come_before_the_key() {
+async fn a_missing_comment_and_read_only_mode_are_checked_before_the_guest_key() {
     let world = World::with(&OPEN);
     let ada = world.guest().with_key("ada");
     for id in ["1", "x", "007"] {
@@ -201,7 +201,7 @@ async fn a_missing_comment_and_read_only_come_before_the_key() {
 }
 
 #[tokio::test]
-async fn a_key_still_opens_what_was_written_while_guests_were_allowed() {
+async fn a_guest_key_still_changes_comments_from_before_guests_were_disallowed() {
     let world = World::with(&OPEN);
     let id = world.guest().with_key("ada").comment("posts/1", "x").await;
     let closed = world.again(&[]).guest().with_key("ada");
@@ -244,7 +244,7 @@ async fn likes_and_reports_go_by_the_address_whatever_the_key() {
 }
 
 #[tokio::test]
-async fn a_text_is_repeated_by_the_address_whatever_the_key() {
+async fn repeated_texts_are_detected_by_address_whatever_the_key() {
     let world = World::with(&[&OPEN[..], &[("SVC_SPAM_REVIEW_REPEATS", "true")]].concat());
     let [ada, bob] = two_behind_one_address(&world);
     for (actor, approved) in [(&ada, true), (&bob, false), (&world.guest().with_key("ada"), true)] {
@@ -282,7 +282,7 @@ async fn responses_to_a_key_are_never_cached() {
 }
 
 #[tokio::test]
-async fn an_idempotency_key_counts_for_one_key_of_a_guest() {
+async fn an_idempotency_key_is_scoped_to_one_guest_key() {
     let world = World::with(&OPEN);
     let [ada, bob] = two_behind_one_address(&world).map(|guest| guest.keyed("4711"));
     let body = by_guest("once");

@@ -119,7 +119,7 @@ async fn guests_of_one_address_like_a_comment_a_bounded_number_of_times() {
 }
 
 #[tokio::test]
-async fn without_a_bound_guests_of_one_address_like_without_end() {
+async fn without_a_bound_guests_of_one_address_can_like_a_comment_any_number_of_times() {
     let world = World::with(&[GUEST_LIKES, ("SVC_GUEST_LIKES_PER_IP", "0")]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     for agent in 1..=60 {
@@ -129,7 +129,7 @@ async fn without_a_bound_guests_of_one_address_like_without_end() {
 }
 
 #[tokio::test]
-async fn a_visitor_of_very_many_likes_keeps_them_all() {
+async fn a_visitor_with_very_many_likes_keeps_all_of_them() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let mut created = Vec::new();

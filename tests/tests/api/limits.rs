@@ -188,7 +188,7 @@ async fn every_response_of_a_limited_route_has_the_limit_in_its_headers() {
 }
 
 #[tokio::test]
-async fn a_write_that_cost_over_twenty_units_counts_for_every_twenty_begun() {
+async fn a_write_counts_once_for_every_twenty_units_started() {
     let limit = [("SVC_WRITE_LIMIT", "60")];
     let world = World::with(&limit);
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
@@ -246,7 +246,7 @@ async fn largest_feed(world: &World) {
 }
 
 #[tokio::test]
-async fn feeds_at_the_same_time_pass_as_often_as_one_after_the_other() {
+async fn concurrent_feeds_pass_as_often_as_sequential_feeds() {
     let world = World::with(&[("SVC_READ_LIMIT", "300")]);
     largest_feed(&world).await;
     let guest = world.guest();
@@ -263,7 +263,7 @@ async fn feeds_at_the_same_time_pass_as_often_as_one_after_the_other() {
 }
 
 #[tokio::test]
-async fn feeds_at_the_same_time_take_what_is_above_their_comments_before_they_read_it() {
+async fn concurrent_feeds_reserve_the_cost_of_ancestors_before_reading_them() {
     const LIMIT: f64 = 60.0;
     let world = World::with(&[("SVC_READ_LIMIT", "60")]);
     let ada = world.user(7, "Ada");
@@ -294,7 +294,7 @@ async fn feeds_at_the_same_time_take_what_is_above_their_comments_before_they_re
 }
 
 #[tokio::test]
-async fn a_further_instance_lets_one_feed_through_that_the_limit_does_not() {
+async fn each_further_instance_lets_one_feed_exceed_the_limit() {
     let limit = [("SVC_READ_LIMIT", "50")];
     let world = World::with(&limit);
     largest_feed(&world).await;
@@ -334,7 +334,7 @@ async fn an_instance_lets_one_large_page_through_before_it_reads_the_table() {
 }
 
 #[tokio::test]
-async fn large_pages_at_the_same_time_leave_to_others_what_they_did_not_cost() {
+async fn concurrent_large_pages_release_unused_reservations_for_other_requests() {
     let limit = [("SVC_READ_LIMIT", "300")];
     let world = World::with(&limit);
     small_comments(&world, 3).await;
@@ -351,7 +351,7 @@ async fn large_pages_at_the_same_time_leave_to_others_what_they_did_not_cost() {
 }
 
 #[tokio::test]
-async fn large_pages_give_back_what_they_did_not_cost() {
+async fn large_pages_release_unused_reservations() {
     let limit = [("SVC_READ_LIMIT", "300")];
     let world = World::with(&limit);
     small_comments(&world, 55).await;

@@ -85,7 +85,7 @@ async fn a_comment_is_in_the_list_of_its_own_thread_alone() {
 }
 
 #[tokio::test]
-async fn newest_is_the_default_and_oldest_the_other_way_round() {
+async fn newest_first_is_the_default_order_and_oldest_first_is_the_reverse() {
     let world = World::new();
     let created = world.written(3).await;
     let guest = world.guest();

@@ -61,7 +61,7 @@ async fn the_log_has_the_present_names_of_the_users_in_it() {
 }
 
 #[tokio::test]
-async fn every_act_of_a_moderator_is_logged_once_and_what_changes_nothing_is_not() {
+async fn every_action_of_a_moderator_is_logged_once_unless_it_changes_nothing() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let id = ada.comment("posts/1", "x").await;
@@ -99,7 +99,7 @@ async fn refused_actions_are_not_logged() {
 }
 
 #[tokio::test]
-async fn the_end_of_a_ban_is_not_logged_and_another_ban_is() {
+async fn the_expiry_of_a_ban_is_not_logged_but_a_changed_ban_is() {
     let world = World::new();
     let moderator = world.moderator();
     let ban = async |body: Value| moderator.put("users/7/ban", body).await.ok(200);

@@ -175,7 +175,7 @@ async fn one_click_unsubscribes_in_either_encoding_of_forms() {
 }
 
 #[tokio::test]
-async fn one_email_has_everything_that_gathered() {
+async fn one_email_covers_all_waiting_notifications() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     let (one, two) = (subscribe(&ada, "posts/1").await, subscribe(&ada, "posts/2").await);
@@ -280,7 +280,7 @@ async fn a_confirmed_address_gets_nothing_that_a_stranger_subscribed_it_to() {
 }
 
 #[tokio::test]
-async fn a_confirmed_visitor_is_notified_in_time_while_a_strangers_request_is_put_off() {
+async fn a_strangers_delayed_request_does_not_delay_a_confirmed_visitors_notifications() {
     let world = world();
     let (ada, stranger) = (world.guest(), world.guest());
     let asked = subscribe_as_guest(&ada, "ada@example.org").await;
@@ -391,7 +391,7 @@ async fn two_hundred_addresses_get_confirmations_in_an_hour_and_the_others_in_th
 }
 
 #[tokio::test]
-async fn a_domain_that_takes_more_than_half_waits_and_others_do_not() {
+async fn a_domain_with_over_half_of_the_confirmations_waits_and_other_domains_do_not() {
     let world = world();
     ask_all(&world, (0..104).map(|n| format!("victim{n}@{}", ["gmail.com", "googlemail.com"][n % 2]))).await;
     ask_all(&world, (0..6).map(|n| format!("reader{n}@example.org"))).await;
@@ -601,7 +601,7 @@ async fn an_owner_who_refuses_a_strangers_claim_gets_no_other_confirmation() {
 }
 
 #[tokio::test]
-async fn a_forgotten_member_is_enrolled_by_a_comment_and_an_unsubscribed_one_is_not() {
+async fn a_comment_subscribes_a_forgotten_member_but_not_an_unsubscribed_member() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     choose(&ada, wants(&["replies"])).await;
@@ -711,7 +711,7 @@ async fn scanners_that_follow_links_change_nothing() {
 }
 
 #[tokio::test]
-async fn a_link_that_is_not_ours_is_404_and_an_action_that_it_does_not_offer_422() {
+async fn a_foreign_link_is_404_and_an_action_that_a_link_does_not_offer_is_422() {
     let world = world();
     for token in ["x", "s.u7.AAAAAAAAAAAAAAAAAAAAAA", "c999999.u7.AAAAAAAAAAAAAAAAAAAAAA"] {
         let page = world.guest().get(&format!("mail/{token}")).await.ok(404);
@@ -809,7 +809,7 @@ async fn choosing_needs_an_address_and_switches_that_are_booleans() {
 }
 
 #[tokio::test]
-async fn without_subscriptions_there_is_nothing_to_choose_but_to_be_forgotten_and_to_stop() {
+async fn with_subscriptions_off_addresses_can_still_be_deleted_and_unsubscribed() {
     let world = world();
     let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
     choose(&ada, wants(&["replies"])).await;
@@ -831,7 +831,7 @@ async fn without_subscriptions_there_is_nothing_to_choose_but_to_be_forgotten_an
 }
 
 #[tokio::test]
-async fn being_forgotten_counts_as_a_write() {
+async fn deleting_a_notification_address_counts_as_a_write() {
     let limits = [("SVC_WRITE_LIMIT", "2"), ("SVC_READ_LIMIT", "1")];
     let world = World::with(&[&MAIL[..], &limits].concat());
     let ada = member(&world, 7, "Ada");
@@ -932,7 +932,7 @@ async fn a_link_confirms_no_other_address_than_the_one_that_it_was_sent_to() {
 }
 
 #[tokio::test]
-async fn an_address_that_members_claim_without_proof_gets_as_few_confirmations_as_a_guests() {
+async fn members_claiming_an_unverified_address_cause_no_more_confirmations_than_guests() {
     let world = world();
     for id in 7..12 {
         let mallory = claimant(&world, id, &format!("victim+{id}@example.org"));
@@ -1052,7 +1052,7 @@ async fn a_comment_is_announced_once_it_is_approved_and_never_if_it_is_gone_by_t
 }
 
 #[tokio::test]
-async fn a_held_text_is_announced_once_it_is_accepted_and_only_once() {
+async fn a_held_text_is_announced_only_once_after_it_is_accepted() {
     let doubt = [("SVC_SPAM_REVIEW", "casino")];
     let world = World::with(&[&MAIL[..], &doubt].concat());
     let ada = member(&world, 7, "Ada");
@@ -1127,7 +1127,7 @@ async fn names_and_titles_cannot_write_headers_or_markup() {
 }
 
 #[tokio::test]
-async fn names_show_as_they_were_written_and_change_nothing_around_them() {
+async fn names_in_emails_show_as_written_and_do_not_affect_surrounding_text() {
     let world = world();
     for (id, name, shown) in [
         (8, "=?utf-8?B?QWRtaW4=?=", "=?utf-8?B?QWRtaW4=?="),
@@ -1347,7 +1347,7 @@ async fn a_bounce_from_an_earlier_address_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_plain_sentence_from_ses_is_not_a_failure() {
+async fn a_plain_text_notification_from_ses_is_not_a_failure() {
     let world = world();
     let words = "Successfully validated SNS topic for Amazon SES event publishing.";
     world.send_to_delivery(&json!({ "Type": "Notification", "Message": words }).to_string());
@@ -1413,7 +1413,7 @@ async fn moderators_get_a_digest_of_what_waits_at_most_hourly() {
 }
 
 #[tokio::test]
-async fn a_digest_of_all_names_new_comments_that_everyone_sees_as_well() {
+async fn a_digest_of_all_comments_includes_new_comments_that_everyone_sees() {
     let mods = [("SVC_MODERATION_MAIL", "mods@example.org"), ("SVC_MODERATION_MAIL_FOR", "all")];
     let review = [("SVC_SPAM_REVIEW", "casino"), ("SVC_SUBSCRIPTIONS", "false")];
     let world = World::with(&[&MAIL[..], &mods, &review].concat());
@@ -1470,7 +1470,7 @@ async fn titles_and_quotations_in_emails_have_the_direction_of_their_text() {
 }
 
 #[tokio::test]
-async fn a_subscription_costs_the_create_nothing() {
+async fn a_subscription_adds_no_cost_to_posting_a_comment() {
     let world = metered(&MAIL);
     let ada = member(&world, 7, "Ada");
     ada.comment("posts/1", "x").await;

@@ -82,7 +82,7 @@ async fn the_four_formats_are_stored_with_their_thumbnails() {
 }
 
 #[tokio::test]
-async fn images_are_served_as_nothing_but_images_for_a_day() {
+async fn images_are_served_only_as_images_and_cached_for_a_day() {
     let world = World::new();
     let uploaded = upload(&world, &jpeg(&photo(400, 300, 1), 80)).await.ok(201);
     world.wait_until_idle().await;
@@ -104,7 +104,7 @@ async fn images_are_served_as_nothing_but_images_for_a_day() {
 }
 
 #[tokio::test]
-async fn nothing_but_objects_is_served() {
+async fn only_stored_images_are_served_below_media() {
     let world = World::new();
     let uploaded = upload(&world, &png(&quarters(9, 9).into())).await.ok(201);
     let name = url(&uploaded, "url").rsplit_once('/').unwrap().1;
@@ -188,7 +188,7 @@ async fn four_megabytes_are_taken_and_more_is_413_from_us_and_then_from_the_gate
 }
 
 #[tokio::test]
-async fn exactly_one_file_in_the_field_file_is_taken() {
+async fn an_upload_must_have_exactly_one_file_in_the_file_field() {
     let world = World::new();
     let (ada, image) = (ada(&world), png(&quarters(9, 9).into()));
     ada.upload(&[]).await.invalid("file");
@@ -348,7 +348,7 @@ async fn has(bucket: &Bucket, key: &str) -> bool {
 }
 
 #[tokio::test]
-async fn no_thumbnail_stays_of_an_image_that_is_removed_while_it_is_made() {
+async fn removing_an_image_while_its_thumbnail_is_made_leaves_no_thumbnail() {
     let (bucket, key, name, format) = bucket_of_one().await;
     let objects = bucket.client();
     let remover = interrupted(&bucket, ["PUT", "/thumbnails/"], move || {
@@ -364,7 +364,7 @@ async fn no_thumbnail_stays_of_an_image_that_is_removed_while_it_is_made() {
 }
 
 #[tokio::test]
-async fn no_thumbnail_stays_that_is_made_while_its_image_is_removed() {
+async fn making_a_thumbnail_while_its_image_is_removed_leaves_no_thumbnail() {
     let (bucket, key, name, format) = bucket_of_one().await;
     let (objects, made_of) = (bucket.client(), key.clone());
     let maker = interrupted(&bucket, ["DELETE", "/uploads/"], move || {

@@ -89,7 +89,7 @@ async fn the_queue_says_how_many_comments_wait_and_how_many_are_reported() {
 }
 
 #[tokio::test]
-async fn every_comment_of_the_last_30_days_is_among_all_whatever_its_state() {
+async fn the_queue_of_all_comments_has_every_comment_of_the_last_30_days_in_any_state() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let held = world.again(&[HELD]);
     let old = world.user(7, "Ada").comment("posts/1", "old").await;
@@ -282,7 +282,7 @@ async fn an_edit_that_needs_review_waits_in_the_queue_for_a_decision() {
 }
 
 #[tokio::test]
-async fn the_queue_says_whose_name_that_of_a_guest_looks_like() {
+async fn the_queue_shows_which_users_name_a_guests_name_resembles() {
     let world = World::with(&[HELD, ("SVC_ALLOW_GUESTS", "true"), ("SVC_MODERATORS", "5")]);
     let moderator = world.claiming(&json!({ "sub": "9", "name": "Grace Hopper", "roles": ["moderator"] }));
     let id = moderator.comment("posts/1", "x").await;
@@ -397,7 +397,7 @@ async fn moderators_ban_neither_themselves_nor_users_named_in_the_settings() {
 }
 
 #[tokio::test]
-async fn a_named_subject_is_not_banned_before_the_first_sign_in() {
+async fn a_moderator_named_by_subject_cannot_be_banned_before_the_first_sign_in() {
     let claims = json!({ "sub": "auth0|grace" });
     let (_, id) = known(&World::new(), claims).await;
     let world = World::with(&[("SVC_MODERATORS", "auth0|grace")]);

@@ -155,7 +155,7 @@ async fn deleted_comments_are_not_among_a_users_comments() {
 }
 
 #[tokio::test]
-async fn a_user_who_is_unknown_wrote_nothing_and_one_that_cannot_be_is_404() {
+async fn an_unknown_user_has_no_comments_and_an_impossible_user_id_is_404() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     ada.comment("posts/1", "x").await;
@@ -213,7 +213,7 @@ async fn users_are_searched_or_listed_and_not_both() {
 }
 
 #[tokio::test]
-async fn those_banned_now_are_listed_by_the_time_of_the_ban() {
+async fn currently_banned_users_are_listed_by_the_time_of_the_ban() {
     let world = World::new();
     let moderator = world.moderator();
     world.user(8, "Bob").get("ui").await.ok(200);
@@ -238,7 +238,7 @@ async fn those_banned_now_are_listed_by_the_time_of_the_ban() {
 }
 
 #[tokio::test]
-async fn those_banned_are_walked_by_cursor_both_ways() {
+async fn banned_users_are_walked_by_cursor_both_ways() {
     let world = World::new();
     let moderator = world.moderator();
     for user in 100..107 {
@@ -253,7 +253,7 @@ async fn those_banned_are_walked_by_cursor_both_ways() {
 }
 
 #[tokio::test]
-async fn those_banned_are_found_behind_very_many_bans_that_have_ended() {
+async fn banned_users_are_found_behind_very_many_bans_that_have_ended() {
     let world = World::new();
     let moderator = world.moderator();
     for user in [7, 8] {

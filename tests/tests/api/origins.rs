@@ -79,7 +79,7 @@ async fn a_guest_with_a_key_edits_and_deletes_from_a_listed_origin_alone() {
 }
 
 #[tokio::test]
-async fn a_guest_from_a_listed_origin_the_apis_own_or_none_writes() {
+async fn a_guest_can_write_from_a_listed_origin_the_apis_own_or_without_an_origin() {
     let world = world(LISTED);
     let ada = world.user(7, "Ada");
     for origin in [Some("https://blog.example"), Some("http://shop.example:8080"), Some("http://api.test"), None] {
@@ -130,7 +130,7 @@ async fn members_write_from_every_origin_and_everyone_reads() {
 }
 
 #[tokio::test]
-async fn a_guest_who_may_not_write_at_all_is_refused_before_the_origin_counts() {
+async fn a_guests_permission_to_write_is_checked_before_the_origin() {
     let world = World::with(&[("SVC_CORS_ORIGINS", LISTED)]);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let guest = world.guest().with(ORIGIN, "https://evil.example");
@@ -146,7 +146,7 @@ async fn a_guest_who_may_not_write_at_all_is_refused_before_the_origin_counts() 
 }
 
 #[tokio::test]
-async fn a_guest_from_another_origin_costs_nothing() {
+async fn refusing_a_guest_from_another_origin_reads_nothing() {
     let world = world(LISTED);
     let id = world.user(7, "Ada").comment("posts/1", "x").await;
     let guest = world.guest().with(ORIGIN, "https://evil.example");

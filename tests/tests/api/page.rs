@@ -73,7 +73,7 @@ async fn a_page_has_an_article_for_each_comment_with_its_replies_inside() {
 }
 
 #[tokio::test]
-async fn a_fragment_is_the_section_alone() {
+async fn a_fragment_is_only_the_section_of_the_thread() {
     let world = World::new();
     world.written(12).await;
     let (whole, fragment) = (page(&world.guest(), "").await, page(&world.guest(), "fragment=1").await);
@@ -165,7 +165,7 @@ async fn replies_that_are_not_shown_have_a_separate_page() {
 }
 
 #[tokio::test]
-async fn labels_say_what_applies() {
+async fn labels_mark_edited_official_and_deleted_comments() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     moderator
@@ -197,7 +197,7 @@ async fn labels_say_what_applies() {
 }
 
 #[tokio::test]
-async fn an_empty_thread_says_so() {
+async fn the_page_of_an_empty_thread_says_that_there_are_no_comments() {
     let world = World::new();
     let empty = page(&world.guest(), "").await;
     assert!(

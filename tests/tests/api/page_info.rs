@@ -48,7 +48,7 @@ fn is(known: &(Option<String>, Option<String>), expected: (Option<&str>, Option<
 }
 
 #[tokio::test]
-async fn moderators_see_what_a_guests_page_says_and_everyone_does_once_one_has_approved_it() {
+async fn page_info_from_a_guest_is_shown_to_moderators_and_after_approval_to_everyone() {
     let world = World::with(&[SITE, GUESTS, HELD]);
     let (first, second) = (write(&world.guest(), &page("tea")).await, write(&world.guest(), &page("fraud")).await);
     assert_eq!((card(&world, first).await, card(&world, second).await), (known("tea"), known("fraud")));
@@ -63,7 +63,7 @@ async fn moderators_see_what_a_guests_page_says_and_everyone_does_once_one_has_a
 }
 
 #[tokio::test]
-async fn a_guests_comment_that_is_shown_at_once_says_nothing_before_a_moderator_approves_it() {
+async fn page_info_from_a_visible_guest_comment_is_unused_until_a_moderator_approves_it() {
     let world = World::with(&[SITE, GUESTS]);
     let id = write(&world.guest(), &page("tea")).await;
     assert!(is(&shown(&world).await, NOBODY));
@@ -78,7 +78,7 @@ async fn a_guests_comment_that_is_shown_at_once_says_nothing_before_a_moderator_
 }
 
 #[tokio::test]
-async fn a_members_page_is_believed_at_once_where_none_has_spoken_and_a_moderators_replaces_it() {
+async fn page_info_from_a_member_fills_gaps_at_once_and_a_moderators_replaces_it() {
     let world = World::with(&[SITE]);
     write(&world.user(7, "Ada"), &json!({ "title": "tea" })).await;
     assert!(is(&shown(&world).await, (Some("tea"), None)));
@@ -92,7 +92,7 @@ async fn a_members_page_is_believed_at_once_where_none_has_spoken_and_a_moderato
 }
 
 #[tokio::test]
-async fn a_moderators_page_is_believed_while_the_comment_waits() {
+async fn page_info_from_a_moderator_is_used_while_the_comment_waits() {
     let world = World::with(&[SITE, ("SVC_REQUIRE_APPROVAL", "true")]);
     let moderator = world.moderator();
     write(&moderator, &page("tea")).await;
@@ -150,7 +150,7 @@ async fn a_page_that_is_malformed_is_ignored_and_never_refused() {
 }
 
 #[tokio::test]
-async fn an_address_counts_if_its_origin_is_listed_or_the_apis_own() {
+async fn a_page_address_is_used_if_its_origin_is_listed_or_the_apis_own() {
     let own = "https://api.test/a";
     for (origins, url, is_kept) in [
         ("https://blog.example,https://*", "https://blog.example/a", true),
@@ -167,7 +167,7 @@ async fn an_address_counts_if_its_origin_is_listed_or_the_apis_own() {
 }
 
 #[tokio::test]
-async fn a_reply_says_nothing_of_its_page() {
+async fn page_info_from_a_reply_is_ignored() {
     let world = World::with(&[SITE]);
     let parent = world.moderator().comment("posts/1", "x").await;
     let reply = json!({ "body": "y", "parent_id": parent, "page": page("tea") });
@@ -176,7 +176,7 @@ async fn a_reply_says_nothing_of_its_page() {
 }
 
 #[tokio::test]
-async fn the_address_is_the_hosts_else_the_pages_else_the_one_of_the_settings_wherever_it_is_given() {
+async fn a_page_address_comes_from_the_host_then_from_page_info_then_from_the_settings() {
     let world = World::with(&[SITE, GUESTS, HELD, ("SVC_PAGE_URL", "https://www.example.org/{type}/{id}")]);
     let everywhere = async |url: &str| {
         let everyone = world.guest();

@@ -63,7 +63,7 @@ async fn a_list_that_includes_ui_costs_half_a_unit_more_and_is_cached_as_without
 }
 
 #[tokio::test]
-async fn nothing_else_can_be_included() {
+async fn a_list_can_include_only_ui() {
     let world = World::new();
     for value in ["", "UI", "ui,ui", "users", "ui%20", "1"] {
         world.guest().get(&format!("posts/1/comments?include={value}")).await.invalid("include");
@@ -110,7 +110,7 @@ async fn changes(world: &World) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn counted_is_what_is_approved_with_nothing_hidden_above_it() {
+async fn approved_comments_with_no_hidden_ancestor_are_counted() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     assert_eq!(changes(&world).await, (json!(0), json!([])));
@@ -131,7 +131,7 @@ async fn counted_is_what_is_approved_with_nothing_hidden_above_it() {
 }
 
 #[tokio::test]
-async fn the_newest_are_the_newest_20_with_replies_among_them() {
+async fn changes_list_the_newest_20_comments_and_replies() {
     let world = World::new();
     let parents = world.written(15).await;
     let replies = world.user(7, "Ada").write_replies("posts/1", parents[3], 10).await;
@@ -140,7 +140,7 @@ async fn the_newest_are_the_newest_20_with_replies_among_them() {
 }
 
 #[tokio::test]
-async fn pages_ask_again_the_sooner_the_newer_the_newest_comment_is() {
+async fn pages_poll_more_often_the_newer_the_newest_comment_is() {
     let world = World::new();
     let edge = world.again(&[("SVC_EDGE_SECRET", "a secret between the edge and us")]);
     let waits = async || {

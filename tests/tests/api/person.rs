@@ -256,7 +256,7 @@ async fn the_receipt_of_a_renamed_member_says_that_mentions_of_a_former_name_sta
 }
 
 #[tokio::test]
-async fn words_of_others_below_and_about_an_erased_member_stay() {
+async fn texts_of_others_below_and_about_an_erased_member_are_kept() {
     let Scene { world, id, bob, answered, leaf, mention, linked, keyed, of_bob, .. } = Scene::new().await;
     erase(&world, Who::User(UserId(id))).await;
     world.finish_jobs().await;
@@ -296,7 +296,7 @@ pub(crate) async fn exported(world: &World, who: Who) -> Vec<(String, Value)> {
 }
 
 #[tokio::test]
-async fn an_export_has_all_that_a_member_left_and_no_words_of_others() {
+async fn an_export_has_all_data_of_a_member_and_no_texts_of_others() {
     let Scene { world, id, answered, leaf, .. } = Scene::new().await;
     let records = exported(&world, Who::User(UserId(id))).await;
     let of = |kind: &str| records.iter().filter(|record| record.0 == kind).map(|record| &record.1).collect::<Vec<_>>();
@@ -317,7 +317,7 @@ async fn an_export_has_all_that_a_member_left_and_no_words_of_others() {
 }
 
 #[tokio::test]
-async fn an_export_of_a_guest_has_what_was_written_with_the_address() {
+async fn an_export_of_a_guest_has_everything_written_with_the_address() {
     let world = World::with(&GUESTS);
     let (ada, other) = (world.guest(), world.guest());
     let top = other.post("posts/1/comments", by_guest("of Grace")).await.ok(201).id();
@@ -428,7 +428,7 @@ async fn notification_states_and_sealed_addresses_of_the_erased_are_gone() {
 }
 
 #[tokio::test]
-async fn no_record_of_a_change_brings_back_anything_of_the_erased() {
+async fn stream_records_restore_nothing_of_an_erased_person() {
     let moderators = [("SVC_MODERATION_MAIL", "mod@example.org"), ("SVC_REQUIRE_APPROVAL", "true")];
     let world = World::with(&[&MAIL[..], &moderators].concat());
     let mut changes = world.changes();
@@ -694,7 +694,7 @@ async fn an_empty_placeholder_goes_with_the_last_reply_below_it() {
 }
 
 #[tokio::test]
-async fn a_rejected_reply_goes_with_the_erased_comment_above_it_and_takes_what_is_below_along() {
+async fn erasing_a_comment_removes_rejected_replies_and_everything_below_them() {
     let world = World::new();
     let (ada, bob, moderator) = (world.user(7, "Ada"), world.user(8, "Bob"), world.moderator());
     let top = ada.comment("posts/1", "top").await;

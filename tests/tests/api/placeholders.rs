@@ -98,7 +98,7 @@ async fn a_placeholder_counts_in_lists_but_not_among_the_comments_of_the_thread(
 }
 
 #[tokio::test]
-async fn everything_but_its_replies_is_404_and_a_reply_to_it_is_refused() {
+async fn a_placeholder_is_404_except_for_its_replies_and_refuses_new_replies() {
     let Scene { world, moderator, top, .. } = Scene::new().await;
     let open = world.again(&[("SVC_GUEST_LIKES", "true")]);
     for actor in [open.guest(), world.user(7, "Ada"), moderator.clone()] {

@@ -502,7 +502,7 @@ async fn comes_back_failed(fake: &Fake, actor: &Actor, provider: &str, what: &st
 }
 
 #[tokio::test]
-async fn every_fault_of_github_brings_the_reader_back() {
+async fn every_github_error_returns_the_reader_to_the_page() {
     let token = "/login/oauth/access_token";
     for (path, status, body) in [
         (token, 500, "{}"),
@@ -639,7 +639,7 @@ async fn all_calls_of_a_callback_take_at_most_seven_seconds_together() {
 }
 
 #[tokio::test]
-async fn one_of_several_callbacks_at_the_same_moment_has_an_account() {
+async fn only_one_of_several_concurrent_callbacks_signs_in() {
     let fake = Fake::start().await;
     let world = fake.world(&[]);
     let guest = world.guest();
@@ -653,7 +653,7 @@ async fn one_of_several_callbacks_at_the_same_moment_has_an_account() {
 }
 
 #[tokio::test]
-async fn a_token_of_the_hosts_acts_for_no_account_elsewhere() {
+async fn a_host_token_cannot_act_for_a_provider_account() {
     let fake = Fake::start().await;
     let world = fake.world(&[("SVC_MODERATORS", "github:7")]);
     let elsewhere = format!("svc-pro:sign-in:{}", fake.url);
@@ -713,7 +713,7 @@ async fn a_reader_who_was_signing_in_when_the_service_was_killed_starts_again_as
 }
 
 #[tokio::test]
-async fn the_secret_goes_by_post_where_the_provider_takes_it_so_alone() {
+async fn the_client_secret_is_in_the_body_only_if_the_provider_accepts_nothing_else() {
     for (listed, by_post) in [
         (json!(["client_secret_post"]), true),
         (json!(["client_secret_post", "client_secret_basic"]), false),
@@ -727,7 +727,7 @@ async fn the_secret_goes_by_post_where_the_provider_takes_it_so_alone() {
 }
 
 #[tokio::test]
-async fn a_name_is_suggested_as_it_may_be_chosen() {
+async fn only_a_name_that_may_be_chosen_is_suggested() {
     let fake = Fake::start().await;
     let world = fake.world(&[("SVC_SITE_NAME", "Example"), ("SVC_MODERATORS", "oidc:mod")]);
     let guest = world.guest();
@@ -748,7 +748,7 @@ async fn a_name_is_suggested_as_it_may_be_chosen() {
 }
 
 #[tokio::test]
-async fn accounts_are_joined_by_nothing() {
+async fn accounts_from_different_sign_in_methods_are_never_linked() {
     let fake = Fake::start().await;
     let world = fake.world(&MAIL);
     let guest = world.guest();
@@ -787,7 +787,7 @@ async fn an_address_that_the_provider_has_verified_gets_notifications() {
 }
 
 #[tokio::test]
-async fn an_account_elsewhere_moderates_is_banned_exported_and_erased() {
+async fn a_provider_account_can_moderate_and_be_banned_exported_and_erased() {
     let fake = Fake::start().await;
     let world = fake.world(&[("SVC_MODERATORS", "github:7")]);
     let guest = world.guest();
@@ -842,7 +842,7 @@ async fn a_network_starts_120_flows_and_reaches_the_callback_240_times_an_hour()
 }
 
 #[tokio::test]
-async fn the_table_has_neither_state_nor_code_nor_verifier_nor_person_in_plain() {
+async fn the_table_has_no_state_code_verifier_or_person_in_plain_text() {
     let fake = Fake::start().await;
     let world = fake.world(&MAIL);
     let guest = world.guest();

@@ -27,7 +27,7 @@ async fn thread(world: &World) -> u64 {
 }
 
 #[tokio::test]
-async fn everyone_gets_the_list_as_a_guest_who_has_done_nothing() {
+async fn the_public_list_is_the_list_of_a_guest_without_activity() {
     let world = World::new();
     thread(&world).await;
     for query in ["", "include=ui", "sort=oldest&per_page=2", "sort=most_liked", "page=2&per_page=3", "cursor="] {
@@ -41,7 +41,7 @@ async fn everyone_gets_the_list_as_a_guest_who_has_done_nothing() {
 }
 
 #[tokio::test]
-async fn neither_token_nor_key_nor_language_nor_mark_changes_a_byte() {
+async fn tokens_keys_languages_and_marks_do_not_change_the_public_list() {
     let world = World::new();
     thread(&world).await;
     let query = "include=ui&per_page=2&cursor=";
@@ -86,7 +86,7 @@ async fn lang_chooses_labels_and_times() {
 }
 
 #[tokio::test]
-async fn caches_keep_it_and_serve_it_stale() {
+async fn caches_keep_the_public_list_and_may_serve_it_stale() {
     let world = World::new();
     thread(&world).await;
     let guest = world.guest();
@@ -109,7 +109,7 @@ async fn list_known(who: &Actor, tag: &str) -> TestResponse {
 }
 
 #[tokio::test]
-async fn caches_tell_origins_apart_where_the_settings_list_them_and_no_edge_replaces_their_headers() {
+async fn public_responses_vary_by_origin_if_origins_are_listed_and_there_is_no_edge() {
     const LISTED: (&str, &str) = ("SVC_CORS_ORIGINS", "https://a.example,https://b.example");
     for (settings, vary) in [
         (&[][..], "Accept-Encoding"),
@@ -126,7 +126,7 @@ async fn caches_tell_origins_apart_where_the_settings_list_them_and_no_edge_repl
 }
 
 #[tokio::test]
-async fn its_links_lead_to_itself_and_reach_every_comment() {
+async fn links_of_the_public_list_stay_in_the_list_and_reach_every_comment() {
     let world = World::new();
     let mut ids = world.written(7).await;
     ids.reverse();
@@ -145,7 +145,7 @@ async fn its_links_lead_to_itself_and_reach_every_comment() {
 }
 
 #[tokio::test]
-async fn it_counts_as_a_read() {
+async fn the_public_list_counts_as_a_read() {
     let world = World::with(&[("SVC_READ_LIMIT", "3")]);
     let guest = world.guest();
     assert_eq!(list(&guest, "").await.header("x-ratelimit-remaining"), "2");

@@ -254,7 +254,7 @@ async fn long_thread(world: &World) {
 }
 
 #[tokio::test]
-async fn an_expensive_read_counts_for_every_ten_units_begun() {
+async fn an_expensive_read_counts_once_for_every_ten_units_started() {
     let world = World::with(&[("SVC_READ_LIMIT", "300")]);
     long_thread(&world).await;
     let guest = world.guest();

@@ -90,7 +90,7 @@ async fn a_guest_gets_emails_only_at_a_confirmed_address() {
 }
 
 #[tokio::test]
-async fn a_comment_that_one_address_was_notified_of_may_be_rejected_for_it_too() {
+async fn an_address_notified_of_a_comment_can_also_be_notified_of_its_rejection() {
     let world = world();
     let (laptop, phone) = (world.guest(), world.guest());
     let asked = subscribe_as_guest(&laptop, "ada@example.org").await;

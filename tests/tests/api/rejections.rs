@@ -107,7 +107,7 @@ async fn reasons_and_notes_that_are_not_valid_are_refused() {
 }
 
 #[tokio::test]
-async fn one_reason_goes_with_all_that_a_moderator_rejects_at_once() {
+async fn a_bulk_rejection_applies_one_reason_to_all_comments() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
     let ids = [ada.comment("posts/1", "x").await, ada.comment("posts/1", "y").await];

@@ -10,7 +10,7 @@ use crate::images::IMAGE;
 use crate::permissions::of_a_webhook;
 
 #[tokio::test]
-async fn the_first_segment_of_a_route_is_no_type() {
+async fn the_first_segment_of_a_route_cannot_be_a_type() {
     let world = World::new();
     let moderator = world.moderator();
     for (method, path) in [

@@ -125,7 +125,7 @@ async fn below_a_comment_that_is_hidden_from_the_visitor_nothing_is_shown() {
 }
 
 #[tokio::test]
-async fn caches_share_what_everyone_is_shown_and_nothing_else() {
+async fn caches_share_only_comments_as_everyone_is_shown_them() {
     let world = World::new();
     let (ada, guest) = (world.user(7, "Ada"), world.guest());
     let held = world.again(&[("SVC_REQUIRE_APPROVAL", "true"), ("SVC_ALLOW_GUESTS", "true")]);

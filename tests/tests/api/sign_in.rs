@@ -170,7 +170,7 @@ async fn a_wrong_late_spent_or_unknown_code_fails_alike() {
 }
 
 #[tokio::test]
-async fn a_code_has_five_tries_parallel_ones_too() {
+async fn a_code_has_five_tries_including_parallel_ones() {
     let world = world();
     let ada = world.guest();
     let flow = start(&ada, ADA).await;
@@ -586,7 +586,7 @@ async fn two_instances_have_one_key_and_a_changed_secret_of_the_host_ends_no_ses
 }
 
 #[tokio::test]
-async fn a_later_name_waits_a_day_after_the_last_change() {
+async fn a_name_can_be_changed_again_a_day_after_the_last_change() {
     let world = world();
     let ada = member(&world, ADA, "Ada").await;
     let name = async |name: &str| {
@@ -617,7 +617,7 @@ async fn a_later_name_waits_a_day_after_the_last_change() {
 }
 
 #[tokio::test]
-async fn a_name_is_like_a_guests_name() {
+async fn the_name_of_an_account_follows_the_rules_for_guest_names() {
     let world = world();
     let ada = sign_in(&world, &world.guest(), ADA).await;
     let long = "x".repeat(101);
@@ -682,7 +682,7 @@ async fn the_name_of_a_moderator_in_the_settings_is_taken_once_their_token_was_s
 }
 
 #[tokio::test]
-async fn no_name_resembles_that_of_a_moderator_with_the_hosts_token_once_that_one_wrote() {
+async fn a_name_like_a_moderators_is_refused_once_the_moderator_commented_with_a_host_token() {
     let world = World::with(&[&SIGN_IN[..], &[("SVC_ALLOW_GUESTS", "true")]].concat());
     let mut comment = by_guest("Hello");
     comment["guest_name"] = json!("grace-hopper");
@@ -733,7 +733,7 @@ async fn an_owner_who_is_named_by_address_moderates_and_the_sign_in_is_logged() 
 }
 
 #[tokio::test]
-async fn the_banned_sign_in_and_write_nothing() {
+async fn banned_users_can_sign_in_but_not_write() {
     let world = world();
     let ada = member(&world, ADA, "Ada").await;
     let path = format!("users/{}/ban", ada.user["id"]);
@@ -781,7 +781,7 @@ async fn neither_table_nor_queue_nor_a_response_has_an_address_or_a_code() {
 }
 
 #[tokio::test]
-async fn a_code_is_sent_again_to_a_mail_server_that_was_down_until_it_is_late() {
+async fn a_code_is_retried_while_the_mail_server_is_down_until_the_code_expires() {
     let world = world();
     world.refuse_mails(2);
     let flow = start(&world.guest(), ADA).await;

@@ -61,7 +61,7 @@ async fn comments_of_a_writer_wait_until_a_moderator_has_approved_one() {
 }
 
 #[tokio::test]
-async fn guests_without_a_key_always_wait_and_no_verdict_says_why() {
+async fn comments_of_guests_without_a_key_always_wait_without_a_verdict() {
     let world = World::with(&[NEW, GUESTS]);
     let guest = world.guest();
     for _ in 0..2 {
@@ -112,7 +112,7 @@ async fn a_writer_with_only_rejections_waits_for_both_reasons_and_spam_comes_fir
 }
 
 #[tokio::test]
-async fn an_edit_waits_where_a_comment_of_its_writer_would() {
+async fn an_edit_waits_if_a_new_comment_of_its_writer_would() {
     let world = World::with(&[NEW]);
     let ada = world.user(7, "Ada");
     let first = ada.comment("posts/1", "x").await;
@@ -185,7 +185,7 @@ async fn a_comment_shown_by_trust_alone_does_not_count_as_approved() {
 }
 
 #[tokio::test]
-async fn approving_what_is_shown_already_is_an_approval_that_the_log_leaves_out() {
+async fn approving_a_visible_comment_counts_as_an_approval_but_is_not_logged() {
     let open = World::with(&[GUESTS]);
     let world = open.again(&[NEW, GUESTS]);
     for again in WRITERS {

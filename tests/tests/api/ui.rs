@@ -82,7 +82,7 @@ async fn every_flag_mirrors_its_setting() {
 }
 
 #[tokio::test]
-async fn the_other_fields_mirror_their_settings() {
+async fn fields_other_than_flags_mirror_their_settings() {
     let world = World::with(&[
         ("SVC_REPORT_REASONS", "rude, wrong"),
         ("SVC_THEME", "dark"),

@@ -178,7 +178,7 @@ async fn a_writer_edits_and_deletes_unapproved_comments_and_totals_follow() {
 }
 
 #[tokio::test]
-async fn an_own_reply_below_a_hidden_comment_promises_no_further_page() {
+async fn a_writers_reply_below_a_hidden_comment_does_not_add_an_empty_page() {
     let world = World::new();
     let held = world.again(&[HELD]);
     let own = held.user(7, "Ada").comment("posts/1", "own").await;

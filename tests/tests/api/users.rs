@@ -80,7 +80,7 @@ async fn the_query_is_1_to_50_characters() {
 }
 
 #[tokio::test]
-async fn names_that_begin_with_the_query_come_first_then_words_that_do_and_five_at_most() {
+async fn at_most_five_names_are_found_and_those_that_begin_with_the_query_come_first() {
     let world = World::new();
     for (id, name) in
         [(20, "Bandana"), (21, "Big Dan"), (22, "Daniel"), (23, "Jordan"), (24, "Dana"), (25, "Aidan"), (26, "Sedan")]
@@ -249,7 +249,7 @@ async fn an_outdated_change_of_name_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_name_in_a_token_shows_as_it_was_written_or_counts_as_none() {
+async fn a_name_in_a_token_shows_as_written_and_is_ignored_if_invisible() {
     let world = World::new();
     let name = async |sub: &str, name: &str| called(&world.claiming(&json!({ "sub": sub, "name": name }))).await.0;
     assert_eq!(name("7", "\u{202e}Ada\u{202c} \u{2067}עדה\u{2069}").await, "Ada \u{2067}עדה\u{2069}");

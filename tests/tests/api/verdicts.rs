@@ -41,7 +41,7 @@ async fn a_moderator_reads_what_every_check_has_found() {
 }
 
 #[tokio::test]
-async fn the_writer_never_sees_them() {
+async fn a_writer_never_sees_verdicts() {
     let world = World::with(&[&DOUBTS[..], &[("SVC_ALLOW_GUESTS", "true")]].concat());
     let (ada, guest) = (world.user(7, "Ada"), world.guest().with_key("guest"));
     for writer in [&ada, &guest] {
@@ -56,7 +56,7 @@ async fn the_writer_never_sees_them() {
 }
 
 #[tokio::test]
-async fn an_edit_replaces_them() {
+async fn an_edit_replaces_the_verdicts() {
     let world = World::with(&DOUBTS);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "casino").await;
@@ -72,7 +72,7 @@ async fn an_edit_replaces_them() {
 }
 
 #[tokio::test]
-async fn an_approval_drops_them_and_a_rejection_does_not() {
+async fn an_approval_drops_the_verdicts_and_a_rejection_keeps_them() {
     let world = World::with(&DOUBTS);
     let ada = world.user(7, "Ada");
     let id = ada.comment("posts/1", "casino").await;
@@ -90,7 +90,7 @@ async fn an_approval_drops_them_and_a_rejection_does_not() {
 }
 
 #[tokio::test]
-async fn a_comment_keeps_at_most_ten() {
+async fn a_comment_keeps_at_most_ten_verdicts() {
     let words: Vec<String> = ('a'..='l').map(|letter| letter.to_string().repeat(5)).collect();
     let world = World::with(&[("SVC_SPAM_REVIEW", &words.join(","))]);
     let id = world.user(7, "Ada").comment("posts/1", &words.join(" ")).await;

@@ -138,7 +138,7 @@ async fn a_reply_below_a_pending_comment_is_announced_when_everyone_sees_it() {
 }
 
 #[tokio::test]
-async fn a_held_text_is_announced_as_pending_alone() {
+async fn a_held_text_is_announced_only_as_pending() {
     let (world, receiver) = (World::with(&WEBHOOKS), Receiver::start().await);
     let strict = world.again(&[&WEBHOOKS[..], &[("SVC_REQUIRE_APPROVAL", "true")]].concat());
     let id = world.user(7, "Ada").comment("posts/1", "first").await;
@@ -171,7 +171,7 @@ async fn a_held_text_is_announced_as_pending_alone() {
 }
 
 #[tokio::test]
-async fn judges_of_comments_get_the_findings_of_the_checks() {
+async fn webhooks_about_pending_and_updated_comments_have_the_verdicts_of_the_checks() {
     let world = World::with(&[&WEBHOOKS[..], &[("SVC_SPAM_REVIEW", "crypto")]].concat());
     let receiver = Receiver::start().await;
     add(&world, &receiver, &ALL).await;
@@ -525,7 +525,7 @@ async fn invalid_fields_are_named() {
 }
 
 #[tokio::test]
-async fn without_the_switch_there_are_no_webhooks() {
+async fn webhook_routes_are_404_unless_webhooks_are_on() {
     let world = World::new();
     for (method, path) in [
         (Method::GET, "moderation/webhooks"),

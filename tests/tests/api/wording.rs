@@ -46,7 +46,7 @@ fn says(answer: TestResponse, field: &str, label: &Value) -> String {
 }
 
 #[tokio::test]
-async fn errors_of_what_readers_fill_in_are_in_their_language_and_name_the_field_as_its_form_does() {
+async fn errors_in_forms_are_in_the_readers_language_and_name_the_field_as_the_form_does() {
     let world = world();
     let comment = world.moderator().comment("posts/1", "x").await;
     let (mut texts, guest) =
@@ -136,7 +136,7 @@ async fn errors_of_images_are_in_the_readers_language() {
 }
 
 #[tokio::test]
-async fn all_other_errors_are_in_english() {
+async fn errors_of_moderators_and_of_the_api_are_in_english() {
     let world = world();
     let comment = world.user(8, "Bob").comment("posts/1", "x").await;
     let moderator = world.moderator().with(ACCEPT_LANGUAGE, "de");

@@ -134,7 +134,7 @@ async fn a_queue_of_fifty_thousand_costs_as_a_short_one() {
 }
 
 #[tokio::test]
-async fn odd_names_are_shown_as_they_are_found_and_mentioned_where_they_can_be() {
+async fn unusual_names_are_shown_as_written_and_can_be_found_and_mentioned() {
     let world = World::new();
     let names = [
         ("👩‍🚀 Zoë 🚀", "zoë"),

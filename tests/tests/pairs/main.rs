@@ -219,10 +219,10 @@ macro_rules! scenes {
 }
 
 scenes! {
-    replies_do_what_one_after_the_other_would: 0, 0 of 2
-    more_of_replies_do_what_one_after_the_other_would: 0, 1 of 2
-    deep_replies_do_what_one_after_the_other_would: 1, 0 of 1
-    a_first_import_does_what_it_would_before_or_after_others: 2, 0 of 1
-    decisions_do_what_one_after_the_other_would: 3, 0 of 1
-    people_do_what_one_after_the_other_would: 4, 0 of 1
+    concurrent_pairs_on_replies_match_a_sequential_order: 0, 0 of 2
+    more_concurrent_pairs_on_replies_match_a_sequential_order: 0, 1 of 2
+    concurrent_pairs_on_deep_replies_match_a_sequential_order: 1, 0 of 1
+    concurrent_pairs_with_a_first_import_match_a_sequential_order: 2, 0 of 1
+    concurrent_pairs_of_decisions_match_a_sequential_order: 3, 0 of 1
+    concurrent_pairs_on_people_match_a_sequential_order: 4, 0 of 1
 }

@@ -119,7 +119,7 @@ async fn an_acknowledged_reply_outlives_the_deletions_around_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn a_ban_rejects_what_was_written_before_it_and_nothing_that_was_decided_or_written_since() {
+async fn a_ban_rejects_earlier_comments_but_none_decided_or_written_since_then() {
     let faults = Faults::new(32);
     let world = crate::faulty(&faults, &[("SVC_REQUIRE_APPROVAL", "new")]);
     let moderator = world.moderator();
@@ -283,7 +283,7 @@ async fn replies_to_a_person_who_is_being_erased_are_kept() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_import_that_fails_again_and_again_is_finished_beside_those_who_write() {
+async fn an_import_that_fails_repeatedly_is_finished_while_others_write() {
     let source = crate::world(&[]);
     let ada = source.user(7, "Ada");
     let mut imported = BTreeSet::new();

@@ -272,7 +272,7 @@ async fn users_of_an_older_version_get_their_present_handle() {
 }
 
 #[tokio::test]
-async fn a_comment_that_was_imported_twice_is_found_and_left_to_people() {
+async fn a_comment_that_was_imported_twice_is_reported_but_not_repaired() {
     let Busy { world, .. } = busy().await;
     let source = Some(SourceId("disqus:1".to_owned()));
     world.import(&Comment { source, ..imported(9) }).await;
@@ -283,7 +283,7 @@ async fn a_comment_that_was_imported_twice_is_found_and_left_to_people() {
 }
 
 #[tokio::test]
-async fn a_ban_need_be_listed_until_it_ends_by_the_clock_of_the_check() {
+async fn a_check_requires_a_ban_to_be_listed_until_it_ends_by_the_clock_of_the_check() {
     let world = World::new();
     let until = Timestamp(world.now().0 + 60_000).to_string();
     world.moderator().put("users/7/ban", json!({ "until": until })).await.ok(200);

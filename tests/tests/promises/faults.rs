@@ -130,7 +130,7 @@ async fn under_faults_nothing_is_lost_or_doubled_and_counts_are_right() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn nor_are_they_when_indexes_lag_besides() {
+async fn under_faults_with_lagging_indexes_nothing_is_lost_or_doubled_and_counts_are_right() {
     keeps_its_promises(Faults::new(8).lagging(Duration::from_secs(1))).await;
 }
 
@@ -227,7 +227,7 @@ async fn a_decision_is_logged_once_although_a_response_of_the_table_got_lost() {
 }
 
 #[tokio::test]
-async fn decisions_that_the_table_accepts_are_made() {
+async fn a_bulk_decision_applies_to_every_comment_that_the_table_accepts() {
     let faults = Faults::new(15);
     let world = crate::faulty(&faults, &[]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
@@ -267,7 +267,7 @@ async fn without_the_limiters_rows_reads_are_served_and_writes_are_refused() {
 }
 
 #[tokio::test]
-async fn without_the_table_every_route_says_so_in_the_envelope() {
+async fn without_the_table_every_route_reports_the_outage_in_the_envelope() {
     // The documentation page isn't JSON, files need no table, and links from emails and providers are checked first.
     const OTHERS: [&str; 7] = [
         "docs",

@@ -52,7 +52,7 @@ async fn embedded(actor: &Actor) -> Vec<u64> {
 }
 
 #[tokio::test]
-async fn a_reply_that_indexes_name_late_is_not_passed_by_when_replies_move_up() {
+async fn a_reply_that_the_index_lists_late_is_not_skipped_when_replies_move_up() {
     let table = Lagging::new();
     let ada = table.world.user(7, "Ada");
     let parent = ada.comment("posts/1", "parent").await;
@@ -71,7 +71,7 @@ async fn a_reply_that_indexes_name_late_is_not_passed_by_when_replies_move_up() 
 }
 
 #[tokio::test]
-async fn an_index_that_misses_one_reply_and_still_names_a_deleted_one_does_not_pass_for_whole() {
+async fn an_index_that_misses_a_reply_and_still_lists_a_deleted_one_is_not_taken_as_complete() {
     let table = Lagging::new();
     let ada = table.world.user(7, "Ada");
     let parent = ada.comment("posts/1", "parent").await;
@@ -94,7 +94,7 @@ async fn an_index_that_misses_one_reply_and_still_names_a_deleted_one_does_not_p
 }
 
 #[tokio::test]
-async fn replies_move_up_once_indexes_name_them_all() {
+async fn replies_move_up_once_the_index_lists_all_of_them() {
     let table = Lagging::new();
     let ada = table.world.user(7, "Ada");
     let parent = ada.comment("posts/1", "parent").await;
@@ -127,7 +127,7 @@ async fn a_response_by_id_does_not_depend_on_copies_that_lag() {
 }
 
 #[tokio::test]
-async fn a_comment_approved_just_now_is_found_by_id_whatever_copies_return() {
+async fn a_comment_that_was_just_approved_is_found_by_id_even_if_copies_lag() {
     let table = Lagging::new();
     let (ada, bob) = (table.world.user(7, "Ada"), table.world.user(8, "Bob"));
     let moderator = table.world.moderator();
@@ -145,7 +145,7 @@ async fn a_comment_approved_just_now_is_found_by_id_whatever_copies_return() {
 }
 
 #[tokio::test]
-async fn a_hidden_reply_goes_with_its_parent_though_copies_do_not_know_it_yet() {
+async fn a_hidden_reply_is_deleted_with_its_parent_even_if_copies_still_lack_it() {
     let table = Lagging::new();
     let ada = table.world.user(7, "Ada");
     let parent = ada.comment("posts/1", "parent").await;
@@ -158,7 +158,7 @@ async fn a_hidden_reply_goes_with_its_parent_though_copies_do_not_know_it_yet() 
 }
 
 #[tokio::test]
-async fn an_erased_comment_is_not_listed_as_its_writers_though_the_index_still_names_it() {
+async fn an_erased_comment_is_not_listed_for_its_writer_even_if_the_index_still_has_it() {
     let table = Lagging::new();
     let (ada, moderator) = (table.world.user(7, "Ada"), table.world.moderator());
     let id = ada.comment("posts/1", "text").await;
@@ -197,7 +197,7 @@ async fn a_comment_that_the_index_lists_late_gets_its_writers_new_name() {
 }
 
 #[tokio::test]
-async fn a_feed_has_comments_that_copies_miss_or_take_for_hidden_and_what_is_below_them() {
+async fn a_feed_has_comments_and_replies_that_copies_miss_or_still_show_as_hidden() {
     let table = Lagging::new();
     let (ada, moderator) = (table.world.user(7, "Ada"), table.world.moderator());
     let shown = ada.comment("posts/1", "shown").await;

@@ -209,7 +209,7 @@ fn without_judgements(mut value: Value) -> Value {
 }
 
 #[tokio::test]
-async fn a_table_with_everything_is_moved_with_everything() {
+async fn a_move_transfers_every_kind_of_data_in_a_table() {
     let (world, other) = (world(), world());
     let (people, same_people) = (People::of(&world), People::of(&other));
     fill(&world, &people).await;
@@ -266,7 +266,7 @@ async fn comments_deleted_after_the_move_are_not_restored_and_decisions_stay() {
 }
 
 #[tokio::test]
-async fn a_table_with_comments_of_others_takes_no_export() {
+async fn an_export_is_refused_by_a_table_with_other_comments() {
     let (world, other) = (world(), world());
     fill(&world, &People::of(&world)).await;
     let file = export(&world).await;

@@ -96,7 +96,7 @@ fn switches(value: &Value) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_parameter_that_is_compared_with_true_has_one_spelling_of_it() {
+fn a_parameter_that_is_compared_with_true_allows_that_exact_spelling() {
     let template = template();
     let switches: BTreeSet<_> = ["Rules", "Conditions"].iter().flat_map(|name| switches(&template[name])).collect();
     assert!(switches.contains("Subscriptions") && switches.contains("Webhooks"), "{switches:?}");
@@ -233,7 +233,7 @@ fn responses_for_everyone_have_separate_cache_behaviors() {
 }
 
 #[test]
-fn the_edge_distinguishes_counts_by_their_threads_and_files_by_nothing() {
+fn the_edge_caches_counts_by_their_threads_and_files_by_path_alone() {
     let template = template();
     let key = |path: &str| {
         let behaviour = cache_behaviour(&template, path).unwrap();
@@ -518,7 +518,7 @@ fn a_function_that_sends_to_its_own_queue_is_not_taken_for_a_loop() {
 }
 
 #[test]
-fn records_of_the_stream_are_given_up_by_age_before_the_stream_forgets_them() {
+fn failing_stream_records_are_given_up_by_age_before_they_expire() {
     let template = template();
     let changed = &template["Resources"]["Events"]["Properties"]["Events"]["Changed"]["Properties"];
     let age = changed["MaximumRecordAgeInSeconds"].as_u64().unwrap();

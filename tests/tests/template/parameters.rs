@@ -319,7 +319,7 @@ fn the_functions_start_with_whatever_a_parameter_accepts() {
 }
 
 #[test]
-fn no_type_is_the_first_segment_of_a_route() {
+fn the_first_segment_of_a_route_cannot_be_a_type() {
     let types = &accepted()["Types"];
     let first = ROUTES.iter().filter_map(|route| route.path.split('/').next()).filter(|first| !first.starts_with('{'));
     for reserved in first {
