@@ -26,8 +26,8 @@ pub fn is_email(text: &str) -> bool {
         (1..=MAX_LABEL).contains(&part.chars().count())
             && part.chars().all(|c| is_of_word(c) || is_joiner(c) || is_contextual(c) || c == '-')
             && begins(part)
-            && !part.starts_with('-')
-            && !part.ends_with('-')
+            && !part.starts_with(['-', '\u{b7}', '\u{5f3}', '\u{5f4}'])
+            && !part.ends_with(['-', '\u{b7}', '\u{375}'])
     };
     let domain_ok = domain.chars().count() <= MAX_DOMAIN && domain.contains('.') && domain.split('.').all(label);
     local_ok && local.len() <= 64 && domain_ok
@@ -111,6 +111,9 @@ mod tests {
             "a..b@example.org",
             "a@b@example.org",
             "ada@-x.org",
+            "ada@·.org",
+            "ada@x·.org",
+            "ada@·x.org",
             "ada@example.org\nBcc: x",
             "ada@\u{301}x.org",
             "\u{301}a@x.org",

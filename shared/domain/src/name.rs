@@ -73,8 +73,8 @@ pub struct Look {
     folded: Signs,
     /// The skeleton of the name as written, then folded. Capital gamma is treated as `r`, which is the skeleton of small gamma.
     both: Signs,
-    /// Like `both`, but ASCII is folded before the skeleton is taken. This form detects a foreign capital among ASCII capitals.
-    /// The skeleton of an ASCII capital such as `I` differs from the skeleton of its small letter.
+    /// Like `both`, but ASCII is folded before the skeleton is taken, and other capitals that look like `I` become `i`. This form
+    /// detects foreign capitals, because the skeleton of `I` differs from the skeleton of its small letter.
     mixed: Signs,
     /// Whether invisible characters may change the display order of the name.
     is_turned: bool,
@@ -84,14 +84,14 @@ impl Look {
     #[must_use]
     pub fn of(name: &str) -> Self {
         let mut look = Self { is_turned: name.contains(visible::turns_text), ..Self::default() };
-        for (at, c) in name.char_indices().filter(|(_, c)| !visible::is_unseen(*c) && !is_mark(*c)) {
+        for (at, c) in name.char_indices().filter(|(_, c)| !visible::is_unseen(*c) && !is_mark(letter_of(*c))) {
             let is_ornament = is_ornament(c) || is_in_keycap(&name[at + c.len_utf8()..]);
             let letters =
                 NFKD.normalize(letter_of(c).encode_utf8(&mut [0; 4])).chars().map(letter_of).collect::<String>();
             let written = seen(&letters);
             for (signs, text) in [
                 (&mut look.folded, fold(&seen(&fold(&letters)))),
-                (&mut look.mixed, fold(&seen(&if c.is_ascii() { fold(&letters) } else { letters.clone() }))),
+                (&mut look.mixed, fold(&seen(&if c.is_ascii() { fold(&letters) } else { with_small_i(&letters) }))),
                 (&mut look.both, fold(&seen(&letters.replace('Γ', "r")))),
                 (&mut look.written, written),
             ] {
@@ -181,6 +181,13 @@ fn seen(letters: &str) -> String {
     skeleton(&bare).map(letter_of).filter(is_seen).collect()
 }
 
+/// Replaces capitals that look like `I`, whose skeleton is `l`.
+fn with_small_i(letters: &str) -> String {
+    let is_capital = |c: char| c.is_alphabetic() && !c.is_lowercase();
+    let is_i = |c: char| is_capital(c) && skeleton(c.encode_utf8(&mut [0; 4])).eq(['l']);
+    letters.chars().map(|c| if is_i(c) { 'i' } else { c }).collect()
+}
+
 /// Whether the character before this text is on a keycap, as in `1️⃣`.
 fn is_in_keycap(after: &str) -> bool {
     after.trim_start_matches('\u{fe0f}').starts_with('\u{20e3}')
@@ -204,8 +211,9 @@ fn is_ornament(c: char) -> bool {
     }
 }
 
-/// Pairs of a letter and its look-alike, usually a capital, that NFKD and UTS 39 don't map to each other.
-const TWINS: &str = "ϲcϹCᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ";
+/// Pairs of a letter and its look-alike, usually a capital, that NFKD and UTS 39 don't map to each other. The first four count
+/// as marks.
+const TWINS: &str = "\u{c02}o\u{c82}o\u{d02}o\u{d82}oϲcϹCᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ";
 
 /// The letter that a character looks like, or itself.
 fn letter_of(c: char) -> char {
@@ -322,6 +330,14 @@ mod tests {
             ("paypal", "раураl"),
             ("Grace Hopper", "Grace Hopper ✓"),
             ("Grace Hopper", "Grace Hopper ª"),
+            ("Kim", "\u{41a}\u{406}\u{41c}"),
+            ("Kim", "K\u{406}\u{41c}"),
+            ("Kim", "\u{39a}\u{399}\u{39c}"),
+            ("Kim", "\u{a4d7}\u{a4f2}\u{a4df}"),
+            ("Ian Smith", "\u{406}\u{410}N \u{405}\u{41c}\u{406}\u{422}\u{41d}"),
+            ("Corner Mill", "CORNER \u{41c}\u{406}LL"),
+            ("Bob Moore", "Bob M\u{d02}ore"),
+            ("Bob Moore", "B\u{c02}b Moore"),
             ("Grace Hopper", "Grace Hopperº"),
             ("Grace Hopper", "Grace Hopper 1\u{fe0f}\u{20e3}"),
             ("Grace Hopper", "2\u{20e3} Grace Hopper"),

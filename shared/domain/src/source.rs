@@ -102,8 +102,14 @@ impl<'a> Source<'a> {
 
     /// The events of the parser, each with the byte range of this source that it represents.
     pub fn events(&self) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
-        let restore = |event| if self.is_shielded { restored_event(event) } else { event };
-        Parser::new_ext(&self.text, self.options).into_offset_iter().map(move |(event, range)| (restore(event), range))
+        let restore = |event, range: &Range<usize>| match event {
+            // The character of an entity is not a replacement.
+            Event::Text(text) if is_entity(&text, range) => Event::Text(text),
+            _ if self.is_shielded => restored_event(event),
+            _ => event,
+        };
+        let events = Parser::new_ext(&self.text, self.options).into_offset_iter();
+        events.map(move |(event, range)| (restore(event, &range), range))
     }
 
     /// A part of the source, as it was typed.
@@ -223,6 +229,11 @@ fn has_many_cells(text: &str) -> bool {
     cells > MAX_CELLS
 }
 
+/// Whether a text event is an entity, whose text differs from its source in length.
+fn is_entity(text: &str, range: &Range<usize>) -> bool {
+    text.len() != range.len()
+}
+
 /// The body with every typed replacement escaped.
 fn escaped(body: &str) -> Cow<'_, str> {
     let escape = |c: char| match c {
@@ -316,8 +327,8 @@ impl<'a> Reader<'a> {
         let before = self.before.take();
         match event {
             Event::Text(text) => {
-                // A text that differs from its source in length is an entity, which isn't part of an address.
-                if self.verbatim == 0 && text.len() == range.len() {
+                // An entity isn't part of an address.
+                if self.verbatim == 0 && !is_entity(text, &range) {
                     self.find(text, range, before);
                 }
                 self.before = text.chars().next_back();

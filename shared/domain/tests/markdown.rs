@@ -584,6 +584,9 @@ fn a_character_that_represents_markup_inside_the_parser_is_shown_as_typed() {
         assert!(shown(&body).text.contains(&typed), "{body}");
     }
     assert!(html(&format!("[a](http://b.example/{typed} \"{typed}\")")).contains(&format!("title=\"{typed}\"")));
+    for (name, c) in [("fdd0", '\u{fdd0}'), ("fdde", '\u{fdde}'), ("10a57", '\u{10a57}'), ("10a58", '\u{10a58}')] {
+        assert_eq!(html(&format!("&#x{name}; 1 ~ 2 {c}")), format!("<p>{c} 1 ~ 2 {c}</p>\n"));
+    }
     assert_eq!(
         html("*\u{10a58}* ~~\u{fdd7}~~ ~\u{10a58}~"),
         "<p><em>\u{10a58}</em> <del>\u{fdd7}</del> ~\u{10a58}~</p>\n"
