@@ -6,8 +6,8 @@ import { h } from './dom.js'
 
 /** Returns the first letters of the first and last words. */
 function initials(name) {
-  const words = name.match(/[\p{L}\p{N}][\p{L}\p{M}\p{N}]*/gu) ?? []
-  return [...new Set([words[0], words.at(-1)])].map((word = '') => [...word][0]).join('').toUpperCase()
+  const [first = '', ...others] = name.match(/(?<![\p{L}\p{N}]\p{M}*)[\p{L}\p{N}]/gu) ?? []
+  return (first + (others.at(-1) ?? '')).toUpperCase()
 }
 
 export function avatar({ name, avatar }) {

@@ -14,7 +14,8 @@ export function showHtml(target, html, text) {
   /** @type {any} */
   let tree
   try {
-    tree = parse(html)
+    const body = inertBody(html)
+    tree = body && clean(body)
   } catch (error) {
     console.error(error)
   }
@@ -22,11 +23,8 @@ export function showHtml(target, html, text) {
   target.replaceChildren(...(tree?.childNodes ?? [text]))
 }
 
-function parse(html) {
-  const body = inertBody(html)
-  if (body) clean(body)
-  return body
-}
+/** @type {any} */
+let policy
 
 /** Parses HTML without loading anything. Returns the body, or null if the page's policy forbids parsing. */
 export function inertBody(html) {
@@ -36,22 +34,13 @@ export function inertBody(html) {
     body.setHTML(html, { sanitizer: {} })
     return body
   }
-  const trusted = trust(`<!doctype html><body>${html}`)
-  return trusted == null ? null : new DOMParser().parseFromString(trusted, 'text/html').body
-}
-
-/** @type {any} */
-let policy
-
-function trust(html) {
-  const { trustedTypes } = /** @type {any} */ (globalThis)
-  if (!trustedTypes) return html
+  const rules = { createHTML: (html) => html }
   try {
-    policy ??= trustedTypes.createPolicy('comment-thread', { createHTML: (html) => html })
+    policy ??= /** @type {any} */ (globalThis).trustedTypes?.createPolicy('comment-thread', rules) ?? rules
   } catch {
     policy = {}
   }
-  return policy.createHTML?.(html)
+  return policy.createHTML ? new DOMParser().parseFromString(policy.createHTML(`<!doctype html><body>${html}`), 'text/html').body : null
 }
 
 function clean(parent) {
@@ -66,6 +55,7 @@ function clean(parent) {
   }
   parent.normalize()
   for (const node of [...parent.childNodes]) if (node instanceof Text) tidyText(node)
+  return parent
 }
 
 function tidy(element) {

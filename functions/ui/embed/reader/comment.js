@@ -71,17 +71,18 @@ export class CommentView {
     const { id, user, created_at, updated_at } = comment
     const { badges } = ui.features
     const names = ['author', 'moderator', 'guest', 'pinned'].filter((name) => comment[name] ?? (badges && comment[`is_${name}`]))
-    const time = h('time', { datetime: created_at, title: inFull(created_at, language) }, comment.relative_created_at)
     const link = (id, name, content) => h('a', { class: name, href: new URL(`#comment-${id}`, location.href), click: () => thread.reveal(id) }, content)
+    // The writer module shows the menu.
+    this.opener = menuButton(drawing(DOTS), { class: 'opener', 'aria-label': say('more') }, () => thread.later('menu', this))
     return h(
       'header',
       {},
       h('b', { id: `author-${id}`, part: 'author', dir: 'auto' }, user.name),
       depth >= FLAT && parent?.comment.user.name && link(parent.comment.id, 'parent', `↳ ${parent.comment.user.name}`),
       ...names.map((name) => h('span', { class: `badge ${name}` }, say(name))),
-      link(id, 'muted', time),
+      link(id, 'muted', h('time', { datetime: created_at, title: inFull(created_at, language) }, comment.relative_created_at)),
       updated_at > created_at && h('span', { class: 'muted', title: inFull(updated_at, language) }, say('edited')),
-      this.#more(),
+      this.opener,
     )
   }
 
@@ -116,12 +117,6 @@ export class CommentView {
     return [h('span', {}, drawing(CLOCK), ` ${say(label)} ${reason ? say(reason) : ''}`), quotation]
   }
 
-  /** Creates the button that opens the comment's menu, which is in the writer module. */
-  #more() {
-    const { thread } = this
-    return (this.opener = menuButton(drawing(DOTS), { class: 'opener', 'aria-label': thread.say('more') }, () => thread.later('menu', this)))
-  }
-
   showMarks() {
     const { like, thread, comment } = this
     if (!like) return
@@ -149,7 +144,7 @@ export class CommentView {
 
   /** Whether the visitor is using a field, which a late response must not take the focus from. */
   get isTyping() {
-    return !!this.thread.section.querySelector(':read-write:focus,select:focus')
+    return this.thread.section.querySelector(':read-write:focus,select:focus')
   }
 
   focus() {
@@ -178,9 +173,11 @@ export class CommentView {
   /** Shows how many replies are hidden: those that weren't loaded, and those in a collapsed branch. */
   showMore() {
     const { thread, comment, replies, more, line } = this
-    const loaded = [...thread.views.values()].filter(({ parent, comment }) => parent === this && comment.is_approved)
     const hidden = replies.hidden ? replies.querySelectorAll('article').length : 0
-    const left = comment.replies_count - loaded.length + hidden
+    let left = comment.replies_count + hidden
+    thread.views.forEach(({ parent, comment }) => {
+      if (parent === this && comment.is_approved) left--
+    })
     more.hidden = left <= 0 || (!hidden && this.#cursor === null)
     more.textContent = thread.say('more_replies', left)
     line.hidden = !replies.firstChild

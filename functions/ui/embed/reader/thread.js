@@ -51,7 +51,8 @@ export class Thread {
   /** The number of comments in the heading, if known. @type {number | undefined} */
   count
   #work = new AbortController()
-  #turn = {}
+  /** The last query for a page. */
+  #turn
 
   constructor(host, root) {
     this.host = host
@@ -164,7 +165,7 @@ export class Thread {
   #show(page) {
     const { say, ui, section } = this
     // Landmark regions of a page need different names.
-    section.ariaLabel = say('comments') + (document.querySelectorAll('comment-thread').length > 1 ? ` ${this.path}` : '')
+    section.ariaLabel = say('comments') + (document.querySelectorAll('comment-thread')[1] ? ` ${this.path}` : '')
     this.showTheme()
     section.replaceChildren(
       headOf(this),
@@ -195,7 +196,6 @@ export class Thread {
     const pinned = this.list.querySelector('[part~=pinned]')
     if (pinned) pinned.after(view.element)
     else this.list.prepend(view.element)
-    this.showEmpty()
     return view
   }
 
@@ -215,7 +215,6 @@ export class Thread {
     let left = meta.total - this.section.querySelectorAll('.list > article').length || 1 // the count may lag behind a next page
     this.showMore = () => this.foot.replaceChildren(...footOf(this, meta, left--, (query) => this.#page(query, (page) => this.#append(page)[0]?.focus())))
     this.showMore()
-    this.showEmpty()
     return added
   }
 
@@ -224,11 +223,9 @@ export class Thread {
     this.total.textContent = `${count ?? ''}`
   }
 
-  showEmpty = () => (this.empty.hidden = this.views.size > 0)
-
   #page(query, show) {
-    const turn = (this.#turn = {})
-    const isLast = () => turn === this.#turn
+    this.#turn = query
+    const isLast = () => query === this.#turn
     this.#wait(this.foot, () => this.#page(query, show), async () => {
       const page = await readPage(this, query, this.#work.signal).catch((error) => isLast() && Promise.reject(error))
       if (isLast()) show(page)
@@ -285,11 +282,10 @@ export class Thread {
 
   /** Shows a comment with its ancestors, and returns its view, or nothing if the comment isn't in this thread. `add` places the first new comment. */
   async fetch(id, add = this.prepend) {
-    if (this.views.has(id)) return this.views.get(id)
+    let view = this.views.get(id)
+    if (view) return view
     const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))
     if (pathOf(thread.type, thread.id) !== this.path) return
-    /** @type {CommentView | undefined} */
-    let view
     for (const comment of [...ancestors, data]) {
       const known = this.views.get(comment.id)
       if (known) known.comment.replies_count = comment.replies_count

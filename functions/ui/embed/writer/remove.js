@@ -29,7 +29,6 @@ async function erase(view) {
   await thread.write('DELETE', `comments/${comment.id}`)
   addToTotal(thread, -comment.is_approved)
   const next = (isAnswered(view) ? blank(view) : leave(view)) ?? thread.section.querySelector('textarea')
-  thread.showEmpty()
   if (!view.isTyping) next?.focus({ preventScroll: true })
   thread.toast.show(thread.say('comment_deleted'))
 }
