@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { Cache } from './cache.js'
-import { fromDisk, HASTE, newRecord, Service, token, world } from './world.js'
+import { article, fromDisk, HASTE, newRecord, Service, token, world } from './world.js'
 
 /** The pages' policy blocks script elements, so the tests evaluate axe instead. */
 const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
@@ -211,6 +211,31 @@ test('new comments are shown newest first, although a response is late or lost',
     assert.deepEqual(await page.locator('.list > article .body').allTextContents(), ['Third.', 'Second.', 'First.', 'Old.'])
     await button.waitFor({ state: 'hidden' })
   }
+})
+
+test('a comment that a new reply shows isn’t counted among those that are left, and a new comment never was', async (t) => {
+  const record = newRecord()
+  const oldest = await live.service.comment(record, 'The oldest.')
+  for (let i = 0; i < 11; i++) await live.service.comment(record, `Newer ${i}`)
+  const prepare = async (/** @type {import('playwright-core').Page} */ page) => void (told = page.waitForResponse(/\/changes$/))
+  /** @type {Promise<any>} */
+  let told = Promise.resolve()
+  const { page } = await live.open(t, { record, init: HASTE, prepare })
+  await told
+  const more = page.getByRole('button', { name: /more comment/ })
+  const fresh = page.getByRole('button', { name: '1 new comment' })
+  assert.equal(await more.textContent(), '2 more comments')
+  const reply = await live.service.comment(record, 'A late reply.', { who: live.service.bob, parent: oldest.id })
+  await fresh.click()
+  await article(page, reply.id).waitFor()
+  assert.equal(await more.textContent(), '1 more comment')
+  const { id } = await live.service.comment(record, 'A new comment.', { who: live.service.bob })
+  await fresh.click()
+  await article(page, id).waitFor()
+  assert.equal(await more.textContent(), '1 more comment')
+  await more.click()
+  await more.waitFor({ state: 'detached' })
+  assert.equal(await page.locator('.list > article').count(), 13)
 })
 
 test('a guest who writes after the first page continues with a private list', async (t) => {

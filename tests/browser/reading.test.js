@@ -276,7 +276,7 @@ test('a linked comment isn’t counted among those that are left', async (t) => 
   assert.equal(await page.locator('.list > article').count(), 14)
 })
 
-test('nothing is left to load if the linked comment is the last one', async (t) => {
+test('the button stays while there is a next page, although the linked comment is all that it brings', async (t) => {
   const record = newRecord()
   const oldest = await w.service.comment(record, 'The oldest.')
   for (let i = 0; i < 10; i++) await w.service.comment(record, `Newer ${i}`)
@@ -285,7 +285,28 @@ test('nothing is left to load if the linked comment is the last one', async (t) 
   assert.equal(await more.textContent(), '1 more comment')
   await page.evaluate((id) => (location.hash = `comment-${id}`), oldest.id)
   await page.getByRole('heading', { name: 'Linked comment' }).waitFor()
-  assert.equal(await more.count(), 0)
+  assert.equal(await more.textContent(), '1 more comment')
+  await more.click()
+  await more.waitFor({ state: 'detached' })
+  assert.equal(await page.locator('.list > article').count(), 11)
+  assert.equal(await page.getByRole('heading', { name: 'Linked comment' }).isVisible(), false)
+})
+
+test('linked comments that the list lacks change neither the number of those that are left nor the button', async (t) => {
+  const record = newRecord()
+  for (let i = 0; i < 12; i++) await w.service.comment(record, `Listed ${i}`)
+  const { page } = await w.open(t, { record, who: w.service.moderator })
+  const more = page.getByRole('button', { name: /more comment/ })
+  for (const isRejected of [true, true, false, false]) {
+    const { id } = await w.service.comment(record, 'Not listed.', { who: w.service.bob })
+    if (isRejected) await w.service.call('POST', `comments/${id}/reject`, w.service.moderator, {})
+    await page.evaluate((id) => (location.hash = `comment-${id}`), id)
+    await article(page, id).waitFor()
+    assert.equal(await more.textContent(), '2 more comments')
+  }
+  await more.click()
+  await more.waitFor({ state: 'detached' })
+  assert.equal(await page.locator('.list > article').count(), 16)
 })
 
 test('pages come before a linked comment that the list does not reach yet, and the page that has it takes it in', async (t) => {

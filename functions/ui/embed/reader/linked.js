@@ -1,7 +1,6 @@
 /** Shows a linked comment that is not in the list. */
 
 import { button, h } from '../kit/dom.js'
-import { CommentView } from './comment.js'
 
 /**
  * Shows the comment at the top, below a heading. A button, or the next linked comment, moves it to the end of the list. It stays
@@ -10,7 +9,7 @@ import { CommentView } from './comment.js'
  */
 export function link(thread, comment) {
   const { say, list } = thread
-  const view = new CommentView(thread, comment)
+  const view = thread.prepend(comment)
   const back = () => {
     head.remove()
     place.className = 'list'
@@ -22,7 +21,5 @@ export function link(thread, comment) {
   const place = h('div', { class: 'list linked' }, head, view.element)
   list.querySelector('.linked button')?.click()
   list.prepend(place)
-  // One comment less is left.
-  thread.showMore()
   return view
 }

@@ -36,12 +36,23 @@ export async function readFirst(thread, signal) {
   return page
 }
 
-/** Creates the part below the list: a button that loads the remaining comments, and a link to the feed. @param {any} thread @param {any} meta @param {number} left @param {(query: RequestOptions['query']) => void} load */
-export function footOf({ say, ui, path }, { next_cursor: cursor, current_page: page, last_page, total }, left, load) {
+/**
+ * Creates the part below the list: a button that loads the next page, with the number of comments that aren't shown, and a link to
+ * the feed. Sets `showMore` of the thread, which counts a comment as shown if the list has it: a comment is in no list if it is
+ * newer, or if only moderators see it.
+ * @param {any} thread @param {any} meta @param {(query: RequestOptions['query']) => void} load
+ */
+export function footOf(thread, { next_cursor: cursor, current_page: page, last_page, per_page, total }, load) {
+  const { say, ui, path, views } = thread
   // A ranked list has numbered pages, and its first page is smaller than the others.
-  const next = cursor ? { cursor } : page < last_page && { page: Math.floor((total - left) / MORE) + 1 }
-  return [
-    left && next ? button(say('load_more', left), { class: 'outlined', click: () => load({ ...next, per_page: MORE }) }) : '',
-    ui.feeds ? h('a', { class: 'muted', href: `${API}${path}/feed.atom` }, say('feed')) : '',
-  ]
+  const next = cursor ? { cursor } : page < last_page && { page: page + (per_page === MORE) }
+  const more = button('', { class: 'outlined', click: () => load({ ...next, per_page: MORE }) })
+  const newest = Math.max(...views.keys())
+  thread.showMore = ({ parent, comment }) => {
+    if (!parent && comment.id <= newest && (comment.is_approved || !ui.auth.moderator)) total--
+    // The count may lag behind.
+    more.textContent = say('load_more', Math.max(total, 1))
+  }
+  views.forEach(thread.showMore)
+  return [next ? more : '', ui.feeds ? h('a', { class: 'muted', href: `${API}${path}/feed.atom` }, say('feed')) : '']
 }

@@ -50,6 +50,8 @@ export class Thread {
   total = h('span', { class: 'muted', part: 'count' })
   /** The number of comments in the heading, if known. @type {number | undefined} */
   count
+  /** Counts a comment as shown. @type {any} */
+  showMore
   #work = new AbortController()
   /** The last query for a page. */
   #turn
@@ -196,6 +198,7 @@ export class Thread {
     const pinned = this.list.querySelector('[part~=pinned]')
     if (pinned) pinned.after(view.element)
     else this.list.prepend(view.element)
+    this.showMore(view)
     return view
   }
 
@@ -212,9 +215,7 @@ export class Thread {
     const added = data.map((comment) => views.get(comment.id) ?? new CommentView(this, comment)).filter(({ element }) => element.parentNode !== list)
     list.append(...added.map(({ element }) => element), ...list.querySelectorAll('.list:not(.linked)'))
     this.fresh.remember()
-    let left = meta.total - this.section.querySelectorAll('.list > article').length || 1 // the count may lag behind a next page
-    this.showMore = () => this.foot.replaceChildren(...footOf(this, meta, left--, (query) => this.#page(query, (page) => this.#append(page)[0]?.focus())))
-    this.showMore()
+    this.foot.replaceChildren(...footOf(this, meta, (query) => this.#page(query, (page) => this.#append(page)[0]?.focus())))
     return added
   }
 
