@@ -8,9 +8,9 @@ export const h = (name, attributes = {}, ...children) => {
   const element = document.createElement(name)
   for (const [key, value] of Object.entries(attributes)) {
     if (typeof value === 'function') element.addEventListener(key, value)
-    else if (value != null && value !== false) element.setAttribute(key, value === true ? '' : value)
+    else if (value != null && value !== false) element.setAttribute(key, value)
   }
-  element.append(...children.filter((child) => child != null && child !== false))
+  element.append(.../** @type {Node[]} */ (children.filter(Boolean)))
   return element
 }
 

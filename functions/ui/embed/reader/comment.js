@@ -29,7 +29,7 @@ export class CommentView {
     this.parent = parent
     if (parent) this.depth = parent.depth + 1
     this.more = button('', { class: 'more', click: () => thread.attempt(() => busily(this.more, () => this.#showReplies())) })
-    this.line = button('', { class: 'line', 'aria-label': thread.say('collapse'), 'aria-expanded': 'true', click: () => this.expand(!!this.replies.hidden) })
+    this.line = button('', { class: 'line', 'aria-label': thread.say('collapse'), 'aria-expanded': true, click: () => this.expand(!!this.replies.hidden) })
     this.element = h('article', { id: `comment-${id}`, tabindex: -1, 'aria-labelledby': `author-${id}` }, h('span'), this.content, this.line, h('div', { class: 'below' }, this.replies, this.more))
     thread.views.set(id, this)
     this.show(comment)
@@ -152,10 +152,10 @@ export class CommentView {
   }
 
   addReply(reply) {
-    const { views } = this.thread
-    const known = views.get(reply.id)
+    const { thread } = this
+    const known = thread.views.get(reply.id)
     if (known) return known
-    const view = new CommentView(this.thread, reply, this)
+    const view = new CommentView(thread, reply, this)
     const later = [...this.replies.children].find(({ id }) => +id.slice(8) > reply.id)
     this.replies.insertBefore(view.element, /** @type {any} */ (later))
     this.showMore()

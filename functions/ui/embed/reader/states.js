@@ -18,7 +18,7 @@ export const notice = (...content) => h('div', { class: 'notice', part: 'notice'
 /** Shows the host page's developer how to fix a mistake: in the console, and on localhost also in the element. @param {string} fix */
 export function mistake(fix) {
   console.error(`<comment-thread>: ${fix}`)
-  return /^(.+\.)?localhost$|^127(\.\d+){3}$|^\[::1]$/.test(location.hostname) ? h('p', { class: 'mistake' }, fix) : ''
+  return /(^|\.)localhost$|^127[.\d]+$|^\[::1]$/.test(location.hostname) ? h('p', { class: 'mistake' }, fix) : ''
 }
 
 export const skeleton = () => [1, 2, 3].map(() => h('div', { class: 'skeleton' }))

@@ -283,10 +283,11 @@ export class Thread {
 
   /** Shows a comment with its ancestors, and returns its view, or nothing if the comment isn't in this thread. `add` places the first new comment. */
   async fetch(id, add = this.prepend) {
-    let view = this.views.get(id)
-    if (view) return view
+    if (this.views.has(id)) return this.views.get(id)
     const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))
     if (pathOf(thread.type, thread.id) !== this.path) return
+    /** @type {CommentView | undefined} */
+    let view
     for (const comment of [...ancestors, data]) {
       const known = this.views.get(comment.id)
       if (known) known.comment.replies_count = comment.replies_count

@@ -39,8 +39,7 @@ export function ask(thread, title, fields, action, act = async () => {}) {
     if (refusal && isOver(refusal)) thread.fail(refusal)
   }
   const cancel = button(say(action ? 'cancel' : 'close'), { class: 'outlined', click: () => dialog.close() })
-  const bar = h('div', { class: 'bar' }, cancel, action && primary(action))
-  const form = h('form', { submit }, h('h3', {}, title), ...fields, error, bar)
+  const form = h('form', { submit }, h('h3', {}, title), ...fields, error, h('div', { class: 'bar' }, cancel, action && primary(action)))
   const dialog = h('dialog', { 'aria-label': title, class: section.className, close }, form)
   dress(thread)
   // Appended to the root, because rendering would remove the dialog from the section.

@@ -170,7 +170,7 @@ export async function enhance(composer) {
   addEventListener('offline', connection)
   addEventListener('online', connection)
   text.after(preview.element, chips, toolbar(editor, { emoji, pictures, preview }), emoji.element, ...people.elements)
-  box.after(...writer.fieldsOfGuests)
+  box.after(writer.fieldsOfGuests)
   bar.prepend(writer.element, counter, button(say('cancel'), { class: 'cancel', click: giveUp }))
   count()
   people.suggest({})

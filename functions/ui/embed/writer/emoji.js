@@ -11,12 +11,13 @@ const EMOJI = `😀 😃 😄 😁 😅 😂 🤣 😊 🙂 😉 😍 🥰 🤔 
 
 /** @param {Editor} editor */
 export function emojis({ thread, insert }) {
-  function pick(emoji) {
-    element.hidePopover()
-    insert(emoji)
-  }
-
-  const choices = EMOJI.map((emoji, place) => button(emoji, { tabindex: place && -1, click: () => pick(emoji) }))
+  const choices = EMOJI.map((emoji, place) => {
+    const click = () => {
+      element.hidePopover()
+      insert(emoji)
+    }
+    return button(emoji, { tabindex: place && -1, click })
+  })
   const element = h('div', { class: 'emoji sheet', popover: 'auto', role: 'group', 'aria-label': thread.say('emoji') }, ...choices)
   moveByArrows(element, 8)
   return { element, toggle: toggler(element) }

@@ -47,5 +47,5 @@ export function identity({ thread, purpose, element: form }) {
   const missing = () => (subscribe.checked && email.validity.valueMissing ? { guest_email: [email.validationMessage] } : {})
   /** The guest fields, by their names in the API. @type {Record<string, HTMLInputElement>} */
   const inputs = isGuest ? { guest_name: name, guest_email: email } : {}
-  return { element, fields, inputs, missing, fieldsOfGuests: isGuest ? [h('div', { class: 'names' }, h('label', {}, say('guest_name'), name), h('label', {}, say('guest_email'), hint, email))] : [] }
+  return { element, fields, inputs, missing, fieldsOfGuests: isGuest ? h('div', { class: 'names' }, h('label', {}, say('guest_name'), name), h('label', {}, say('guest_email'), hint, email)) : '' }
 }

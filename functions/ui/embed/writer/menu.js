@@ -59,15 +59,14 @@ export function showMenu(thread, opener, groups, subject) {
   }
 
   function item([label, act]) {
-    const attributes = { role: 'menuitem', tabindex: -1, class: /delete|reject/.test(label) && 'danger', 'aria-disabled': label === 'reported' && 'true' }
+    const isLink = typeof act === 'string'
+    const attributes = { role: 'menuitem', tabindex: -1, class: /delete|reject/.test(label) && 'danger', 'aria-disabled': label === 'reported' }
     const click = () => {
       element.hidePopover()
-      if (typeof act === 'function') thread.attempt(async () => act(subject))
+      if (!isLink) thread.attempt(async () => act(subject))
     }
-    const content = [drawing(SIGNS[label.replace(/^un|ed$|_everywhere/g, '')]), say(label)]
-    if (typeof act === 'string') return h('a', { ...attributes, href: act, target: '_blank', rel: 'noopener', click }, ...content)
-    const entry = button('', { ...attributes, click })
-    entry.append(...content)
+    const entry = isLink ? h('a', { ...attributes, href: act, target: '_blank', rel: 'noopener', click }) : button('', { ...attributes, click })
+    entry.append(drawing(SIGNS[label.replace(/^un|ed$|_everywhere/g, '')]), say(label))
     return entry
   }
 
@@ -82,7 +81,7 @@ export function showMenu(thread, opener, groups, subject) {
   }
 
   const entries = groups.map((group) => Object.entries(group).filter(([, act]) => act).map(item))
-  const rows = entries.filter(({ length }) => length).flatMap((group, place) => (place ? [h('hr'), ...group] : group))
+  const rows = entries.flatMap((group) => (group[0] ? [h('hr'), ...group] : [])).slice(1)
   const element = h('div', { class: 'menu sheet', part: 'menu', role: 'menu', popover: 'auto', 'aria-label': say('more'), toggle, keydown }, ...rows)
   dress(thread)
   moveByArrows(element)

@@ -15,22 +15,21 @@ export function remove(view) {
     question.replaceWith(actions)
     view.focus()
   }
+  const erase = async () => {
+    const { comment } = view
+    await thread.write('DELETE', `comments/${comment.id}`)
+    addToTotal(thread, -comment.is_approved)
+    const next = (isAnswered(view) ? blank(view) : leave(view)) ?? thread.section.querySelector('textarea')
+    if (!view.isTyping) next?.focus({ preventScroll: true })
+    thread.toast.show(say('comment_deleted'))
+  }
   const keydown = ({ key }) => key === 'Escape' && giveUp()
   const cancel = button(say('cancel'), { class: 'outlined', click: giveUp })
-  const confirm = button(say('delete'), { class: 'danger', click: () => isBusy() || thread.attempt(() => busily(question, () => erase(view)), giveUp) })
+  const confirm = button(say('delete'), { class: 'danger', click: () => isBusy() || thread.attempt(() => busily(question, erase), giveUp) })
   const question = h('div', { class: 'actions question', role: 'group', 'aria-label': say('delete_confirm'), keydown }, say('delete_confirm'), cancel, confirm)
   dress(thread)
   actions.replaceWith(question)
   cancel.focus()
-}
-
-async function erase(view) {
-  const { thread, comment } = view
-  await thread.write('DELETE', `comments/${comment.id}`)
-  addToTotal(thread, -comment.is_approved)
-  const next = (isAnswered(view) ? blank(view) : leave(view)) ?? thread.section.querySelector('textarea')
-  if (!view.isTyping) next?.focus({ preventScroll: true })
-  thread.toast.show(thread.say('comment_deleted'))
 }
 
 /** Whether the comment still has a reply, and so needs a placeholder. Rejected replies are deleted with the comment. */

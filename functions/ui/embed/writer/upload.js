@@ -10,6 +10,6 @@ export const sendWith = (progress) => (/** @type {URL} */ url, /** @type {any} *
     // A `Response` can't have a status above 599, which some proxies send.
     request.onload = () => resolve({ ok: request.status < 300, status: request.status, text: () => request.responseText })
     request.onerror = request.onabort = reject
-    signal.addEventListener('abort', () => request.abort())
+    signal.onabort = () => request.abort()
     request.send(body)
   })
