@@ -289,6 +289,32 @@ test('emoji are chosen by arrow keys, and Escape returns the focus', async (t) =
   assert.equal(await page.locator('.emoji').isVisible(), false)
 })
 
+test('an empty box has the direction of the page, and a text has its own', async (t) => {
+  for (const [lang, dir] of [['ar', 'rtl'], ['en', 'ltr']]) {
+    const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, lang, dir })
+    const box = page.locator('textarea')
+    const direction = () => box.evaluate((element) => getComputedStyle(element).direction)
+    assert.equal(await direction(), dir)
+    await box.focus()
+    await page.locator('.toolbar').waitFor()
+    assert.equal(await direction(), dir)
+    for (const [text, own] of [['Hello', 'ltr'], ['', dir], ['مرحبا', 'rtl']]) {
+      await box.fill(text)
+      assert.equal(await direction(), own, text)
+    }
+  }
+})
+
+test('on a page from right to left, the arrow keys move through the emoji as they point', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, attributes: 'lang="ar"' })
+  const box = page.locator('textarea')
+  await box.focus()
+  await page.locator('.toolbar button').nth(-3).click()
+  await page.locator('.emoji:popover-open').waitFor()
+  for (const key of ['ArrowLeft', 'ArrowLeft', 'ArrowRight', 'ArrowDown', 'Enter']) await page.keyboard.press(key)
+  assert.equal(await box.inputValue(), '😉')
+})
+
 test('a reply is written by keyboard alone, and Escape in the emoji closes them, not the reply', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Ask me.')

@@ -5,7 +5,8 @@ export function moveByArrows(element, columns = 1) {
   element.addEventListener('keydown', (event) => {
     const items = /** @type {HTMLElement[]} */ ([...element.querySelectorAll('a, button')])
     const here = items.indexOf(/** @type {any} */ (event.target))
-    const places = { Home: 0, End: -1, ArrowRight: here + 1, ArrowLeft: here - 1, ArrowDown: here + columns, ArrowUp: here - columns }
+    const forward = getComputedStyle(element).direction === 'rtl' ? -1 : 1
+    const places = { Home: 0, End: -1, ArrowRight: here + forward, ArrowLeft: here - forward, ArrowDown: here + columns, ArrowUp: here - columns }
     const place = places[event.key]
     if (place == null) return
     event.preventDefault()
