@@ -34,7 +34,8 @@ const withAvatar = (avatar, asked) => async (/** @type {Page} */ page) => {
 const letters = (page) => page.locator('article .avatar').allTextContents()
 
 /** Gravatar addresses of generic pictures, as the service stores them. */
-const GENERIC = ['', `${BASE}?d=mp`, 'https://www.gravatar.com/avatar?d=mp', 'https://secure.gravatar.com/avatar/?s=80&d=mp', 'http://gravatar.com/avatar/?d=mm&f=y']
+const GENERIC = ['', `${BASE}?d=mp`, 'https://www.gravatar.com/avatar?d=mp', 'https://secure.gravatar.com/avatar/?s=80&d=mp', 'http://gravatar.com/avatar/?d=mm&f=y',
+  'https://www.gravatar.com:443/avatar/?d=mp', 'https://www.GRAVATAR.com/avatar/?d=mm', 'HTTPS://gravatar.com/./avatar?D=MP']
 for (const avatar of GENERIC) {
   test(`a person with the picture “${avatar}” has initials, and nothing is requested`, async (t) => {
     const record = newRecord()
@@ -55,6 +56,7 @@ for (const [avatar, address] of [
   [`${BASE}${HASH}?d=mp`, `${BASE}${HASH}?d=404`],
   [`${BASE}${HASH}?s=80&d=mp&r=g`, `${BASE}${HASH}?s=80&d=404&r=g`],
   [`https://secure.gravatar.com/avatar/${HASH}?default=mm`, `https://secure.gravatar.com/avatar/${HASH}?default=404`],
+  [`https://Secure.Gravatar.com:443/avatar/${HASH}.jpg?d=MP`, `https://secure.gravatar.com/avatar/${HASH}.jpg?d=404`],
   [`${BASE}${HASH}?d=identicon`, `${BASE}${HASH}?d=identicon`],
 ]) {
   test(`the Gravatar ${avatar.slice(8).replace(HASH, 'HASH')} is requested as ${address.split('?')[1]}, and people without one have initials`, async (t) => {

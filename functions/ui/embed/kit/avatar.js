@@ -12,9 +12,10 @@ function initials(name) {
 
 export function avatar({ name, avatar }) {
   const hue = [...name].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % 12
-  const letters = h('span', { class: `avatar hue-${hue}`, part: 'avatar', 'aria-hidden': 'true' }, initials(name))
-  // Gravatar's generic picture counts as no picture: `d=404` makes a missing Gravatar fail, so that the initials are shown.
-  const src = avatar.replace(/^.*gravatar\.com\/avatar\/?(\?.*)?$/, '').replace(/(gravatar\.com\/.*[?&]d(efault)?=)m[mp]\b/, '$1404')
+  const letters = h('span', { class: `avatar hue-${hue}`, part: 'avatar', 'aria-hidden': true }, initials(name))
+  // Gravatar's generic picture counts as no picture: `d=404` makes a missing Gravatar fail, so that the initials are shown. A link
+  // has the normalized URL.
+  const src = avatar && h('a', { href: avatar }).href.replace(/^.*gravatar\.com\/avatar\/?(\?.*)?$/, '').replace(/(gravatar\.com\/.*[?&]d(efault)?=)m[mp]\b/i, '$1404')
   if (!src) return letters
   const error = () => picture.replaceWith(letters)
   const picture = h('img', { class: 'avatar', part: 'avatar', src, alt: '', loading: 'lazy', referrerpolicy: 'no-referrer', error })
