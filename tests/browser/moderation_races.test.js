@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { card, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
+import { card, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { hold, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true' })
@@ -173,6 +173,49 @@ test('another moderator’s decision about a comment that is shown wins over one
   await page.locator('.bar', { hasText: 'Linus approved' }).waitFor()
   assert.deepEqual(sent, [])
   assert.equal(await isApproved(id, grace), true)
+})
+
+test('lists that are opened before a decision is sent show it, until it is undone', async (t) => {
+  await emptyQueue()
+  const [grace, ada] = [moderator('Grace'), member('Ada')]
+  const { id } = await comment('To be decided', ada)
+  await comment('By the same writer', ada)
+  const { page, sent } = await open(t, { who: grace.token, clock: true })
+  const shown = card(page, 'To be decided')
+  const why = shown.locator('.why')
+  const reject = async () => {
+    await tab(page, 'Pending')
+    await shown.locator('time').first().click()
+    await press(page, 'r')
+    await shown.waitFor({ state: 'detached' })
+  }
+  await reject()
+  await tab(page, 'All')
+  await why.getByText('Rejected').waitFor()
+  assert.equal(await shown.getByRole('button', { name: 'Reject' }).count(), 0)
+  await press(page, 'u')
+  await why.getByText('Awaiting approval').waitFor()
+  await reject()
+  await card(page, 'By the same writer').getByRole('button', { name: 'All by Ada' }).click()
+  await page.getByRole('dialog').locator('article', { hasText: 'To be decided' }).locator('.why').getByText('Rejected').waitFor()
+  await press(page, 'Escape')
+  // The response is older than the delivery.
+  const response = page.waitForResponse(/state=all.*per_page=50/)
+  /** @type {(() => void) | undefined} */
+  let release
+  await page.route(/state=all.*per_page=50/, async (route) => {
+    const response = await route.fetch()
+    await new Promise((resolve) => (release = () => resolve(null)))
+    await route.fulfill({ response })
+  }, { times: 1 })
+  await tab(page, 'All')
+  await until(async () => release, Boolean, 5_000)
+  await deliver(page)
+  release?.()
+  await (await response).finished()
+  await why.getByText('Rejected').waitFor()
+  assert.equal(sent.length, 1)
+  assert.equal(await isApproved(id, grace), false)
 })
 
 test('the dialog of an expired sign-in stays until the moderator has signed in', async (t) => {

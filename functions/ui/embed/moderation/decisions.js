@@ -14,7 +14,7 @@ import { Others, decidedAs } from './others.js'
 import { Outbox, PAUSE, batches, isFinal, latest, pauseAfter } from './outbox.js'
 import { askNote, reasonSwitches } from './reasons.js'
 import { setClosed, showClosed, titleOf } from './threads.js'
-import { applies, belongs, decided } from './verdicts.js'
+import { applies, belongs, decided, rejectionBy } from './verdicts.js'
 
 export class Decisions {
   #outbox = new Outbox((due) => this.#deliver(due))
@@ -66,8 +66,7 @@ export class Decisions {
    * @param {{ item: Item, action: Action }[]} choices @param {Grounds} grounds @param {CardList} [made]
    */
   #show(choices, grounds, made) {
-    const { id = null, name } = this.app.me ?? {}
-    const rejection = { ...grounds, moderator: { id, name: name ?? '' }, created_at: new Date().toISOString() }
+    const rejection = rejectionBy(this.app.me, grounds)
     for (const list of this.app.lists) {
       const cards = choices.flatMap(({ item }) => list.find(item.id) ?? [])
       if (!list.keeps && list !== made && cards.length) list.drop(cards, false)
@@ -129,6 +128,14 @@ export class Decisions {
     if (!state || state === 'all') return false
     if (state !== 'rejected' && this.app.bans.sweeps(item)) return true
     return this.#handled.hides(item, state)
+  }
+
+  undelivered = () => this.#outbox.open
+
+  /** Returns a comment from a response with its decision, which the service may not have had yet. @param {Item} item @param {Decision[]} before undelivered at the time of the request */
+  asDecided(item, before) {
+    const last = this.#handled.has(item.id) && this.#outbox.about(item, before)
+    return last ? decided(item, last.action, rejectionBy(this.app.me, last.grounds)) : item
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
  * Holds decisions until they can no longer be undone, and groups them into requests.
- * @import { Action, Batch, Choice, Decision, Grounds } from '../types.d.ts'
+ * @import { Action, Batch, Choice, Decision, Grounds, Item } from '../types.d.ts'
  */
 
 import { ApiError } from '../kit/api.js'
@@ -52,6 +52,12 @@ export class Outbox {
   /** Whether a comment has an undelivered decision. @param {number} id */
   has(id) {
     return this.open.some(({ choices }) => choices.some(({ item }) => item.id === id))
+  }
+
+  /** Returns the last undelivered decision about this version of a comment, or the last one of `before`. @param {Item} item @param {Decision[]} before */
+  about({ id, updated_at }, before) {
+    const made = [...before, ...this.open].flatMap(({ choices, grounds }) => choices.map(({ item, action }) => ({ item, action, grounds })))
+    return made.findLast(({ item }) => item.id === id && item.updated_at === updated_at)
   }
 
   /** Whether these decisions are still being sent, because `takeAll` hasn't taken them over. @param {Decision[]} due */

@@ -130,11 +130,13 @@ export class CardList extends Cards {
     this.#feed.setAttribute('aria-busy', 'true')
     this.#end.replaceChildren(h('p', { class: 'muted centred' }, this.app.t('loading')))
     try {
+      const undelivered = this.app.decisions.undelivered()
       const { data, next } = await this.load(cursor, undefined, this.#filters)
       if (turn !== this.#turn) return
       this.#cursor = next
       this.#newest = Math.max(this.#newest, ...data.map(({ id }) => id))
-      this.insert(data.filter((item) => !this.app.decisions.isHandled(item, this.state)))
+      const open = data.filter((item) => !this.app.decisions.isHandled(item, this.state))
+      this.insert(this.keeps ? open.map((item) => this.app.decisions.asDecided(item, undelivered)) : open)
       this.#end.replaceChildren()
       if (!this.cards.length && next == null) this.#showEmpty()
     } catch (error) {
@@ -198,10 +200,8 @@ export class CardList extends Cards {
   insert(items, note = '') {
     for (const item of items) {
       const known = this.find(item.id)
-      if (known) {
-        known.update(item, note)
-        continue
-      }
+      known?.update(item, note)
+      if (known) continue
       const card = new Card(this, item)
       if (note) card.update(item, note)
       const place = this.cards.findIndex((other) => other.item.id < item.id)

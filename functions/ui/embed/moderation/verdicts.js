@@ -1,6 +1,6 @@
 /**
  * The effect of a decision on a comment.
- * @import { Action, Item, Rejection, State, Verdict } from '../types.d.ts'
+ * @import { Action, Grounds, Item, OwnUser, Rejection, State, Verdict } from '../types.d.ts'
  */
 
 /** Returns the state of a comment. @param {Item} item */
@@ -19,6 +19,9 @@ export function applies(item, action) {
   if (action === 'dismiss') return item.reports_count > 0
   return standing(item) !== (action === 'approve' ? 'visible' : 'rejected')
 }
+
+/** Returns the rejection that a moderator makes now. @param {OwnUser | null} me @param {Grounds} grounds @returns {Rejection} */
+export const rejectionBy = (me, grounds) => ({ ...grounds, moderator: { id: me?.id ?? null, name: me?.name ?? '' }, created_at: new Date().toISOString() })
 
 /** Returns the comment as it is after the decision. @param {Item} item @param {Action} action @param {Rejection} rejection if the action is one @returns {Item} */
 export const decided = (item, action, rejection) => ({
