@@ -6,7 +6,7 @@ import { newRecord, PIXEL, world } from './world.js'
 
 const w = world({ SVC_MEDIA_MAX_BYTES: '2097152' })
 
-/** @typedef {{ plain?: string, html?: string, name?: string }} Content beside a picture */
+/** @typedef {{ plain?: string, html?: string, name?: string, picture?: boolean }} Content, by default beside a picture */
 
 /** Content that programs put on the clipboard together with an image of it. @type {Record<string, Content>} */
 const TEXTS = {
@@ -41,11 +41,11 @@ const PICTURES = {
  */
 const give = (page, type, content) =>
   page.getByPlaceholder('Write a comment…').evaluate(
-    (element, { type, content: { plain, html, name = 'image.png' }, bytes }) => {
+    (element, { type, content: { plain, html, name = 'image.png', picture = true }, bytes }) => {
       const data = new DataTransfer()
       if (plain) data.setData('text/plain', plain)
       if (html) data.setData('text/html', html)
-      data.items.add(new File([Uint8Array.from(bytes)], name, { type: 'image/png' }))
+      if (picture) data.items.add(new File([Uint8Array.from(bytes)], name, { type: 'image/png' }))
       const init = { bubbles: true, cancelable: true }
       const event = type === 'paste' ? new ClipboardEvent(type, { ...init, clipboardData: data }) : new DragEvent(type, { ...init, dataTransfer: data })
       return !element.dispatchEvent(event)
@@ -91,6 +91,29 @@ test('words that are HTML alone are inserted as text where a picture of them com
     await page.getByPlaceholder('Write a comment…').fill('Hi! ')
     await give(page, type, { html: '<style>p { color: red }</style>\n<p>Dear <b>all</b>,</p>\n<p>می\u200cخواهم 👩\u200d🚀</p>' })
     assert.equal(await page.getByPlaceholder('Write a comment…').inputValue(), 'Hi! Dear all,\nمی\u200cخواهم 👩\u200d🚀', type)
+  }
+  assert.equal(await page.locator('.chip').count(), 0)
+  assert.deepEqual(uploads, [])
+})
+
+test('words that are HTML alone keep their lines and cells, with and without a picture', async (t) => {
+  const { page, uploads } = await compose(t)
+  const box = page.getByPlaceholder('Write a comment…')
+  for (const [html, text] of [
+    ['<p>One\n  more</p><p>Two</p><ul><li>x</li><li>y</li></ul>', 'One more\nTwo\nx\ny'],
+    ['<div>first</div><div>sec<b>ond</b></div>last', 'first\nsecond\nlast'],
+    ['line 1<br>line 2<BR/>line 3', 'line 1\nline 2\nline 3'],
+    ['<h1>Title</h1>Text', 'Title\nText'],
+    ['<table>\n<tr><th>Name</th><th>Age</th></tr>\n<tr>\n<td>Ada</td>\n<td>36</td></tr></table>', 'Name\tAge\nAda\t36'],
+    ['<table><tr><td>1<td>2<tr><td>3<td>4</table>', '1\t2\n3\t4'],
+  ]) {
+    for (const picture of [true, false]) {
+      for (const type of /** @type {const} */ (['paste', 'drop'])) {
+        await box.fill('')
+        await give(page, type, { html, picture })
+        assert.equal((await box.inputValue()).replace(/ ?\t ?/g, '\t'), text, `${type} ${picture}`)
+      }
+    }
   }
   assert.equal(await page.locator('.chip').count(), 0)
   assert.deepEqual(uploads, [])

@@ -27,27 +27,29 @@ function thumbnail(file) {
   return canvas
 }
 
-/** Invisible characters, and the placeholder of an image in text. */
-const BLANK = /[\s\p{Cf}\ufffc]+/gu
+/** A visible character other than the placeholder of an image in text. */
+const VISIBLE = /[^\s\p{Cf}\ufffc]/u
 /** The folders of an absolute path. */
-const FOLDERS = /^(\w:)?[/\\](.*[/\\])?/
+const FOLDERS = /^(\w:|(?=[/\\])).*[/\\]/
 
 /**
  * Whether pasted or dropped data has words besides images, as from word processors and spreadsheets. HTML that only shows an image
  * doesn't count, and neither does text that is only the image's URL, a file's URL, or the name or path of one of these files.
- * Inserts words that are HTML alone, because the browser inserts nothing for them.
+ * Inserts words that are HTML alone, because the browser inserts nothing for them. Blocks become lines, with tabs between cells.
  * @param {DataTransfer} source @param {File[]} files @param {(words: string) => void} insert
  */
 function hasWords(source, files, insert) {
   const html = source.getData('text/html')
-  const body = inertBody(html)
-  body?.querySelectorAll('style, script, title').forEach((hidden) => hidden.remove())
-  const isName = (line) => /^(file|data|blob):\S+$/.test(line) || (html && /^https?:\S+$/.test(line)) || files.some(({ name }) => line.replace(FOLDERS, '') === name)
-  const isWords = (line) => line.replace(BLANK, '') && !isName(line.trim())
-  const plain = source.getData('text/plain')
-  const words = body?.textContent.replace(BLANK, '')
-  if (!plain && words) insert(body.textContent.trim())
-  return words || plain.split(/[\r\n]+/).some(isWords)
+  const body = inertBody(html.replace(/\s+/g, ' '))
+  body?.querySelectorAll('title, style, script').forEach((hidden) => hidden.remove())
+  body?.querySelectorAll('p, h2, h3, div, h1, tr, br, pre, li').forEach((line) => line.replaceWith('\n', line, '\n'))
+  body?.querySelectorAll('td, th').forEach((cell) => cell.before('\t'))
+  const isAddress = (line) => (html ? /^\w+:\S+$/ : /^(file|data|blob):\S+$/).test(line)
+  const isWords = (line) => VISIBLE.test(line) && !isAddress(line) && !files.some(({ name }) => line.replace(FOLDERS, '') === name)
+  const plain = source.getData('text')
+  const words = body && VISIBLE.test(body.textContent)
+  if (!plain && words) insert(body.textContent.replace(/\s*\n\s*/g, '\n').trim())
+  return words || plain.trim().split(/\s*[\r\n]\s*/).some(isWords)
 }
 
 /** @param {Editor} editor */
@@ -75,7 +77,7 @@ export function images({ thread, text, chips: element, fallible, insert }) {
 
   function take(event, source) {
     const images = [...source.files].filter(({ type }) => type.startsWith('image/'))
-    if (!images.length || !ui.features.media || hasWords(source, images, insert)) return
+    if (hasWords(source, images, insert) || !images.length || !ui.features.media) return
     event.preventDefault()
     upload(images)
   }
@@ -99,7 +101,6 @@ export function images({ thread, text, chips: element, fallible, insert }) {
     if (image.size > ui.limits.media_bytes) throw tooLarge()
     const gone = new AbortController()
     const progress = h('progress', { value: 0, 'aria-label': say('uploading') })
-    const content = h('div', {}, h('span', {}, image.name), progress)
     const remove = () => {
       gone.abort()
       // A rebuilt composer has a different text field.
@@ -107,7 +108,7 @@ export function images({ thread, text, chips: element, fallible, insert }) {
       chip.remove()
     }
     /** `place` is the position of the image in the text. `arrive` waits for the upload, and resolves to a function that returns the Markdown. @type {HTMLElement & { place?: number, arrive?: () => Promise<() => string> }} */
-    const chip = h('div', { class: 'chip' }, thumbnail(image), content, button(drawing(CROSS), { 'aria-label': `${say('delete')}: ${image.name}`, click: remove }))
+    const chip = h('div', { class: 'chip' }, thumbnail(image), h('div', {}, h('span', {}, image.name), progress), button(drawing(CROSS), { 'aria-label': `${say('delete')}: ${image.name}`, click: remove }))
     const body = new FormData()
     body.append('file', image)
     const send = sendWith((share) => (progress.value = share))

@@ -36,7 +36,7 @@ export function continueList(text) {
 
 /** Returns the Markdown of a link if a URL is pasted over words. @param {HTMLTextAreaElement} text @param {DataTransfer} source */
 export function pastedLink({ value, selectionStart, selectionEnd }, source) {
-  const address = source.getData('text/plain').trim()
+  const address = source.getData('text').trim()
   const words = value.slice(selectionStart, selectionEnd)
   const isAddress = (text) => /^https?:\/\/[^\s<>]*$/i.test(text)
   if (!isAddress(address) || !words.trim() || /\n/.test(words) || isAddress(words.trim())) return
