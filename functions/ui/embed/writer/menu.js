@@ -60,12 +60,12 @@ export function showMenu(thread, opener, groups, subject) {
 
   function item([label, act]) {
     const isLink = typeof act === 'string'
-    const attributes = { role: 'menuitem', tabindex: -1, class: /delete|reject/.test(label) && 'danger', 'aria-disabled': label === 'reported' }
     const click = () => {
       element.hidePopover()
       if (!isLink) thread.attempt(async () => act(subject))
     }
-    const entry = isLink ? h('a', { ...attributes, href: act, target: '_blank', rel: 'noopener', click }) : button('', { ...attributes, click })
+    const attributes = { role: 'menuitem', tabindex: -1, class: /delete|reject/.test(label) && 'danger', 'aria-disabled': label === 'reported', click }
+    const entry = isLink ? h('a', { ...attributes, href: act, target: '_blank', rel: 'noopener' }) : button('', attributes)
     entry.append(drawing(SIGNS[label.replace(/^un|ed$|_everywhere/g, '')]), say(label))
     return entry
   }

@@ -25,8 +25,8 @@ export function remove(view) {
   }
   const keydown = ({ key }) => key === 'Escape' && giveUp()
   const cancel = button(say('cancel'), { class: 'outlined', click: giveUp })
-  const confirm = button(say('delete'), { class: 'danger', click: () => isBusy() || thread.attempt(() => busily(question, erase), giveUp) })
-  const question = h('div', { class: 'actions question', role: 'group', 'aria-label': say('delete_confirm'), keydown }, say('delete_confirm'), cancel, confirm)
+  const send = () => isBusy() || thread.attempt(() => busily(question, erase), giveUp)
+  const question = h('div', { class: 'actions question', role: 'group', 'aria-label': say('delete_confirm'), keydown }, say('delete_confirm'), cancel, button(say('delete'), { class: 'danger', click: send }))
   dress(thread)
   actions.replaceWith(question)
   cancel.focus()
