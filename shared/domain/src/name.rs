@@ -320,24 +320,10 @@ mod tests {
             ("Ilse", "llse"),
             ("Ilse Boss", "llse BOSS"),
             ("Tom", "Torn"),
-            ("Emma Thomas", "E\u{41c}\u{41c}A THO\u{41c}AS"),
-            ("Margaret Hamilton", "\u{39c}ARGARET HAMILTON"),
-            ("Margaret Hamilton", "\u{ab87}argaret Hamilton"),
-            ("Tom", "\u{13a2}O\u{13b7}"),
-            ("Amy Miller", "AMY \u{a4df}ILLER"),
-            ("\u{41c}ax", "max"),
             ("O'Neill", "0Neill"),
             ("paypal", "раураl"),
             ("Grace Hopper", "Grace Hopper ✓"),
             ("Grace Hopper", "Grace Hopper ª"),
-            ("Kim", "\u{41a}\u{406}\u{41c}"),
-            ("Kim", "K\u{406}\u{41c}"),
-            ("Kim", "\u{39a}\u{399}\u{39c}"),
-            ("Kim", "\u{a4d7}\u{a4f2}\u{a4df}"),
-            ("Ian Smith", "\u{406}\u{410}N \u{405}\u{41c}\u{406}\u{422}\u{41d}"),
-            ("Corner Mill", "CORNER \u{41c}\u{406}LL"),
-            ("Bob Moore", "Bob M\u{d02}ore"),
-            ("Bob Moore", "B\u{c02}b Moore"),
             ("Grace Hopper", "Grace Hopperº"),
             ("Grace Hopper", "Grace Hopper 1\u{fe0f}\u{20e3}"),
             ("Grace Hopper", "2\u{20e3} Grace Hopper"),
@@ -377,6 +363,28 @@ mod tests {
             ("Grace Hopper", "\u{2067}Hopper\u{200f} Grace\u{2069}"),
             ("Grace Hopper", "\u{61c}reppoh\u{61c} ecarg ✓"),
             ("علي حسن", "حسن\u{200e} علي"),
+        ] {
+            assert!(are_alike(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn names_in_letters_of_other_scripts_are_alike() {
+        for (one, other) in [
+            ("Emma Thomas", "E\u{41c}\u{41c}A THO\u{41c}AS"),
+            ("Margaret Hamilton", "\u{39c}ARGARET HAMILTON"),
+            ("Margaret Hamilton", "\u{ab87}argaret Hamilton"),
+            ("Tom", "\u{13a2}O\u{13b7}"),
+            ("Amy Miller", "AMY \u{a4df}ILLER"),
+            ("\u{41c}ax", "max"),
+            ("Kim", "\u{41a}\u{406}\u{41c}"),
+            ("Kim", "K\u{406}\u{41c}"),
+            ("Kim", "\u{39a}\u{399}\u{39c}"),
+            ("Kim", "\u{a4d7}\u{a4f2}\u{a4df}"),
+            ("Ian Smith", "\u{406}\u{410}N \u{405}\u{41c}\u{406}\u{422}\u{41d}"),
+            ("Corner Mill", "CORNER \u{41c}\u{406}LL"),
+            ("Bob Moore", "Bob M\u{d02}ore"),
+            ("Bob Moore", "B\u{c02}b Moore"),
         ] {
             assert!(are_alike(one, other), "{one} {other}");
         }

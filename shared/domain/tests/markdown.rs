@@ -563,7 +563,8 @@ fn the_parser_opens_no_more_containers_than_are_shown() {
         assert_eq!(starts(&lines), MAX_NESTING, "{end}");
     }
     // Each line continues the lists of the line before it.
-    let indented: String = (0..100).map(|line| format!("{}{}a\n", "\t".repeat(8 * line), "- ".repeat(16))).collect();
+    let line = |indent: usize| "\t".repeat(indent) + &"- ".repeat(16) + "a\n";
+    let indented: String = (0..100).map(|n| line(8 * n)).collect();
     assert!(starts(&indented) < 200, "{}", starts(&indented));
     let marks = "1. ".repeat(MAX_NESTING - 1);
     for rule in ["- ".repeat(40), "* ".repeat(40), format!("> {}", "-".repeat(40)), marks + "* * *", "> - - -".into()] {

@@ -18,7 +18,7 @@ use super::{QueueSettings, Result};
 use crate::files;
 
 /// Clock adjustments up to this long delay messages. Longer ones make messages visible at once.
-const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
+const CLOCK_TOLERANCE: Duration = Duration::from_mins(1);
 
 pub(super) struct Queue {
     pub(super) settings: QueueSettings,
