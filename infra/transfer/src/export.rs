@@ -4,7 +4,7 @@
 //! table → sorted → records → lines
 //! ```
 //!
-//! A table is read in no particular order, so everything goes to `sorted` first. Two tables with the same content
+//! A table is read in no particular order, so `sorted` collects everything first. Two tables with the same content
 //! produce the same bytes.
 
 pub mod records;

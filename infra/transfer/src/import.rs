@@ -90,7 +90,6 @@ pub fn check_files(files: &[PathBuf]) -> Result<(), ImportError> {
 }
 
 impl Import {
-    /// An import with default options.
     #[must_use]
     pub fn new(format: Format, files: Vec<PathBuf>) -> Self {
         let (keys, users) = (ThreadKeys::default(), Users::default());

@@ -95,7 +95,8 @@ impl Format {
             Parser::Text(syntax, read) => {
                 let reader = source.reader(*syntax).map_err(ReadError::whole)?;
                 let is_damaged = reader.is_damaged();
-                // Parsers repeat the records of sites and pages with each comment.
+                // Parsers repeat the records of sites and pages with each comment, so a missing part is reported only
+                // once.
                 let mut reported = HashSet::new();
                 let (mut has_comments, mut is_in_format) = (false, *syntax != Syntax::Json);
                 read(reader, zone, &mut |mut record| {
@@ -107,7 +108,7 @@ impl Format {
                             has_comments = true;
                             is_in_format |= is_recognized(comment);
                         }
-                        // Without damage, the mark is a character of the source.
+                        // If nothing was damaged, each `MARK` is a real character of the source.
                         Record::Missing(_) if *syntax == Syntax::Json && !is_damaged.get() => return Ok(()),
                         Record::Missing(missing) if !reported.insert(missing.clone()) => return Ok(()),
                         _ => {}
@@ -128,7 +129,7 @@ impl Format {
     }
 }
 
-/// Whether a comment from JSON has at least two of an id, a page and a time. Formats share some names of attributes, but no
+/// Whether a comment from JSON has at least two of an id, a page and a time. Some formats share attribute names, but no
 /// two formats share two of these.
 fn is_recognized(comment: &Comment) -> bool {
     let found = [!comment.source_id.is_empty(), !comment.thread.is_empty(), comment.created_at.is_some()];
@@ -165,7 +166,7 @@ fn comment_record(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }
 
-/// A comment of which only the time is known. `read` parses it, and takes the zone of times without an offset.
+/// A comment with only its time set. `read` parses the time in the zone that it's called with.
 fn created(zone: &TimeZone, read: impl Fn(&TimeZone) -> Option<Timestamp>) -> Comment {
     Comment { created_at: read(zone), written_at: read(&TimeZone::UTC), ..Comment::default() }
 }

@@ -54,7 +54,7 @@ enum Placement {
     /// The comment exists in the occupant's thread, which may be another thread if `--map` has changed.
     AlreadyThere(CommentId, Occupant),
     Deleted(CommentId),
-    /// Another comment has its source.
+    /// Another comment has the same source.
     OtherSite,
     /// Another comment has the exported comment's id.
     Taken,
@@ -210,7 +210,7 @@ impl Staging {
         let (id, fate) = match placement {
             Placement::Free(id) => (Some(id), Fate::New),
             Placement::AlreadyThere(id, occupant) => {
-                // The comment stays in its thread even if the source has moved it, and replies to it follow.
+                // The comment stays in its thread even if the source has moved it, and new replies to it go there too.
                 place.thread = Some(self.threads.number(&occupant.thread));
                 place.is_changed = self.comments[index].record.id.is_some() && version != occupant.version;
                 (place.is_there, place.ancestors) = (true, occupant.ancestors);
@@ -285,8 +285,8 @@ impl Staging {
         all
     }
 
-    /// Drops placeholders without replies, from the deepest level up, so that a placeholder with only such placeholders
-    /// below it is dropped too.
+    /// Drops placeholders without replies, from the deepest level up, so that a placeholder with only dropped
+    /// placeholders below it is dropped too.
     fn drop_empty_placeholders(&mut self) {
         for index in self.order.iter().rev().copied() {
             let (place, decision) = (&self.places[index], &self.decisions[index]);

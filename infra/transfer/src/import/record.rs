@@ -31,7 +31,7 @@ pub(super) const MAX_VALUE: usize = 1 << 20;
 /// The source name of an export.
 pub const NATIVE: &str = "native";
 
-/// The source under which an exported comment is imported, if it was written in the exported table.
+/// The source assigned to an exported comment that was written in the exported table, not imported into it.
 #[must_use]
 pub fn own_source(id: CommentId) -> SourceId {
     SourceId(format!("{NATIVE}:{id}"))
@@ -133,7 +133,7 @@ pub struct User {
     pub user_id: Option<u64>,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Only its hash is stored.
+    /// Only a hash of the address is stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub email: String,
     /// The address of a picture, or `g:` and a Gravatar hash.
@@ -183,7 +183,7 @@ pub struct Comment {
     /// `None` if the source has no valid time.
     #[serde(default, deserialize_with = "lenient_time")]
     pub created_at: Option<Timestamp>,
-    /// [`Self::created_at`] with UTC as `--zone`, if the source may have times without a zone.
+    /// [`Self::created_at`] as parsed with `--zone UTC`, if the source may have times without a zone.
     #[serde(skip)]
     pub written_at: Option<Timestamp>,
     #[serde(default, deserialize_with = "exact_time", skip_serializing_if = "Option::is_none")]
@@ -249,7 +249,7 @@ pub struct Author {
     pub key: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Only its hash is stored.
+    /// Only a hash of the address is stored.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub email: String,
     /// The address of a picture, or `g:` and a Gravatar hash.

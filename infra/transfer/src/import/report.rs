@@ -8,7 +8,7 @@ use shared::domain::visible::plain_line;
 
 /// Maximum names on a line of the printed report, which only counts the rest.
 const SHOWN: usize = 5;
-/// Maximum characters of such a name.
+/// Maximum characters of a name in the printed report.
 const WIDTH: usize = 100;
 
 const HELP_WITH_LISTS: &str =
@@ -32,11 +32,11 @@ pub struct Report {
     pub threads: BTreeMap<String, u64>,
     /// Keys of pages for which no thread was found.
     pub unmapped: Vec<String>,
-    /// Comments whose parent differs from the source's.
+    /// Comments whose parent differs from the one in the source.
     pub moved: Vec<Entry>,
     /// Comments that readers see only in part.
     pub cut: Vec<String>,
-    /// Comments that are already there, but whose text or state differs in an export.
+    /// Existing comments whose text or state differs from an export's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     /// Data that the source has only in part.
@@ -48,7 +48,7 @@ pub struct Report {
 pub struct Missing {
     /// The owner of the list, such as a discussion, or the comment, writer, page or site of the text.
     pub id: String,
-    /// Elements of the list, or characters of the text, that were read.
+    /// The number of elements of the list, or of characters of the text, that were read.
     pub read: u64,
     /// The total number; `None` if the source doesn't state it.
     pub total: Option<u64>,

@@ -61,7 +61,7 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// `why` may quote the file, which must not control the terminal.
+    /// Replaces control characters in `why`, which may quote the file.
     pub fn at(position: SourcePosition, why: impl fmt::Display) -> Self {
         Self::Source { position, why: plain_line(&why.to_string()) }
     }
@@ -78,7 +78,7 @@ pub struct Source {
     progress: Rc<Cell<u64>>,
 }
 
-/// The bytes read so far from a file that may be packed, before and after decompression.
+/// The numbers of bytes read so far from a file that may be packed, before and after decompression.
 #[derive(Clone, Default)]
 struct Budget {
     packed: Rc<Cell<u64>>,
@@ -285,8 +285,8 @@ fn check_length(file: &mut File) -> io::Result<()> {
     Ok(())
 }
 
-/// Turns off WAL mode. `SQLite` finds the log by the name of the database, which a temporary file has lost, and a copy has
-/// no log anyway.
+/// Turns off WAL mode. `SQLite` finds the log by the database's file name, but a temporary file has another name. A
+/// copy has no log anyway.
 fn leave_wal_mode(database: &mut File) -> io::Result<()> {
     const VERSIONS: SeekFrom = SeekFrom::Start(18);
     let mut versions = [0; 2];
@@ -316,10 +316,10 @@ fn read_head(file: &mut File, head: &mut [u8]) -> io::Result<usize> {
     Ok(length)
 }
 
-/// Replaces invalid bytes in JSON, until they are reported. It's a noncharacter, unlike U+FFFD, which is in some texts.
+/// Replaces invalid bytes in JSON until they are reported. A noncharacter, because valid texts may contain U+FFFD.
 pub(super) const MARK: char = '\u{fdd0}';
 
-/// Repairs JSON chunk by chunk, with [`MARK`] for everything invalid.
+/// Repairs JSON chunk by chunk, and replaces everything invalid with [`MARK`].
 pub(super) struct Marking {
     mend: Mend,
     /// Whether anything was invalid.
@@ -333,7 +333,7 @@ impl Marking {
 
     pub(super) fn pass(&mut self, json: &[u8], out: &mut Vec<u8>) {
         let [replacement, mark] = ["\u{fffd}", "\u{fdd0}"].map(str::as_bytes);
-        // No part completes both a real U+FFFD and something invalid.
+        // Parts are so short that none completes both a real U+FFFD and an invalid sequence.
         for part in json.split_inclusive(|byte| !byte.is_ascii() || *byte == b'\\') {
             let (start, replaced) = (out.len(), self.mend.replaced());
             self.mend.pass(part, out);
@@ -353,7 +353,7 @@ impl Marking {
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
     marking: Option<Marking>,
-    /// The content as it's passed on, and the number of bytes read from it.
+    /// The repaired content, and the number of bytes read from it.
     passed: Vec<u8>,
     read: usize,
     line: u64,
@@ -388,7 +388,7 @@ impl Reader {
         SourcePosition::Line(self.line)
     }
 
-    /// Whether the rest of the text is UTF-8. Keeps it in memory.
+    /// Reads the rest of the text into memory, and returns whether it's UTF-8.
     pub fn is_utf_8(&mut self) -> io::Result<bool> {
         self.passed.drain(..self.read);
         self.read = 0;

@@ -37,7 +37,7 @@ use crate::store::person::forgotten::Forgotten;
 const MAX_ID: usize = 512;
 /// Maximum bytes of a body. A longer one is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;
-/// JavaScript can't represent every greater number.
+/// JavaScript can't represent every greater integer.
 const MAX_LIKES: u64 = 1 << 53;
 const BLANK: [char; 2] = ['\n', ' '];
 
@@ -355,7 +355,8 @@ fn writer_hash(source_id: &str, author: &record::Author) -> String {
     sha256_hex(&json(&(source_id, name)))[..4].to_owned()
 }
 
-/// A stable id for a comment without one, whatever `--zone`. Ignores the indent of the body, which earlier versions removed.
+/// A stable id for a comment without one. Doesn't depend on `--zone`, or on the indent of the body, which earlier
+/// versions removed.
 fn content_id(comment: &record::Comment, body: &str) -> String {
     let created = comment.written_at.or(comment.created_at).map_or(0, Timestamp::as_second);
     let body = body.trim_start_matches(BLANK);

@@ -79,7 +79,7 @@ pub(super) fn reply(id: &str, parent: &str) -> Comment {
     Comment { parent: Some(parent.to_owned()), ..comment(id) }
 }
 
-/// A staging of these comments, resolved and located.
+/// Resolves and locates these comments.
 async fn staging(store: &Store, comments: &[Comment]) -> Staging {
     staging_of(store, "test", &[comments]).await
 }
@@ -135,7 +135,7 @@ pub(super) async fn findings(store: &Store) -> Vec<String> {
     recount::check(store, Clock::system().now()).await.unwrap().iter().map(ToString::to_string).collect()
 }
 
-/// The comments of the thread `/a`, by their ids in the source.
+/// The stored comment of the thread `/a` with this id in the source.
 async fn find(store: &Store, comments: &[Comment], id: &str) -> Option<Stored> {
     let staging = staging(store, comments).await;
     let placed = placed(&staging, "posts/a");

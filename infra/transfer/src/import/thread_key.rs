@@ -50,7 +50,7 @@ impl ThreadKeys {
         }
         let address = thread.url.as_deref().map(page_of);
         let names = [Some(thread.key.as_str()), thread.url.as_deref(), address.as_deref(), thread.id.as_deref()];
-        // An address without a scheme, such as that of a translation, may have either.
+        // An address without a scheme, such as that of a translation, matches lines with any scheme.
         let address_of =
             |scheme| address.as_deref().filter(|address| address.starts_with("//")).map(|rest| [scheme, rest].concat());
         let schemes = ["https:", "http:"].map(address_of);
@@ -72,7 +72,7 @@ impl ThreadKeys {
         !self.hosts.is_empty() && names.find_map(|name| is_own(&page_of(name))) == Some(false)
     }
 
-    /// The id that the rule gives a path, before its length is limited.
+    /// The id of a path according to the rule, before the id's length is limited.
     fn path_id(&self, path: &str) -> String {
         let path = path.split('#').next().unwrap_or_default();
         let (path, query) = path.split_once('?').unwrap_or((path, ""));

@@ -38,7 +38,6 @@ pub(super) fn from_number(number: f64) -> Option<Timestamp> {
     from_unix(if number < SMALLEST_MILLISECONDS { number } else { number / 1000.0 })
 }
 
-/// Converts an instant to the stored type.
 pub(super) fn timestamp(instant: Timestamp) -> time::Timestamp {
     time::Timestamp(instant.as_millisecond())
 }

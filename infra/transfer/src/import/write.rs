@@ -1,7 +1,7 @@
 //! Writes new comments, thread by thread.
 //!
 //! If an import of a thread is interrupted, the next import with the same plan finishes it. An import with another plan
-//! first repairs the data that it left.
+//! first repairs the data that the interrupted import left.
 
 mod exported;
 mod throttle;
@@ -226,8 +226,8 @@ impl Importer<'_> {
         Ok(all)
     }
 
-    /// Writes parents first, because each reply changes its parent. Returns the time of the first comment that everyone can see
-    /// in the thread.
+    /// Writes parents first, because each reply changes its parent. Returns the time of the thread's first comment that
+    /// everyone can see.
     async fn write_one_by_one(&mut self, target: usize, run: &mut Run<'_>) -> Result<Option<Timestamp>, WriteError> {
         let mut opened_at = None;
         for batch in self.staging.batches(&self.staging.threads.all[target]) {
@@ -281,7 +281,7 @@ impl Importer<'_> {
         }
     }
 
-    /// The comment without replies.
+    /// The comment without the attributes that depend on its replies.
     fn comment(&self, placed: &Placed) -> Comment {
         let Placed { writer, record, .. } = placed;
         let comment = Comment {

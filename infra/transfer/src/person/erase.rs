@@ -37,7 +37,7 @@ pub struct Receipt {
     /// The numbers of erased items, by kind.
     pub gone: BTreeMap<&'static str, u64>,
     pub stays: Vec<Retained>,
-    /// Items that still name the person.
+    /// The number of items that still name the person but should have been erased.
     pub left: u64,
 }
 
@@ -48,7 +48,8 @@ pub struct Mail<'a> {
     pub texts: [&'a str; 3],
 }
 
-/// Data on one machine outside the table and the bucket. Each removal returns the number of items changed or removed.
+/// Data of a single-machine server outside the table and the bucket. Each removal returns the number of items changed
+/// or removed.
 pub trait Machine {
     /// # Errors
     ///

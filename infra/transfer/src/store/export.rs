@@ -12,7 +12,7 @@ use shared::store::{Reading, Store, read};
 
 use crate::store::sources::SourceRow;
 
-/// An item that can't be derived from others, and doesn't expire.
+/// An item that can't be derived from other items and doesn't expire.
 #[derive(Debug)]
 pub enum StoredItem {
     Comment(Box<Comment>),
@@ -23,7 +23,7 @@ pub enum StoredItem {
     VisitorThreadState(Visitor, ThreadId, VisitorThreadState),
     User(User),
     Source(SourceId, SourceRow),
-    /// A thread with an unfinished import, whose comments haven't been counted, or `None` for the whole table.
+    /// An unfinished import, whose comments haven't been counted: its thread, or `None` for the whole table.
     Importing(Option<ThreadId>),
 }
 
@@ -40,8 +40,8 @@ pub struct GuestCount {
 #[derive(Debug)]
 pub struct ScanPosition(Item);
 
-/// A page of items, in no particular order, and the position where the next page begins; `None` at the end. Fails if an
-/// item isn't of the kind that its key implies.
+/// Returns a page of items in no particular order, and the position of the next page, or `None` at the end. Fails if an
+/// item doesn't match the kind in its key.
 pub async fn scan_page(
     store: &Store,
     start: Option<ScanPosition>,
@@ -62,7 +62,7 @@ fn kept_item(store: &Store, item: StoredItem) -> StoredItem {
     }
 }
 
-/// The fingerprint of the salt of imported hashes, if it isn't the table's.
+/// The fingerprint of the salt that imported hashes use, if it isn't the table's salt.
 pub async fn imported_salt(store: &Store) -> Result<Option<String>, Fault> {
     let item = store.one_item(&keys::native_import(), Reading::Consistent).await?;
     Ok(item.and_then(|item| item.get(native_import::SALT)?.as_s().ok().cloned()))

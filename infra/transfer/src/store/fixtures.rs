@@ -16,7 +16,8 @@ use crate::store::sources::source_row;
 
 #[expect(clippy::large_enum_variant, reason = "most fixtures are comments")]
 pub enum Fixture {
-    /// A comment with the counts in `comment`, and the index keys of its position. `is_inline` only matters for replies.
+    /// A comment, stored with the counts in `comment` and the index keys for its position. Only replies use
+    /// `is_inline`.
     Comment {
         comment: Comment,
         is_inline: bool,

@@ -1,14 +1,14 @@
 //! Writes imported comments in bulk.
 //!
-//! A thread without comments is written in batches of final items, replies before their parents, which costs only the
-//! items themselves. Meanwhile a journal item stores a hash of the plan, which is everything that determines the items
-//! and the counts. The transaction that adds the thread's counts deletes the journal item. If an import is interrupted,
-//! the next one with the same plan writes the missing items and adds the counts. With another plan (from another file,
-//! or after a comment was deleted), the counts would be wrong. Then a recount repairs the thread, and removes replies
-//! without their parents.
+//! A thread without comments is written in batches of final items, replies before their parents, so that each item is
+//! written only once. Until the thread is complete, a journal item stores a hash of the plan: everything that
+//! determines the items and the counts. The transaction that adds the thread's counts also deletes the journal item. If
+//! an import is interrupted, the next import with the same plan writes the missing items and adds the counts. With
+//! another plan (from another file, or after a comment was deleted), the counts would be wrong. In that case, a recount
+//! repairs the thread and removes replies without their parents.
 //!
-//! In a thread with comments, each comment is added in a transaction, parents first, and counted on its own. The journal item
-//! names the last comment, which may not have been counted if the import was interrupted.
+//! In a thread with comments, each comment is added in its own transaction, parents first, and counted afterwards. The
+//! journal item names the last comment, which may not have been counted if the import was interrupted.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::Duration;
@@ -84,7 +84,7 @@ impl Unfinished {
     }
 }
 
-/// The items in the partition of a comment that can't be derived from others.
+/// A comment's reports and guest counts, which can't be derived from other items.
 #[derive(Clone, Debug, Default)]
 pub struct Attached {
     pub reports: Vec<Report>,
@@ -115,21 +115,20 @@ impl Attached {
     }
 }
 
-/// A comment in its final form.
+/// A comment to write, in its final form.
 #[derive(Clone, Debug)]
 pub struct Imported {
     /// The comment, with counts that include all comments that the import adds below it.
     pub comment: Comment,
     pub attached: Attached,
     pub provenance: Provenance,
-    /// Whether a reply is inline.
     pub is_inline: bool,
     /// Whether the comment and all comments above it are approved.
     pub counts: bool,
 }
 
 impl Imported {
-    /// The items that belong to the comment, other than its own item.
+    /// All items to write for the comment, except the comment itself.
     fn dependents(&self, now: Timestamp) -> Result<Vec<Item>, Fault> {
         let comment = &self.comment;
         let mut items = self.attached.items(comment.id)?;
@@ -218,7 +217,7 @@ pub async fn occupants(store: &Store, ids: &[CommentId]) -> Result<HashMap<Comme
     occupants.collect()
 }
 
-/// The users with these ids, without those that don't exist.
+/// The users with these ids. Ids without a user are left out.
 pub async fn profiles(store: &Store, ids: BTreeSet<UserId>) -> Result<HashMap<UserId, User>, Fault> {
     let items = store.batch_get(ids.into_iter().map(keys::user).collect(), Reading::Consistent).await?;
     let profiles = items.into_values().map(|item| read::<User>(item).map(|user| (user.id, user)));
@@ -274,7 +273,8 @@ pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Resul
     }
 }
 
-/// Abandons the [`WriteMode::InBatches`] imports of these threads, once a recount has repaired the data that they left.
+/// Abandons interrupted [`WriteMode::InBatches`] imports of these threads. Call this after a recount has repaired their
+/// data.
 pub async fn forget_imports(store: &Store, threads: &[ThreadId]) -> Result<(), Fault> {
     for thread in threads {
         store.transact(vec![Write::delete(keys::import_journal(thread))]).await?;
@@ -282,14 +282,15 @@ pub async fn forget_imports(store: &Store, threads: &[ThreadId]) -> Result<(), F
     Ok(())
 }
 
-/// Ends an import of comments one by one. `opened_at` is the time of the first comment that everyone can see in the thread.
+/// Ends an import that wrote comments one by one. `opened_at` is the time of the thread's first comment that everyone
+/// can see.
 pub async fn end_import(store: &Store, thread: &ThreadId, opened_at: Option<Timestamp>) -> Result<(), Fault> {
     open_earlier(store, thread, opened_at).await?;
     store.transact(vec![Write::delete(keys::import_journal(thread))]).await.map(drop)
 }
 
-/// Writes comments of a thread after [`begin_import`]. Parents are in later batches than their replies. A comment is
-/// written after its dependent items, so that every stored comment has all of them.
+/// Writes comments of a thread after [`begin_import`]. Parents must be in later batches than their replies. A comment
+/// is written after its dependent items, so that every stored comment has all of them.
 pub async fn import_batch(store: &Store, comments: &[Imported], now: Timestamp) -> Result<(), Fault> {
     let dependents = comments.iter().map(|imported| imported.dependents(now)).collect::<Result<Vec<_>, _>>()?;
     put_all(store, dependents.into_iter().flatten()).await?;
@@ -379,7 +380,7 @@ pub async fn import_one(
         let mut writes = creation(comment, parent.as_ref(), &visitor_state, store.embedded())?;
         let entries = source_row(comment, provenance).into_iter().chain(imported_entry(comment, now));
         writes.extend(attached.iter().cloned().chain(entries).map(Write::put));
-        // `creation` puts an approved comment in no queue.
+        // `creation` doesn't add an approved comment to any queue.
         let queues = queues(comment).filter(|_| comment.is_approved());
         writes.extend(queues.map(|state| Write::put(keys::queue(state, comment.id).item())));
         writes
@@ -433,7 +434,7 @@ fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<
     Ok(writes)
 }
 
-/// Writes that add a pin to a change of a thread. They fail if another comment is pinned, or if the comment may not be
+/// Adds a pin to an update of a thread. The writes fail if another comment is pinned, or if this comment may not be
 /// pinned.
 fn pinning(thread: Write, pin: Pin) -> Result<Vec<Write>, Fault> {
     let value = serde_dynamo::to_attribute_value(pin).map_err(|error| Fault::new("serializing a pin", error))?;

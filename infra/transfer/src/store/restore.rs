@@ -1,7 +1,7 @@
 //! Writes records that only an export of a table contains: users with their bans, likes, reports and tombstones.
 //!
-//! Likes and reports are written to their visitors' items before the comment. The comment can't be liked or reported until
-//! it's written, so its counts are right from the start. Everything here is safe to repeat.
+//! Likes and reports are written to their visitors' items before the comment. No one can like or report the comment
+//! until it's written, so its counts are right from the start. All functions here are safe to repeat.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -72,7 +72,8 @@ async fn restore_entries_of(store: &Store, thread: &ThreadId, of: &VisitorEntrie
     }
 }
 
-/// Adds missing users. Existing users keep their names, and get the ban once if they have none.
+/// Adds missing users. Existing users keep their names. An existing user without a ban gets the imported ban, but each
+/// ban only once.
 pub async fn restore_users(store: &Store, users: &[User]) -> Result<(), Fault> {
     for some in users.chunks(AT_ONCE) {
         let keys = some.iter().map(|user| keys::user(user.id)).collect();
@@ -119,7 +120,7 @@ pub async fn restore_tombstones(store: &Store, tombstones: &[(SourceId, SourceRo
     put_all(store, gone.map(|(source, row)| row.item(source))).await
 }
 
-/// Records that the table contains hashes under another salt. The first such salt stays recorded.
+/// Records that the table contains hashes under another salt. If there are several, the first one stays recorded.
 pub async fn keep_imported_salt(store: &Store, fingerprint: &str) -> Result<(), Fault> {
     let note = Write::update(keys::native_import())
         .set(native_import::SALT, text(fingerprint))
@@ -164,7 +165,8 @@ struct Division {
     fills: bool,
 }
 
-/// Divides entries among items. Leaves out entries that the visitor's item has, but adds entries of overflow items again.
+/// Divides entries among items. Skips entries that the visitor's item already has. Adds entries of overflow items
+/// again.
 fn divide(state: &VisitorThreadState, entries: &[Entry]) -> Division {
     let has = |entry: &Entry| {
         let set = if entry.is_report { &state.reported } else { &state.liked };

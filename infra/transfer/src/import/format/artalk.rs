@@ -1,4 +1,5 @@
-//! Artalk: Artrans, an array of comments. Each is an object, or a string that contains one; most values are strings.
+//! Artalk's export format Artrans: an array of comments, each an object or a string that contains one. Most values are
+//! strings.
 
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value};

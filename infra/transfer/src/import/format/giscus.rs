@@ -47,7 +47,7 @@ fn node(mut value: Value, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), Re
         return discussion(value, zone, sink);
     }
     match take(&mut value, "replies") {
-        // They are on the page of their comment, which may be in another file.
+        // The replies are on the page of their comment, which may be in another file.
         list @ Value::Object(_) => replies(list, &id, "", zone, sink),
         _ => Err(ReadError::whole(NO_LIST)),
     }
@@ -76,7 +76,7 @@ fn replies(list: Value, parent: &str, thread: &str, zone: &TimeZone, sink: &mut 
     Ok(())
 }
 
-/// Takes the elements out of a GitHub connection, and passes their ids and their total number to `sink`.
+/// Returns the elements of a GitHub connection, and passes their ids and their total number to `sink`.
 fn elements(
     mut connection: Value,
     of: &str,
@@ -102,7 +102,7 @@ fn id(discussion: &Value) -> String {
     ["id", "number", "title"].into_iter().find_map(|name| discussion.optional(name)).unwrap_or_default()
 }
 
-/// The id of an element. Without it, comments couldn't be counted, nor replies assigned to them.
+/// The id of an element. Without ids, comments can't be counted, and replies can't be assigned to comments.
 fn known_id(value: &Value) -> Result<String, ReadError> {
     value.optional("id").ok_or_else(|| ReadError::whole(NO_ID))
 }

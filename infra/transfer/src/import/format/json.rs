@@ -19,8 +19,8 @@ pub(super) type Path = &'static [&'static str];
 /// A function that takes the path at which an element was found, and the element.
 type Each<'a> = dyn FnMut(Path, Value) -> Result<(), ReadError> + 'a;
 
-/// Reads all values of a text, one after another. `each` gets every element of an array at one of `paths`, and every
-/// other value there. Everything else is skipped.
+/// Reads all values of a text, one after another. Passes each value at one of `paths` to `each`, and an array there
+/// element by element. Skips everything else.
 ///
 /// Fails if there is nothing at any of `paths`, because the text is then in another format.
 pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
@@ -45,7 +45,7 @@ pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_
 /// Passes the values at `paths` to `each`. Returns whether there were any.
 fn give(mut value: Value, paths: &'static [Path], each: &mut Each<'_>) -> Result<bool, ReadError> {
     let mut found = false;
-    // Responses in an array are read like responses one after another.
+    // An array of responses is read like a sequence of responses.
     if !paths.contains(&[].as_slice())
         && let Value::Array(responses) = value
     {
@@ -73,8 +73,9 @@ fn give(mut value: Value, paths: &'static [Path], each: &mut Each<'_>) -> Result
     Ok(found)
 }
 
-/// Passes on the record of a value, after those of its site and page. Reports replaced characters with the first record that
-/// contains them, because other comments repeat those of the site and the page.
+/// Passes the records of a value's site and page to `sink`, and then the record of the value. Reports replaced
+/// characters with the first record that contains them, because other comments repeat the texts of the site and the
+/// page.
 pub(super) fn send(
     shared: impl IntoIterator<Item = Record>,
     mut record: Record,
@@ -85,7 +86,7 @@ pub(super) fn send(
     for mut record in shared {
         let id = id(&mut record);
         let texts: BTreeSet<&str> = texts(&mut record).into_iter().map(|text| text.as_str()).collect();
-        // An address and the path in it are one text of the value.
+        // A text that is part of another one, such as the path of a URL, isn't a separate text in the value.
         let is_whole = |text: &&&str| !texts.iter().any(|other| other != *text && other.contains(**text));
         let [total, of_record] = sum(texts.iter().filter(is_whole).map(|text| characters(text)));
         replaced = replaced.saturating_sub(of_record);
@@ -105,7 +106,7 @@ fn missing(id: String, total: u64, replaced: u64) -> Option<Record> {
     (replaced > 0).then_some(Record::Missing(Missing { id, read, total: Some(total), is_text: true }))
 }
 
-/// The number of characters, and of those among them that replace invalid ones.
+/// The number of characters, and the number of characters that replace invalid ones.
 fn characters(text: &str) -> [u64; 2] {
     [text.chars().count() as u64, text.matches(MARK).count() as u64]
 }
@@ -128,7 +129,7 @@ fn line(start: SourcePosition, error: &serde_json::Error) -> SourcePosition {
     }
 }
 
-/// Removes the position from a message of `serde_json`, because it's relative to the value.
+/// Removes the position from a message of `serde_json`, because the position is relative to the value.
 pub(super) fn without_place(error: &serde_json::Error) -> String {
     let message = error.to_string();
     message.rsplit_once(" at line ").map_or(message.clone(), |(message, _)| message.to_owned())
@@ -142,7 +143,7 @@ pub(super) trait Attributes {
     /// Whether any text in this value is longer than [`MAX_VALUE`].
     fn is_oversized(&self) -> bool;
 
-    /// The number of characters in the texts of this value, and of those among them that replace invalid ones.
+    /// The number of characters in the texts of this value, and the number of characters that replace invalid ones.
     fn characters(&self) -> [u64; 2];
 
     /// The attribute's text, trimmed; empty if it's missing.

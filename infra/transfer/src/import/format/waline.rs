@@ -48,7 +48,7 @@ fn without_link_to_parent(body: String) -> String {
     }
 }
 
-/// The id. Its attribute's name depends on the database behind Waline.
+/// The id. The attribute's name depends on Waline's database.
 fn id(value: &Value) -> String {
     ["objectId", "_id", "id"].into_iter().find_map(|name| value.optional(name)).unwrap_or_default()
 }

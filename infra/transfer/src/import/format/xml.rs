@@ -40,7 +40,7 @@ pub(super) struct Element {
     pub(super) tag: Tag,
     text: String,
     children: Vec<Element>,
-    /// The number of characters in the element, its start tag included, that replace undecodable bytes.
+    /// The number of characters that replace undecodable bytes, in the element and its start tag.
     replaced: u64,
 }
 
@@ -97,14 +97,14 @@ pub(super) enum XmlEvent {
 pub(super) struct Xml {
     events: Events<Reader>,
     /// UTF-8 if the whole file is valid in it, and otherwise the encoding that the file declares. A single text isn't
-    /// enough to tell, because a short one may be valid in both.
+    /// enough to decide, because a short one may be valid in both.
     encoding: &'static Encoding,
     /// The number of characters that replace undecodable bytes since the last whole element.
     replaced: Cell<u64>,
     buffer: Vec<u8>,
     /// The names of the open elements.
     open: Vec<String>,
-    /// Whether the last start tag was that of an empty element, whose end is still to be returned.
+    /// Whether the last start tag was of an empty element, so that the element's end is the next event.
     is_empty: bool,
 }
 

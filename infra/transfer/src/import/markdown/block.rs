@@ -313,7 +313,7 @@ fn inline(out: &mut Vec<Inline>, element: &Element, place: Place) {
     }
 }
 
-/// Merges adjacent code spans, because their marks would run together.
+/// Adds a code span. Merges it with a code span right before it, because their marks would run together.
 fn push_code(out: &mut Vec<Inline>, code: &str) {
     match out.last_mut() {
         Some(Inline::Code(before)) => before.push_str(code),
@@ -322,8 +322,8 @@ fn push_code(out: &mut Vec<Inline>, code: &str) {
     }
 }
 
-/// Wraps content in an inline element. Moves white space at the content's ends outside, because Markdown allows none
-/// just inside the marks.
+/// Wraps content in an inline element. Moves white space at the content's ends out of the element, because Markdown
+/// allows none just inside the marks.
 fn wrap(out: &mut Vec<Inline>, content: Vec<Inline>, kind: impl FnOnce(Vec<Inline>) -> Inline) {
     let starts_with_space = matches!(content.first(), Some(Inline::Text(text)) if text.starts_with(' '));
     let ends_with_space = matches!(content.last(), Some(Inline::Text(text)) if text.ends_with(' '));

@@ -1,4 +1,5 @@
-//! Markdown as other comment systems render it: a line feed may break the line, an address is a link, and HTML may be allowed.
+//! Markdown as other comment systems render it: line feeds may break lines, addresses become links, and HTML may be
+//! allowed.
 
 use std::borrow::Cow;
 use std::mem;
@@ -42,7 +43,7 @@ impl Dialect {
     pub(in crate::import) const ISSO: Self = Self { html: Html::Text, ..Self::COMENTARIO };
     pub(in crate::import) const COMMENTO: Self = Self { html: Html::Dropped, breaks_lines: false, ..Self::COMENTARIO };
 
-    /// Whether the dialect supports the syntax of this event in our Markdown.
+    /// Whether the dialect supports the syntax that our parser reported as this event.
     fn has(self, event: &Event<'_>) -> bool {
         self.extensions.contains(match event {
             Event::Start(Tag::Table(_)) => Options::ENABLE_TABLES,
@@ -77,7 +78,7 @@ struct Reader<'a> {
     dialect: Dialect,
     /// The number of open links, images and code blocks. An address inside isn't a link.
     verbatim: usize,
-    /// Footnotes of a single word, which our parser takes for the addresses of links.
+    /// Footnotes of a single word, which our parser mistakes for the addresses of links.
     notes: Vec<String>,
     /// Whether the open link is a reference to a footnote.
     is_note: bool,

@@ -12,11 +12,11 @@ pub(super) fn write(blocks: &[Block], is_careful: bool) -> String {
 
 #[derive(Clone, Copy)]
 struct MarkdownRenderer {
-    /// Whether it writes no tables, and escapes every character that can be escaped.
+    /// Whether to avoid tables, and to escape every character that can be escaped.
     is_careful: bool,
-    /// Whether it's writing the text of a link.
+    /// Whether the output is inside the text of a link.
     is_linked: bool,
-    /// Whether it's writing a table cell, which a `|` would end.
+    /// Whether the output is inside a table cell, which a `|` would end.
     is_in_cell: bool,
 }
 

@@ -158,8 +158,8 @@ impl<'a> Resolver<'a> {
     }
 
     /// Joins duplicates: among comments that aren't skipped or refused, keeps the first of those with the same id,
-    /// thread and writer. Exported comments with different texts aren't duplicates; of those with the same id,
-    /// [`Staging::locate`] refuses all but the first.
+    /// thread and writer. Exported comments with the same id but different texts aren't duplicates; [`Staging::locate`]
+    /// refuses all of them but the first.
     fn join_doubles(&mut self) {
         let mut writers: HashMap<_, HashSet<Option<&str>>> = HashMap::new();
         let mut doubles = Vec::new();
@@ -180,8 +180,8 @@ impl<'a> Resolver<'a> {
     }
 
     /// Refuses comments that seem to be from another site. The files of a command belong to a single site, where an id
-    /// identifies one comment, although some systems use an id on two pages of the same file ([`tag`](Self::tag)). Replies
-    /// to a refused comment are refused too, unless the file has another comment with its id.
+    /// identifies one comment, although some systems use an id on two pages of the same file ([`tag`](Self::tag)). Also
+    /// refuses replies to a refused comment, unless the file has another comment with its id.
     fn refuse_other_sites(&mut self) {
         let mut earlier: HashMap<&str, Vec<(&Staged, Option<usize>)>> = HashMap::new();
         let mut others = Vec::new();

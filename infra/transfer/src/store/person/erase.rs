@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use super::find::{Match, MatchKind, rejected_by};
 use crate::store::sources::{SourceRow, rows_of};
 
-/// Maximum reports of a comment that are read to find one.
+/// Maximum reports of a comment that are searched for the person's.
 const REPORTS: usize = 10_000;
 
 /// Time limit for one step of a job.
@@ -43,10 +43,10 @@ pub type Gone = BTreeMap<&'static str, u64>;
 
 /// The result of finishing a placeholder.
 enum Finish {
-    /// There is a live reply below it.
+    /// The placeholder has a live reply below it.
     Kept,
     Gone {
-        /// The parent placeholder, if it has no live reply left.
+        /// The parent, if it's a placeholder without any other live reply.
         emptied: Option<CommentId>,
     },
 }
@@ -125,8 +125,8 @@ impl Erasure<'_> {
         self.finish_comment(id, was_hidden).await
     }
 
-    /// Erases an invisible comment below a deleted one. Replaces its source with a hash before removing it: if this
-    /// erasure were interrupted in between, the next one couldn't find the source without the comment.
+    /// Erases an invisible comment below a deleted one. First replaces the comment's source with a hash, because if
+    /// this erasure is interrupted, the next one can't find the source without the comment.
     async fn erase_orphan(&self, id: CommentId) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let Some(mut comment) = store.comment(id, Reading::Consistent).await? else { return Ok(None) };
@@ -159,9 +159,9 @@ impl Erasure<'_> {
         }
     }
 
-    /// Updates the counts for a new placeholder, and removes the placeholder if it has no live reply. `shown` means that
-    /// replies below it are now visible to everyone. Also does the follow-up work of its removal, because the service may
-    /// not be running to process the events.
+    /// Updates the counts for a new placeholder, and removes the placeholder if it has no live reply. `shown` means
+    /// that replies below it are now visible to everyone. Also does the follow-up work of the removal, because the
+    /// service may not be running to process the events.
     async fn finish_comment(&self, id: CommentId, shown: bool) -> Result<Option<&'static str>, Fault> {
         let store = self.store;
         let comment = store.comment(id, Reading::Consistent).await?;
@@ -193,9 +193,9 @@ impl Erasure<'_> {
         Ok(Some(if kept { "placeholders" } else { "comments" }))
     }
 
-    /// Removes all comments below a removed one, which had no live reply: rejected replies and everything below them.
-    /// Removes the deepest first, so that if this is interrupted, the next erasure finds the rest through the note
-    /// about the comment.
+    /// Removes all comments below a removed comment: rejected replies and everything below them. Removes the deepest
+    /// first, so that after an interruption, the next erasure finds the rest through the note about the removed
+    /// comment.
     async fn remove_below(&self, id: CommentId) -> Result<(), Fault> {
         let store = self.store;
         let items = all_keys_below(store, id).await?;
@@ -221,8 +221,7 @@ impl Erasure<'_> {
     }
 
     /// Removes a placeholder unless it has a live reply. If the placeholder stays, a hash replaces its source. If the
-    /// removal leaves the parent placeholder without live replies, the transaction also writes the note about the
-    /// parent.
+    /// removal leaves the parent placeholder without live replies, the transaction also writes a note about the parent.
     async fn remove_unless_answered(&self, id: CommentId) -> Result<Finish, Fault> {
         let store = self.store;
         let mut attempts = store.attempts("erasing a comment");
@@ -251,7 +250,7 @@ impl Erasure<'_> {
         }
     }
 
-    /// The placeholder above the comment, if it has no other live reply.
+    /// The parent, if it's a placeholder without any other live reply.
     async fn emptied_by(&self, comment: &Comment, parent: Option<&Comment>) -> Result<Option<CommentId>, Fault> {
         let Some(parent) = parent.filter(|parent| parent.is_placeholder) else { return Ok(None) };
         let is_emptied = self.store.live_reply(parent, Some(comment)).await? == LiveReply::None;
@@ -284,7 +283,8 @@ impl Erasure<'_> {
             let reported = erase_report_of(store, key, visitor, CommentId(*id)).await?;
             *gone.entry("reports").or_default() += u64::from(reported);
         }
-        // Keeps the item if the visitor has used the service meanwhile, or has unapproved comments that couldn't be erased.
+        // Keeps the item if the visitor has added likes or reports since, or has unapproved comments that couldn't be
+        // erased.
         let delete = Write::delete(key.clone()).exists().when(format!(
             "attribute_not_exists({0}) AND attribute_not_exists({1})",
             visitor_state::LIKED,
@@ -424,7 +424,7 @@ async fn erase_like(store: &Store, liked_in: &Key, id: CommentId) -> Result<bool
     }
 }
 
-/// Removes the reporter from a report of a comment. `reported_in` is the visitor's item that contains it.
+/// Removes the reporter from a report of a comment. `reported_in` is the visitor's item that lists the comment.
 async fn erase_report_of(store: &Store, reported_in: &Key, visitor: &Visitor, id: CommentId) -> Result<bool, Fault> {
     let mut attempts = store.attempts("erasing a report");
     loop {

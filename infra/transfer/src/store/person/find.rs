@@ -1,5 +1,5 @@
-//! Reads the whole table for one person: data that identifies the person, items to erase, and items that still name the
-//! person afterwards.
+//! Searches the whole table for one person: data that identifies the person, items to erase, and items that still name
+//! the person after an erasure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ pub(super) enum MatchKind {
     /// A thread whose author is the person.
     Record(Key),
     Log(Key),
-    /// An item of a limiter, a repeated request or an idempotency key.
+    /// A rate limiter's item, a repeated request or an idempotency key.
     Request {
         key: Key,
         /// The name of the image that the request uploaded.
@@ -70,7 +70,7 @@ pub(super) enum MatchKind {
 }
 
 impl Match {
-    /// The comment, if this is one.
+    /// The comment, if the match is one.
     #[must_use]
     pub fn comment(&self) -> Option<CommentId> {
         match self.0 {
@@ -79,7 +79,7 @@ impl Match {
         }
     }
 
-    /// The name of the image, if this is a request that uploaded one.
+    /// The name of the image, if the match is a request that uploaded one.
     #[must_use]
     pub fn upload(&self) -> Option<&str> {
         match &self.0 {
@@ -97,7 +97,7 @@ pub struct Remains {
     pub stays: Vec<Retained>,
 }
 
-/// An item that names the person and stays.
+/// An item that names the person but isn't erased.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Retained {
     pub what: String,
@@ -187,7 +187,7 @@ pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) 
 #[derive(Default)]
 struct Identification {
     known: KnownBy,
-    /// Guests who gave another email address, or none.
+    /// Guests with another email address, or with none.
     others: BTreeSet<Visitor>,
     is_importing: bool,
 }
@@ -369,7 +369,7 @@ pub(super) struct Search<'a> {
     guests: u64,
 }
 
-/// The ways in which an item can name the person.
+/// How an item names the person.
 #[derive(PartialEq, Eq)]
 enum Naming {
     No,
@@ -455,7 +455,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the attribute names the person, or an attribute inside it if it's a map.
+    /// Whether the attribute names the person. Searches a map's attributes too.
     fn is_named(&self, attribute: &Attribute, of: &Item) -> bool {
         let Some(value) = of.get(attribute.name) else { return false };
         let inside = match (attribute.ty, value) {

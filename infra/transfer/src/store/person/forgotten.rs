@@ -36,7 +36,7 @@ impl Forgotten {
         self.people.contains(&self.hashes.address(hash))
     }
 
-    /// Whether the person with this keyed hash was erased. `hash` is [`PersonHashes::address`].
+    /// Whether the person with this hash was erased. `hash` is the result of [`PersonHashes::address`].
     #[must_use]
     pub fn has_keyed(&self, hash: &str) -> bool {
         self.people.contains(hash)

@@ -1,4 +1,4 @@
-//! A person's data on one machine outside the table: unprocessed changes and queue messages.
+//! A person's data that a single-machine server stores outside the table: unprocessed changes and queue messages.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub struct Leftovers<'a> {
 }
 
 impl<'a> Leftovers<'a> {
-    /// Reads the table for the person's reports.
+    /// Reads the person's reports from the table.
     pub async fn new(
         store: &Store,
         person: &'a Person,
@@ -54,8 +54,8 @@ impl<'a> Leftovers<'a> {
         self.reports.extend(found.as_ref().and_then(report_of));
     }
 
-    /// Removes the person from an image. `None` if the image belongs to the person, or if its text mentions or names
-    /// the person. The table may no longer contain such a text, and emails that quote it are removed too.
+    /// Removes the person from an image. Returns `None` if the image belongs to the person, or still names the person
+    /// after the removal.
     #[must_use]
     pub fn amend(&self, image: Value) -> Option<Value> {
         let Some(mut item) = item_of(&image) else { return Some(image) };

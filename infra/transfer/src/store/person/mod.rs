@@ -7,8 +7,8 @@
 //! | `forgotten` | records erased people, so that no import brings them back |
 //! | `leftovers` | finds the person in unprocessed changes and in queue messages |
 //!
-//! An erasure runs beside the service. It first stores the data that identifies the person, and removes it at the end. The
-//! next erasure can therefore finish a killed one, although half of that data is gone from the table.
+//! An erasure runs beside the service. It first stores the data that identifies the person, and removes it at the end.
+//! The next erasure can therefore finish an interrupted one, although part of that data is gone from the table.
 
 pub mod erase;
 pub mod find;

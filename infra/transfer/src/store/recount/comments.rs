@@ -104,7 +104,7 @@ impl<'a> Recount<'a> {
         Self { snapshot, likes, replies, inline, has_hidden }
     }
 
-    /// Every derived attribute of a comment.
+    /// The expected values of a comment's derived attributes.
     fn wanted(&self, id: CommentId, stored: &StoredComment) -> Vec<Wanted> {
         let StoredComment { comment, item } = stored;
         let replies = self.replies.get(&id);

@@ -21,7 +21,7 @@
 //! - A comment has excerpts of its newest three reports. A decision covers the reports that the comment counted when the
 //!   decision was stored, and no later one, regardless of clocks.
 //! - The list of bans has every user and network with a ban until the ban ends, and no others.
-//! - A thread with an approved top-level comment has the time of the first one that everyone could see.
+//! - A thread with an approved top-level comment stores the time of the first one that everyone could see.
 //! - A thread has at most one pin, on an approved top-level comment.
 //! - A user is found only by the current name.
 //!
@@ -33,7 +33,7 @@
 //! | `snapshot`   | the whole table in memory, by kind of item; add a new kind here first |
 //! | `comments`   | counts, ranks and index keys of comments, comments below a deleted one, and placeholders without replies |
 //! | `threads`    | counts and pins of threads |
-//! | `counted`    | comments that count in their thread, and how many |
+//! | `counted`    | items for the comments that count in their thread, and each thread's count of them |
 //! | `imports`    | sources of imported comments, and tombstones |
 //! | `visitors`   | visitors' likes, reports and counts of unapproved comments |
 //! | `dependents` | items in the partition of a comment, which are removed with it or when it becomes a placeholder |

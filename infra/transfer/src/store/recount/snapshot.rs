@@ -43,7 +43,7 @@ pub(super) struct QueueEntry {
     pub(super) comment: CommentId,
 }
 
-/// Comments below a missing one, with their highest missing ancestor.
+/// Comments below a missing comment, each with its highest missing ancestor.
 pub(super) type Orphans = BTreeMap<CommentId, CommentId>;
 
 #[derive(Default)]
@@ -147,7 +147,7 @@ impl Snapshot {
                 self.deleted.extend(row.is_deleted.then_some(row.comment));
                 self.sources.insert(source, row);
             }
-            // Nothing is derived from items about erasures, imports, limits, emails and webhooks either.
+            // Nothing is derived from items about erasures, imports, limits, emails and webhooks.
             _ => {}
         }
         Ok(())

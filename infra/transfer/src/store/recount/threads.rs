@@ -1,4 +1,4 @@
-//! Checks threads: the number of approved top-level comments, the pin on one of these, and the time when the thread was opened.
+//! Checks threads: the number of approved top-level comments, the pin, and the time when the thread was opened.
 
 use std::collections::BTreeMap;
 
@@ -46,7 +46,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
 #[derive(Default)]
 struct Parents {
     count: u64,
-    /// The time of the first one.
+    /// The time of the first comment.
     first: Option<Timestamp>,
 }
 

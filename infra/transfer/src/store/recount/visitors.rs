@@ -18,7 +18,7 @@ use super::snapshot::{Snapshot, StoredVisitorState};
 type VisitorThread = (Visitor, String);
 
 /// Checks likes and reports. Entries of deleted comments, including placeholders, may stay. Entries of comments that an
-/// interrupted import hasn't written must not, because another import may write the comments without these likes.
+/// interrupted import hasn't written are removed, because another import may write the comments without these likes.
 pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
     let mut liked = BTreeSet::new();
     let mut reported = BTreeSet::new();
@@ -83,7 +83,7 @@ fn forget(key: &Key, set: &'static str, id: CommentId) -> Write {
     removal.when(format!("contains({set}, :id)")).with(":id", number(id.0))
 }
 
-/// The key of the item to which another entry of this visitor is added.
+/// The key of the visitor's item to which an entry for this comment is added.
 fn entry_key(snapshot: &Snapshot, visitor: &Visitor, comment: &Comment) -> Key {
     let of_thread = |stored: &&StoredVisitorState| stored.visitor == *visitor && stored.thread == comment.thread;
     if snapshot.visitor_states.iter().filter(of_thread).any(|stored| stored.state.full) {
