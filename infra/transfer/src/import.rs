@@ -66,7 +66,7 @@ pub struct Import {
     /// Whether spam, trash and pingbacks become rejected comments.
     pub keep_spam: bool,
     pub users: Users,
-    /// The name of the site; `None` takes it from the files.
+    /// The name of the site. If it's `None`, the files may name the site.
     pub site: Option<String>,
     pub clock: Clock,
     /// People whose comments count as deleted.

@@ -37,7 +37,7 @@ use crate::store::person::forgotten::Forgotten;
 const MAX_ID: usize = 512;
 /// Maximum bytes of a body. A longer one is cut.
 pub(super) const MAX_BODY: usize = 64 * 1024;
-/// JavaScript can't represent every greater integer.
+/// Maximum likes of a comment. JavaScript can't represent every greater integer.
 const MAX_LIKES: u64 = 1 << 53;
 const BLANK: [char; 2] = ['\n', ' '];
 

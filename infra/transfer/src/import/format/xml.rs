@@ -45,7 +45,7 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// Reports the comment, page or site as incomplete, if any characters were replaced.
+    /// A record that reports the element's owner as incomplete. `None` if no characters were replaced.
     pub(super) fn missing(&self, id: impl FnOnce() -> String) -> Option<Record> {
         let total = self.characters();
         let missing =

@@ -21,7 +21,6 @@ enum Html {
     Dropped,
 }
 
-/// The Markdown dialect of another system.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::import) struct Dialect {
     html: Html,

@@ -113,7 +113,8 @@ impl Staging {
         all
     }
 
-    /// A reason to skip takes precedence over a reason to refuse: nothing is lost if a deleted comment has an invalid time.
+    /// Decides the fate of a comment. A reason to skip takes precedence over a reason to refuse: nothing is lost if a
+    /// deleted comment has an invalid time.
     fn decision(&self, comment: &Staged, page: Result<usize, Reason>) -> Decision {
         let is_placeholder = comment.is_placeholder();
         let skipped = match comment.record.state {

@@ -55,7 +55,7 @@ pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
     findings
 }
 
-/// The id of a ban that was stored without one. It sorts before all others.
+/// The id for a ban that was stored without one. Sorts before all other bans.
 fn fallback(user: UserId) -> u64 {
     user.0
 }
