@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_has_what_the_comment_leaves_out() {
+    fn an_account_supplies_values_that_the_comment_lacks() {
         let account = record::User {
             id: "k".into(),
             name: "Ada".into(),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_names_its_owner_as_of_now_and_the_comment_says_the_rest() {
+    fn the_current_name_comes_from_the_account_and_other_values_from_the_comment() {
         let account = record::User { id: "gh-7".into(), name: "Ada Lovelace".into(), ..record::User::default() };
         let writer = Users::default().writer(&ada(), Some(&account));
         assert_eq!((writer.name.as_str(), writer.avatar), ("Ada Lovelace", gravatar("ada@example.org")));
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_serves_when_there_is_no_address() {
+    fn a_picture_is_used_if_there_is_no_address() {
         let hash = "8f279626d26175134b0d5c88648172f7";
         for (picture, expected) in [
             (format!("https://secure.gravatar.com/avatar/{hash}?s=80"), Avatar::Gravatar(hash.into())),

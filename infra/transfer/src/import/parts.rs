@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_total_the_ends_decide() {
+    fn a_list_without_a_total_is_complete_once_its_first_and_last_parts_were_read() {
         let (first, last) = (part("a", None, [false, true]), part("b", None, [true, false]));
         assert_eq!(missing(&[first.clone(), last.clone()]), []);
         assert_eq!(missing(&[first]), [(1, None)]);

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn many_refusals_are_one_line_for_each_reason_and_say_what_helps() {
+    fn many_refusals_take_one_line_per_reason_with_advice() {
         let refused =
             |id: u32| Entry { id: id.to_string(), reason: if id < 30_000 { "thread" } else { "site" }.to_owned() };
         let refused = (0..30_002).map(refused).collect();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn as_json_it_has_the_documented_names() {
+    fn a_report_in_json_has_the_documented_names() {
         let json = serde_json::to_value(report()).unwrap();
         let names: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
         let mut expected = [

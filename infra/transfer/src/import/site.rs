@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_names_the_site_or_else_the_files_do() {
+    fn the_site_is_named_by_the_user_or_else_by_the_files() {
         let files = [("a.xml", "https://Blog.example/"), ("a.xml", "another"), ("b.xml", "http://blog.example")];
         assert_eq!(named(None, &files).unwrap().as_deref(), Some("blog.example"));
         assert_eq!(named(Some("mine"), &files).unwrap().as_deref(), Some("mine"));

@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_a_zip_have_no_name_on_the_disk() {
+    fn unpacked_files_of_a_zip_have_no_name_on_disk() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("dump.zip");
         std::fs::write(&path, zip(&[("a.xml", b"<a/>"), ("b.gz", &gzip("<b/>"))])).unwrap();
@@ -532,7 +532,7 @@ mod tests {
     }
 
     #[test]
-    fn utf_16_is_called_by_its_name() {
+    fn a_file_in_utf_16_is_refused_with_advice() {
         for text in [b"\xff\xfe{\0}\0", b"\xfe\xff\0{\0}"] {
             assert_eq!(contents(text).unwrap_err().to_string(), "is in UTF-16; save it as UTF-8, and import that");
         }
@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn the_content_of_a_packed_file_is_bounded_through_all_layers() {
+    fn the_unpacked_size_of_a_file_is_limited_across_nested_archives() {
         let mut endless = GzEncoder::new(Vec::new(), Compression::default());
         io::copy(&mut io::repeat(b'a').take(UNPACKED / 2 * 3), &mut endless).unwrap();
         let endless = endless.finish().unwrap();
@@ -561,7 +561,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_invalid_is_told_apart_from_replacement_characters() {
+    fn invalid_bytes_are_distinguished_from_replacement_characters() {
         let json = b"caf\xe9 \xef\xbf\xbd \\ufffd \\ud83d\xef\xbf\xbd\xf0\x9f\xef\xbf\xbd\xff ";
         let expected = "caf\u{fdd0} \u{fffd} \\ufffd \u{fdd0}\u{fffd}\u{fdd0}\u{fffd}\u{fdd0} ";
         for size in 1..=json.len() {
@@ -573,7 +573,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_knows_its_line() {
+    fn a_reader_tracks_its_line() {
         let mut reader = Reader::of("one\ntwo\n\n three");
         assert_eq!(reader.position(), SourcePosition::Line(1));
         let mut line = String::new();

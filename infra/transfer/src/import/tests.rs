@@ -228,7 +228,7 @@ async fn comments_keep_their_times_likes_writers_and_places() {
 }
 
 #[tokio::test]
-async fn times_before_and_after_the_change_of_ids_are_kept_to_the_second() {
+async fn times_before_and_after_the_id_format_changed_are_kept_to_the_second() {
     let store = store();
     let at = |id: &str, time: &str| Comment { created_at: time.parse().ok(), ..comment(id) };
     let times = ["1999-12-31T23:59:59Z", "2026-02-02T16:22:18Z", "2026-02-02T16:22:19Z", "2026-02-03T00:00:00Z"];
@@ -256,7 +256,7 @@ async fn a_comment_that_was_deleted_after_its_import_does_not_come_back() {
 }
 
 #[tokio::test]
-async fn a_longer_dump_goes_into_threads_that_visitors_have_written_in() {
+async fn a_longer_dump_is_imported_into_threads_with_visitors_comments() {
     let store = store();
     import(&store, &dump()).await;
     let parent = find(&store, &dump(), "1").await.unwrap();
@@ -295,7 +295,7 @@ async fn a_comment_of_a_kilobyte_costs_four_to_seven_write_units() {
 }
 
 #[tokio::test]
-async fn a_thread_that_only_the_host_has_described_is_empty_and_keeps_its_title() {
+async fn a_thread_described_only_by_the_host_counts_as_empty_and_keeps_its_title() {
     let store = store();
     let described = shared::domain::thread::Thread { title: Some("Told".to_owned()), ..Default::default() };
     describe_thread(&store, &thread("a"), &described).await.unwrap();
@@ -320,7 +320,7 @@ async fn comments_of_one_second_all_have_different_ids() {
 
 /// A visitor's comment appears between the search for a free id and the write.
 #[tokio::test]
-async fn a_comment_whose_id_is_taken_meanwhile_gets_another_and_keeps_its_replies() {
+async fn a_comment_whose_id_is_taken_during_the_import_gets_another_and_keeps_its_replies() {
     let store = store();
     write_live(&store, None).await;
     let comments = [comment("1"), reply("2", "1"), reply("3", "2")];
@@ -427,7 +427,7 @@ fn at(id: &str, seconds: i64) -> Comment {
 }
 
 #[tokio::test]
-async fn a_thread_is_as_old_as_the_oldest_comment_that_was_imported_into_it() {
+async fn a_thread_opens_at_the_time_of_its_oldest_imported_approved_comment() {
     let store = store();
     let opened_at =
         async || store.thread(&thread("a"), Reading::Consistent).await.unwrap().opened_at.unwrap().seconds();
@@ -449,7 +449,7 @@ async fn a_thread_is_as_old_as_the_oldest_comment_that_was_imported_into_it() {
 }
 
 #[tokio::test]
-async fn imported_comments_of_the_last_thirty_days_are_among_the_new_ones() {
+async fn imported_comments_of_the_last_thirty_days_are_in_the_queue_of_new_comments() {
     let store = store();
     let now = Clock::system().now();
     let days = |days: i64| now.seconds() - days * 24 * 3_600;
@@ -476,7 +476,7 @@ async fn imported_comments_of_the_last_thirty_days_are_among_the_new_ones() {
 }
 
 #[tokio::test]
-async fn the_first_comments_that_are_imported_for_a_known_user_and_shown_count_as_approved() {
+async fn the_first_public_comments_imported_for_a_known_user_count_as_approved() {
     let store = store();
     let users = Users::parse("ada@blog.example 7").unwrap();
     let ada = Author { name: "Ada".to_owned(), email: "ada@blog.example".to_owned(), ..Author::default() };

@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rule_is_what_a_host_page_can_compute() {
+    fn the_rule_derives_thread_ids_from_urls() {
         for (url, expected) in [
             ("https://example.org/blog/hello/", "posts/blog:hello"),
             ("HTTP://ada@example.org:8080/blog/hello?utm=1#comment-7", "posts/blog:hello"),
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_id_of_the_source_comes_before_the_rule() {
+    fn an_id_in_the_source_takes_precedence_over_the_rule() {
         let thread = Thread { id: Some("18".into()), ..page("https://example.org/2014/test/") };
         assert_eq!(target(&keys(), &thread), "posts/18");
         let native = Thread { kind: Some("pages".into()), ..thread };
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_of_the_map_that_fits_counts() {
+    fn the_first_matching_line_of_the_map_wins() {
         let text =
             "# ours\n\nhttps://a.example/one posts/1\nhttps://a.example/* pages/a:*\n/one posts/2\n/x* posts/x\n";
         let keys = ThreadKeys { map: Map::parse(text).unwrap(), ..keys() };
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_port_of_a_scheme_is_the_host_without_a_port() {
+    fn a_host_without_a_port_has_the_default_port_of_the_scheme() {
         let own = |host: &str, url: &str| {
             target(&ThreadKeys { hosts: vec![host.to_owned()], ..keys() }, &page(url)) == "posts/a"
         };
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn only_threads_of_the_own_hosts_are_taken_when_hosts_are_given() {
+    fn only_pages_on_the_sites_own_hosts_are_accepted_if_hosts_are_set() {
         let keys = ThreadKeys { hosts: vec!["Example.org".into(), "localhost:1313".into()], ..keys() };
         for (url, expected) in [
             ("https://example.org/a", "posts/a"),

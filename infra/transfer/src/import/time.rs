@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offset_counts_whatever_the_zone() {
+    fn an_offset_takes_precedence_over_the_zone() {
         for text in [
             "2020-01-02T03:04:05Z",
             "2020-01-02T03:04:05.987654Z",
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_time_is_none_and_never_now() {
+    fn an_invalid_time_is_none_and_not_the_current_time() {
         for text in [
             "",
             "tomorrow",

@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_export_has_the_items_that_the_schema_says() {
+    fn an_export_includes_the_kinds_of_items_that_the_schema_marks() {
         for schema in KINDS {
             let filled = |part: &str| part.replace("id", "12").replace("parent", "12").replace("type#record", "post#a");
             let key = Key { pk: filled(schema.pk), sk: filled(schema.sk) };

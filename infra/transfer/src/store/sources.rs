@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_read_as_it_was_written() {
+    fn a_source_row_survives_a_round_trip() {
         let provenance = Provenance { thread: Some("a page".to_owned()), writer: Some("a writer".to_owned()) };
         let row = SourceRow::new(CommentId(12), true, provenance);
         assert_eq!(read::<SourceRow>(row.item(&SourceId("disqus:5#58".to_owned()))).unwrap(), row);

@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_too_long_by_its_text_and_not_as_it_is_written() {
+    fn the_length_of_a_value_is_that_of_its_text_without_json_escapes() {
         let read = |letter: &str, times: usize| {
             elements(&format!(r#"{{"a": [{{"b": "{}"}}]}}"#, letter.repeat(times)), &[&[]]).unwrap()[0].1.is_oversized()
         };

@@ -118,7 +118,7 @@ const FIELDS: [(Format, &str); 8] = [
 ];
 
 #[test]
-fn names_and_titles_are_decoded_once_where_the_source_shows_them_as_html() {
+fn names_and_titles_are_decoded_once_if_they_are_html_in_the_source() {
     const SALT: &str = "Salt &amp; Pepper";
     let (html, text) = (Some("Salt & Pepper"), Some(SALT));
     let fields = FIELDS.map(|(format, source)| {
@@ -144,7 +144,7 @@ fn names_and_titles_are_decoded_once_where_the_source_shows_them_as_html() {
 }
 
 #[test]
-fn halves_of_characters_in_json_are_replaced_and_reported() {
+fn incomplete_characters_in_json_are_replaced_and_reported() {
     let words = [
         (Format::Remark42, "Ada\""),
         (Format::Commento, "Ada\""),
@@ -353,7 +353,7 @@ fn zip(content: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn every_text_format_fails_where_it_is_cut_off() {
+fn a_truncated_file_in_a_text_format_is_an_error_with_its_position() {
     for (format, content) in samples().into_iter().filter(|(format, _)| *format != Format::Isso) {
         let cut = content.trim_ascii_end().len() - 8;
         let error = parse_in(format, &content[..cut], "UTC").unwrap_err();
@@ -362,7 +362,7 @@ fn every_text_format_fails_where_it_is_cut_off() {
 }
 
 #[test]
-fn an_xml_file_that_goes_on_after_its_end_is_refused() {
+fn an_xml_file_that_continues_after_its_root_element_is_refused() {
     for (format, content) in samples() {
         if !matches!(format, Format::Disqus | Format::Wordpress) {
             continue;
@@ -418,7 +418,7 @@ const TEXTS: [(Format, &str); 9] = [
 ];
 
 #[test]
-fn a_value_of_many_megabytes_costs_its_own_comment_alone() {
+fn a_value_of_several_megabytes_affects_only_its_own_comment() {
     for (format, start) in TEXTS {
         let sample = samples().into_iter().find(|(other, _)| *other == format).unwrap().1;
         let sample = String::from_utf8(sample).unwrap();
@@ -436,7 +436,7 @@ fn a_value_of_many_megabytes_costs_its_own_comment_alone() {
 }
 
 #[test]
-fn an_endless_value_ends_the_import() {
+fn an_endless_value_is_an_error() {
     let endless = |before: &str, byte: u8| {
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(before.as_bytes()).unwrap();
@@ -514,7 +514,7 @@ mod disqus {
     }
 
     #[test]
-    fn states_come_from_the_marks() {
+    fn states_come_from_the_deleted_and_spam_flags() {
         let expected = [
             ("1001", RecordState::Approved),
             ("1002", RecordState::Approved),
@@ -528,7 +528,7 @@ mod disqus {
 
     /// Every defect seen in exports of Disqus, in one file.
     #[test]
-    fn malformed_xml_is_read_as_it_is_meant() {
+    fn malformed_xml_is_read_as_intended() {
         let text = "\u{feff}\u{1}`\n<?xml version=\"1.0\" encoding=\"utf-8\"?>\n<disqus>\n\
             <thread dsq:id= ' 7 ' ><id>\u{b}</id><link>\n http://blog.example/a?x=1&y=2 \n</link><title>A\u{8} &amp;amp; B</title></thread>\n\
             <thread dsq:id=8><id /><link/></thread>\n\
@@ -555,7 +555,7 @@ mod disqus {
     }
 
     #[test]
-    fn a_missing_id_and_a_bad_time_cost_only_what_they_belong_to() {
+    fn a_comment_with_a_missing_id_or_an_invalid_time_is_still_read() {
         let parsed = sample();
         assert_eq!(parsed.comment("998877").body, "no id of its own");
         assert_eq!(parsed.comment("1006").created_at, None);
@@ -581,7 +581,7 @@ mod wordpress {
     }
 
     #[test]
-    fn times_are_in_utc_and_else_in_the_zone() {
+    fn local_times_are_used_only_if_the_time_in_utc_is_missing() {
         let parsed = sample();
         assert_eq!(parsed.comment("2").created_at, at("2014-01-14T17:32:12Z"));
         assert_eq!(parsed.comment("3").created_at, at("2014-07-14T15:32:12Z"), "no gmt");
@@ -606,7 +606,7 @@ mod wordpress {
     }
 
     #[test]
-    fn line_feeds_count_and_names_are_html() {
+    fn line_feeds_become_breaks_and_names_are_decoded_from_html() {
         let parsed = sample();
         assert_eq!(parsed.comment("2").body, "One\\\ntwo & **three**\n\nfour");
         assert_eq!(parsed.comment("2").author.name, "Ada & «co»");
@@ -615,7 +615,7 @@ mod wordpress {
     }
 
     #[test]
-    fn every_mark_of_a_comment_that_is_not_shown_is_known() {
+    fn every_approval_status_and_comment_type_is_recognized() {
         let comment = |id: usize, approved: &str, kind: &str| {
             format!(
                 "<wp:comment><wp:comment_id>{id}</wp:comment_id><wp:comment_approved> {approved}\n</wp:comment_approved>\
@@ -687,7 +687,7 @@ mod wordpress {
     }
 
     #[test]
-    fn one_id_in_two_items_is_two_comments() {
+    fn the_same_id_in_two_items_means_two_comments() {
         let parsed = sample();
         let twins = parsed.comments.iter().filter(|comment| comment.source_id == "11");
         assert_eq!(
@@ -740,7 +740,7 @@ pub(in crate::import) mod isso {
     }
 
     #[test]
-    fn a_compressed_database_is_read_whatever_its_journal() {
+    fn a_compressed_database_in_wal_mode_is_read() {
         let whole = database(&format!("PRAGMA journal_mode = WAL; {TABLES}"));
         for content in [gzip(&whole), zip(&whole)] {
             assert_eq!(parse_in(Format::Isso, &content, "UTC").unwrap().ids(), ["1", "2", "3", "4"]);
@@ -779,7 +779,7 @@ pub(in crate::import) mod isso {
     }
 
     #[test]
-    fn nothing_in_a_database_is_carried_out() {
+    fn views_and_computed_columns_in_a_database_are_not_executed() {
         let threads = "CREATE TABLE threads (id INTEGER PRIMARY KEY, uri, title);";
         let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)
             SELECT 1 AS tid, x AS id, NULL AS parent, 1.7e9 AS created, NULL AS modified, 1 AS mode, 'x' AS text,
@@ -796,7 +796,7 @@ pub(in crate::import) mod isso {
     }
 
     #[test]
-    fn a_long_value_costs_its_own_comment_alone() {
+    fn a_long_value_affects_only_its_own_comment() {
         let long = "INSERT INTO comments SELECT 1, 9, NULL, 1700000000, NULL, 1, '', printf('%.*c', 3000000, 'x'), 'Ada', NULL,
             NULL, 1e300, 0, x'00', 0";
         let parsed = parse_in(Format::Isso, &gzip(&database(&format!("{TABLES} {long}"))), "UTC").unwrap();
@@ -818,7 +818,7 @@ pub(in crate::import) mod isso {
 }
 
 #[test]
-fn a_time_of_wordpress_before_1970_is_none_and_not_the_local_one() {
+fn a_time_in_wordpress_before_1970_is_not_replaced_with_the_local_time() {
     let comment = |id: u32, utc: &str| {
         format!(
             "<comment><comment_id>{id}</comment_id><comment_date>1970-01-01 02:00:00</comment_date>
@@ -839,7 +839,7 @@ mod remark42 {
     use super::*;
 
     #[test]
-    fn the_meta_line_is_skipped_and_values_need_no_lines() {
+    fn the_object_about_users_is_skipped_and_comments_are_read() {
         let parsed = parse(Format::Remark42, include_str!("../samples/remark42.json"));
         assert_eq!(parsed.ids(), ["a1", "a2", "a3", "a4"]);
         let first = parsed.comment("a1");
@@ -916,7 +916,7 @@ mod commento {
     }
 
     #[test]
-    fn a_deleted_comment_is_known_by_its_text_because_exports_lack_the_flag() {
+    fn a_deleted_comment_is_recognized_by_its_text_because_exports_lack_the_flag() {
         let state = |author: &str, text: &str| {
             let text = format!(
                 r#"{{"comments":[{{"commentHex":"1","url":"/a","commenterHex":"{author}","markdown":"{text}","deleted":false}}]}}"#
@@ -935,7 +935,7 @@ mod commento {
     }
 
     #[test]
-    fn the_zero_time_is_none_and_every_other_state_waits() {
+    fn the_zero_time_counts_as_missing_and_every_unapproved_state_as_pending() {
         let comment = |id: usize, state: &str, time: &str| {
             format!(r#"{{"commentHex":"{id}","url":"/a","markdown":"x","state":"{state}","creationDate":"{time}"}}"#)
         };
@@ -961,7 +961,7 @@ mod comentario {
     use super::*;
 
     #[test]
-    fn year_one_is_none_and_flags_are_states() {
+    fn times_in_year_one_count_as_missing_and_flags_become_states() {
         let parsed = parse(Format::Comentario, include_str!("../samples/comentario.json"));
         let states = [
             ("k1", RecordState::Approved),
@@ -986,7 +986,7 @@ mod artalk {
     use super::*;
 
     #[test]
-    fn elements_are_objects_or_texts_that_hold_them() {
+    fn elements_are_objects_or_strings_that_contain_objects() {
         let parsed = parse(Format::Artalk, include_str!("../samples/artalk.json"));
         assert_eq!(parsed.ids(), ["1000", "1001"]);
         let (first, reply) = (parsed.comment("1000"), parsed.comment("1001"));
@@ -999,7 +999,7 @@ mod artalk {
     }
 
     #[test]
-    fn a_text_that_holds_no_whole_comment_is_an_error() {
+    fn a_string_that_contains_no_complete_comment_is_an_error() {
         let whole = r#"{\"id\":\"1\",\"page_key\":\"/a\"}"#;
         for damaged in [r#"{\"id\":\"17\","#, "not json", "", "17"] {
             let error = parse_in(Format::Artalk, format!(r#"["{whole}","{damaged}"]"#).as_bytes(), "UTC").unwrap_err();
@@ -1012,7 +1012,7 @@ mod waline {
     use super::*;
 
     #[test]
-    fn times_are_texts_or_objects_and_accounts_are_users() {
+    fn times_are_strings_or_objects_and_accounts_become_users() {
         let parsed = parse_in(Format::Waline, include_bytes!("../samples/waline.json"), "Asia/Shanghai").unwrap();
         let states = [
             ("w1", RecordState::Approved),
@@ -1043,14 +1043,14 @@ mod waline {
     }
 
     #[test]
-    fn the_response_of_the_api_is_read_as_the_file_that_is_in_it() {
+    fn an_api_response_is_read_like_the_export_inside() {
         let file = include_str!("../samples/waline.json");
         let parsed = parse(Format::Waline, &format!("{{\"errno\":0,\"errmsg\":\"\",\"data\":{file}}}"));
         assert_eq!((parsed.comments.len(), parsed.users.len()), (5, 1));
     }
 
     #[test]
-    fn a_reply_begins_with_a_name_and_not_with_a_link_to_its_parent() {
+    fn a_link_to_the_parent_at_the_start_of_a_reply_becomes_a_name() {
         let body = |comment: &str| {
             let text = format!(r#"[{{"objectId":"1","url":"/a","comment":"{comment}"}}]"#);
             parse(Format::Waline, &text).comment("1").body.clone()
@@ -1241,7 +1241,7 @@ mod native {
     use super::*;
 
     #[test]
-    fn records_are_read_as_they_are_written() {
+    fn native_records_survive_a_round_trip() {
         let text = include_str!("../samples/native.jsonl");
         let parsed = parse(Format::Native, text);
         assert_eq!(parsed.ids(), ["1", "2", "3"]);

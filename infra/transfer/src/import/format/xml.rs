@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_element_is_too_long_by_a_text_in_it() {
+    fn an_element_is_oversized_if_a_text_inside_is_too_long() {
         for (before, letter, after) in [("", "x", ""), ("", "&lt;", ""), ("<![CDATA[", "<", "]]>")] {
             let read = |times| children(&format!("<root><x><y>{before}{}{after}</y></x></root>", letter.repeat(times)));
             let is_oversized = |times| read(times).unwrap()[0].is_oversized();

@@ -8,7 +8,7 @@ fn html(markdown: &str) -> String {
 }
 
 #[test]
-fn each_kind_of_markup_has_its_markdown() {
+fn each_kind_of_markup_becomes_markdown() {
     for (source, expected) in [
         ("plain", "plain"),
         ("<p>one</p><p>two</p>", "one\n\ntwo"),
@@ -54,7 +54,7 @@ fn each_kind_of_markup_has_its_markdown() {
 }
 
 #[test]
-fn text_stays_text() {
+fn text_that_looks_like_markdown_stays_text() {
     for text in [
         "# no heading",
         "> no quote",
@@ -104,7 +104,7 @@ fn text_stays_text() {
 }
 
 #[test]
-fn no_lines_of_text_become_a_table_and_no_item_a_task() {
+fn lines_of_text_never_become_a_table_and_list_items_never_become_tasks() {
     for (source, expected) in [
         ("a | b<br>--- | ---<br>c | d", "<p>a | b<br />\n--- | ---<br />\nc | d</p>\n"),
         ("|a|<br>|-|", "<p>|a|<br />\n|-|</p>\n"),
@@ -117,7 +117,7 @@ fn no_lines_of_text_become_a_table_and_no_item_a_task() {
 }
 
 #[test]
-fn markup_that_only_our_markdown_has_stays_text_as_in_the_source() {
+fn markdown_syntax_that_the_source_does_not_support_stays_text() {
     let (table, task, struck) = ("|a|\n|-|\n|b|", "- [x] a", "~~a~~");
     for (typed, same, expected) in [
         (table, vec![Dialect::GITHUB, Dialect::ARTALK, Dialect::REMARK42], "<p>|a|<br />\n|-|<br />\n|b|</p>\n"),
@@ -136,13 +136,13 @@ fn markup_that_only_our_markdown_has_stays_text_as_in_the_source() {
 }
 
 #[test]
-fn an_image_is_not_made_by_a_mark_in_front_of_a_link() {
+fn an_exclamation_mark_before_a_link_does_not_make_it_an_image() {
     let markdown = from_html("Look!<a href='/x'>here</a>");
     assert_eq!(markdown, "Look\\![here](/x)");
 }
 
 #[test]
-fn emphasis_that_markdown_cannot_have_is_dropped_and_its_text_kept() {
+fn emphasis_that_markdown_cannot_express_is_dropped_and_its_text_is_kept() {
     for source in [
         "a<b>\"b\"</b>c",
         "<b>a</b><b>b</b>",
@@ -184,7 +184,7 @@ fn addresses_become_links_outside_of_links_and_code() {
 }
 
 #[test]
-fn addresses_are_whole_before_and_after() {
+fn addresses_stay_whole_when_html_becomes_markdown() {
     let address = "https://a.example/pkg/__init__.py";
     for (source, expected) in [
         (address.to_owned(), address.to_owned()),
@@ -226,7 +226,7 @@ fn deep_markup_is_flattened_and_its_text_kept() {
 }
 
 #[test]
-fn markdown_of_others_breaks_lines_and_links_addresses() {
+fn line_feeds_and_addresses_in_markdown_of_other_systems_become_breaks_and_links() {
     for (typed, expected) in [
         ("plain *text* with `https://a.example`", None),
         ("two\n\nparagraphs\\\nand a break", None),
@@ -243,7 +243,7 @@ fn markdown_of_others_breaks_lines_and_links_addresses() {
 }
 
 #[test]
-fn html_in_markdown_of_others_is_markup_or_text() {
+fn html_in_markdown_of_other_systems_is_markup_or_text() {
     for (typed, as_markup, as_text) in [
         ("a <b>bold</b> *word*", "a **bold** *word*", "a <b>bold</b> *word*"),
         ("<p>one</p>\n\ntwo", "one\n\ntwo", "<p>one</p>\n\ntwo"),
@@ -277,7 +277,7 @@ fn tags_in_markdown_of_commento_are_dropped_and_line_feeds_are_spaces() {
 }
 
 #[test]
-fn shortcodes_become_emoji_where_the_source_shows_them_so() {
+fn shortcodes_become_emoji_if_the_source_shows_emoji() {
     for (typed, expected) in [
         ("It flies :rocket:.", "It flies 🚀."),
         (":+1::tada: at 10:30:00", "👍🎉 at 10:30:00"),
@@ -345,7 +345,7 @@ fn a_line_feed_after_a_break_is_not_a_second_break() {
 }
 
 #[test]
-fn a_link_that_disqus_counts_leads_where_it_is_meant_to() {
+fn links_through_the_click_counter_of_disqus_become_direct_links() {
     let link = |address: &str| from_html(&format!("<a href=\"{address}\">x</a>"));
     let signed = "https://disq.us/url?url=https%3A%2F%2Fa.example%2Fb%3Fc%3Dd%3AX1-y_z&amp;cuid=12";
     assert_eq!(link(signed), "[x](https://a.example/b?c=d)");
@@ -435,13 +435,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(600))]
 
     #[test]
-    fn the_rendered_text_links_and_images_are_those_of_the_source(source in markup().prop_filter("links do not nest", |source| has_no_nested_links(source))) {
+    fn markdown_renders_to_the_same_text_links_and_images_as_the_source(source in markup().prop_filter("links do not nest", |source| has_no_nested_links(source))) {
         let markdown = from_html(&source);
         prop_assert_eq!(rendered(&markdown), oracle(&source), "{}", markdown);
     }
 
     #[test]
-    fn anything_at_all_becomes_markdown(source in "\\PC{0,80}") {
+    fn any_text_becomes_markdown_that_renders_to_the_same_text(source in "\\PC{0,80}") {
         let markdown = from_html(&source);
         let text = tree::text(&tree::parse(&source));
         let text = text.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();

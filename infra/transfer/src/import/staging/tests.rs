@@ -75,7 +75,7 @@ fn outcome(comments: &[Comment]) -> Outcome {
 }
 
 #[test]
-fn an_edit_before_its_comment_or_ahead_of_now_is_none() {
+fn an_edit_time_before_the_comment_or_in_the_future_is_dropped() {
     let mut staging = Staging::default();
     let created = comment("1").created_at.unwrap().as_second();
     staging.latest = Some(created + 100);
@@ -107,7 +107,7 @@ fn a_reply_may_be_read_before_its_parent() {
 }
 
 #[test]
-fn a_bad_record_is_refused_with_its_id_and_the_next_ones_stay_as_they_are() {
+fn a_bad_record_is_refused_with_its_id_and_later_records_are_unaffected() {
     let timeless = Comment { created_at: None, ..comment("1") };
     let empty = Comment { body: " \u{200b} ".to_owned(), ..comment("2") };
     let nowhere = Comment { thread: "1337".to_owned(), ..comment("3") };
@@ -163,7 +163,7 @@ fn a_skipped_comment_with_replies_that_stay_becomes_a_placeholder() {
 }
 
 #[test]
-fn a_skipped_comment_whose_replies_are_all_rejected_goes_with_them() {
+fn a_skipped_comment_with_only_rejected_replies_is_dropped_with_them() {
     let gone = |id: &str| Comment { state: RecordState::Deleted, ..comment(id) };
     let rejected = |id: &str, parent: &str| Comment { state: RecordState::Rejected, ..reply(id, parent) };
     let outcome =
@@ -174,7 +174,7 @@ fn a_skipped_comment_whose_replies_are_all_rejected_goes_with_them() {
 }
 
 #[test]
-fn a_missing_parent_and_one_of_another_thread_move_a_reply_to_the_top() {
+fn a_reply_whose_parent_is_missing_or_in_another_thread_becomes_top_level() {
     let elsewhere = Comment { thread: "/b".to_owned(), ..comment("9") };
     let timeless = Comment { created_at: None, ..comment("8") };
     let outcome = outcome(&[reply("1", "77"), elsewhere, reply("2", "9"), timeless, reply("3", "8"), reply("4", "2")]);
@@ -186,7 +186,7 @@ fn a_missing_parent_and_one_of_another_thread_move_a_reply_to_the_top() {
 }
 
 #[test]
-fn the_oldest_of_a_circle_of_parents_moves_to_the_top_and_the_others_stay_below_it() {
+fn the_oldest_comment_in_a_cycle_of_parents_becomes_top_level_and_the_rest_stay_below() {
     let at = |second, comment: Comment| Comment { created_at: Timestamp::from_second(second).ok(), ..comment };
     let circle = [at(30, reply("1", "3")), at(10, reply("2", "1")), at(20, reply("3", "2"))];
     let others = [reply("4", "1"), reply("5", "4"), reply("6", "6"), reply("7", "6"), comment("8"), reply("9", "8")];
@@ -199,7 +199,7 @@ fn the_oldest_of_a_circle_of_parents_moves_to_the_top_and_the_others_stay_below_
 }
 
 #[test]
-fn deeper_than_ten_is_attached_at_ten() {
+fn replies_deeper_than_ten_levels_are_attached_at_level_ten() {
     let mut comments = vec![comment("0")];
     comments.extend((1..=14).map(|n| reply(&n.to_string(), &(n - 1).to_string())));
     let outcome = outcome(&comments);
@@ -241,7 +241,7 @@ fn threads_of_other_hosts_are_refused() {
 }
 
 #[test]
-fn the_first_duplicate_that_can_be_imported_counts() {
+fn the_first_duplicate_that_can_be_imported_wins() {
     let gone = Comment { state: RecordState::Deleted, ..comment("1") };
     let timeless = Comment { created_at: None, ..comment("2") };
     let outcome = outcome(&[gone.clone(), timeless, reply("3", "1"), comment("1"), comment("2"), comment("2"), gone]);
@@ -253,7 +253,7 @@ fn the_first_duplicate_that_can_be_imported_counts() {
 }
 
 #[test]
-fn one_id_on_two_pages_is_two_comments() {
+fn the_same_id_on_two_pages_means_two_comments() {
     let other = Comment { thread: "/b".to_owned(), ..comment("1") };
     let below = Comment { thread: "/b".to_owned(), ..reply("2", "1") };
     let outcome = outcome(&[comment("1"), other, below]);
@@ -312,7 +312,7 @@ fn later_records_of_a_thread_add_what_is_missing() {
 }
 
 #[test]
-fn authors_come_from_their_accounts_wherever_these_are_in_the_file() {
+fn an_account_anywhere_in_the_file_supplies_its_comments_author() {
     let mut staging = Staging::default();
     let author = Author { key: "u1".to_owned(), ..Author::default() };
     staging.add(Record::Thread(page("/a")));

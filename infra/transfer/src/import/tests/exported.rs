@@ -132,7 +132,7 @@ async fn comments_keep_their_ids_and_a_second_import_adds_nothing() {
 }
 
 #[tokio::test]
-async fn a_native_file_is_finished_among_new_comments_and_refused_among_those_of_another() {
+async fn a_native_file_can_be_imported_again_but_another_one_needs_an_empty_table() {
     let store = store();
     let native = |records: &[Value], file: &str| {
         let mut staging = read(records);
@@ -151,7 +151,7 @@ async fn a_native_file_is_finished_among_new_comments_and_refused_among_those_of
 }
 
 #[tokio::test]
-async fn the_first_of_comments_with_one_source_counts() {
+async fn the_first_of_several_comments_with_the_same_source_wins() {
     let store = store();
     let of_source = |number: u64| with(comment(number), &json!({ "source": "disqus:1" }));
     let more_than_one_batch = (3..120).map(comment);
@@ -168,7 +168,7 @@ async fn the_first_of_comments_with_one_source_counts() {
 }
 
 #[tokio::test]
-async fn likes_beyond_all_counts_refuse_their_comment_alone() {
+async fn an_excessive_number_of_likes_refuses_only_its_own_comment() {
     let likes = |number: u64, likes: Value| with(comment(number), &json!({ "likes": likes }));
     let comments = [
         likes(1, json!(1e20)),
@@ -185,14 +185,14 @@ async fn likes_beyond_all_counts_refuse_their_comment_alone() {
 }
 
 #[tokio::test]
-async fn an_id_that_none_can_have_is_refused() {
+async fn a_comment_id_outside_the_valid_range_is_refused() {
     let comments = [with(comment(1), &json!({ "id": 0 })), with(comment(2), &json!({ "id": 1_u64 << 53 }))];
     let report = import(&store(), &export(&comments, &[])).await;
     assert_eq!(refused(&report), [("0".to_owned(), "time"), ((1_u64 << 53).to_string(), "time")]);
 }
 
 #[tokio::test]
-async fn a_visitor_who_likes_more_than_an_item_takes_has_overflow_items() {
+async fn a_visitor_with_more_likes_than_fit_in_one_item_gets_overflow_items() {
     let store = store();
     let mut comments: Vec<Value> = (1..=3).map(comment).collect();
     comments.extend((4..=150).map(|number| reply(number, number % 3 + 1)));
@@ -230,7 +230,7 @@ async fn exported(store: &Store) -> String {
 }
 
 #[tokio::test]
-async fn an_import_that_was_killed_at_any_call_is_finished_by_the_same_one_and_loses_nothing() {
+async fn an_import_of_an_export_killed_at_any_call_is_finished_without_loss_by_running_it_again() {
     let users = json!({ "user": { "user_id": 7, "name": "Ada" } });
     let records = [dump(), vec![users]].concat();
     let whole = store();
@@ -255,7 +255,7 @@ async fn an_import_that_was_killed_at_any_call_is_finished_by_the_same_one_and_l
 }
 
 #[tokio::test]
-async fn a_table_is_neither_exported_nor_checked_nor_searched_until_the_import_of_its_file_has_ended() {
+async fn a_table_cannot_be_exported_checked_or_searched_until_its_native_import_ends() {
     let other = json!({ "thread": { "key": "posts/2", "type": "posts", "id": "2" } });
     let elsewhere = json!({ "comment": with(comment(11), &json!({ "thread": "posts/2" })) });
     let records = [dump(), vec![other, elsewhere]].concat();
@@ -326,7 +326,7 @@ async fn a_table_with_an_unfinished_import_takes_only_the_same_file() {
 }
 
 #[tokio::test]
-async fn of_two_comments_with_one_id_and_different_texts_the_second_is_refused() {
+async fn the_second_of_two_comments_with_the_same_id_but_different_texts_is_refused() {
     let store = store();
     let other = with(comment(1), &json!({ "body": "another text" }));
     let records = export(&[comment(1), comment(1), other, reply(2, 1)], &[]);
@@ -340,7 +340,7 @@ async fn of_two_comments_with_one_id_and_different_texts_the_second_is_refused()
 }
 
 #[tokio::test]
-async fn comments_that_another_export_has_in_another_version_stay_and_are_reported() {
+async fn existing_comments_that_differ_in_another_export_stay_and_are_reported() {
     let store = store();
     import(&store, &export(&[comment(1), comment(2), comment(3)], &[])).await;
     let later = [
@@ -355,7 +355,7 @@ async fn comments_that_another_export_has_in_another_version_stay_and_are_report
 }
 
 #[tokio::test]
-async fn likes_of_an_export_whose_import_ended_early_are_not_added_to_another_one() {
+async fn likes_from_an_interrupted_import_are_not_added_to_another_export() {
     let without_likes: Vec<Value> = dump().into_iter().filter(|record| record.get("like").is_none()).collect();
     for batches in 0..4 {
         let store = store();
@@ -369,7 +369,7 @@ async fn likes_of_an_export_whose_import_ended_early_are_not_added_to_another_on
 }
 
 #[tokio::test]
-async fn likes_whose_import_ended_early_beside_other_comments_are_counted_by_the_same_file() {
+async fn likes_from_an_interrupted_import_are_counted_when_the_same_file_is_imported_again() {
     let store = store();
     import(&store, &export(&[comment(9)], &[])).await;
     let staging = placed(&store, &dump()).await;
@@ -446,7 +446,7 @@ fn another_salt_is_reported_and_refused_with_hashed_user_ids() {
 }
 
 #[tokio::test]
-async fn tombstones_keep_comments_away_and_never_meet_one_that_is_there() {
+async fn tombstones_keep_out_later_imports_but_never_affect_existing_comments() {
     let store = store();
     let tombstone = |number: u64, source: &str| json!({ "tombstone": { "source": source, "id": id(number) } });
     let there = with(comment(1), &json!({ "source": "disqus:1" }));

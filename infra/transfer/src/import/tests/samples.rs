@@ -124,7 +124,7 @@ async fn unwanted_comments_that_are_kept_are_rejected_and_not_queued() {
 
 /// Ada has signed in with a name and a picture, Bob's item has only a ban, and Eve has no item.
 #[tokio::test]
-async fn a_user_has_the_name_and_the_picture_of_the_profile_at_once() {
+async fn comments_of_users_get_the_name_and_picture_of_the_profile_at_once() {
     let store = store();
     let profile = |id: u64, name: &str, picture: &str| {
         serde_json::from_value(serde_json::json!({ "u": id, "n": name, "av": picture })).unwrap()
@@ -189,7 +189,7 @@ async fn a_thread_with_comments_gains_the_pin_unless_it_has_one() {
 }
 
 #[tokio::test]
-async fn a_value_or_a_count_beyond_all_bounds_is_refused_with_its_reason() {
+async fn an_excessive_value_or_count_is_refused_with_its_reason() {
     let store = store();
     let comments = [
         Comment { is_oversized: true, ..comment("1") },
@@ -240,7 +240,7 @@ fn a_time_more_than_five_minutes_ahead_is_refused() {
 }
 
 #[tokio::test]
-async fn a_time_that_no_id_can_have_is_refused() {
+async fn a_time_outside_the_range_of_ids_is_refused() {
     let store = store();
     let at = |id: &str, time: &str| Comment { created_at: time.parse().ok(), ..comment(id) };
     let report =

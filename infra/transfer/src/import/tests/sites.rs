@@ -45,7 +45,7 @@ async fn the_same_file_in_another_zone_adds_nothing() {
 }
 
 #[tokio::test]
-async fn a_new_reply_in_another_zone_is_below_what_was_imported() {
+async fn a_new_reply_imported_with_another_zone_is_below_its_existing_parent() {
     let store = store();
     import(&store, &this_site()).await;
     let more = in_another_zone(&[this_site(), vec![reply("4", "1")]].concat());
@@ -86,7 +86,7 @@ async fn a_comment_that_is_deleted_on_one_site_stays_on_the_other() {
 }
 
 #[tokio::test]
-async fn comments_that_may_be_of_another_site_are_refused_and_not_taken_for_existing_or_deleted_ones() {
+async fn comments_from_another_site_are_refused_and_not_mistaken_for_existing_or_deleted_ones() {
     let store = store();
     import(&store, &this_site()).await;
     delete(&store, &find(&store, &this_site(), "3").await.unwrap()).await;
@@ -102,7 +102,7 @@ async fn comments_that_may_be_of_another_site_are_refused_and_not_taken_for_exis
 }
 
 #[tokio::test]
-async fn a_reply_stays_below_the_first_of_two_comments_with_one_id() {
+async fn a_reply_stays_below_the_first_of_two_comments_with_the_same_id() {
     let store = store();
     let twice = Comment { author: Author { name: "Eve".to_owned(), ..Author::default() }, ..comment("1") };
     let file = [comment("1"), reply("2", "1"), twice];
@@ -113,7 +113,7 @@ async fn a_reply_stays_below_the_first_of_two_comments_with_one_id() {
 }
 
 #[tokio::test]
-async fn the_writer_alone_tells_two_sites_apart_and_what_the_source_has_deleted_has_none() {
+async fn a_different_writer_means_another_site_unless_the_source_deleted_the_comment() {
     let store = store();
     import(&store, &this_site()).await;
     let eve = Author { email: "eve@blog.example".to_owned(), name: "Eve".to_owned(), ..Author::default() };
@@ -183,7 +183,7 @@ async fn files_of_one_command_are_parts_of_one_site() {
 }
 
 #[tokio::test]
-async fn an_erasure_on_one_site_drops_no_comment_of_the_other() {
+async fn an_erasure_on_one_site_drops_no_comments_of_another_site() {
     let store = store();
     let hashes = PersonHashes::new(&Secret::from("a salt".to_owned()));
     let by_user =
@@ -229,7 +229,7 @@ async fn erase(store: &Store, person: &Person, hashes: &PersonHashes, clock: &Cl
 }
 
 #[test]
-fn no_site_can_pass_for_an_id() {
+fn the_source_of_a_comment_is_unambiguous_for_any_site_and_id() {
     let source = |site: Option<&str>, id: &str| SourceId(format!("{}:{id}", SourceId::prefix("isso", site)));
     assert_eq!(source(None, "1").0, "isso:1");
     assert_eq!(source(Some("blog.example"), "1").0, "isso@blog.example:1");

@@ -144,26 +144,26 @@ async fn finishes(store: Store, comments: Vec<Comment>, calls: usize) {
 }
 
 #[tokio::test]
-async fn an_import_that_was_killed_at_any_call_is_finished_by_the_same_one() {
+async fn an_import_killed_at_any_call_is_finished_by_running_it_again() {
     let check = |store, calls| finishes(store, larger_dump(), calls);
     killed_at_each_call(unsent, &larger_dump(), |_| async {}, check).await;
 }
 
 #[tokio::test]
-async fn an_import_whose_last_response_was_lost_is_finished_by_the_same_one() {
+async fn an_import_whose_last_response_was_lost_is_finished_by_running_it_again() {
     let check = |store, calls| finishes(store, small_dump(), calls);
     killed_at_each_call(unanswered, &small_dump(), |_| async {}, check).await;
 }
 
 #[tokio::test]
-async fn an_import_that_was_killed_beside_a_live_thread_is_finished_by_the_same_one() {
+async fn an_import_killed_next_to_a_live_thread_is_finished_by_running_it_again() {
     let prepare = |store: Store| async move { write_live(&store, None).await };
     let check = |store, calls| finishes(store, small_dump(), calls);
     killed_at_each_call(unanswered, &small_dump(), prepare, check).await;
 }
 
 #[tokio::test]
-async fn a_repair_before_the_import_continues_keeps_away_nothing() {
+async fn a_repair_before_a_killed_import_continues_keeps_out_no_comments() {
     let prepare = |store: Store| async move { write_live(&store, None).await };
     let check = async |store: Store, calls: usize| {
         for finding in recount::check(&store, Clock::system().now()).await.unwrap() {
@@ -175,7 +175,7 @@ async fn a_repair_before_the_import_continues_keeps_away_nothing() {
 }
 
 #[tokio::test]
-async fn comments_that_are_deleted_before_the_import_continues_are_gone_and_not_counted() {
+async fn comments_deleted_before_a_killed_import_continues_stay_deleted_and_are_not_counted() {
     let check = async |store: Store, calls: usize| {
         let reached = reachable(&store).await;
         for comment in reached.iter().filter(|comment| !comment.is_placeholder) {
@@ -193,7 +193,7 @@ async fn comments_that_are_deleted_before_the_import_continues_are_gone_and_not_
 }
 
 #[tokio::test]
-async fn comments_that_are_rejected_before_the_import_continues_stay_so_and_count_right() {
+async fn comments_rejected_before_a_killed_import_continues_stay_rejected_with_correct_counts() {
     let check = async |store: Store, calls: usize| {
         let top = |comment: &&Stored| comment.is_top_level() && comment.imported_likes == 5;
         let reached = reachable(&store).await;
@@ -213,7 +213,7 @@ async fn comments_that_are_rejected_before_the_import_continues_stay_so_and_coun
 }
 
 #[tokio::test]
-async fn another_file_after_one_that_was_killed_leaves_the_table_in_order() {
+async fn importing_another_file_after_a_killed_import_leaves_the_table_consistent() {
     // The second file lacks some parents and replies of the first file, and has others.
     let is_in_both = |comment: &Comment| !["1", "8"].contains(&comment.source_id.as_str());
     let mut other: Vec<Comment> = small_dump().into_iter().filter(is_in_both).collect();
@@ -240,7 +240,7 @@ async fn one_import_runs_at_a_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_table_that_fails_for_less_than_the_lease_ends_no_import() {
+async fn an_outage_shorter_than_the_lease_does_not_end_an_import() {
     use std::time::Duration;
 
     for (outage, survives) in [(20, true), (300, false)] {
@@ -274,7 +274,7 @@ async fn a_missing_table_is_reported_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_lease_is_kept_while_an_import_waits_for_its_rate() {
+async fn the_lease_is_renewed_while_an_import_waits_for_the_rate_limit() {
     let store = store();
     let mut staging = staging(&store, &dump()).await;
     let users = Users::default();
