@@ -421,3 +421,144 @@ test('people are no longer offered once the caret is placed elsewhere', async (t
   await page.keyboard.press('Enter')
   assert.equal((await composer(page).inputValue()).match(/\n/g)?.length, 2)
 })
+
+/** Returns the text fields of all threads on a page. @param {Page} page */
+const fields = (page) => page.getByPlaceholder('Write a comment…')
+
+/** Replaces the thread by a new element, as frameworks do. @param {Page} page */
+const replaceElement = (page) =>
+  page.evaluate(() => {
+    const old = /** @type {any} */ (document.querySelector('comment-thread'))
+    const made = Object.assign(document.createElement('comment-thread'), { auth: old.auth })
+    for (const { name, value } of old.attributes) made.setAttribute(name, value)
+    old.replaceWith(made)
+  })
+
+test('a comment is posted once from two elements of a thread, and the same text typed again is another comment', async (t) => {
+  const record = newRecord()
+  const one = `<comment-thread type="posts" record="${record}"></comment-thread>`
+  const auth = `<script>document.querySelectorAll('comment-thread').forEach((thread) => (thread.auth = ${JSON.stringify(w.service.ada)}))</script>`
+  const { page } = await w.open(t, { record, html: one + auth })
+  await composer(page).fill('Once.')
+  await page.locator('comment-thread').evaluate((thread) => thread.after(Object.assign(/** @type {any} */ (thread.cloneNode()), { auth: /** @type {any} */ (thread).auth })))
+  await fields(page).nth(1).waitFor()
+  assert.equal(await fields(page).nth(1).inputValue(), 'Once.')
+  const release = await hold(page, /\/comments$/)
+  for (const place of [0, 1]) {
+    const asked = page.waitForRequest(/\/comments$/)
+    await fields(page).nth(place).focus()
+    await page.keyboard.press('Control+Enter')
+    await asked
+  }
+  release()
+  await page.locator('article', { hasText: 'Once.' }).nth(1).waitFor()
+  assert.deepEqual(await stored(record), ['Once.'])
+  await fields(page).first().fill('Once.')
+  await page.keyboard.press('Control+Enter')
+  await page.locator('comment-thread').first().locator('article').nth(1).waitFor()
+  assert.deepEqual(await stored(record), ['Once.', 'Once.'])
+})
+
+for (const who of ['member', 'guest']) {
+  test(`the comment of a ${who} is posted once, though its element is replaced while it is sent`, async (t) => {
+    const record = newRecord()
+    const { page } = await w.open(t, { record, who: who === 'member' ? w.service.ada : null })
+    await composer(page).fill('Once.')
+    if (who === 'guest') {
+      await page.getByLabel('Your name').fill('Gus')
+      await page.getByLabel('Your e-mail address').fill('gus@example.org')
+    }
+    const release = await hold(page, /\/comments$/)
+    await post(page).click()
+    const sent = page.waitForResponse(/\/comments$/)
+    await replaceElement(page)
+    await composer(page).waitFor()
+    assert.equal(await composer(page).inputValue(), 'Once.')
+    await composer(page).focus()
+    release()
+    await sent
+    await page.getByRole('button', { name: 'Bold' }).waitFor()
+    await post(page).click()
+    await page.locator('article', { hasText: 'Once.' }).waitFor()
+    assert.equal(await composer(page).inputValue(), '')
+    assert.deepEqual([await stored(record), await page.locator('[part=count]').textContent()], [['Once.'], '1'])
+    assert.ok(!(await page.evaluate(() => JSON.stringify(localStorage))).includes('example.org'))
+  })
+}
+
+test('a comment is posted once from two tabs with the same draft', async (t) => {
+  const record = newRecord()
+  const { page, context } = await w.open(t, { record, who: w.service.ada })
+  await composer(page).fill('Once.')
+  const other = await context.newPage()
+  await other.goto(page.url())
+  assert.equal(await composer(other).inputValue(), 'Once.')
+  await post(page).click()
+  await page.locator('article', { hasText: 'Once.' }).waitFor()
+  await composer(other).focus()
+  await post(other).click()
+  await other.locator('article', { hasText: 'Once.' }).waitFor()
+  assert.deepEqual(await stored(record), ['Once.'])
+  await composer(other).fill('Once.')
+  await post(other).click()
+  await other.locator('article', { hasText: 'Once.' }).nth(1).waitFor()
+  assert.deepEqual(await stored(record), ['Once.', 'Once.'])
+})
+
+test('a reply that was sent from another tab is posted and counted once', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  const { page, context } = await w.open(t, { record, who: w.service.ada })
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  await page.getByPlaceholder('Write a reply…').fill('Once.')
+  const other = await context.newPage()
+  await other.goto(page.url())
+  await article(other, id).getByRole('button', { name: 'Reply' }).click()
+  const button = (/** @type {Page} */ page) => article(page, id).locator('form').getByRole('button', { name: 'Reply' })
+  await button(page).click()
+  const sent = await page.locator('article article').getAttribute('id')
+  await other.evaluate((id) => (location.hash = `#${id}`), sent)
+  await other.locator('article article').waitFor()
+  await button(other).click()
+  await article(other, id).locator('form').waitFor({ state: 'detached' })
+  await other.getByText('Comment posted').waitFor()
+  assert.equal(await other.locator('article article').count(), 1)
+  assert.equal(await other.getByText('more repl').filter({ visible: true }).count(), 0)
+})
+
+test('a comment whose token is refused is not sent under the name of another user, who may press again', async (t) => {
+  const record = newRecord()
+  const tokens = [w.service.ada, renewed(), w.service.bob]
+  const auth = `<script>{ const tokens = ${JSON.stringify(tokens)}; document.querySelector('comment-thread').auth = () => tokens.length > 1 ? tokens.shift() : tokens[0] }</script>`
+  const { page } = await w.open(t, { record, html: `<comment-thread type="posts" record="${record}"></comment-thread>${auth}` })
+  await composer(page).fill('From Ada.')
+  const refusal = { status: 401, headers: { 'access-control-allow-origin': '*' }, json: { message: 'No.', code: 'unauthenticated', errors: {} } }
+  const refuse = () => page.route(/\/comments$/, (route) => route.fulfill(refusal), { times: 1 })
+  await refuse()
+  await post(page).click()
+  await page.locator('article', { hasText: 'From Ada.' }).waitFor()
+  await composer(page).fill('Whose?')
+  await refuse()
+  await post(page).click()
+  await page.getByText('Your session has ended').waitFor()
+  await isVisitor(page, 'Bob')
+  assert.equal(await composer(page).inputValue(), 'Whose?')
+  assert.deepEqual(await stored(record), ['From Ada.'])
+  await post(page).click()
+  await page.locator('article', { hasText: 'Whose?' }).waitFor()
+  const { data } = await w.service.call('GET', `posts/${record}/comments`, null)
+  assert.deepEqual(data.map((/** @type {any} */ { body, user }) => [body, user.name]), [['Whose?', 'Bob'], ['From Ada.', 'Ada Lovelace']])
+})
+
+test('the name and address that a guest has typed stay when the thread is rendered again', async (t) => {
+  const record = newRecord()
+  const { page, thread } = await w.open(t, { record })
+  await composer(page).fill('Hello.')
+  const [name, email] = ['Your name', 'Your e-mail address'].map((label) => page.getByLabel(label))
+  await name.fill('Gus')
+  await email.fill('gus@example.org')
+  await rebuilding(page, () => set(thread, 'sort', 'oldest'))
+  await composer(page).focus()
+  await name.waitFor()
+  assert.deepEqual([await name.inputValue(), await email.inputValue()], ['Gus', 'gus@example.org'])
+})

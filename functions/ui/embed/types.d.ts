@@ -43,18 +43,8 @@ export interface Purpose {
   action: string
   isEdit?: boolean
   /** Sends the text. The default posts a new comment to the thread. */
-  send?: (fields: Record<string, any>, sent: Sent) => Promise<void>
+  send?: (fields: Record<string, any>, editor: Editor) => Promise<void>
   cancel?: () => void
-}
-
-/** The content and key of a request, which a retry sends again. */
-export interface Sent {
-  /** The fields as JSON. */
-  content: string
-  /** The `Idempotency-Key`. */
-  key: string
-  /** The page's title and URL at the first attempt. */
-  page?: object
 }
 
 /** A form for text, as the reader module creates it. */
@@ -75,17 +65,14 @@ export interface Composer {
   keep: (body: string) => void
   /** The storage key of the draft. */
   kept: string
-  /** The last request, which may have arrived. */
-  sent?: Partial<Sent>
+  /** The storage key of the draft that a guest, or a member whose session has ended, leaves to this visitor. */
+  left: string
   /** The storage key of the flag that the visitor has folded the composer despite its draft. */
   folded: string
 }
 
 /** A composer with the writer's additions. */
 export interface Editor extends Composer {
-  sent: Partial<Sent>
-  /** The path of the editor's thread. */
-  path?: string
   /** The images of the text, which a composer that replaces this editor takes over. */
   chips: HTMLElement
   /** Runs `act`, and shows the error if it fails. */

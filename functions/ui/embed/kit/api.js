@@ -55,8 +55,12 @@ export class Client {
     return this.#token
   }
 
-  /** Returns the session's user id, or the page's token or function, so that callers can detect a change of visitor. */
-  who = () => ownSession()?.user.id ?? this.#auth
+  /** Returns the subject of the current token, so that callers can detect a change of visitor. */
+  async who() {
+    try {
+      return JSON.parse(atob((await this.token()).split('.')[1].replace(/-/g, '+').replace(/_/g, '/'))).sub
+    } catch {}
+  }
 
   /** Returns the session's token, refreshed if it has expired or was refused. */
   async #ownToken() {
@@ -88,9 +92,11 @@ export class Client {
   /** @param {RequestOptions} options */
   async request(method, path, options = {}, isLast = false) {
     const { query, headers: own, signal, timeout = 30_000, send = fetch, ...init } = options
-    const token = await this.token(method !== 'GET')
+    const isWrite = method !== 'GET'
+    const token = await this.token(isWrite)
+    const who = await this.who()
     const url = new URL(path, API)
-    fill(url.searchParams, { ...query, mine: !token && method === 'GET' && (this.mine || this.guestKey) ? 1 : null })
+    fill(url.searchParams, { ...query, mine: !token && !isWrite && (this.mine || this.guestKey) ? 1 : null })
     const headers = new Headers()
     fill(headers, {
       ...own,
@@ -113,7 +119,7 @@ export class Client {
       throw signal?.aborted ? error : new ApiError(0, { code: 'offline' })
     }
     const { ok, status } = response
-    if (status === 401 && !isLast && (await this.renew(token, method !== 'GET')) && (method === 'GET' || (await this.token()))) {
+    if (status === 401 && !isLast && (await this.renew(token, isWrite)) && (!isWrite || (await this.who()) === who)) {
       return this.request(method, path, options, true)
     }
     try {

@@ -10,6 +10,9 @@ import { keepSession } from './session.js'
 
 const PROBLEM = 'sign-in-problem'
 
+/** Returns the element to focus first in a place's sign-in form. @param {HTMLElement} place @returns {HTMLElement | null} */
+export const entranceIn = (place) => place.querySelector('.sign-in :is(button, input)')
+
 /** Creates a form that asks for one thing at a time. @param {Entrance} entrance */
 function asking({ say, explain, giveUp }) {
   /** @type {HTMLInputElement | undefined} */
@@ -56,9 +59,7 @@ function asking({ say, explain, giveUp }) {
     const cancel = back && button(say('cancel'), { class: 'outlined', click: back })
     const buttons = h('div', { class: 'buttons' }, again, h('div', { class: 'buttons' }, cancel, label && primary(action)))
     form.replaceChildren(...before, ...(label ? [h('label', { class: 'field' }, label, field)] : []), problem, buttons, ...after)
-    /** @type {HTMLElement | null} */
-    const first = form.querySelector('button, input')
-    first?.focus()
+    entranceIn(form)?.focus()
   }
 
   return { form, ask, attempt }

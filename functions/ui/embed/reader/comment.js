@@ -127,10 +127,11 @@ export class CommentView {
   }
 
   #like() {
+    /** @type {any} */
     const { thread, comment, like } = this
     const { liked, likes_count } = comment
     if (!thread.ui.auth.authenticated && !thread.ui.guest.likes) return thread.signIn('sign_in_to_like')
-    if (!like || like.ariaBusy === 'true') return
+    if (like.ariaBusy === 'true') return
     const show = (marks) => {
       Object.assign(comment, marks)
       this.showMarks()

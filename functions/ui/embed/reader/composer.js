@@ -13,10 +13,10 @@ import { ahead, writer } from './later.js'
 /** Returns the visitor's name and avatar, as on comments. A guest has the name that was last entered on this device. */
 export const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
 
-/** Returns the storage keys of the visitor's draft and of a guest's draft. When the session ends, a draft stays with the member who wrote it. */
+/** Returns the storage keys of the visitor's draft, and of the draft of the guest or the ended session before. When the session ends, a draft stays with the member who wrote it. */
 function draftsOf({ path, ui, ended }, draft) {
-  const name = (who) => `${API} ${path} ${draft} ${who}`
-  return [name(ui.auth.user?.id ?? ended?.id ?? 'guest'), name('guest')]
+  const before = ended?.id ?? 'guest'
+  return [ui.auth.user?.id ?? before, before].map((who) => `${API} ${path} ${draft} ${who}`)
 }
 
 /** Returns the draft that the visitor has left, if any. */
@@ -67,13 +67,13 @@ export function composer(thread, purpose) {
   const box = h('div', { class: 'editor', part: 'editor' }, text)
   const events = { ...ahead, focusin: enhance, dragenter: enhance, keydown, submit }
   const element = h('form', { class: 'composer', 'data-draft': draft, novalidate: true, ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
-  // A guest's text is put before the draft of the member who signs in.
+  // The text typed before is put before the draft of the member who signs in.
   if (kept !== left && thread.typed.delete(draft) && device.get(left)) {
     keep([device.get(left), device.get(kept)].filter(Boolean).join('\n\n'))
     device.set(left, '')
   }
   text.value = device.get(kept) || value
   if (cancel || (text.value && !device.get(folded))) element.classList.add('open')
-  const form = { thread, purpose, element, text, box, problem, bar, send, keep, kept, folded }
+  const form = { thread, purpose, element, text, box, problem, bar, send, keep, kept, left, folded }
   return form
 }

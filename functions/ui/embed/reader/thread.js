@@ -133,7 +133,7 @@ export class Thread {
 
   async load() {
     const { host, api, section } = this
-    this.#work.abort()
+    this.stop()
     const { signal } = (this.#work = new AbortController())
     const ids = ['type', 'record'].map((name) => host.getAttribute(name))
     if (!ids.every(Boolean)) return section.replaceChildren(mistake('set type and record'), ...section.querySelectorAll('slot'))
@@ -284,8 +284,8 @@ export class Thread {
   /** Shows a comment with its ancestors, and returns its view, or nothing if the comment isn't in this thread. `add` places the first new comment. */
   async fetch(id, add = this.prepend) {
     if (this.views.has(id)) return this.views.get(id)
-    const { data, ancestors, thread = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))
-    if (pathOf(thread.type, thread.id) !== this.path) return
+    const { data, ancestors, ['thread']: { type, id: record } = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))
+    if (pathOf(type, record) !== this.path) return
     /** @type {CommentView | undefined} */
     let view
     for (const comment of [...ancestors, data]) {

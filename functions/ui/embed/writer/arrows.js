@@ -2,7 +2,7 @@
 
 /** @param {HTMLElement} element @param {number} columns */
 export function moveByArrows(element, columns = 1) {
-  element.addEventListener('keydown', (event) => {
+  element.onkeydown = (event) => {
     const items = /** @type {HTMLElement[]} */ ([...element.querySelectorAll('a, button')])
     const here = items.indexOf(/** @type {any} */ (event.target))
     const forward = getComputedStyle(element).direction === 'rtl' ? -1 : 1
@@ -11,5 +11,5 @@ export function moveByArrows(element, columns = 1) {
     if (place == null) return
     event.preventDefault()
     items.at(place % items.length)?.focus()
-  })
+  }
 }

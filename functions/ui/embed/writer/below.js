@@ -30,14 +30,14 @@ export function reply(view) {
   const { say } = thread
   const post = poster(thread, (reply) => {
     const parent = close()
-    parent.comment.replies_count += +reply.is_approved
+    if (!thread.views.has(reply.id)) parent.comment.replies_count += +reply.is_approved
     return parent.addReply(reply)
   })
   const close = write(view, {
     draft: `reply-${comment.id}`,
     placeholder: say('write_reply'),
     action: say('reply'),
-    send: (fields, sent) => post({ ...fields, parent_id: comment.id }, sent),
+    send: (fields, editor) => post({ ...fields, parent_id: comment.id }, editor),
   })
 }
 

@@ -47,7 +47,7 @@ export function decide(view, isRejection = false) {
     const isSame = view.comment === decided
     thread.attempt(
       async () => {
-        if (thread.api.who() !== who) throw new ApiError()
+        if ((await thread.api.who()) !== (await who)) throw new ApiError()
         const { data } = await thread.write('POST', `comments/${id}/${isRejection ? 'reject' : 'approve'}`, { ...json({ updated_at, reason }), keepalive: true })
         thread.toast.show(say('saved'))
         if (isSame) show(isRejection ? { review: { state: 'rejected', reason }, ...data } : data)
@@ -65,7 +65,7 @@ export function decide(view, isRejection = false) {
     choices.forEach((choice, place) => (choice.ariaPressed = `${REASONS[place] === reason}`))
   }
 
-  const choices = isRejection ? REASONS.map((name) => button(say(name), { 'aria-pressed': 'false', click: () => choose(name) })) : []
+  const choices = (isRejection ? REASONS : []).map((name) => button(say(name), { 'aria-pressed': 'false', click: () => choose(name) }))
   const bar = h('div', { class: 'decision' }, button(say('undo'), { class: 'outlined', click: undo }), ...choices)
   const decided = { ...comment, is_approved: !isRejection, review: isRejection ? { state: 'rejected' } : null }
   dress(thread)

@@ -1,10 +1,10 @@
 /**
  * Turns a composer into an editor: tools, guest fields, mentions, images, a preview, keys, and sending.
- * @import { Composer, Editor, Sent } from '../types.d.ts'
+ * @import { Composer, Editor } from '../types.d.ts'
  */
 
 import { ApiError } from '../kit/api.js'
-import { newKey } from '../kit/base64url.js'
+import { entranceIn } from '../kit/codes.js'
 import { device } from '../kit/device.js'
 import { busily, button, h, isOfIme, pause } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
@@ -16,7 +16,7 @@ import { clearMistakes, showMistakes } from './mistakes.js'
 import { postFirst } from './post.js'
 import { previewer } from './preview.js'
 import { remember } from './rebuilt.js'
-import { chooseName, entranceIn, mayBeSent, sendLater } from './sign_in.js'
+import { chooseName, mayBeSent, sendLater } from './sign_in.js'
 import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 import { continueList, pastedLink, type } from './typing.js'
@@ -30,8 +30,7 @@ export async function enhance(composer) {
   /** @type {any} */
   const chips = text.nextSibling ?? h('div', { class: 'chips' })
   /** @type {Editor} */
-  const editor = { ...composer, chips, sent: composer.sent ?? {}, fallible, insert }
-  const { sent } = editor
+  const editor = { ...composer, chips, fallible, insert }
   const people = mentions(editor)
   const preview = previewer(editor)
   const emoji = emojis(editor)
@@ -97,17 +96,14 @@ export async function enhance(composer) {
   async function deliver() {
     const written = text.value
     const post = purpose.send ?? postFirst(thread)
-    const who = api.who()
+    const who = thread.api.who()
     const body = await pictures.insertInto(written)
     // The page may have signed in another user meanwhile.
-    if (api.who() !== who) throw new ApiError()
+    if ((await thread.api.who()) !== (await who)) throw new ApiError()
     const fields = { body, ...writer.fields() }
-    const content = JSON.stringify(fields)
-    if (content !== sent.content) Object.assign(sent, { content, key: newKey(), page: undefined })
     thread.keepGuestKey()
-    await post(fields, /** @type {Sent} */ (sent))
-    sent.content = ''
-    if (text.value === written) text.value = purpose.isEdit ? fields.body : ''
+    await post(fields, editor)
+    text.value = ''
     pictures.clear()
     preview.close()
     count()
@@ -161,12 +157,14 @@ export async function enhance(composer) {
 
   dress(thread)
   remember(editor)
-  text.addEventListener('input', count)
-  text.addEventListener('input', people.suggest)
-  text.addEventListener('keydown', keydown)
-  element.addEventListener('keydown', escape)
-  text.addEventListener('paste', paste)
-  text.addEventListener('drop', (event) => pictures.take(event, event.dataTransfer))
+  text.oninput = (event) => {
+    count()
+    people.suggest(event)
+  }
+  text.onkeydown = keydown
+  element.onkeydown = escape
+  text.onpaste = paste
+  text.ondrop = (event) => pictures.take(event, event.dataTransfer)
   addEventListener('offline', connection)
   addEventListener('online', connection)
   text.after(preview.element, chips, toolbar(editor, { emoji, pictures, preview }), emoji.element, ...people.elements)

@@ -7,16 +7,24 @@ import { avatar } from '../kit/avatar.js'
 import { device } from '../kit/device.js'
 import { h } from '../kit/dom.js'
 
+/** The guest's address since the page was loaded, which isn't stored on the device. */
+let address = ''
+
 /** @param {Editor} editor */
 export function identity({ thread, purpose, element: form }) {
   const { say, ui } = thread
   const { features, guest, auth } = ui
   const isGuest = !auth.authenticated && auth.can_comment && !purpose.isEdit
-  const name = h('input', { autocomplete: 'name', required: true, value: device.get('name'), input: () => showInitials(form) })
-  const email = h('input', { type: 'email', autocomplete: 'email' })
+  const name = h('input', { autocomplete: 'name', required: true, value: device.get('name'), input })
+  const email = h('input', { type: 'email', autocomplete: 'email', value: address, input: () => (address = email.value) })
   const hint = h('small')
   const subscribe = h('input', { type: 'checkbox', change: showHint })
   const [before, after] = say('posting_as').split('{name}')
+
+  function input() {
+    device.set('name', name.value)
+    showInitials(form)
+  }
 
   /** Shows the initials of the name beside composers. @param {HTMLElement} place */
   function showInitials(place) {
@@ -31,7 +39,6 @@ export function identity({ thread, purpose, element: form }) {
   function fields() {
     const chosen = { subscribe_to_replies: subscribe.checked || undefined }
     if (!isGuest) return chosen
-    device.set('name', name.value)
     showInitials(thread.section)
     return { ...chosen, guest_name: name.value, guest_email: email.value || undefined }
   }

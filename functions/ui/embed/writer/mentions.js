@@ -23,10 +23,9 @@ export function mentions({ thread, purpose, text, insert }) {
   let search = new AbortController()
   /** The index of the selected person. It is kept when search results arrive. */
   let chosen = 0
-  text.setAttribute('aria-autocomplete', 'list')
+  text.ariaAutoComplete = 'list'
   text.setAttribute('aria-controls', id)
-  text.addEventListener('blur', hide)
-  text.addEventListener('click', hide)
+  text.onblur = text.onclick = hide
   text.addEventListener('compositionend', suggest)
 
   function hide() {

@@ -1,14 +1,15 @@
 /**
- * Carries composers over when a thread is rendered again. A composer that is being sent stays. Others pass on images, key and focus.
+ * Carries composers over when a thread is rendered again. A composer that is being sent stays. Others pass on images and focus.
  * @import { Composer, Editor } from '../types.d.ts'
  */
+
+import { API } from '../kit/address.js'
 
 /** Adds an editor to the editors of its thread. @param {Editor} editor */
 export function remember(editor) {
   const { thread, kept } = editor
-  thread.editors ??= watch(thread)
-  thread.editors[kept] = editor
-  editor.path = thread.path
+  const editors = (thread.editors ??= watch(thread))
+  editors[kept] = editor
 }
 
 /** Returns the latest editors of a thread by the storage keys of their drafts. */
@@ -17,11 +18,10 @@ function watch(thread) {
   /** @type {Record<string, Editor>} */
   const editors = {}
   thread.composer = (purpose) => {
-    const sending = Object.values(editors).find((editor) => editor?.text.readOnly && editor.path === thread.path && editor.purpose.draft === purpose.draft)
+    const sending = Object.values(editors).find((editor) => editor?.text.readOnly && editor.kept.startsWith(`${API} ${thread.path} ${purpose.draft} `))
     const made = sending ?? composer(purpose)
-    const { kept } = made
-    const left = kept.replace(/\w+$/, 'guest')
-    // A guest's unfinished text belongs to the member who signs in.
+    const { kept, left } = made
+    // An unfinished text belongs to the member who signs in.
     const before = sending ?? (editors[kept] ??= editors[left])
     if (left !== kept) delete editors[left]
     if (before) takeOver(made, before)
@@ -35,7 +35,6 @@ function takeOver(made, before) {
   const { text, thread } = made
   const { chips, text: old } = before
   text.after(chips)
-  made.sent = before.sent
   // The composer isn't in the page yet.
   if (thread.root.activeElement === old) queueMicrotask(() => text.focus())
 }

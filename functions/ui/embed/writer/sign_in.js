@@ -1,7 +1,7 @@
 /** Signs visitors in and out, unless the host does. Without a sign-in method of the service, opens the host's `sign-in-url` or shows a hint. */
 
 import { anonymous } from '../kit/api.js'
-import { codeForm, nameForm } from '../kit/codes.js'
+import { codeForm, entranceIn, nameForm } from '../kit/codes.js'
 import { json } from '../kit/json.js'
 import { finishReturned, methodsOf, recall } from '../kit/redirect.js'
 import { alone, keepSession, ownSession } from '../kit/session.js'
@@ -11,7 +11,7 @@ import { dress } from './style.js'
 
 let isWarned = false
 
-/** The draft to send once the visitor has signed in, and its thread. @type {{ thread: any, draft: string | undefined, path: string } | null} */
+/** The draft to send once the visitor has signed in, and its thread. @type {any} */
 let waiting = null
 
 /** @param {any} thread @param {string} [draft] */
@@ -19,13 +19,10 @@ export const sendLater = (thread, draft) => (waiting = { thread, draft, path: th
 
 /** Whether a draft was waiting for the sign-in, and the visitor has signed in. The draft then stops waiting. @param {any} thread @param {string} draft */
 export function mayBeSent(thread, draft) {
-  if (waiting?.thread !== thread || waiting?.draft !== draft || waiting?.path !== thread.path) return false
+  if (waiting?.thread !== thread || waiting.draft !== draft || waiting.path !== thread.path) return false
   waiting = null
   return !!ownSession() && !!thread.ui.auth.user?.name
 }
-
-/** Returns the element to focus first in a place's sign-in form. @param {HTMLElement} place @returns {HTMLElement | null} */
-export const entranceIn = (place) => place.querySelector('.sign-in :is(button, input)')
 
 /** @param {any} thread @param {string} label the hint if there is no way to sign in @param {any} [view] the comment being replied to */
 export function leadToSignIn(thread, label, view) {
@@ -46,12 +43,12 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
   const { api, say, root, section, notice, path, ui } = thread
   const explain = (error) => why(thread, error)
   const place = view?.slot ?? notice
-  const before = root.activeElement ?? place
+  const before = root.activeElement
   sendLater(thread, draft)
   const giveUp = () => {
     waiting = null
     place.replaceChildren()
-    before.focus()
+    before?.focus()
   }
   const done = async () => {
     draftsOf(thread).forEach((draft) => thread.typed.add(draft))
