@@ -58,3 +58,47 @@ test('a draft from before the page was loaded stays with the member who signs in
   await button(page, 'Yves').and(page.locator(':focus')).waitFor()
   assert.equal(await composer(page).inputValue(), 'From yesterday.')
 })
+
+for (const place of ['thread', 'comment']) {
+  test(`an open sign-in form of a ${place} keeps its step and input when the thread is rendered again`, async (t) => {
+    const record = newRecord()
+    const { id } = await w.service.comment(record, 'First.')
+    const { page, thread } = await w.open(t, { record, hash: `#comment-${id}` })
+    const email = `${place}@example.org`
+    const form = page.locator('form.sign-in')
+    const render = async () => {
+      const head = await page.locator('.top').elementHandle()
+      await thread.evaluate((element) => element.setAttribute('sort', element.getAttribute('sort') === 'oldest' ? 'newest' : 'oldest'))
+      await page.waitForFunction((element) => !element?.isConnected, head)
+    }
+    if (place === 'thread') await button(page, 'Sign in').first().click()
+    else await page.locator(`#comment-${id}`).getByRole('button', { name: 'Reply' }).click()
+    const address = form.getByLabel('Your e-mail address')
+    await address.fill(email)
+    await render()
+    assert.equal(await address.inputValue(), email)
+    await address.press('Enter')
+    const code = form.getByLabel('Code from the email')
+    await code.fill('1234')
+    await render()
+    assert.equal(await code.inputValue(), '1234')
+    await prove(page, form, email, 'Ina')
+    await button(page, 'Ina').waitFor()
+    await form.waitFor({ state: 'detached' })
+    if (place === 'comment') await page.getByPlaceholder('Write a reply…').waitFor()
+  })
+}
+
+test('a sign-in form below a comment can be closed after the thread was rendered again', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'First.')
+  const { page, thread } = await w.open(t, { record })
+  await page.locator(`#comment-${id}`).getByRole('button', { name: 'Reply' }).click()
+  const form = page.locator(`#comment-${id} form`)
+  const sorted = page.waitForResponse(/sort=oldest/)
+  await form.getByLabel('Your e-mail address').waitFor()
+  await thread.evaluate((element) => element.setAttribute('sort', 'oldest'))
+  await sorted
+  await form.getByLabel('Your e-mail address').press('Escape')
+  await form.waitFor({ state: 'detached' })
+})

@@ -550,6 +550,24 @@ test('a comment whose token is refused is not sent under the name of another use
   assert.deepEqual(data.map((/** @type {any} */ { body, user }) => [body, user.name]), [['Whose?', 'Bob'], ['From Ada.', 'Ada Lovelace']])
 })
 
+test('the caret and the selection stay when the thread is rendered again', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  for (const text of [page.locator('article textarea'), page.locator('form:not(article *) textarea')]) {
+    await text.fill('one two three')
+    await text.evaluate((text) => /** @type {HTMLTextAreaElement} */ (text).setSelectionRange(4, 7))
+    for (const change of [() => become(thread, renewed()), () => set(thread, 'lang', 'de'), () => set(thread, 'lang', 'en')]) {
+      await rebuilding(page, change)
+      await text.and(page.locator(':focus')).waitFor()
+      assert.deepEqual(await text.evaluate((text) => [/** @type {any} */ (text).selectionStart, /** @type {any} */ (text).selectionEnd]), [4, 7])
+    }
+    await page.keyboard.type('2')
+    assert.equal(await text.inputValue(), 'one 2 three')
+  }
+})
+
 test('the name and address that a guest has typed stay when the thread is rendered again', async (t) => {
   const record = newRecord()
   const { page, thread } = await w.open(t, { record })
@@ -561,4 +579,33 @@ test('the name and address that a guest has typed stay when the thread is render
   await composer(page).focus()
   await name.waitFor()
   assert.deepEqual([await name.inputValue(), await email.inputValue()], ['Gus', 'gus@example.org'])
+})
+
+test('a decision in a thread that is rendered again can still be undone, and is sent once', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Decide.')
+  const { page, thread } = await w.open(t, { record, who: w.service.moderator })
+  /** @type {string[]} */
+  const sent = []
+  page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()))
+  const again = () => token(9, 'Grace', { roles: ['moderator'], jti: newRecord() })
+  const changes = [() => set(thread, 'lang', 'en-GB'), () => set(thread, 'lang', 'en'), () => set(thread, 'sort', 'oldest'), () => become(thread, again())]
+  const count = page.locator('[part=count]')
+  await choose(page, id, 'Reject')
+  for (const change of changes) await rebuilding(page, change)
+  await article(page, id).getByText('Rejected. Only its author can see it.').waitFor()
+  assert.equal(await count.textContent(), '0')
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await article(page, id).getByRole('button', { name: 'Like' }).waitFor()
+  assert.equal(await count.textContent(), '1')
+  assert.deepEqual(sent, [])
+  await choose(page, id, 'Reject')
+  await page.getByRole('button', { name: 'Off topic' }).click()
+  for (const change of changes) await rebuilding(page, change)
+  await page.getByRole('button', { name: 'Off topic', pressed: true }).waitFor()
+  await page.getByText('Saved').waitFor()
+  assert.equal(await page.getByRole('button', { name: 'Undo' }).count(), 0)
+  assert.deepEqual([sent.length, await count.textContent()], [1, '0'])
+  const { data } = await w.service.call('GET', `moderation/comments?id=${id}`, w.service.moderator)
+  assert.equal(data[0].rejection.reason, 'off_topic')
 })

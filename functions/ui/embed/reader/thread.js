@@ -120,7 +120,7 @@ export class Thread {
   later = (name, ...values) => this.attempt(async () => /** @type {any} */ (await writer())[name](...values))
 
   stop = () => this.#work.abort()
-  #clear = () => this.notice.replaceChildren()
+  #clear = () => this.notice.querySelector('.notice')?.remove()
   /** Creates a form for a new comment, a reply or an edit. @param {Purpose} purpose */
   composer = (purpose) => composer(this, purpose)
 

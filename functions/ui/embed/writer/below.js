@@ -19,7 +19,6 @@ function write(view, purpose) {
   view.slot.replaceChildren(element)
   if (view.isTyping) return cancel
   text.focus()
-  text.selectionStart = text.value.length
   return cancel
 }
 
@@ -59,13 +58,15 @@ export function edit(view) {
   body.hidden = true
 }
 
-/** Reopens composers after the thread was rendered again, if the visitor may write there. */
+/** Reopens composers, sign-in forms and decisions after the thread was rendered again. A visitor who has signed in replies. */
 export async function reopen(views) {
   for (const { thread, comment, body, slot } of views) {
-    // A sign-in form becomes a reply.
-    if (!slot.querySelector('form')) continue
     const view = await thread.fetch(comment.id)
-    if (body.hidden) view?.comment.can.update && edit(view)
-    else if (view && thread.ui.auth.can_comment) reply(view)
+    const [open] = slot.children
+    if (!view || !open) continue
+    if (open.renew) open.renew()
+    else if (body.hidden) view.comment.can.update && edit(view)
+    else if (thread.ui.auth.can_comment) reply(view)
+    else if (open.matches('.sign-in')) view.slot.replaceChildren(open)
   }
 }

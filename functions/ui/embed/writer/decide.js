@@ -9,7 +9,7 @@ import { addToReplies, addToTotal } from './total.js'
 
 /** Sends a decision on the comment as the moderator saw it, unless the decision is undone. @param {any} view */
 export function decide(view, isRejection = false) {
-  const { thread, comment, slot } = view
+  const { thread, comment } = view
   const { say } = thread
   const { id, updated_at } = comment
   /** @type {string | undefined} */
@@ -66,10 +66,14 @@ export function decide(view, isRejection = false) {
   }
 
   const choices = (isRejection ? REASONS : []).map((name) => button(say(name), { 'aria-pressed': 'false', click: () => choose(name) }))
+  /** @type {any} */
   const bar = h('div', { class: 'decision' }, button(say('undo'), { class: 'outlined', click: undo }), ...choices)
   const decided = { ...comment, is_approved: !isRejection, review: isRejection ? { state: 'rejected' } : null }
+  bar.renew = () => {
+    show(decided)
+    view.slot.replaceChildren(bar)
+  }
   dress(thread)
-  show(decided)
-  slot.replaceChildren(bar)
+  bar.renew()
   view.focus()
 }

@@ -37,4 +37,5 @@ function takeOver(made, before) {
   text.after(chips)
   // The composer isn't in the page yet.
   if (thread.root.activeElement === old) queueMicrotask(() => text.focus())
+  text.setSelectionRange(old.selectionStart, old.selectionEnd)
 }

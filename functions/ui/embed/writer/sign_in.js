@@ -47,13 +47,13 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
   sendLater(thread, draft)
   const giveUp = () => {
     waiting = null
-    place.replaceChildren()
+    element.remove()
     before?.focus()
   }
   const done = async () => {
     draftsOf(thread).forEach((draft) => thread.typed.add(draft))
     // A composer replaces the sign-in form in a comment's slot.
-    if (!view) place.replaceChildren()
+    if (!view) element.remove()
     await showAnew(thread)
     if (waiting?.draft === 'new') section.querySelector('textarea').focus()
   }
@@ -63,7 +63,8 @@ function enter(thread, form, view, draft = thread.root.activeElement?.closest('f
     return { path, draft: section.querySelector('.chip') ? '' : waiting?.draft, drafts: draftsOf(thread), reply: open?.comment.id, isBelow: !!view }
   }
   dress(thread)
-  place.replaceChildren(form({ api, say, explain, done, giveUp, methods: methodsOf(ui), brings }))
+  const element = form({ api, say, explain, done, giveUp, methods: methodsOf(ui), brings })
+  place.replaceChildren(element)
   entranceIn(place)?.focus()
 }
 
