@@ -33,7 +33,7 @@ const made = (scripts) => ({
   },
 })
 
-/** Properties that no API response, browser or host page has. Short names for them save 150 bytes in each script. */
+/** Properties of the widget's own objects, which the reader and the writer don't read from responses, browser objects or the host. Short names save 150 bytes in each script. */
 const OWN = 'action addReply again announce api attempt back bar become box brings cancel chips choose comment composer content correct editors element empty ended expand explain fallible fields fieldsOfGuests focusOn folded foot fresh giveUp guestKey hide inputs insert insertInto isAddress isEdit isLoose isOver isTyping keep keepGuestKey kept later leave left line load methods missing more notice opener path pictures place problem purpose remember renew reveal revealAddressed root say section show showEmpty showMarks showMore showTheme showTotal signIn since slot sortBy stop suggest tag take thread toast token typed views watch welcome who write'
 
 /** @param {string} entry @param {import('esbuild').BuildOptions} options */

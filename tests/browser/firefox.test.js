@@ -109,6 +109,16 @@ async function violations(page, element) {
   }, element)
 }
 
+test('in Firefox a box that does not grow with its text can be resized', async (t) => {
+  const page = await open(t, { record: 'resized', who: service.member })
+  await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea'))
+  const [grows, resize] = await page.evaluate(() => {
+    const box = /** @type {Element} */ (document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea'))
+    return [CSS.supports('field-sizing', 'content'), getComputedStyle(box).resize]
+  })
+  assert.equal(resize, grows ? 'none' : 'vertical')
+})
+
 test('in Firefox a thread is read, and a comment is written', async (t) => {
   const record = newRecord()
   await service.comment(record, 'Hello, **world**.', { who: service.bob })
