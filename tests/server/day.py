@@ -27,10 +27,10 @@ def until(is_so):
 
 
 class Readers:
-    """Four members who post comments from two sites until the service stops. `told` has the ids from the responses."""
+    """Four members who post comments from two sites until the service stops. `acknowledged` has the ids from the responses."""
 
     def __init__(self, site):
-        self.api, self.told, self.stopped = f"{site}/{API}", set(), False
+        self.api, self.acknowledged, self.stopped = f"{site}/{API}", set(), False
         self.threads = []
 
     def write(self):
@@ -55,12 +55,12 @@ class Readers:
             raise Gone
         assert status == 201 and headers["access-control-allow-origin"] == origin, (status, answer)
         comment = json.loads(answer)["data"]["id"]
-        self.told.add(comment)
+        self.acknowledged.add(comment)
         return comment
 
     def wait_for_more(self, count):
-        enough = len(self.told) + count
-        until(lambda: len(self.told) >= enough)
+        enough = len(self.acknowledged) + count
+        until(lambda: len(self.acknowledged) >= enough)
 
     def end(self):
         self.stopped = True
@@ -174,12 +174,12 @@ def day(layout, program, folder):
         readers.wait_for_more(WRITES)
         serving.kill()
         readers.end()
-    print(f"{KILLS} kills, {len(readers.told)} comments", flush=True)
+    print(f"{KILLS} kills, {len(readers.acknowledged)} comments", flush=True)
 
     serving = home.serve(port, settings)
     readers.write()
     readers.wait_for_more(WRITES)
-    before = set(readers.told)
+    before = set(readers.acknowledged)
     backup = home.run("backup", "--out", "-", stdout=subprocess.PIPE).stdout
     readers.wait_for_more(WRITES)
     readers.end()
@@ -189,7 +189,7 @@ def day(layout, program, folder):
     serving.stop()
     is_in_order(home)
     export, kept = exported(home)
-    assert readers.told <= kept, readers.told - kept
+    assert readers.acknowledged <= kept, readers.acknowledged - kept
 
     elsewhere.run("restore", "-", "--data-dir", elsewhere.process["cwd"], input=backup, stdout=subprocess.DEVNULL)
     is_in_order(elsewhere)

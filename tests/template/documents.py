@@ -93,10 +93,10 @@ def without(kind):
 def regions_are_listed():
     text = (ROOT / "docs/deploy-aws.md").read_text()
     for parameter, kind in NEEDED.items():
-        [listed] = re.findall(rf"^\| `{parameter}`[^|]* is not possible in \| (.*) \|$", text, re.M)
+        [listed] = re.findall(rf"^\| `{parameter}`[^|]* isn't available in \| (.*) \|$", text, re.M)
         forgotten = without(kind) - set(re.findall(r"[a-z]{2}-[a-z]+-\d", listed))
         if forgotten:
-            yield f"docs/deploy-aws.md does not say that {parameter} is not possible in {', '.join(sorted(forgotten))}"
+            yield f"docs/deploy-aws.md does not say that {parameter} isn't available in {', '.join(sorted(forgotten))}"
 
 
 def cut_samples_are_found():

@@ -37,7 +37,7 @@ RESOURCE_POLICY = 18 * 1024
 ENVIRONMENT = 2_560
 MANAGED_POLICY, ROLE_POLICIES, POLICIES_OF_A_ROLE = 6_144, 10_240, 10
 CACHE_BEHAVIOURS = 25
-# Percentages of the budget.
+# Budget alerts: the type of spending, and the threshold in percent.
 BUDGET = [("ACTUAL", 80), ("ACTUAL", 100), ("FORECASTED", 100)]
 RESOURCES, PARAMETERS, OUTPUTS, TEMPLATE = 500, 200, 200, 1_000_000
 
@@ -83,8 +83,8 @@ BESIDE = {
 # Parameters that are set together here, because they differ only in name. Setting each parameter separately would take
 # four times as long.
 LIKE = {"GoogleClientSecretArn": "GithubClientSecretArn", "OidcClientSecretArn": "GithubClientSecretArn"}
-# Combinations that each rule refuses: parameters with their samples or the values after `=`, and all other parameters
-# at their defaults.
+# Combinations that each rule rejects. A listed parameter has its sample value or the value after `=`; all others keep
+# their defaults.
 REFUSED = {
     "Budget": [["MonthlyBudget"], ["BudgetMail"]],
     "Codes": [["SignIn", "CorsOrigins", "PublicUrl"]],
@@ -361,9 +361,9 @@ def dashboards(template, _):
 
 def budgets(template, _):
     for name, budget in of_type(template, "AWS::Budgets::Budget"):
-        told = [notice["Notification"] for notice in budget["Properties"]["NotificationsWithSubscribers"]]
-        if [(notice["NotificationType"], notice["Threshold"]) for notice in told] != BUDGET:
-            yield f"{name} does not tell at {BUDGET}"
+        notified = [notice["Notification"] for notice in budget["Properties"]["NotificationsWithSubscribers"]]
+        if [(notice["NotificationType"], notice["Threshold"]) for notice in notified] != BUDGET:
+            yield f"{name} does not notify at {BUDGET}"
 
 
 def stack(template, _):

@@ -12,8 +12,7 @@ use shared::routes::{ROUTES, Route};
 use tests::{assert_written, committed};
 
 /// The line above a function's events, which end before a comment or an empty line.
-const MARK: &str =
-    "        # Written from shared/domain/src/routes.rs by UPDATE_FILES=1 cargo test --workspace --test route_files.\n";
+const MARK: &str = "        # Generated from shared/domain/src/routes.rs by UPDATE_FILES=1 cargo test --workspace --test route_files.\n";
 
 /// First segments whose routes share one event, because Lambda's resource policy has a statement per event and at most 20 KB.
 const FOLDERS: [&str; 1] = ["moderation"];

@@ -199,7 +199,7 @@ async fn present(app: &App, call: &Call, viewer: &Viewer, found: &[CommentWithAn
         found.iter().flat_map(|found| found.ancestors.last().into_iter().chain([&found.comment])).cloned().collect();
     let known = app.store.threads_and_visitor_states(&shown, &viewer.owners);
     let writers = found.iter().map(|found| found.comment.visitor()).collect();
-    // Only names of guests are compared.
+    // Only guests' names are checked for resemblance to a moderator's or the author's.
     let by_guests = || found.iter().map(|found| &found.comment).filter(|comment| comment.user.is_none());
     let moderators = async {
         let has_guests = by_guests().next().is_some();

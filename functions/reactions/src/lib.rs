@@ -25,8 +25,8 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     })
 }
 
-/// `Retry-After` in seconds when a network has reached its bound. The bound never resets, but the value keeps clients
-/// from retrying for a day.
+/// `Retry-After` in seconds when a network has reached its limit. The limit never resets. A day keeps clients from
+/// retrying sooner.
 const RETRY_AFTER: u64 = 86_400;
 
 /// Returns the limit on a comment's likes or reports (`action`) by guests of one network. `None` for users, and when

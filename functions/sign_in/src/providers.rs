@@ -292,7 +292,7 @@ impl Providers {
         let url = format!("{}/.well-known/openid-configuration", client.issuer.trim_end_matches('/'));
         let said = self.json(Request::get(url), String::new()).await?;
         if said["issuer"].as_str() != Some(client.issuer) {
-            return Err(Nonsense("discovery has another issuer"));
+            return Err(Nonsense("the discovery document names a different issuer"));
         }
         let endpoint = |name: &str| said[name].as_str().filter(|url| client.is_safe(url)).map(str::to_owned);
         let needed = |name: &str| endpoint(name).ok_or(Nonsense("discovery has no endpoint that is safe to call"));

@@ -204,7 +204,7 @@ async fn listen_at(address: SocketAddr, hint: &str) -> Result<TcpListener, Failu
     let port = address.port();
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         io::ErrorKind::AddrInUse => format!("port {port} is taken; {hint}").into(),
-        _ => format!("can't listen at {address}: {error}; {hint}").into(),
+        _ => format!("can't listen on {address}: {error}; {hint}").into(),
     })
 }
 

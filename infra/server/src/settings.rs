@@ -151,7 +151,7 @@ fn check_here(config: &Config) -> Result<(), ConfigError> {
     let first = config.api_prefix.split('/').next().unwrap_or_default();
     if [MEDIA, MAILBOX, HEALTH].contains(&first) {
         let accepted = format!(
-            "a path that does not begin with {MEDIA}, {MAILBOX} or {HEALTH}, which have other pages on this machine"
+            "a path that does not begin with {MEDIA}, {MAILBOX} or {HEALTH}, which this server uses for other pages"
         );
         return Err(ConfigError::new("SVC_API_PREFIX", Some(config.api_prefix.clone()), &accepted));
     }

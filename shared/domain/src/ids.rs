@@ -587,7 +587,7 @@ mod tests {
     }
 
     #[test]
-    fn a_positive_integer_below_two_to_the_52_in_plain_decimal_is_the_users_id() {
+    fn a_sub_that_is_a_plain_decimal_below_two_to_the_52_is_the_user_id() {
         for id in [1, 7, HASHED_IDS - 1] {
             assert_eq!(UserId::of_sub(&id.to_string()), Some(UserId(id)));
         }

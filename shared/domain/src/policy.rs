@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn moderators_ban_neither_themselves_nor_users_named_in_the_settings() {
+    fn moderators_cannot_ban_themselves_or_users_named_in_the_settings() {
         let no = "forbidden";
         let config = config(&[("SVC_MODERATORS", "9, auth0|grace"), ("SVC_JWT_ISSUER", "https://id.example")]);
         let salt = config.visitor_salt.clone();

@@ -42,7 +42,7 @@ const LONE_TILDE: char = '\u{10a58}';
 /// before [`LONE_TILDE`] and itself. The parser treats an escape like the character after it.
 const ESCAPES: [char; 2] = ['\u{fdde}', '\u{10a57}'];
 
-/// Maximum columns of a list item before its content: an indent of three, nine digits, a sign and four spaces.
+/// Maximum columns before a list item's content: an indent of three, nine digits, a delimiter and four spaces.
 const MAX_ITEM_INDENT: usize = 17;
 
 /// Maximum searches for addresses. Shielding the markup in one address may change which other addresses are text, so they are

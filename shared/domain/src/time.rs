@@ -253,14 +253,14 @@ mod tests {
     }
 
     #[test]
-    fn a_second_begins_with_its_first_millisecond() {
+    fn the_start_of_a_second_rounds_down_even_before_1970() {
         let start = |millis| Timestamp(millis).start_of_second().0;
         assert_eq!([-1, 0, 999, 1_000, 1_999].map(start), [-1_000, 0, 0, 1_000, 1_000]);
         assert_eq!(Timestamp::from_seconds(i64::MAX), Timestamp(i64::MAX));
     }
 
     #[test]
-    fn a_time_that_is_stored_in_seconds_is_read_as_the_beginning_of_its_second() {
+    fn a_time_stored_in_seconds_loses_its_milliseconds() {
         #[derive(Debug, PartialEq, Serialize, Deserialize)]
         struct Row {
             #[serde(with = "stored::seconds")]

@@ -106,7 +106,8 @@ pub struct User {
     /// changes share a second.
     #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub renamed_at: Option<Timestamp>,
-    /// When existing comments got this name and picture, or the earliest time when they may get them, in whole seconds.
+    /// When existing comments were last updated to this name and picture, or the earliest time when they may be, in whole
+    /// seconds.
     #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub comments_at: Option<Timestamp>,
     /// [`Identity::subject`], which distinguishes users with the same id.

@@ -1,4 +1,4 @@
-//! Compares the matches of phrases in a text, as moderators see them, with a naive search.
+//! Tests phrase matching, and the matched text that moderators see, against a naive search.
 
 use std::ops::RangeInclusive;
 

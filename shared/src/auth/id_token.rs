@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_is_accepted_as_its_issuer_made_it_for_us() {
+    async fn a_token_issued_for_this_client_is_accepted() {
         let (_server, keys) = issuer().await;
         let verify = async |claims: String| keys.verify(&signed(1, &header(), &claims), EXPECTED, at(60)).await;
         assert_eq!(verify(claims().to_string()).await.unwrap()["name"], "Ada");

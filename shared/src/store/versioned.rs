@@ -88,8 +88,8 @@ impl Store {
         }
     }
 
-    /// Changes an item, and returns it with the result of `change`. `None` if another change was first. An unchanged item is
-    /// written only if it `is_new`.
+    /// Changes an item, and returns it with the result of `change`. Returns `None` if another change came first. An
+    /// unchanged item is written only if it `is_new`.
     pub(super) async fn try_change<I: Versioned, T>(
         &self,
         doing: &'static str,

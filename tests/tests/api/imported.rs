@@ -9,7 +9,7 @@ use shared::domain::time::Timestamp;
 use tests::{World, reversed};
 use transfer::store::fixtures::{Fixture, put_fixtures};
 
-/// Returns an imported comment in `posts/1`, written at this time. Comments of the same time differ in `tie`.
+/// Returns an imported comment in `posts/1` with this creation time. `tie` distinguishes comments with the same time.
 fn imported(time: &str, tie: u64) -> Comment {
     Comment {
         id: CommentId::slots(Timestamp::parse(time).unwrap(), tie).unwrap().next().unwrap(),

@@ -365,7 +365,7 @@ async fn known(world: &World, claims: Value) -> (Actor, u64) {
 }
 
 #[tokio::test]
-async fn moderators_ban_neither_themselves_nor_users_named_in_the_settings() {
+async fn moderators_cannot_ban_themselves_or_users_named_in_the_settings() {
     let world = World::with(&[("SVC_MODERATORS", "9, auth0|grace, 7007007007007007")]);
     let (moderator, bob) = (world.moderator(), world.user(8, "Bob"));
     let grace = json!({ "sub": "auth0|grace", "iss": "https://login.example" });

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tests::{Actor, World, reversed};
 
 #[tokio::test]
-async fn a_list_includes_the_response_of_ui() {
+async fn include_ui_adds_the_ui_response_to_a_list() {
     let world = World::with(&[("SVC_ALLOW_GUESTS", "true")]);
     let ada = world.user(7, "Ada");
     ada.comment("posts/1", "x").await;

@@ -69,7 +69,7 @@ async fn a_writers_pages_hold_unapproved_comments_in_their_place() {
 }
 
 #[tokio::test]
-async fn a_writers_walks_hold_unapproved_comments_in_their_place() {
+async fn a_writer_sees_unapproved_comments_in_order_on_every_page() {
     let mixed = Mixed::new(7).await;
     for (sort, order) in [("newest", reversed(&mixed.all)), ("oldest", mixed.all.clone())] {
         for per_page in 1..=4 {

@@ -136,7 +136,7 @@ async fn errors_of_images_are_in_the_readers_language() {
 }
 
 #[tokio::test]
-async fn errors_of_moderators_and_of_the_api_are_in_english() {
+async fn errors_for_moderators_and_api_clients_are_in_english() {
     let world = world();
     let comment = world.user(8, "Bob").comment("posts/1", "x").await;
     let moderator = world.moderator().with(ACCEPT_LANGUAGE, "de");

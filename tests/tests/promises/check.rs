@@ -195,7 +195,7 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("is not listed as banned", ("U#99", "U"), "bi", None),
         damage("is nobody's", ("B", "0000000000000005"), "u", Some(number(99))),
         damage("is nobody's", ("B", "0000000000000005"), "x", Some(number(1))),
-        damage("has the id of no ban", ("U#1", "U"), "bi", Some(number(5))),
+        damage("has a ban id but no ban", ("U#1", "U"), "bi", Some(number(5))),
         damage("is not as user 1 is", ("N#0#a", "ada lovelace#1"), "n", Some(text("Eve"))),
     ]
 }

@@ -227,7 +227,7 @@ async fn a_decision_is_logged_once_although_a_response_of_the_table_got_lost() {
 }
 
 #[tokio::test]
-async fn a_bulk_decision_applies_to_every_comment_that_the_table_accepts() {
+async fn a_bulk_decision_reports_a_failed_write_and_applies_to_the_other_comments() {
     let faults = Faults::new(15);
     let world = crate::faulty(&faults, &[]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());

@@ -31,8 +31,8 @@ const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under 
                                        service's value, so that their comments don't come back";
 const ERASED_MEANWHILE: &str =
     "a person was erased from the table while the source was being read; run the command again";
-const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT; guests won't be recognized as writers of \
-                          their comments, likes and reports";
+const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_SALT, so guests won't be recognized as the \
+                          owners of their comments, likes and reports";
 /// The exit code if records were refused, or the source is incomplete.
 const INCOMPLETE: u8 = 1;
 /// The default write units per second for a deployed table.

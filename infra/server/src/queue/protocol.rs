@@ -138,7 +138,7 @@ fn seconds(request: &Value, name: &str, most: u64) -> Result<Option<Duration>> {
         Value::Null => Ok(None),
         number => match number.as_u64().filter(|number| *number <= most) {
             Some(number) => Ok(Some(Duration::from_secs(number))),
-            None => Err(QueueError::Parameter(format!("{name} is 0 to {most}."))),
+            None => Err(QueueError::Parameter(format!("{name} must be between 0 and {most}."))),
         },
     }
 }

@@ -161,7 +161,7 @@ impl Vars<'_> {
     pub(super) fn auth(&self, needs: Needs) -> Result<Auth, ConfigError> {
         let auth = Auth {
             secret: self.text("SVC_JWT_SECRET").map(Secret::from),
-            jwks_url: self.address("SVC_JWKS_URL", "an https address without user and fragment")?,
+            jwks_url: self.address("SVC_JWKS_URL", "an https address without credentials or a fragment")?,
             issuer: self.text("SVC_JWT_ISSUER"),
             audience: self.text("SVC_JWT_AUDIENCE"),
             moderators: self.moderators("SVC_MODERATORS")?,
@@ -175,7 +175,7 @@ impl Vars<'_> {
                 Err(self.wrong("SVC_JWT_SECRET", "a secret, unless SVC_JWKS_URL is set"))
             }
             Some(url) if url.scheme_str() != Some("https") && !url.host().is_some_and(is_loopback) => {
-                Err(self.wrong("SVC_JWKS_URL", "an https address without user and fragment"))
+                Err(self.wrong("SVC_JWKS_URL", "an https address without credentials or a fragment"))
             }
             Some(_) if auth.issuer.is_none() && auth.audience.is_none() => {
                 Err(self.wrong("SVC_JWKS_URL", "SVC_JWT_ISSUER or SVC_JWT_AUDIENCE to be set too"))

@@ -16,7 +16,8 @@ use crate::visible;
 /// Maximum addresses in `SVC_MODERATION_MAIL`. Each gets a separate email.
 pub(super) const MAX_DIGESTS: usize = 50;
 /// Describes the accepted values of `SVC_PAGE_URL`. A fragment isn't accepted, because links to comments add their own.
-const PAGE_URL: &str = "an http or https address with {type} and {id} after its host, without user and fragment";
+const PAGE_URL: &str =
+    "an http or https address with {type} and {id} after its host, without credentials or a fragment";
 /// Maximum characters in `SVC_SITE_NAME`.
 pub(super) const MAX_SITE_NAME: usize = 100;
 

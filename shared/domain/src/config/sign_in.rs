@@ -266,7 +266,7 @@ mod tests {
             assert!(error.starts_with(missing) && error.ends_with(&format!("SVC_SIGN_IN has {because}")), "{error}");
             assert!(with(&[(missing, ""), ("SVC_SIGN_IN", "email")]).is_ok(), "{missing}");
         }
-        // `cargo local --sign-in` sets a sender regardless of the methods.
+        // A sender is allowed without email sign-in, because `cargo local --sign-in` always sets one.
         assert!(with(&[("SVC_SIGN_IN", "github"), ("SVC_PAGE_URL", "")]).is_ok());
         let without_mail = [("SVC_MAIL_FROM", ""), ("SVC_SIGN_IN", "github")];
         assert!(with(&without_mail).is_ok() && with(&without_mail[..1]).is_err());

@@ -350,7 +350,7 @@ fn a_key_set_is_fetched_over_https_or_from_this_machine() {
     }
     for url in ["http://id.example.org/keys", "http://localhost.example.org/", "http://10.0.0.1/", "http://[::2]/"] {
         let error = jwks(url).unwrap_err().to_string();
-        assert_eq!(error, format!("SVC_JWKS_URL={url:?}: expected an https address without user and fragment"));
+        assert_eq!(error, format!("SVC_JWKS_URL={url:?}: expected an https address without credentials or a fragment"));
     }
 }
 

@@ -118,7 +118,7 @@ pub(super) fn is_segment(part: &str) -> bool {
     is_name && !["", ".", ".."].contains(&part)
 }
 
-/// Parses an http or https address without user and fragment. `None` if the text is anything else.
+/// Parses an http or https address without credentials or a fragment. `None` if the text is anything else.
 pub(super) fn web_address(text: &str) -> Option<http::Uri> {
     let uri: http::Uri = text.parse().ok()?;
     let authority = origin::authority(uri.authority()?.as_str())?;

@@ -184,7 +184,7 @@ fn check_end(rest: impl Read) -> Result<(), Failure> {
             _ => return Err(damaged("there is data after its end")),
         }
     }
-    if zeros < BLOCK { Err(damaged("its end is missing")) } else { Ok(()) }
+    if zeros < BLOCK { Err(damaged("it is truncated")) } else { Ok(()) }
 }
 
 /// The path as text, if it stays within the data directory.

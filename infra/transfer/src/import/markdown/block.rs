@@ -214,7 +214,7 @@ fn table_rows<'a>(nodes: &'a [Node], rows: &mut Vec<Vec<&'a Element>>) -> Option
     Some(())
 }
 
-/// The elements among the nodes. `None` if there is any text.
+/// The elements among the nodes. `None` if there is text other than white space.
 fn elements(nodes: &[Node]) -> Option<Vec<&Element>> {
     let mut elements = Vec::new();
     for node in nodes {

@@ -261,7 +261,7 @@ fn html_in_markdown_of_other_systems_is_markup_or_text() {
 }
 
 #[test]
-fn tags_in_markdown_of_commento_are_dropped_and_line_feeds_are_spaces() {
+fn markdown_of_commento_loses_tags_and_line_feeds_become_spaces() {
     for (typed, expected) in [
         ("a <b>bold</b> *word*", "a bold *word*"),
         ("<div>\none &amp; https://a.example\n</div>\n\ntwo", "one & <https://a.example>\n\ntwo"),

@@ -17,7 +17,8 @@ pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
     let mut findings = Vec::new();
     for user in snapshot.users.values() {
         let Some(ban) = &user.ban else {
-            findings.extend(user.ban_id.map(|id| of_user(user.id, "has the id of no ban", vec![forget(user.id, id)])));
+            findings
+                .extend(user.ban_id.map(|id| of_user(user.id, "has a ban id but no ban", vec![forget(user.id, id)])));
             continue;
         };
         let id = user.ban_id.unwrap_or_else(|| fallback(user.id));

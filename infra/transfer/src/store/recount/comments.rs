@@ -19,8 +19,8 @@ use super::Finding;
 use super::repair::{Wanted, absent, correct};
 use super::snapshot::{Orphans, Snapshot, StoredComment};
 
-/// Finds invisible comments below a missing one. An interrupted import leaves replies without their parents. Such
-/// replies weren't deleted, so they get no tombstone.
+/// Reports comments below a missing comment. An interrupted import can leave replies without parents. These weren't
+/// deleted, so they get no tombstone.
 pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let orphans = orphans.iter().map(|(id, missing)| {
         let comment = &snapshot.comments[id].comment;
