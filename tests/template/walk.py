@@ -403,6 +403,11 @@ def main():
             values = DEFAULTS | {name: value or SAMPLES.get(name, "true") for name, _, value in given}
             if rule not in refused_by(SOURCE["Rules"], values):
                 wrong.append(f"the rule {rule} lets {names} pass")
+    for methods in (",".join(some) for n in range(5) for some in itertools.permutations(["email", "github", "google", "oidc"], n)):
+        refused = refused_by(SOURCE["Rules"], DEFAULTS | {"SignIn": methods})
+        for rule, method in [("Codes", "email"), ("Github", "github"), ("Google", "google"), ("Oidc", "oidc")]:
+            if (rule in refused) != (method in methods):
+                wrong.append(f"the rule {rule} is wrong about SignIn={methods}")
     for condition in SOURCE["Conditions"]:
         if len({condition in combination for combination in found}) < 2:
             wrong.append(f"{condition} is the same in every combination")

@@ -39,7 +39,8 @@ pub enum SettingsError {
     NoSalt(PathBuf),
     #[error(
         "{0} isn't the salt that this table was written with, so no one in it would be recognized; \
-         restore the file, or delete it and set SVC_VISITOR_SALT to its old content"
+         restore the file, or delete it and set SVC_VISITOR_SALT to its old content; \
+         if it is the right salt, delete the file salt-fingerprint beside it"
     )]
     OtherSalt(PathBuf),
 }

@@ -181,10 +181,9 @@ fn seen(letters: &str) -> String {
     skeleton(&bare).map(letter_of).filter(is_seen).collect()
 }
 
-/// Replaces capitals that look like `I`, whose skeleton is `l`.
+/// Replaces capitals and letters without case that look like `I`, whose skeleton is `l`.
 fn with_small_i(letters: &str) -> String {
-    let is_capital = |c: char| c.is_alphabetic() && !c.is_lowercase();
-    let is_i = |c: char| is_capital(c) && skeleton(c.encode_utf8(&mut [0; 4])).eq(['l']);
+    let is_i = |c: char| c.is_alphabetic() && !c.is_lowercase() && skeleton(c.encode_utf8(&mut [0; 4])).eq(['l']);
     letters.chars().map(|c| if is_i(c) { 'i' } else { c }).collect()
 }
 

@@ -104,7 +104,7 @@ impl<'a> Source<'a> {
     pub fn events(&self) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
         let restore = |event, range: &Range<usize>| match event {
             // The character of an entity is not a replacement.
-            Event::Text(text) if is_entity(&text, range) => Event::Text(text),
+            Event::Text(text) if *text != self.text[range.clone()] => Event::Text(text),
             _ if self.is_shielded => restored_event(event),
             _ => event,
         };
@@ -229,11 +229,6 @@ fn has_many_cells(text: &str) -> bool {
     cells > MAX_CELLS
 }
 
-/// Whether a text event is an entity, whose text differs from its source in length.
-fn is_entity(text: &str, range: &Range<usize>) -> bool {
-    text.len() != range.len()
-}
-
 /// The body with every typed replacement escaped.
 fn escaped(body: &str) -> Cow<'_, str> {
     let escape = |c: char| match c {
@@ -327,8 +322,8 @@ impl<'a> Reader<'a> {
         let before = self.before.take();
         match event {
             Event::Text(text) => {
-                // An entity isn't part of an address.
-                if self.verbatim == 0 && !is_entity(text, &range) {
+                // A text that differs from its source is an entity, which isn't part of an address.
+                if self.verbatim == 0 && **text == self.text[range.clone()] {
                     self.find(text, range, before);
                 }
                 self.before = text.chars().next_back();

@@ -109,6 +109,7 @@ impl Table {
         let lock = data_dir.lock()?;
         let engine = open_table(Some(&data_dir))?;
         let config = settings::load(Some(&data_dir), None)?;
+        data_dir.record_salt(&config.visitor_salt)?;
         let store = Store::new(client::build(engine.client_builder()), config.table_name.clone(), Random::system());
         let store = store.embedding(config.lists.replies_per_parent);
         let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));

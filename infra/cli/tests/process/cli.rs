@@ -443,6 +443,19 @@ async fn a_table_with_comments_is_refused_with_another_salt() {
     assert!(check.status.success(), "{}", stderr(&check));
 }
 
+#[test]
+fn an_import_into_an_empty_table_accepts_the_salt_of_another_machine() {
+    let directory = tempfile::tempdir().unwrap();
+    let (data, export) = (directory.path().join("data"), directory.path().join("export.jsonl"));
+    assert!(serve(&data).stop().success());
+    fs::write(data.join("visitor-salt"), "the salt of a machine that the service moves from").unwrap();
+    fs::write(&export, format!("{}\n", json!({ "thread": { "key": "/a", "url": "/a" } }))).unwrap();
+    let import = on_data(&["import", "native", export.to_str().unwrap()], &data).output().unwrap();
+    assert!(import.status.success(), "{}", stderr(&import));
+    assert!(on_data(&["check"], &data).output().unwrap().status.success());
+    assert!(serve(&data).stop().success());
+}
+
 #[tokio::test]
 async fn a_used_directory_without_its_table_is_refused_and_gets_no_new_table() {
     let directory = tempfile::tempdir().unwrap();

@@ -101,8 +101,17 @@ fn a_message_sent_while_the_clock_was_ahead_is_visible_once_the_clock_is_correct
         fixture.pass(ahead);
         fixture.ask("SendMessage", json!({ "MessageBody": "sent", "DelaySeconds": 900 }));
         fixture.pass(-ahead);
-        let expected: &[&str] = if ahead == 3_600 { &["sent"] } else { &[] };
+        let (now, is_visible) = (Timestamp(fixture.now.load(Ordering::Relaxed)), ahead == 3_600);
+        let expected: &[&str] = if is_visible { &["sent"] } else { &[] };
+        assert_eq!(fixture.queues.next_visible() == Some(now), is_visible, "{ahead}");
         assert_eq!(fixture.bodies(), expected, "{ahead}");
+        fixture.queues.clear("Jobs").unwrap();
+
+        fixture.ask("SendMessage", json!({ "MessageBody": "sent" }));
+        fixture.pass(ahead);
+        assert_eq!(fixture.bodies(), ["sent"], "{ahead}");
+        fixture.pass(-ahead);
+        assert_eq!(fixture.bodies(), expected, "received {ahead} seconds ahead");
         fixture.queues.clear("Jobs").unwrap();
     }
 }
