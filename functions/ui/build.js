@@ -24,7 +24,7 @@ const styles = {
     }),
 }
 
-/** Resolves these names to scripts that are already bundled, and leaves all other imports external. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
+/** Resolves the names in `scripts` to scripts that are already bundled, and leaves all other imports external. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
 const made = (scripts) => ({
   name: 'made',
   setup({ onLoad, onResolve }) {
@@ -33,7 +33,7 @@ const made = (scripts) => ({
   },
 })
 
-/** Properties of the widget's own objects, which the reader and the writer don't read from responses, browser objects or the host. Short names save 150 bytes in each script. */
+/** Properties that the build renames, which saves 150 bytes per script. The reader and the writer must not read properties with these names from responses, browser objects or the host page. */
 const OWN = 'action addReply again announce api attempt back bar become box brings cancel chips choose comment composer content correct editors element empty ended expand explain fallible fields fieldsOfGuests focusOn folded foot fresh giveUp guestKey hide inputs insert insertInto isAddress isEdit isLoose isOver isTyping keep keepGuestKey kept later leave left line load methods missing more notice opener path pictures place problem purpose remember renew reveal revealAddressed root say section show showEmpty showMarks showMore showTheme showTotal signIn since slot sortBy stop suggest tag take thread toast token typed views watch welcome who write'
 
 /** @param {string} entry @param {import('esbuild').BuildOptions} options */
@@ -50,7 +50,7 @@ async function checkAllUsed(bundles) {
 
 const hashOf = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex').slice(0, 16)
 
-/** Minifies a script. Names chosen by esbuild, and `let` instead of `const`, compress better. @param {string} script */
+/** Minifies a script. esbuild's names compress better than terser's, and `let` compresses better than `const`. @param {string} script */
 async function small(script) {
   const { code: named } = await transform(script.replaceAll('const ', 'let '), { charset: 'utf8', minifyIdentifiers: true })
   const { code } = await minify(named, { module: true, ecma: 2020, compress: { passes: 3, unsafe: true, unsafe_arrows: true, pure_getters: true, hoist_funs: true }, format: { quote_style: 1 } })

@@ -18,7 +18,7 @@ export interface RequestOptions {
   body?: string | FormData
   /** Milliseconds after which the request fails. */
   timeout?: number
-  /** A function that sends in place of `fetch`. */
+  /** Replaces `fetch`. */
   send?: (url: URL, init: RequestInit & { headers: Headers }) => Promise<{ ok: boolean; status: number; text: () => string | Promise<string> }>
   signal?: AbortSignal
   keepalive?: boolean
@@ -65,15 +65,15 @@ export interface Composer {
   keep: (body: string) => void
   /** The storage key of the draft. */
   kept: string
-  /** The storage key of the draft that a guest, or a member whose session has ended, leaves to this visitor. */
+  /** The storage key of the draft written before the sign-in, as a guest or in a session that ended. */
   left: string
-  /** The storage key of the flag that the visitor has folded the composer despite its draft. */
+  /** The storage key of the flag that keeps the composer collapsed despite its draft. */
   folded: string
 }
 
 /** A composer with the writer's additions. */
 export interface Editor extends Composer {
-  /** The images of the text, which a composer that replaces this editor takes over. */
+  /** The chips of the images. A composer that replaces this editor takes them over. */
   chips: HTMLElement
   /** Runs `act`, and shows the error if it fails. */
   fallible: (act: () => Promise<any>) => Promise<void>
@@ -95,7 +95,7 @@ export interface Entrance {
   brings?: () => object
   /** Called when the visitor has signed in or has changed the name. `email` is set after a sign-in with an emailed code. */
   done: (email?: string) => any
-  /** Closes the form, if it can be closed. */
+  /** Closes the form. Missing if the form can't be closed. */
   giveUp?: () => void
 }
 
@@ -150,7 +150,7 @@ export interface Batch {
   grounds: Grounds
 }
 
-/** A user, or the guests of a network, under the name of the guest who wrote the comment. */
+/** A user, or all guests of a network, named after the guest who wrote the comment. */
 export interface Author extends User {
   network?: string | null
   comment_id?: number

@@ -1,5 +1,5 @@
-//! GET `counts` and GET `{type}/{id}/changes`: the numbers of comments in threads, and the newest comments of one.
-//! Both are the same for everyone, so that caches serve most of these requests.
+//! GET `counts`: the number of comments in each thread. GET `{type}/{id}/changes`: the newest comments of a thread.
+//! Responses are the same for everyone, so that caches can serve most requests.
 
 use serde_json::{Map, json};
 use shared::app::App;

@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Sets the entries that have a value. @param {URLSearchParams | Headers} target @param {object} values */
+/** Copies all values except null and undefined to `target`. @param {URLSearchParams | Headers} target @param {object} values */
 function fill(target, values) {
   for (const [name, value] of Object.entries(values)) if (value != null) target.set(name, `${value}`)
 }
@@ -31,7 +31,7 @@ export class Client {
   #token
   #refused
   mine = false
-  /** The `Comment-Key` of a guest who has written. @type {string | undefined} */
+  /** The `Comment-Key` header, which lets a guest change their comments. @type {string | undefined} */
   guestKey
   /** @type {string | undefined} */
   language
@@ -47,7 +47,7 @@ export class Client {
     this.#token = undefined
   }
 
-  /** Returns the session's token, or the page's. If `isNeeded`, rejects when the session's token can't be refreshed. */
+  /** Returns the token of the session or of the host page. If `isNeeded`, rejects when the session's token can't be refreshed. */
   token(isNeeded = false) {
     const auth = this.#auth
     if (ownSession()) return this.#ownToken().catch((error) => (isNeeded ? Promise.reject(error) : null))

@@ -13,8 +13,8 @@ function initials(name) {
 export function avatar({ name, avatar }) {
   const hue = [...name].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % 12
   const letters = h('span', { class: `avatar hue-${hue}`, part: 'avatar', 'aria-hidden': true }, initials(name))
-  // Gravatar's generic picture counts as no picture: `d=404` makes a missing Gravatar fail, so that the initials are shown. A link
-  // has the normalized URL.
+  // Replaces Gravatar's generic picture with the initials: drops a URL without a hash, and requests `d=404`, so that a missing
+  // picture fails to load. A link's `href` is normalized.
   const src = avatar && h('a', { href: avatar }).href.replace(/^.*gravatar\.com\/avatar\/?(\?.*)?$/, '').replace(/(gravatar\.com\/.*[?&]d(efault)?=)m[mp]\b/i, '$1404')
   if (!src) return letters
   const error = () => picture.replaceWith(letters)

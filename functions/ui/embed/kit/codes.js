@@ -10,7 +10,7 @@ import { keepSession } from './session.js'
 
 const PROBLEM = 'sign-in-problem'
 
-/** Returns the element to focus first in a place's sign-in form. @param {HTMLElement} place @returns {HTMLElement | null} */
+/** Returns the first button or field of the sign-in form in `place`. @param {HTMLElement} place @returns {HTMLElement | null} */
 export const entranceIn = (place) => place.querySelector('.sign-in :is(button, input)')
 
 /** Creates a form that asks for one thing at a time. @param {Entrance} entrance */

@@ -1,3 +1,1 @@
-/** Formats times for people. */
-
 export const inFull = (time, language) => new Date(time).toLocaleString(language, { dateStyle: 'long', timeStyle: 'short' })

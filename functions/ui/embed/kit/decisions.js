@@ -1,5 +1,5 @@
 /**
- * The constants of moderators' decisions, both in the thread and in the queue.
+ * Constants of moderators' decisions, shared by the thread and the queue.
  * @import { Reason } from '../types.d.ts'
  */
 

@@ -5,10 +5,10 @@ import { base64url, newKey } from './base64url.js'
 import { json } from './json.js'
 import { keepSession, offersCodes } from './session.js'
 
-/** The name under which the tab stores the verifier of a flow. @param {string} flow */
+/** Returns the key under which the tab stores a flow's data. @param {string} flow */
 const nameOf = (flow) => `comment-thread ${flow}`
 
-/** Whether this page can redirect to a provider and finish the sign-in afterwards. Providers can't be framed. */
+/** Whether this page can redirect to a provider and finish the sign-in afterwards. Providers' pages can't be framed. */
 function canLeave() {
   try {
     return sessionStorage && crypto.subtle && top === self
@@ -29,7 +29,7 @@ export async function leaveFor(api, provider, more) {
 }
 
 /**
- * Adds the data that this tab has stored for a flow, deletes the stored copy, and restores the page's fragment. A flow from another tab has no verifier.
+ * Merges the data that this tab has stored for a flow, deletes the stored copy, and restores the page's fragment. A flow from another tab has no verifier.
  * @param {{ flow: string, code: string }} returned @returns {{ flow: string, code: string, verifier?: string, [more: string]: any }}
  */
 export function recall(returned) {

@@ -16,12 +16,12 @@ export const hostDecides = (decides) => (isHosted = decides)
 /** Returns the session, or null if the page authenticates the visitor. */
 export const ownSession = () => (isHosted ? null : JSON.parse(device.get(KEY) || 'null'))
 
-/** Stores the API's session, or removes the stored one. @param {any} [session] */
+/** Stores a session from the API. Without an argument, removes the stored session. @param {any} [session] */
 export function keepSession(session) {
   device.set(KEY, session ? JSON.stringify({ ...session, until: Date.now() + session.expires_in * 1000 }) : '')
 }
 
-/** Runs `act` while no other tab does, if the browser supports locks. @template T @param {() => Promise<T>} act @returns {Promise<T>} */
+/** Runs `act` under a lock that all tabs share, if the browser supports locks. @template T @param {() => Promise<T>} act @returns {Promise<T>} */
 export function alone(act) {
   let run
   const once = () => (run ??= act())

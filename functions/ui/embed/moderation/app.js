@@ -40,7 +40,7 @@ export class App {
   t = translator(FIRST_TEXTS)
   /** @type {Record<string, string>} */
   labels = {}
-  /** The events that a webhook can have. @type {Webhook['events']} */
+  /** The events that a webhook can subscribe to. @type {Webhook['events']} */
   webhookEvents = []
   /** @type {OwnUser | null} */
   me = null
@@ -77,7 +77,7 @@ export class App {
     root.append(this.frame)
   }
 
-  /** Uses the texts of a response. @param {Record<string, string>} labels */
+  /** Sets the page's language and texts from a response. @param {Record<string, string>} labels */
   speak(labels) {
     const texts = ownTexts(labels)
     // During an upgrade, an older version may respond without these texts.
@@ -217,7 +217,7 @@ export class App {
     this.frame.classList.toggle('dark', wanted === 'dark')
   }
 
-  /** The topmost open dialog. A closed dialog stays in the list until the next frame. */
+  /** The topmost open dialog. `#dialogs` may briefly include closed ones. */
   get top() {
     return this.#dialogs.findLast(({ open }) => open)
   }

@@ -1,5 +1,4 @@
 /**
- * Ban dialog.
  * @import { Author, Rejects } from '../types.d.ts'
  * @import { App } from './app.js'
  */
@@ -10,7 +9,7 @@ import { keepOpen } from './dialogs.js'
 
 const DAY = 86_400_000
 
-/** Days that a ban lasts; 0 is permanent. */
+/** Lengths of bans in days. 0 is permanent. */
 const LENGTHS = /** @type {const} */ ([['ban_day', 1], ['ban_week', 7], ['ban_month', 30], ['ban_forever', 0]])
 
 /** Maximum days of a network ban. It's short, because addresses are reassigned to other people. The service allows one more day, because its clock may differ. */
@@ -22,7 +21,7 @@ const apiTime = (time) => new Date(time).toISOString().replace(/\.\d+Z$/, '+00:0
 /** Returns the date this many days from now, in the format of a date field. @param {number} days */
 const dayIn = (days) => new Date(Date.now() + days * DAY).toISOString().slice(0, 10)
 
-/** Creates a radio button, checked if its value is the chosen one. @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */
+/** @param {string} name @param {string | number} value @param {string} label @param {string | number} chosen */
 function radio(name, value, label, chosen) {
   const input = h('input', { type: 'radio', name, value: `${value}` })
   input.checked = value === chosen

@@ -1,5 +1,4 @@
 /**
- * The footer of a list.
  * @import { App } from './app.js'
  */
 

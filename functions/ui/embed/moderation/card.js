@@ -23,7 +23,6 @@ const inert = document.implementation.createHTMLDocument()
 
 export class Card {
   element = h('article', { class: 'card', tabindex: '-1' })
-  /** Whether the card is selected. */
   selected = false
   /** A note to read before deciding, for example that the text has changed. */
   note = ''

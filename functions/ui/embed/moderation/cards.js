@@ -1,5 +1,4 @@
 /**
- * A list of cards with a current card.
  * @import { Card } from './card.js'
  */
 

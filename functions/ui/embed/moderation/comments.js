@@ -1,11 +1,10 @@
 /**
- * Loads comments in their current state.
  * @import { Client } from '../kit/api.js'
  * @import { Item } from '../types.d.ts'
  */
 
 /**
- * Loads a comment as it is now, whatever its state.
+ * Loads the current version of a comment, whatever its state.
  * @param {Client} client
  * @param {number} id
  * @returns {Promise<Item>}

@@ -50,7 +50,7 @@ export class Decisions {
     return this.#outbox.open.flatMap(({ choices }) => choices).filter(({ item }) => belongs(item, state)).length
   }
 
-  /** Shows the comments that the service rejects after a ban as rejected. @param {Item[]} items */
+  /** Marks comments as rejected that the service rejects after a ban. @param {Item[]} items */
   showRejected(items) {
     const open = items.filter((item) => applies(item, 'reject'))
     this.#show(open.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
@@ -62,7 +62,7 @@ export class Decisions {
   }
 
   /**
-   * Shows decisions in lists that keep comments, and removes the comments from other lists, except where they were decided.
+   * Updates the decided comments in lists that keep them, and removes them from all others except `made`, the list of the decision.
    * @param {{ item: Item, action: Action }[]} choices @param {Grounds} grounds @param {CardList} [made]
    */
   #show(choices, grounds, made) {
@@ -132,7 +132,7 @@ export class Decisions {
 
   undelivered = () => this.#outbox.open
 
-  /** Returns a comment from a response with its decision, which the service may not have had yet. @param {Item} item @param {Decision[]} before undelivered at the time of the request */
+  /** Applies a decision to a comment from a response, which may be older than the decision. @param {Item} item @param {Decision[]} before undelivered at the time of the request */
   asDecided(item, before) {
     const last = this.#handled.has(item.id) && this.#outbox.about(item, before)
     return last ? decided(item, last.action, rejectionBy(this.app.me, last.grounds)) : item
@@ -237,7 +237,7 @@ export class Decisions {
     }
   }
 
-  /** Handles an error after which a retry would be refused too. @param {Batch} batch @param {unknown} error */
+  /** Handles an error that a retry can't fix. @param {Batch} batch @param {unknown} error */
   #refused({ choices }, error) {
     const text = this.app.t('failed', { why: this.app.explain(error) })
     this.#bringBack(choices, text)
@@ -287,7 +287,7 @@ export class Decisions {
     this.#take()
   }
 
-  /** Removes and returns the waiting decisions. Their comments are shown again. */
+  /** Removes and returns the waiting decisions. Lists no longer omit their comments. */
   #take() {
     this.#handled.clear()
     return latest(this.#outbox.takeAll())

@@ -16,7 +16,7 @@ import { App } from './app.js'
 import css from './moderation.css'
 import pageCss from './page.css'
 
-/** Only for a standalone element: on a host page, the sign-in result in the URL may be for the widget. */
+/** The sign-in result in the URL, if the element is standalone. On a host page, the result may be for the widget. */
 const taken = document.querySelector('comment-moderation[standalone]') && takeReturned()
 let returned = taken ? recall(taken) : null
 

@@ -1,5 +1,5 @@
 /**
- * Sends decisions without waiting for an undo.
+ * Sends decisions and replies.
  * @import { Batch, Choice, Decision } from '../types.d.ts'
  * @import { Client } from '../kit/api.js'
  * @import { Replies } from './replies.js'

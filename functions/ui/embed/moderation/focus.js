@@ -1,5 +1,4 @@
 /**
- * Moves the focus to content that was loading.
  * @import { App } from './app.js'
  */
 

@@ -29,7 +29,7 @@ export class Handled {
     this.#last.clear()
   }
 
-  /** Extends the time in which lists may still show the comment. @param {number} id */
+  /** Restarts the `LAG` of a comment's decision. @param {number} id */
   touch(id) {
     const last = this.#last.get(id)
     if (last) last.at = Date.now()

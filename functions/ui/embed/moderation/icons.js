@@ -28,5 +28,5 @@ export function icon(name) {
 /** Shows a key as a hint, hidden from screen readers, whose users can read the help instead. @param {string} letter */
 export const key = (letter) => h('kbd', { 'aria-hidden': 'true' }, letter)
 
-/** Creates an icon, which the current card replaces with a key. @param {keyof typeof ICONS} name @param {string} letter */
+/** Creates an icon and a key hint. The current card shows the key instead of the icon. @param {keyof typeof ICONS} name @param {string} letter */
 export const sign = (name, letter) => h('span', { class: 'sign', 'aria-hidden': 'true' }, icon(name), h('kbd', {}, letter))

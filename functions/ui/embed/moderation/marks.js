@@ -48,7 +48,7 @@ function read(element) {
 
 /** Wraps the characters at these places in marks, one per text node. @param {([Text, number] | null)[]} places */
 function wrap(places) {
-  /** The first and the last character of each piece, in order. @type {[Text, number, number][]} */
+  /** The node of each piece, and the offsets of its first and last characters. @type {[Text, number, number][]} */
   const pieces = []
   for (const place of places) {
     if (!place || place[0].parentElement?.closest('mark')) continue

@@ -11,7 +11,7 @@ export const decidedAs = (item, { action, moderator, created_at }) =>
   decided(item, /** @type {Action} */ (action), { reason: null, note: null, moderator, created_at })
 
 export class Others {
-  /** Decisions about comments that no list shows, or that have an undelivered decision. @type {Map<number, LogEntry>} */
+  /** Other moderators' decisions about comments that no list shows, or that have an undelivered decision. @type {Map<number, LogEntry>} */
   #heard = new Map()
   /** The newest entry of the log; undefined before the first check. @type {LogEntry['id'] | null | undefined} */
   #newest

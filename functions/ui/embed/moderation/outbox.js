@@ -54,13 +54,13 @@ export class Outbox {
     return this.open.some(({ choices }) => choices.some(({ item }) => item.id === id))
   }
 
-  /** Returns the last undelivered decision about this version of a comment, or the last one of `before`. @param {Item} item @param {Decision[]} before */
+  /** Returns the newest undelivered decision about this version of a comment, or else the newest one in `before`. @param {Item} item @param {Decision[]} before */
   about({ id, updated_at }, before) {
     const made = [...before, ...this.open].flatMap(({ choices, grounds }) => choices.map(({ item, action }) => ({ item, action, grounds })))
     return made.findLast(({ item }) => item.id === id && item.updated_at === updated_at)
   }
 
-  /** Whether these decisions are still being sent, because `takeAll` hasn't taken them over. @param {Decision[]} due */
+  /** Whether these decisions are being sent, and `takeAll` hasn't removed them. @param {Decision[]} due */
   isSending(due) {
     return this.#sending === due
   }
@@ -175,7 +175,7 @@ function pieces({ choices, ...alike }) {
   return Array.from({ length: count }, (_, at) => ({ ...alike, choices: choices.slice(at * BULK, (at + 1) * BULK) }))
 }
 
-/** Returns the body of the request. @param {Batch} batch */
+/** @param {Batch} batch */
 export const bulkBody = ({ action, choices, grounds }) => ({
   ids: choices.map(({ item }) => item.id),
   action,

@@ -33,7 +33,7 @@ export class CardList extends Cards {
   /** @type {WeakMap<Element, () => void>} */
   #measures = new WeakMap()
   #nearEnd
-  /** The filters of the API that the comments match. @type {Record<string, string>} */
+  /** The search filters, as query parameters of the API. @type {Record<string, string>} */
   #filters = {}
   /** The number of cards to load in total, and the number of requests left to load them. */
   #goal = { cards: 0, requests: 0 }
@@ -71,7 +71,6 @@ export class CardList extends Cards {
     this.selection.show()
   }
 
-  /** Whether there are more pages. */
   get hasMore() {
     return this.#cursor != null
   }
@@ -91,7 +90,6 @@ export class CardList extends Cards {
     this.selection.show()
   }
 
-  /** Whether search filters are set. */
   get #isFiltered() {
     return Object.keys(this.#filters).length > 0
   }
@@ -116,7 +114,7 @@ export class CardList extends Cards {
     this.#loading ??= this.#fetch(this.#cursor).finally(() => {
       if (turn !== this.#turn) return
       this.#loading = null
-      // Observing the end anew reports whether it is still near.
+      // Restarting the observer makes it report whether the end is still near.
       this.#nearEnd.unobserve(this.#end)
       if (this.#cursor != null && this.cards.length && !this.#isFiltered) this.#nearEnd.observe(this.#end)
     })

@@ -13,7 +13,7 @@ import { standing } from './verdicts.js'
 
 /** @typedef {{ form: HTMLFormElement, field: HTMLTextAreaElement, problem: HTMLElement, send: HTMLButtonElement, isOpen: boolean }} Box */
 
-/** Whether a moderator may reply to a comment: everyone sees the comment, or will once it is approved. @param {Item} item */
+/** Whether a moderator may reply to a comment, which must be public or pending. @param {Item} item */
 export const takesReplies = (item) => standing(item) !== 'rejected'
 
 export class Replies {
@@ -67,7 +67,7 @@ export class Replies {
   #box(item) {
     const { t, labels } = this.app
     const name = t('reply_to', { name: this.app.nameOf(item) })
-    // Stored as a draft, because the page may be closed before the reply is sent.
+    // Stores the text as a draft, because the page may be closed before the reply is sent.
     const field = h('textarea', { rows: '3', dir: 'auto', 'aria-label': name, placeholder: name, input: () => device.set(this.#draftOf(item.id), field.value) })
     field.value = device.get(this.#draftOf(item.id)) ?? ''
     const problem = h('p', { class: 'error', role: 'alert' })
@@ -134,7 +134,7 @@ export class Replies {
     }
   }
 
-  /** Shows the state of a box in its card, or else in the topmost card of the comment. @param {number} id @param {Box} box */
+  /** Updates the card that contains a box, or else the comment's last card, which is on top. @param {number} id @param {Box} box */
   #refresh(id, { form }) {
     const cards = this.app.cards.filter(({ item }) => item.id === id)
     const card = cards.find(({ element }) => element.contains(form)) ?? cards.at(-1)

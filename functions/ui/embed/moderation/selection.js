@@ -58,7 +58,7 @@ export class Selection {
     return chosen.length > 0
   }
 
-  /** Clears the selection. The buttons are created again when it is next shown. */
+  /** Clears the range, and makes `show` create the buttons again. */
   reset() {
     this.#anchor = null
     this.element.dataset.mode = ''

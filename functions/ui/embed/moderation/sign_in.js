@@ -14,7 +14,7 @@ import { languageOf } from '../kit/words.js'
 import { icon } from './icons.js'
 import { Replies } from './replies.js'
 
-/** Finds the token in pasted text, with or without `Bearer` or the address around it. @param {string} text */
+/** Returns the token in pasted text, which may be a URL or begin with `Bearer`. @param {string} text */
 const tokenIn = (text) => /token=([^&\s]+)/.exec(text)?.[1] ?? text.trim().replace(/^Bearer\s+/i, '')
 
 /** Returns null if the session has ended, and otherwise rejects with the error. @param {unknown} error */
@@ -57,7 +57,7 @@ export class SignIn {
     this.app.client.language = languageOf(this.app.host)
     this.app.screen(h('p', { class: 'muted centred' }, this.app.t('loading')))
     try {
-      // Decisions are stored first, so that the lists reflect them.
+      // Waits for the previous moderator's decisions, so that the lists reflect them.
       const unsent = (await flushed) ?? []
       const arrival = await this.#arrival
       const token = ownSession() ?? (await this.app.client.token())
@@ -106,7 +106,7 @@ export class SignIn {
     try {
       const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
       if (!authenticated) return this.#showWrong(this.app.t('bad_token'))
-      // A different moderator begins with a new page.
+      // Starts over for a different moderator.
       if (!moderator || banned || user?.id !== this.app.me?.id) {
         this.app.decisions.drop()
         return this.start()
@@ -231,7 +231,7 @@ export class SignIn {
       this.app.standalone && h('button', { type: 'button', class: 'outlined', click: () => this.signOut() }, t('sign_out'))))
   }
 
-  /** Shows the names, one of which the owner adds to the settings. */
+  /** Shows the account and the user id. To grant access, the owner adds one of them to the settings. */
   #whomToName() {
     const names = [this.#account, `${this.app.me?.id}`]
     return h('div', { class: 'small' }, h('p', {}, this.app.t('refused_name')), ...names.map((name) => name && h('p', {}, h('code', { dir: 'ltr' }, name))))

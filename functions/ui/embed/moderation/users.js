@@ -68,7 +68,7 @@ export class UsersPanel {
     }
   }
 
-  /** Omits banned members, because they are listed below. @param {AbortSignal} signal */
+  /** Shows recent members, except banned ones, who are listed below. @param {AbortSignal} signal */
   async #showRecent(signal) {
     const { client, t } = this.app
     const { data } = await client.get('moderation/comments', { state: 'all', cursor: '', per_page: 50 }, signal)

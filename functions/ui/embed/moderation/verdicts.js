@@ -7,7 +7,7 @@
 export const standing = (item) => (item.held_for ? 'waiting' : item.is_approved ? 'visible' : 'rejected')
 
 /**
- * Returns the action of a key or a button. Approving a public comment keeps it, and dismisses its reports.
+ * Returns the action for a verdict. Approving a public comment dismisses its reports.
  * @param {Item} item
  * @param {Verdict} verdict
  * @returns {Action}

@@ -1,5 +1,4 @@
 /**
- * Webhook dialog.
  * @import { Webhook } from '../types.d.ts'
  * @import { App } from './app.js'
  */

@@ -12,7 +12,7 @@ const DOTS = 'M3 8h0M8 8h0M13 8h0'
 const HEART = 'M8 14 3 9a3 3 0 0 1 5-5 3 3 0 0 1 5 5z'
 const CLOCK = 'M8 5v3l2 1M8 2a6 6 0 1 0 .1 0'
 
-/** From this level of replies on, the indent doesn't show which comment a reply belongs to. */
+/** Replies from this level on show a link to their parent, because the indent no longer does. */
 const FLAT = 3
 
 export class CommentView {
@@ -143,7 +143,7 @@ export class CommentView {
     )
   }
 
-  /** Whether the visitor is using a field, which a late response must not take the focus from. */
+  /** Whether a field has the focus, which a late response must not move. */
   get isTyping() {
     return this.thread.section.querySelector(':read-write:focus,select:focus')
   }

@@ -10,10 +10,10 @@ import { device } from '../kit/device.js'
 import { h, isOfIme, primary } from '../kit/dom.js'
 import { ahead, writer } from './later.js'
 
-/** Returns the visitor's name and avatar, as on comments. A guest has the name that was last entered on this device. */
+/** Returns the visitor's name and avatar, as on comments. A guest's name is the one last entered on this device. */
 export const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
 
-/** Returns the storage keys of the visitor's draft, and of the draft of the guest or the ended session before. When the session ends, a draft stays with the member who wrote it. */
+/** Returns the storage keys of the visitor's draft, and of the draft written before the sign-in, as a guest or in a session that ended. After a session ends, drafts still belong to its member. */
 function draftsOf({ path, ui, ended }, draft) {
   const before = ended?.id ?? 'guest'
   return [ui.auth.user?.id ?? before, before].map((who) => `${API} ${path} ${draft} ${who}`)
@@ -67,7 +67,7 @@ export function composer(thread, purpose) {
   const box = h('div', { class: 'editor', part: 'editor' }, text)
   const events = { ...ahead, focusin: enhance, dragenter: enhance, keydown, submit }
   const element = h('form', { class: 'composer', 'data-draft': draft, novalidate: true, ...events }, !purpose.isEdit && avatar(visitor(ui.auth)), h('div', {}, box, problem, bar))
-  // The text typed before is put before the draft of the member who signs in.
+  // Inserts the text typed before the sign-in above the member's own draft.
   if (kept !== left && thread.typed.delete(draft) && device.get(left)) {
     keep([device.get(left), device.get(kept)].filter(Boolean).join('\n\n'))
     device.set(left, '')

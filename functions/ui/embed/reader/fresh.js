@@ -8,7 +8,7 @@ import { button, h, pause } from '../kit/dom.js'
 export class Fresh {
   element = button('', { class: 'primary fresh', hidden: true, click: () => this.#show() })
   since = h('span', { class: 'since' })
-  /** The id of the newest comment that polling found, which the list may lack. */
+  /** The id of the newest comment that polling found. It may not be in the list. */
   newest = null
   #before
   #waiting = []

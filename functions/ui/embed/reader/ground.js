@@ -1,6 +1,6 @@
 /** Finds the color behind an element, because gray text alone does not show whether the page is dark. */
 
-/** Sets the background in the first style sheet of a tree to the nearest opaque color behind the element. @param {any} root */
+/** Sets `--under`, in the first style sheet of a shadow tree, to the nearest opaque color behind the host. @param {any} root */
 export function showGround({ host, adoptedStyleSheets: [ground] }) {
   let colour
   do colour = getComputedStyle(host).backgroundColor

@@ -4,7 +4,7 @@ import { button, h } from '../kit/dom.js'
 
 /**
  * Shows the comment at the top, below a heading. A button, or the next linked comment, moves it to the end of the list. It stays
- * there until its page is loaded.
+ * there until its page of the list is loaded.
  * @param {any} thread @param {any} comment
  */
 export function link(thread, comment) {

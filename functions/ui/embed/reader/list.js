@@ -8,13 +8,13 @@ import { anonymous } from '../kit/api.js'
 import { button, h } from '../kit/dom.js'
 import { ownSession } from '../kit/session.js'
 
-/** Comments that a press of the button loads. */
+/** Number of comments that the button loads. */
 const MORE = 50
 
 /** Returns the path of a thread, relative to the API. */
 export const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
 
-/** Loads a page of the visitor's own list, or else of the public list. A cached copy of the public list is revalidated. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
+/** Loads a page of the list. Members, and guests who have written, get their own version. Everyone else gets the public one, whose cached copy is revalidated. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
 export async function readPage({ api, path, sort, language: lang, fresh }, query, signal) {
   const list = `${path}/comments`
   const asked = { sort: sort || null, ...query }
@@ -38,13 +38,13 @@ export async function readFirst(thread, signal) {
 
 /**
  * Creates the part below the list: a button that loads the next page, with the number of comments that aren't shown, and a link to
- * the feed. Sets `showMore` of the thread, which counts a comment as shown if the list has it: a comment is in no list if it is
- * newer, or if only moderators see it.
+ * the feed. Sets the thread's `showMore`, which counts a comment as shown. It skips comments that `total` excludes: replies, newer
+ * comments, and those that only moderators see.
  * @param {any} thread @param {any} meta @param {(query: RequestOptions['query']) => void} load
  */
 export function footOf(thread, { next_cursor: cursor, current_page: page, last_page, per_page, total }, load) {
   const { say, ui, path, views } = thread
-  // A ranked list has numbered pages, and its first page is smaller than the others.
+  // A ranked list has numbered pages. After the smaller first page, loads page 1 again at full size.
   const next = cursor ? { cursor } : page < last_page && { page: page + (per_page === MORE) }
   const more = button('', { class: 'outlined', click: () => load({ ...next, per_page: MORE }) })
   const newest = Math.max(...views.keys())

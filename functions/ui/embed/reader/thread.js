@@ -77,11 +77,11 @@ export class Thread {
 
   emit = (name, detail) => this.host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true, cancelable: true }))
 
-  /** Takes the visitor to the sign-in, unless the host handles the event. @param {string} [label] @param {CommentView} [view] */
+  /** Starts the sign-in, unless the host page handles the event. @param {string} [label] @param {CommentView} [view] */
   signIn = (label = 'sign_in_to_comment', view) =>
     this.emit('comment-sign-in') && this.later('leadToSignIn', this, label, view)
 
-  /** Gives a guest who begins to write a key, with which this device can change their comments. Reuses the key of another thread or tab. */
+  /** Creates the key with which this device can change a guest's comments, or reuses the key of another thread or tab. */
   keepGuestKey() {
     const { api, ui } = this
     if (ui.auth.authenticated) return
@@ -89,7 +89,7 @@ export class Thread {
     device.set(`${API} key`, api.guestKey)
   }
 
-  /** Sends a write. A member with a refused token can't post, not even as a guest. */
+  /** Sends a write request. Fails if a member's token was refused, so that nothing is posted as a guest. */
   async write(method, path, options) {
     const { authenticated } = this.ui.auth
     if (authenticated && !(await this.api.token(true))) throw new ApiError(401, { code: 'unauthenticated' })
@@ -281,7 +281,7 @@ export class Thread {
     view.focus()
   }
 
-  /** Shows a comment with its ancestors, and returns its view, or nothing if the comment isn't in this thread. `add` places the first new comment. */
+  /** Shows a comment with its ancestors, and returns its view, or nothing if the comment isn't in this thread. `add` inserts the topmost comment that isn't shown yet. */
   async fetch(id, add = this.prepend) {
     if (this.views.has(id)) return this.views.get(id)
     const { data, ancestors, ['thread']: { type, id: record } = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))

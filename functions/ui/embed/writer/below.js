@@ -3,7 +3,7 @@
 import { json } from '../kit/json.js'
 import { poster } from './post.js'
 
-/** Opens a composer below a comment. Returns a function that closes the composer, and returns the comment's view. */
+/** Opens a composer below a comment. Returns a function that closes the composer and returns the comment's view. */
 function write(view, purpose) {
   const { thread, comment } = view
   const cancel = () => {
@@ -58,7 +58,7 @@ export function edit(view) {
   body.hidden = true
 }
 
-/** Reopens composers, sign-in forms and decisions after the thread was rendered again. A visitor who has signed in replies. */
+/** Reopens composers, sign-in forms and decisions after the thread was rendered again. After a sign-in, replaces the form with a reply. */
 export async function reopen(views) {
   for (const { thread, comment, body, slot } of views) {
     const view = await thread.fetch(comment.id)

@@ -52,7 +52,7 @@ export function decide(view, isRejection = false) {
         thread.toast.show(say('saved'))
         if (isSame) show(isRejection ? { review: { state: 'rejected', reason }, ...data } : data)
       },
-      // Its writer may have edited the comment.
+      // Reloads the comment, because the writer may have edited it.
       async () => {
         const { data } = await thread.api.get(`comments/${id}`).catch(() => ({ data: comment }))
         show(data)

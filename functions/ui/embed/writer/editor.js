@@ -21,7 +21,7 @@ import { dress } from './style.js'
 import { mark, shortcutOf, toolbar } from './toolbar.js'
 import { continueList, pastedLink, type } from './typing.js'
 
-/** Adds the editor, and returns the function that sends. Waits until a press has ended, because the pressed button would move away from the pointer. @param {Composer} composer */
+/** Adds the editor, and returns the function that sends. Waits until the pointer is released, because the editor moves the pressed button. @param {Composer} composer */
 export async function enhance(composer) {
   const { thread, purpose, element, box, text, problem, bar, send, folded } = composer
   const { say, ui, api } = thread
@@ -82,14 +82,14 @@ export async function enhance(composer) {
       return entrance.focus()
     }
     const session = ownSession()
-    // Another tab has signed in.
+    // The visitor has signed in on another tab.
     if (session && session.user.id !== ui.auth.user?.id) return fallible(() => api.token(true).then(() => thread.load()))
     if (session && !ui.auth.user?.name) return chooseName(thread)
     clearMistakes(fields)
     if (showMistakes(fields, writer.missing())) return
     turn(true)
     await fallible(() => deliver().finally(() => turn(false)))
-    // A new composer is shown to a different visitor.
+    // Shows a new composer if the visitor has changed.
     if (element.isConnected && thread.ui.auth.user?.id !== ui.auth.user?.id) thread.load()
   }
 
@@ -121,7 +121,7 @@ export async function enhance(composer) {
       event.preventDefault()
       mark(editor, shortcut)
     } else if (!isCommand && !event.shiftKey && !event.altKey && (people.choose(key) || (key === 'Enter' && continueList(text)))) event.preventDefault()
-    // The key may move the caret. If it types, people are offered again.
+    // The key may move the caret. Typing shows the list again.
     else people.hide()
   }
 

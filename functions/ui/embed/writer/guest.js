@@ -7,7 +7,7 @@ import { avatar } from '../kit/avatar.js'
 import { device } from '../kit/device.js'
 import { h } from '../kit/dom.js'
 
-/** The guest's address since the page was loaded, which isn't stored on the device. */
+/** The guest's address. It is kept until the page is left, and never stored on the device. */
 let address = ''
 
 /** @param {Editor} editor */

@@ -56,7 +56,7 @@ function isInEmail(text, at) {
   return LOCAL.test(before) && domain && (end || !mayFollow(before))
 }
 
-/** Whether a mention may follow this text, judging by the last character that readers see. Of a link they see no address. Entities are ignored. */
+/** Whether a mention may follow this text, judging by its last visible character. Link addresses and entities are invisible. */
 function mayFollow(text) {
   const seen = [...text.replace(CLOSED, (all) => all.replace(/]\(.*|>$|^&.*/, ''))].findLast((sign) => !UNSEEN.test(sign))
   return !seen || PRECEDES.test(seen)

@@ -1,5 +1,5 @@
 /**
- * Help on Markdown, in which each example is shown in the format that it produces.
+ * Help on Markdown. Each example is shown in the format that it produces.
  * @import { Editor } from '../types.d.ts'
  */
 

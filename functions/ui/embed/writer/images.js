@@ -35,7 +35,7 @@ const FOLDERS = /^(\w:|(?=[/\\])).*[/\\]/
 /**
  * Whether pasted or dropped data has words besides images, as from word processors and spreadsheets. HTML that only shows an image
  * doesn't count, and neither does text that is only the image's URL, a file's URL, or the name or path of one of these files.
- * Inserts words that are HTML alone, because the browser inserts nothing for them. Blocks become lines, with tabs between cells.
+ * Inserts words that exist only as HTML, because the browser wouldn't. Blocks become lines, with tabs between cells.
  * @param {DataTransfer} source @param {File[]} files @param {(words: string) => void} insert
  */
 function hasWords(source, files, insert) {
@@ -136,7 +136,7 @@ export function images({ thread, text, chips: element, fallible, insert }) {
   /** Returns the text with the images, once all of them are uploaded. */
   async function insertInto(body) {
     const images = (sending = chips())
-    // An image doesn't split a line with Markdown before it, or a word, such as a mention or an address.
+    // Moves an image out of a word, a mention or an address, and to the end of a line in which it follows Markdown.
     for (const chip of images) {
       const rest = chip.isLoose ? /.*/y : /(?<=^(.*[*_`~[|]|\s*[>#+\d-]).*).*|(?<=\S)\S+|/muy
       rest.lastIndex = chip.place

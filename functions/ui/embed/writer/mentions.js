@@ -18,7 +18,7 @@ export function mentions({ thread, purpose, text, insert }) {
   const id = `people-${draft}`
   const element = h('div', { id, class: 'people sheet', popover: 'manual', role: 'listbox', 'aria-label': say('mention'), mousedown: (event) => event.preventDefault() })
   const caret = h('span')
-  // Copies the text field's styles, so that the caret has the same position.
+  // Copies the text and styles of the field, to measure the caret's position.
   const mirror = h('div', { class: 'mirror' })
   let search = new AbortController()
   /** The index of the selected person. It is kept when search results arrive. */

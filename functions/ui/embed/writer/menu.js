@@ -1,4 +1,4 @@
-/** Menus, such as the one with a comment's actions other than like and reply. */
+/** Menus, such as a comment's, which has all actions except like and reply. */
 
 import { API } from '../kit/address.js'
 import { button, drawing, h } from '../kit/dom.js'
@@ -29,7 +29,7 @@ const SIGNS = {
 /** Milliseconds in which guests can change their comments. */
 const GUESTS_TIME = 15 * 60_000
 
-/** Returns the actions on a comment, in groups. Each label has a function that takes the comment's view, or a URL. */
+/** Returns the actions on a comment, in groups. Each label maps to a URL, or to a function that takes the comment's view. */
 function groups({ thread, comment }) {
   const { features, auth } = thread.ui
   const { can, pinned, reported, is_approved, review, created_at } = comment

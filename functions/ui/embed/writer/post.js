@@ -9,7 +9,7 @@ import { addToTotal } from './total.js'
 
 /**
  * Returns a function that posts a comment to this thread, even if the element has changed to another thread. If it hasn't, `show`
- * shows the comment. Sending a draft again, even from another tab, repeats the request until its content changes.
+ * shows the comment. Sending an unchanged draft again, even from another tab, repeats the request.
  * @param {any} thread @param {(comment: any) => any} show
  */
 export function poster(thread, show) {
@@ -25,7 +25,7 @@ export function poster(thread, show) {
       page = ownPage()
       save()
     }
-    // The content makes the key of a changed request different, and isn't stored.
+    // Adds a checksum of the content to the key, so that a changed request has a different key.
     const sum = [...JSON.stringify(fields)].reduce((sum, sign) => (sum * 9e3 + /** @type {number} */ (sign.codePointAt(0))) % 1e11, 0)
     const { data } = await thread.write('POST', `${path}/comments`, json(fields.parent_id ? fields : { ...fields, page }, key + sum))
     save(true)

@@ -1,5 +1,6 @@
 /**
- * Carries composers over when a thread is rendered again. A composer that is being sent stays. Others pass on images and focus.
+ * Preserves composers when a thread is rendered again. A composer that is sending is reused. Any other passes its images and focus
+ * to its replacement.
  * @import { Composer, Editor } from '../types.d.ts'
  */
 
@@ -12,7 +13,7 @@ export function remember(editor) {
   editors[kept] = editor
 }
 
-/** Returns the latest editors of a thread by the storage keys of their drafts. */
+/** Makes new composers take over from earlier ones. Returns the thread's latest editors by the storage keys of their drafts. */
 function watch(thread) {
   const { composer } = thread
   /** @type {Record<string, Editor>} */
@@ -21,7 +22,7 @@ function watch(thread) {
     const sending = Object.values(editors).find((editor) => editor?.text.readOnly && editor.kept.startsWith(`${API} ${thread.path} ${purpose.draft} `))
     const made = sending ?? composer(purpose)
     const { kept, left } = made
-    // An unfinished text belongs to the member who signs in.
+    // After a sign-in, the guest's text belongs to the member.
     const before = sending ?? (editors[kept] ??= editors[left])
     if (left !== kept) delete editors[left]
     if (before) takeOver(made, before)
