@@ -13,7 +13,7 @@ const form = (/** @type {Page} */ page) => page.locator('form')
 const toast = (/** @type {Page} */ page) => page.locator('[part~=toast]')
 const heightOf = async (/** @type {Page} */ page) => (await form(page).boundingBox())?.height ?? 0
 
-/** Changes the first response. @param {(page: any) => void} change */
+/** Changes the list's response. @param {(page: any) => void} change */
 const answering = (change) => (/** @type {Page} */ page) =>
   page.route(/\/comments\?/, async (route) => {
     const response = await route.fetch()

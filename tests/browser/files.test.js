@@ -36,7 +36,7 @@ const PICTURES = {
 }
 
 /**
- * Pastes or drops an image with other content on the text field. Returns whether the browser was kept from inserting that content.
+ * Pastes or drops an image with other content on the text field. Returns whether the widget prevented the default action.
  * @param {import('playwright-core').Page} page @param {'paste' | 'drop'} type @param {Content} content
  */
 const give = (page, type, content) =>

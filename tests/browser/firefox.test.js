@@ -77,7 +77,7 @@ async function showing(page, expected) {
 }
 
 /**
- * Clicks the last visible element with this name, because the most recently opened one is the lowest.
+ * Clicks the last visible element with this name, because the most recently opened one comes last.
  * @param {Page} page @param {string} name
  */
 async function click(page, name) {

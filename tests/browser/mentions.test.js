@@ -169,7 +169,7 @@ test('people are no longer offered once keys move the caret or select text', asy
     await page.keyboard.press(key)
     assert.equal(await options(page).filter({ visible: true }).count(), 0, key)
   }
-  // Typing offers them again.
+  // Typing offers people again.
   await page.keyboard.press('End')
   await page.keyboard.type('b')
   await options(page).getByText('Bob').waitFor()

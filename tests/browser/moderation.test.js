@@ -678,7 +678,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         await tab(page, name)
         await page.getByText(text).waitFor()
         const { violations, incomplete } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
-        // Incomplete axe findings about roles count too.
+        // Incomplete findings about ARIA count too.
         const found = [...violations, ...incomplete.filter((/** @type {any} */ { id }) => id.startsWith('aria'))]
         assert.deepEqual(found.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], `${name} at ${width}`)
       }

@@ -24,7 +24,7 @@ function senders(page) {
   return names
 }
 
-/** Waits until the list has loaded, after which it would have taken the focus. @param {Page} page @param {() => void} release */
+/** Releases the list's response, and waits until the loaded list could have moved the focus. @param {Page} page @param {() => void} release */
 async function arrives(page, release) {
   const loaded = page.waitForResponse(/moderation.comments.*per_page=50/)
   release()
@@ -199,7 +199,7 @@ test('lists that are opened before a decision is sent show it, until it is undon
   await card(page, 'By the same writer').getByRole('button', { name: 'All by Ada' }).click()
   await page.getByRole('dialog').locator('article', { hasText: 'To be decided' }).locator('.why').getByText('Rejected').waitFor()
   await press(page, 'Escape')
-  // The response is older than the delivery.
+  // The list's response is older than the delivery, but arrives after it.
   const response = page.waitForResponse(/state=all.*per_page=50/)
   /** @type {(() => void) | undefined} */
   let release

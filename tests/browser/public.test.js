@@ -21,7 +21,7 @@ async function browse(t, options) {
   return context.newPage()
 }
 
-/** Posts a pinned comment with code, replies, one of them a placeholder, and further comments. @param {string} record */
+/** Posts a pinned comment with code, replies (one is a placeholder), and further comments. @param {string} record */
 async function conversation(record) {
   const { service } = w
   const first = await service.comment(record, `# Title\n\nSee https://example.org/a_long_address/${'x'.repeat(90)}.\n\n\`\`\`\n${'code '.repeat(40)}\n\`\`\``)

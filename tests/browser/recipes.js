@@ -38,8 +38,8 @@ class Files extends LocalServer {
   }
 }
 
-/** For each recipe: the build command, the folder with the pages, and whether they show the thread without scripts. */
 const NPM = /** @type {const} */ ({ command: ['npm', 'run', '--silent', 'build'], built: 'dist' })
+/** For each recipe: the build command, the folder with the pages, and whether they show the thread without scripts. */
 const BUILDS = {
   html: { command: null, built: '.', isStatic: false },
   react: { ...NPM, isStatic: false },

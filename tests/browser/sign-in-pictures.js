@@ -20,7 +20,7 @@ const user = { id: 4503599627370497, name: null, avatar: '' }
 const refusal = { message: '', code: 'sign_in_failed', errors: {} }
 const LONG = 'a.rather.long.name.of.somebody@mail.example.org'
 
-/** Responds like the service, except that the code is wrong once. @param {Page} page */
+/** Mocks the sign-in endpoints, and refuses the first code. @param {Page} page */
 async function answered(page) {
   let tries = 0
   await page.route(/^https:/, (route) => route.abort())

@@ -62,7 +62,7 @@ export function people(w) {
   /** Returns the key under which a page stores its session. */
   const key = () => `comment-thread ${w.service.api}/ session`
 
-  /** Returns a script that gives a page this session, once. @param {any} session @param {number} [seconds] until its token expires */
+  /** Returns a script that stores this session for a page, once. @param {any} session @param {number} [seconds] until its token expires */
   const keeping = (session, seconds = 600) => {
     const kept = JSON.stringify({ ...session, until: Date.now() + seconds * 1000 })
     return `try { localStorage.given ??= (localStorage[${JSON.stringify(key())}] = ${JSON.stringify(kept)}, 1) } catch {}`

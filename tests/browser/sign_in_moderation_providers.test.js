@@ -47,7 +47,7 @@ const fits = (page) =>
     return [...panel.querySelectorAll('form *')].map((element) => element.getBoundingClientRect()).every((inner) => !inner.width || (inner.left >= left && inner.right <= right))
   })
 
-/** Goes to GitHub, and consents there. @param {Page} page */
+/** Signs in through GitHub's consent page. @param {Page} page */
 async function signIn(page) {
   await withGitHub(page).click()
   await page.getByRole('link', { name: 'Authorize' }).click()

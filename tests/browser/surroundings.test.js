@@ -1,4 +1,4 @@
-/** The page around the elements doesn't affect them: its root, its styles, its colors, a second thread, a translation, a printer. */
+/** Tests the elements on host pages with other font sizes, styles and colors, with a second thread, translated and printed. */
 
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'

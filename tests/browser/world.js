@@ -266,7 +266,7 @@ export async function hold(page, pattern) {
   return release
 }
 
-/** Chooses an image as the button does, and waits for its chip. @param {import('playwright-core').Page} page */
+/** Chooses an image with the button, and waits for its chip. @param {import('playwright-core').Page} page */
 export async function chooseImage(page, name = 'cat.png') {
   const chips = await page.locator('.chip').count()
   const chooser = page.waitForEvent('filechooser')
