@@ -64,7 +64,7 @@ test('every target is at least 28 pixels in each direction, except the line, whi
   assert.deepEqual(small, [])
 })
 
-test('everything can be reached and used by keyboard', async (t) => {
+test('everything is reachable and usable by keyboard', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.', { who: w.service.bob })
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -118,7 +118,7 @@ test('at 320 pixels, in both directions, nothing is wider than the page', async 
   }
 })
 
-test('at 320 pixels with text of 200 % nothing is wider than the page, menus neither', async (t) => {
+test('at 320 pixels with text at 200 %, nothing is wider than the page, including menus', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello. '.repeat(20))
   await w.service.comment(record, 'A reply.', { parent: id })

@@ -71,7 +71,7 @@ for (const [avatar, address] of [
   })
 }
 
-test('an existing Gravatar shows, and so does any other picture', async (t) => {
+test('an existing Gravatar is shown, and so is any other picture', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.', { who: token(92, 'Cem', { picture: 'https://example.org/avatar/?d=mp' }) })
   const guest = await w.service.comment(record, 'Hello.', { who: null })

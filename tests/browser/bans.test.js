@@ -105,7 +105,7 @@ test('comments that the service rejects while further writers are being banned l
   assert.deepEqual(await texts(page), ['Of a member'])
 })
 
-test('among all, comments that a ban rejects say so, and the card keeps the focus', async (t) => {
+test('in the list of all comments, those that a ban rejects are marked, and the card keeps the focus', async (t) => {
   await emptyQueue()
   const [grace, mallory] = [moderator('Grace'), member('Mallory')]
   const record = newRecord()
@@ -168,7 +168,7 @@ test('a ban that is refused stays in its dialog, and the next press continues wi
   assert.deepEqual(bansIn(sent), [ids[0], ids[1], ids[1], ids[2]].map((id) => `comments/${id}/ban`))
 })
 
-test('the list of bans has networks with the comment that caused each, and lifts them', async (t) => {
+test('the list of bans shows networks with the comment that caused each ban, and can lift bans', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const spam = network()

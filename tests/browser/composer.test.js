@@ -22,7 +22,7 @@ const answering = (change) => (/** @type {Page} */ page) =>
     await route.fulfill({ response, json })
   })
 
-test('the composer is a line with the visitor’s initials until it has the focus, and Escape or Cancel makes it one again', async (t) => {
+test('the composer is one line with the visitor’s initials until it is focused, and Escape or Cancel collapses it again', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, context: STILL })
   const line = await heightOf(page)
   assert.ok(line > 30 && line <= 60, `${line}`)
@@ -50,7 +50,7 @@ test('the box grows with its text', async (t) => {
   assert.ok(((await field(page).boundingBox())?.height ?? 0) > before + 50)
 })
 
-test('after a comment was sent the composer is a line again, and a toast says so for five seconds', async (t) => {
+test('after a comment is sent, the composer collapses to one line, and a toast confirms it for five seconds', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, context: STILL })
   await page.clock.install()
   const line = await heightOf(page)
@@ -65,7 +65,7 @@ test('after a comment was sent the composer is a line again, and a toast says so
   await toast(page).waitFor({ state: 'hidden' })
 })
 
-test('a toast stays while the pointer is on it', async (t) => {
+test('a toast stays while the pointer is over it', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.clock.install()
   await field(page).fill('One.')
@@ -78,7 +78,7 @@ test('a toast stays while the pointer is on it', async (t) => {
   await toast(page).waitFor({ state: 'hidden' })
 })
 
-test('offline the text is kept with a notice, and a notice of the connection’s return sends nothing', async (t) => {
+test('when offline, the text is kept with a notice, and a restored connection shows a notice but sends nothing', async (t) => {
   const { page, context } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await field(page).fill('Not lost.')
   await page.getByRole('button', { name: 'Bold' }).waitFor()
@@ -91,7 +91,7 @@ test('offline the text is kept with a notice, and a notice of the connection’s
   assert.equal(await page.locator('article').count(), 0)
 })
 
-test('without a way to sign in a toast and one warning say what the host can do', async (t) => {
+test('without a sign-in method, a toast and one warning say what the host can do', async (t) => {
   const members = await Service.start()
   t.after(() => members.stop())
   const record = newRecord()
@@ -120,7 +120,7 @@ test('without a way to sign in a toast and one warning say what the host can do'
   assert.equal(await toast(host.page).isVisible(), false)
 })
 
-test('a token that is refused at the start has a notice, and guests may still write', async (t) => {
+test('a token that is refused at the start causes a notice, and guests may still write', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: `${w.service.ada}x` })
   const notice = page.locator('[part~=notice]')
   await notice.getByText('Your session has ended').waitFor()
@@ -136,7 +136,7 @@ test('a token that is refused at the start has a notice, and guests may still wr
   await notice.waitFor({ state: 'detached' })
 })
 
-test('a session that ends while one writes leaves the text, with the guests’ form', async (t) => {
+test('a session that ends while the visitor writes keeps the text, and shows the guest form', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.route(/\/comments$/, (route) => route.fulfill({ status: 401, headers: cors, json: { message: 'No.', code: 'unauthenticated', errors: {} } }), { times: 1 })
   await field(page).fill('Still me.')
@@ -161,7 +161,7 @@ test('guests see which fields are optional and not published', async (t) => {
   assert.match((await optional.page.locator('.names label').nth(1).textContent()) ?? '', /^Your e-mail address · optional, not published$/)
 })
 
-test('a sent text is no longer a draft, but text that another tab has written since is', async (t) => {
+test('a sent text is no longer a draft, but text written since in another tab is', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
   const post = page.getByRole('button', { name: 'Post comment' })
@@ -182,7 +182,7 @@ test('a sent text is no longer a draft, but text that another tab has written si
   assert.equal(await text.inputValue(), '')
 })
 
-test('with a storage that throws drafts last as long as the page', async (t) => {
+test('if storage throws, drafts last as long as the page', async (t) => {
   const record = newRecord()
   const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('No.', 'SecurityError') } })`
   const { page, errors } = await w.open(t, { record, who: w.service.ada, init })
@@ -195,7 +195,7 @@ test('with a storage that throws drafts last as long as the page', async (t) => 
   assert.deepEqual(errors, [])
 })
 
-test('an upload shows its progress and can be taken back, and sending waits for it', async (t) => {
+test('an upload shows its progress and can be removed, and sending waits for it', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   let release = () => {}
   const released = new Promise((resolve) => (release = () => resolve(null)))

@@ -37,7 +37,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   })
 }
 
-test('one is Ada, the moderator, or a guest who reads', async (t) => {
+test('the visitor can be Ada, the moderator, or a guest who reads', async (t) => {
   const { page } = await visit(t, w.service)
   await page.getByPlaceholder('Write a comment…').fill('From the demonstration.')
   await page.getByRole('button', { name: 'Post comment' }).click()
@@ -52,7 +52,7 @@ test('one is Ada, the moderator, or a guest who reads', async (t) => {
   assert.match((await page.getByRole('link', { name: 'Moderate' }).getAttribute('href')) ?? '', /\/svc\/api\/v1\/moderate#token=ey/)
 })
 
-test('where readers sign in by a code, a guest does', async (t) => {
+test('where readers sign in with a code, a guest can do so', async (t) => {
   const service = await Service.start({}, ['--sign-in'])
   t.after(() => service.stop())
   const { page } = await visit(t, service)

@@ -85,7 +85,7 @@ for (const type of /** @type {const} */ (['paste', 'drop'])) {
   })
 }
 
-test('words that are HTML alone are inserted as text where a picture of them comes along', async (t) => {
+test('words that exist only as HTML are inserted as text if a picture of them comes along', async (t) => {
   const { page, uploads } = await compose(t)
   for (const type of /** @type {const} */ (['paste', 'drop'])) {
     await page.getByPlaceholder('Write a comment…').fill('Hi! ')
@@ -96,7 +96,7 @@ test('words that are HTML alone are inserted as text where a picture of them com
   assert.deepEqual(uploads, [])
 })
 
-test('words that are HTML alone keep their lines and cells, with and without a picture', async (t) => {
+test('words that exist only as HTML keep their lines and cells, with and without a picture', async (t) => {
   const { page, uploads } = await compose(t)
   const box = page.getByPlaceholder('Write a comment…')
   for (const [html, text] of [
@@ -153,7 +153,7 @@ for (const lang of ['en', 'de', 'ar', 'ja']) {
   })
 }
 
-test('a photo that the service or the gateway refuses has a message with the limit too', async (t) => {
+test('a photo that the service or the gateway refuses shows a message with the limit too', async (t) => {
   const { page } = await compose(t)
   const answers = [{ message: 'The file is too large.', code: 'payload_too_large', errors: {} }, { message: 'Request Entity Too Large' }]
   for (const json of answers) {

@@ -147,7 +147,7 @@ test('in Firefox text that a tool and Enter insert is undone step by step', asyn
   }
 })
 
-test('in Firefox a guest edits an own comment, and deletes it after a reload', async (t) => {
+test('in Firefox a guest edits their comment, and deletes it after a reload', async (t) => {
   const page = await open(t, { record: newRecord() })
   const text = await page.waitForSelector('>>> textarea')
   await text?.type('Teh text.')
@@ -240,7 +240,7 @@ for (const [name, colours] of Object.entries({ white: '#111 on #fff', black: '#e
   })
 }
 
-test('in Firefox a moderator approves a pending comment by a key, and everyone sees it', async (t) => {
+test('in Firefox a moderator approves a pending comment with a key, and everyone sees it', async (t) => {
   const record = newRecord()
   await service.comment(record, 'A casino by the sea.', { who: service.bob })
   const page = await visit(t, `${service.api}/moderate#token=${service.moderator}`)

@@ -29,7 +29,7 @@ function keys(page) {
   return seen
 }
 
-test('a guest’s key is made when the first comment is sent, and goes with all requests of that device from then on', async (t) => {
+test('a guest’s key is created when the first comment is sent, and all later requests from that device include it', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, prepare: async (page) => void (seen = keys(page)) })
   await page.getByPlaceholder('Write a comment…').fill('Hello.')
@@ -68,7 +68,7 @@ test('a guest whose comment was approved is notified at that comment once, and n
   assert.equal(await other.page.getByText('Your comment is public now.').count(), 0)
 })
 
-test('a guest edits and deletes an own comment, also after a reload', async (t) => {
+test('a guest edits and deletes their comment, even after a reload', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record })
   const id = await write(page, 'Teh text.')
@@ -82,7 +82,7 @@ test('a guest edits and deletes an own comment, also after a reload', async (t) 
   await article(page, id).waitFor({ state: 'detached' })
 })
 
-test('another guest is offered neither, and fifteen minutes later the writer is not either', async (t) => {
+test('another guest can’t edit or delete the comment, and neither can the writer after fifteen minutes', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, prepare: (page) => page.clock.install() })
   const id = await write(page, 'Hello.')
@@ -100,7 +100,7 @@ test('another guest is offered neither, and fifteen minutes later the writer is 
   assert.deepEqual(await offered(page), ['Copy link'])
 })
 
-test('a guest who edits too late reads why, and the text stays', async (t) => {
+test('a guest who edits too late sees the reason, and the text is kept', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
   const id = await write(page, 'Hello.')
   await choose(page, id, 'Edit')
@@ -113,7 +113,7 @@ test('a guest who edits too late reads why, and the text stays', async (t) => {
   assert.equal(await text.inputValue(), 'Hello, all.')
 })
 
-test('with a storage that throws the key lasts as long as the page', async (t) => {
+test('if storage throws, the key lasts as long as the page', async (t) => {
   const record = newRecord()
   const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('No.', 'SecurityError') } })`
   const { page, errors } = await w.open(t, { record, init })
@@ -161,7 +161,7 @@ test('threads on a page, and tabs, share the key of the device, by which each co
   }
 })
 
-test('with a storage that takes nothing the key and the name last as long as the page', async (t) => {
+test('if storage is full, the key and the name last as long as the page', async (t) => {
   const init = `const full = new Proxy({}, { set() { throw new DOMException('Full.', 'QuotaExceededError') }, get: () => undefined })
     Object.defineProperty(window, 'localStorage', { value: full })`
   const { page, thread, errors } = await w.open(t, { record: newRecord(), init })

@@ -16,7 +16,7 @@ test('a page that changes the record without a reload shows the other thread', a
   assert.deepEqual(errors, [])
 })
 
-test('the last of two changes in a row counts, however slow the first response is', async (t) => {
+test('of two consecutive changes, the second one wins, however slow the first response is', async (t) => {
   const [one, two] = [newRecord(), newRecord()]
   await w.service.comment(one, 'In one.')
   await w.service.comment(two, 'In two.')
@@ -95,7 +95,7 @@ test('an element that is moved or removed stops and starts again', async (t) => 
   assert.deepEqual(errors, [])
 })
 
-test('two threads on one page keep to themselves', async (t) => {
+test('two threads on one page don’t affect each other', async (t) => {
   const [one, two] = [newRecord(), newRecord()]
   const first = await w.service.comment(one, 'In one.')
   await w.service.comment(two, 'In two.')

@@ -237,7 +237,7 @@ test('the heading shows the number of comments, and follows one’s own new and 
   assert.equal(await count.textContent(), '52')
 })
 
-test('a returning visitor reads how many of the comments are new', async (t) => {
+test('a returning visitor sees how many comments are new', async (t) => {
   const record = newRecord()
   const old = await w.service.comment(record, 'Old.', { who: w.service.bob })
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -271,7 +271,7 @@ test('the number of new comments stays when the thread is loaded again, without 
   assert.match((await page.locator('.since').textContent()) ?? '', /^1 /)
 })
 
-test('people without a picture have initials on a color of the name', async (t) => {
+test('people without a picture have initials on a color that depends on the name', async (t) => {
   const record = newRecord()
   const picture = ''
   await w.service.comment(record, 'One.', { who: token(80, 'ada  king lovelace', { picture }) })
@@ -284,13 +284,13 @@ test('people without a picture have initials on a color of the name', async (t) 
   assert.notEqual(grounds[1], grounds[2])
 })
 
-test('the foot leads to the feed', async (t) => {
+test('the footer links to the feed', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record })
   assert.equal(await page.getByRole('link', { name: 'Feed' }).getAttribute('href'), `${w.service.api}/posts/${record}/feed.atom`)
 })
 
-test('a pending comment says who sees it, and a rejected one why, instead of its actions', async (t) => {
+test('instead of actions, a pending comment shows who can see it, and a rejected one shows the reason', async (t) => {
   const record = newRecord()
   const waiting = await w.service.comment(record, 'Waiting.')
   const rejected = await w.service.comment(record, 'Rejected.')

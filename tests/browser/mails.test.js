@@ -87,7 +87,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   })
 }
 
-test('a member without an address gets a message, and the dialog stays', async (t) => {
+test('a member without an address gets a message, and the dialog stays open', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: token(22, 'Eve') })
   await page.getByRole('button', { name: 'Notifications' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()

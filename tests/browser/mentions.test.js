@@ -25,7 +25,7 @@ async function offered(page, text) {
   return options(page).locator('span:last-child').allTextContents()
 }
 
-test('a person of any script is offered within a text without spaces and linked, and no one else is', async (t) => {
+test('a person with a name in any script is offered and linked in text without spaces, and no one else is', async (t) => {
   for (const [id, name] of /** @type {const} */ ([[71, '李雷'], [72, '韩梅梅'], [73, '!!']])) await w.service.call('GET', 'ui', token(id, name))
   const page = await writing(t, w.service.ada)
   await field(page).fill('谢谢＠李')
@@ -39,7 +39,7 @@ test('a person of any script is offered within a text without spaces and linked,
   assert.equal(await link.textContent(), '@李雷')
 })
 
-test('a person with signs around the name is mentioned by the inserted text, also between underscores', async (t) => {
+test('a person with symbols around the name is mentioned by the inserted text, even between underscores', async (t) => {
   await w.service.call('GET', 'ui', token(74, '★さくら★'))
   const page = await writing(t, w.service.ada)
   await field(page).fill('_Hello @さく')

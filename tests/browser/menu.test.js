@@ -27,7 +27,7 @@ test('the menu offers the actions that this visitor may perform', async (t) => {
   assert.deepEqual(await offered(w.service.moderator), ['Copy link', 'Report', 'Pin', 'Reject', 'Moderation'])
 })
 
-test('the menu is walked by keyboard, and the focus returns', async (t) => {
+test('the menu works by keyboard, and the focus returns', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -46,7 +46,7 @@ test('the menu is walked by keyboard, and the focus returns', async (t) => {
   assert.equal(await opener.getAttribute('aria-expanded'), 'false')
 })
 
-test('the second press on its button closes the menu', async (t) => {
+test('a second press of its button closes the menu', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -68,7 +68,7 @@ test('the menu stays inside the window, at the end of the page and right to left
   }
 })
 
-test('menus and lists are at their openers on a page that is zoomed by a style', async (t) => {
+test('menus and lists appear at their openers on a page that is zoomed with CSS', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   for (const place of ['html', 'body']) {
@@ -143,7 +143,7 @@ test('a decision in the thread can be undone, and is sent when the page is close
   assert.equal(sent.length, 1)
 })
 
-test('a text that a moderator has not seen is not decided, but returns and can be', async (t) => {
+test('a decision on a text that the moderator hasn’t seen fails, and can be made again after the text is shown', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   const { page } = await w.open(t, { record, who: w.service.moderator })

@@ -39,7 +39,7 @@ test('a queue of 200 is emptied by keyboard alone, and every decision is in the 
   assert.equal((await w.service.call('GET', `posts/${record}/comments?cursor=`, null)).meta.total, count(decided, 'approve'))
 })
 
-test('a decision waits five seconds for an undo, and is sent then', async (t) => {
+test('a decision can be undone for five seconds, and is then sent', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Think twice')
@@ -150,7 +150,7 @@ test('a selection is decided in one request and undone in one', async (t) => {
   assert.equal(await isApproved(ids[1], grace), true)
 })
 
-test('a card says why it is held, who wrote it and where, and shows the parent comment', async (t) => {
+test('a card shows why a comment is held, who wrote it and where, and the parent comment', async (t) => {
   await emptyQueue()
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const record = newRecord()
@@ -254,7 +254,7 @@ test('a ban has a length and a reason, is sent at once, and can be lifted', asyn
   assert.equal(await isApproved(id, grace), false)
 })
 
-test('users are found by name, and the comments of one are at the side', async (t) => {
+test('users are found by name, and a user’s comments are shown in the drawer', async (t) => {
   await emptyQueue()
   const [grace, ursula] = [moderator('Grace'), member('Ursula Franklin')]
   const record = newRecord()
@@ -285,7 +285,7 @@ test('users are found by name, and the comments of one are at the side', async (
   assert.equal(await button.evaluate((element) => /** @type {ShadowRoot} */ (element.getRootNode()).activeElement === element), true)
 })
 
-test('the log says who did what, and shows the comment', async (t) => {
+test('the log shows who did what, and links to the comment', async (t) => {
   await emptyQueue()
   const [grace, ada] = [moderator('Grace of the log'), member('Ada')]
   const record = newRecord()
@@ -307,7 +307,7 @@ test('the log says who did what, and shows the comment', async (t) => {
   await page.getByRole('dialog', { name: 'All by Ada Lovelace' }).waitFor()
 })
 
-test('the page opens on pending comments, else on all, and tabs say how many wait', async (t) => {
+test('the page opens on pending comments, or else on all comments, and tabs show how many are pending', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
@@ -361,7 +361,7 @@ test('the tab under the pointer stays there while the counts arrive', async (t) 
   assert.equal(await all.getAttribute('aria-selected'), 'true')
 })
 
-test('comments stay among all whatever is decided, and show their state', async (t) => {
+test('comments stay in the list of all comments after any decision, and show their state', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
@@ -400,7 +400,7 @@ test('an address that names a comment shows its card, after the sign-in where th
   await gone.page.getByRole('dialog').getByText('This comment no longer exists.').waitFor()
 })
 
-test('a card that another moderator has decided says so', async (t) => {
+test('a card shows another moderator’s decision', async (t) => {
   await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const record = newRecord()
@@ -496,7 +496,7 @@ test('decisions that could not be sent stay and are sent again', async (t) => {
   assert.equal(await isApproved(id, grace), true)
 })
 
-test('a queue that cannot be loaded says why and can be tried again', async (t) => {
+test('a queue that cannot be loaded shows the reason and can be retried', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'Finally')
@@ -509,7 +509,7 @@ test('a queue that cannot be loaded says why and can be tried again', async (t) 
   assert.equal(await focused(page), 'Finally')
 })
 
-test('labels without the texts of the page, as an older version has them, are a failure that can be tried again', async (t) => {
+test('labels from an older version, which lack the page’s texts, are a failure that can be retried', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'Finally')
@@ -730,7 +730,7 @@ test('names, titles and words of any length break, or scroll where they are code
   }
 })
 
-test('no text of a stranger is wider than the page of moderators, or cut', async (t) => {
+test('no text from a stranger is wider than the moderators’ page, or cut off', async (t) => {
   await emptyQueue()
   const record = newRecord()
   const family = '👨\u200d'.repeat(50)
@@ -802,7 +802,7 @@ test('moderators can’t ban themselves, and get a message when a user cannot be
   assert.deepEqual(sent.map(({ path }) => path), [`users/${ada.id}/ban`])
 })
 
-test('the first list takes the focus from no button of the header', async (t) => {
+test('the first list doesn’t take the focus from a button in the header', async (t) => {
   await emptyQueue()
   await w.service.comment(newRecord(), 'First in line')
   let release = () => {}

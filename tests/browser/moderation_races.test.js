@@ -34,7 +34,7 @@ async function arrives(page, release) {
 
 const LIST = /moderation.comments.*per_page=50/
 
-test('a list that loads late takes the focus from no field, whatever loads it', async (t) => {
+test('a list that loads late doesn’t take the focus from a field, whatever loads it', async (t) => {
   await emptyQueue()
   for (let i = 0; i < 3; i++) await comment(`Spam number ${i}`)
   const { page, sent } = await open(t, { who: moderator('Grace').token })
@@ -64,7 +64,7 @@ test('a list that loads late takes the focus from no field, whatever loads it', 
   assert.deepEqual(sent, [])
 })
 
-test('a list that loads late takes the focus from no field of the host page', async (t) => {
+test('a list that loads late doesn’t take the focus from a field of the host page', async (t) => {
   await emptyQueue()
   await comment('Embedded')
   const { page } = await open(t, { who: moderator('Grace').token })
@@ -155,7 +155,7 @@ test('a decision that is refused returns the comment as it was before the decisi
   await shown.locator('.why', { hasText: 'Awaiting approval' }).waitFor()
 })
 
-test('another moderator’s decision about a comment that is shown wins over one that still waits', async (t) => {
+test('another moderator’s decision about a visible comment takes precedence over an undelivered one', async (t) => {
   await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const { id } = await comment('Contested')
@@ -294,7 +294,7 @@ test('a comment whose decision was discarded is shown to the moderator who signs
   await card(page, 'Not decided').waitFor()
 })
 
-test('another moderator finds neither an open box nor a draft of the one before', async (t) => {
+test('another moderator finds no open box or draft from the previous moderator', async (t) => {
   await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   await comment('Private thoughts')

@@ -61,7 +61,7 @@ async function openBox(page, text) {
   await press(page, 'Enter')
 }
 
-test('a reply with an approval is the text of that moment, and text typed later stays in the box', async (t) => {
+test('a reply with an approval has the text at that moment, and text typed later stays in the box', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const { id, record } = await comment('Two replies?')

@@ -218,7 +218,7 @@ test('a card names the page that its comment came from, and leads there', async 
   assert.match((await link.getAttribute('href')) ?? '', /\/tea#comment-\d+$/)
 })
 
-test('users begin with the members who wrote lately, and the log has the first words', async (t) => {
+test('the users tab begins with members who wrote recently, and the log shows the first words of comments', async (t) => {
   await emptyQueue()
   const [grace, ada] = [moderator('Grace of words'), member('Ada of late')]
   const { id } = await w.service.comment(newRecord(), 'These are words', { who: ada.token })

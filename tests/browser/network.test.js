@@ -4,7 +4,7 @@ import { article, hold, newRecord, token, world } from './world.js'
 
 const w = world()
 
-test('a first load that fails says so, and tries again when asked', async (t) => {
+test('a first load that fails shows an error, and can be retried', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.')
   const { page } = await w.open(t, { record, ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort(), { times: 1 }) })
@@ -89,7 +89,7 @@ test('on a slow network the place is kept, and a second click sends nothing twic
   assert.equal(data.length, 1)
 })
 
-test('a token that expires while one writes is requested again, once', async (t) => {
+test('a token that expires while the visitor writes is requested again, once', async (t) => {
   const record = newRecord()
   const init = `window.asked = 0
     document.addEventListener('DOMContentLoaded', () => {

@@ -65,7 +65,7 @@ test('without setHTML, its own policy gives the same tree', async (t) => {
   assert.deepEqual(await violations(older.page), [])
 })
 
-test('where neither may run, bodies show as text, and one violation is reported', async (t) => {
+test('where neither may run, bodies are shown as text, and one violation is reported', async (t) => {
   const record = newRecord()
   await w.service.comment(record, BODY)
   await w.service.comment(record, 'Another **one**.')

@@ -128,7 +128,7 @@ test('with function and table stopped, a cache that honours the headers still sh
   await shows(addresses[1], 'No connection')
 })
 
-test('a guest who has done nothing reads the public list by one request, and a member does not', async (t) => {
+test('a guest who has done nothing gets the public list with one request, and a member doesn’t', async (t) => {
   const record = newRecord()
   for (let n = 0; n < 12; n++) await w.service.comment(record, `Comment ${n}`)
   for (const [who, address] of /** @type {[string | null, string][]} */ ([[null, `/public/posts/${record}/comments`], [w.service.ada, `/v1/posts/${record}/comments`]])) {

@@ -120,7 +120,7 @@ test('the four sorts order the thread, and load more continues in that order', a
   assert.equal(new Set(await bodies()).size, 12)
 })
 
-test('the rest of the replies follow on demand and in order', async (t) => {
+test('the remaining replies load on demand and in order', async (t) => {
   const record = newRecord()
   const parent = await w.service.comment(record, 'Ask me.')
   for (let i = 0; i < 60; i++) await w.service.comment(record, `Reply ${i}`, { parent: parent.id })
@@ -135,7 +135,7 @@ test('the rest of the replies follow on demand and in order', async (t) => {
   assert.equal(await page.getByRole('button', { name: /more repl/ }).count(), 0)
 })
 
-test('a branch ten deep opens at one press, and a collapsed one says what it hides', async (t) => {
+test('a branch of ten levels opens with one press, and a collapsed branch shows how many replies it hides', async (t) => {
   const record = newRecord()
   const top = await w.service.comment(record, 'Level 0')
   let parent = top
@@ -353,7 +353,7 @@ test('permalinks stay on a page whose path begins with two slashes', async (t) =
   assert.equal(page.url(), `${w.site.url}${path}?draft=1#comment-${id}`)
 })
 
-test('a permalink to a comment that is not in the thread says so above the list, without an error, until it is closed', async (t) => {
+test('a permalink to a comment outside the thread shows a notice above the list, without an error, until the notice is closed', async (t) => {
   const elsewhere = await w.service.comment(newRecord(), 'Elsewhere.')
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Here.')
@@ -412,7 +412,7 @@ test('many counts take requests of at most 50 threads and 6,000 characters', asy
   }
 })
 
-test('a type that does not exist spoils no other count', async (t) => {
+test('a type that doesn’t exist affects no other count', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.')
   await counted(record, 1)
@@ -429,7 +429,7 @@ test('a type that does not exist spoils no other count', async (t) => {
   assert.deepEqual(errors, [])
 })
 
-test('the language is the nearest around the element, and follows it', async (t) => {
+test('the language is that of the nearest ancestor, and follows changes', async (t) => {
   const record = newRecord()
   const { page, thread } = await w.open(t, { record, lang: 'de' })
   await page.getByPlaceholder('Schreibe einen Kommentar…').waitFor()
@@ -441,7 +441,7 @@ test('the language is the nearest around the element, and follows it', async (t)
   await page.getByPlaceholder('Mine').waitFor()
 })
 
-test('where the page’s language has no labels numbers have the forms of English', async (t) => {
+test('if the page’s language has no labels, plural forms are English', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Ask me.')
   for (let n = 0; n < 8; n++) await w.service.comment(record, `Reply ${n}`, { parent: id })
@@ -467,7 +467,7 @@ test('the theme is the page’s, or the one that is set, at once', async (t) => 
   assert.equal(await colour(), 'rgb(31, 35, 40)')
 })
 
-test('custom properties and parts style it', async (t) => {
+test('custom properties and parts style the widget', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   await w.service.comment(record, 'Hi.', { parent: id })

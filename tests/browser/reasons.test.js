@@ -17,7 +17,7 @@ async function rejectionOf(id, who) {
   return rejection && [rejection.reason, rejection.note, rejection.moderator.name]
 }
 
-test('a rejection is one press, and its reason another while it waits', async (t) => {
+test('a rejection takes one press, and its reason another while the decision is pending', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
@@ -39,7 +39,7 @@ test('a rejection is one press, and its reason another while it waits', async (t
   assert.deepEqual(await rejectionOf(off.id, grace), ['off_topic', null, 'Grace'])
 })
 
-test('the same reason again takes it back, and an approval is offered none', async (t) => {
+test('pressing the same reason again removes it, and an approval offers no reasons', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
@@ -86,7 +86,7 @@ test('a decision waits while its moderator writes a note, and can be undone afte
   assert.deepEqual(await until(() => rejectionOf(id, grace), (rejection) => rejection), ['offensive', 'Please say it again, kindly.', 'Grace'])
 })
 
-test('a note that is not saved changes nothing, and its decision is sent', async (t) => {
+test('a note that isn’t saved changes nothing, and the decision is sent', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Without a note')
@@ -113,7 +113,7 @@ test('a decision whose note is being written is sent when the page is closed', a
   assert.deepEqual(await until(() => rejectionOf(id, grace), (rejection) => rejection), ['spam', null, 'Grace'])
 })
 
-test('a rejected comment says who rejected it, when and why, at once and later', async (t) => {
+test('a rejected comment shows who rejected it, when and why, immediately and later', async (t) => {
   await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const record = newRecord()
@@ -137,7 +137,7 @@ test('a rejected comment says who rejected it, when and why, at once and later',
   assert.equal(await rejection('Rejected before').count(), 0)
 })
 
-test('a card says how its writer was judged before', async (t) => {
+test('a card shows the earlier decisions on its writer’s comments', async (t) => {
   await emptyQueue()
   const [grace, ada, bob] = [moderator('Grace'), member('Ada'), member('Bob')]
   const record = newRecord()
@@ -175,7 +175,7 @@ for (const context of LOOKS) {
   })
 }
 
-test('a card says whose name that of a guest looks like', async (t) => {
+test('a card shows which member’s name a guest’s name resembles', async (t) => {
   await emptyQueue()
   const record = newRecord()
   const grace = moderator('Grace Hopper')

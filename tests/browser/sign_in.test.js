@@ -243,7 +243,7 @@ test('neither a lost connection nor a failing service ends a session', async (t)
   assert.equal(await composer(page).inputValue(), 'On a train.')
 })
 
-test('signing out here leaves other devices alone, and everywhere ends all', async (t) => {
+test('signing out doesn’t affect other devices, and signing out everywhere ends all sessions', async (t) => {
   const email = 'devices@example.org'
   const [one, two, three] = [await session(email, 'Ada'), await session(email, null), await session(email, null)]
   const record = newRecord()
@@ -266,7 +266,7 @@ test('signing out here leaves other devices alone, and everywhere ends all', asy
   await third.getByText('Your session has ended').waitFor()
 })
 
-test('signing out here needs no connection, and everywhere says that it does', async (t) => {
+test('signing out needs no connection, and signing out everywhere says that it does', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), init: keeping(await session('gone@example.org', 'Ada')) })
   await page.route(/sign_in\/end$/, (route) => route.abort())
   await choose(page, 'Ada', 'Sign out everywhere')
@@ -296,7 +296,7 @@ test('a host that takes the event decides, and a page that has set `auth` has no
   assert.equal((await kept(hosted)).refresh_token, one.refresh_token, 'nor does it end one')
 })
 
-test('a reader causes no further request, and sees no question', async (t) => {
+test('a visitor who only reads causes no further request, and sees no prompt', async (t) => {
   /** @type {string[]} */
   let sent = []
   await w.open(t, { record: newRecord(), prepare: async (page) => void (sent = requests(page)) })
@@ -351,7 +351,7 @@ for (const [lang, [signIn, address, code, name]] of Object.entries(WORDS)) {
   })
 }
 
-test('keys alone sign in, choose a name, and sign out', async (t) => {
+test('a member signs in, chooses a name and signs out by keyboard alone', async (t) => {
   const email = 'keys@example.org'
   const { page } = await w.open(t, { record: newRecord() })
   const form = page.getByRole('form', { name: 'Sign in' })

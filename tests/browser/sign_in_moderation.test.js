@@ -136,7 +136,7 @@ test('a token still signs in, and leaves no session behind', async (t) => {
   assert.equal(await kept(page), null)
 })
 
-test('keys alone sign in on the page of moderators', async (t) => {
+test('a moderator signs in by keyboard alone', async (t) => {
   const { page } = await open(t, { context: PHONE })
   await page.getByLabel('Your e-mail address').focus()
   await page.keyboard.type('keys@example.org')

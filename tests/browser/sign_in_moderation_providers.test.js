@@ -96,7 +96,7 @@ test('users see their account without choosing a name', async (t) => {
   await page.getByText('github:583232', { exact: true }).first().waitFor()
 })
 
-test('a user who comes back without an account reads why, and tries again', async (t) => {
+test('a user who returns without an account sees the reason, and tries again', async (t) => {
   t.after(() => (github.isDown = false))
   const { page } = await open(t)
   await withGitHub(page).click()
@@ -127,7 +127,7 @@ test('the page sends no request while the code is in the address', async (t) => 
   assert.ok(hashes.length >= 2 && hashes.every((/** @type {string} */ hash) => hash === ''), `${hashes}`)
 })
 
-test('a way that is the only one is the only one offered, besides a token', async (t) => {
+test('a single sign-in method is the only one offered, besides a token', async (t) => {
   const { page } = await open(t, { of: alone })
   await withGitHub(page).waitFor()
   assert.equal(await focused(page), 'Sign in with GitHub')
@@ -136,7 +136,7 @@ test('a way that is the only one is the only one offered, besides a token', asyn
   await page.getByLabel('Moderator token').waitFor()
 })
 
-test('without cryptography, a token is the only way that is left', async (t) => {
+test('without cryptography, a token is the only sign-in method left', async (t) => {
   const init = 'Object.defineProperty(crypto, "subtle", { value: undefined })'
   const { page } = await open(t, { of: alone, prepare: (/** @type {Page} */ page) => page.addInitScript(init) })
   await page.getByLabel('Moderator token').waitFor()

@@ -312,7 +312,7 @@ test('a page that has set `auth` ignores a returned code', async (t) => {
   assert.ok(!asked.some((url) => url.endsWith('sign_in/finish')))
 })
 
-test('keys alone sign in with GitHub', async (t) => {
+test('a visitor signs in with GitHub by keyboard alone', async (t) => {
   const { page } = await open(t)
   await button(page, 'Sign in').focus()
   await page.keyboard.press('Enter')

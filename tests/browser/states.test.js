@@ -74,7 +74,7 @@ test('frameworks set attributes, because the element has no properties of their 
   assert.deepEqual(await thread.evaluate((element) => ['type', 'record', 'sort', 'loading'].filter((name) => name in element)), [])
 })
 
-test('an empty thread invites those who may write', async (t) => {
+test('an empty thread invites visitors who may write', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, who: w.service.ada })
   const empty = page.getByText('No comments yet')
@@ -104,7 +104,7 @@ test('a closed thread has a notice in place of the composer, likes stay, and mod
   await article(other, id).getByRole('button', { name: 'Reply' }).waitFor()
 })
 
-test('a comment that comes too late says that the thread is closed, and the text stays', async (t) => {
+test('a comment that is sent too late shows that the thread is closed, and the text is kept', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, who: w.service.ada })
   const field = page.getByPlaceholder('Write a comment…')
@@ -115,7 +115,7 @@ test('a comment that comes too late says that the thread is closed, and the text
   assert.equal(await field.inputValue(), 'One word more.')
 })
 
-test('the writer of a rejected comment reads the reason and the note, and no one else sees it', async (t) => {
+test('the writer of a rejected comment sees the reason and the note, and no one else sees the comment', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Cheap watches.')
   await w.service.call('POST', `comments/${id}/reject`, w.service.moderator, { reason: 'off_topic', note: 'Please see the <b>rules</b>.' })
@@ -127,7 +127,7 @@ test('the writer of a rejected comment reads the reason and the note, and no one
   await other.getByText('No comments yet').waitFor()
 })
 
-test('where storage throws the thread is read, written in and liked', async (t) => {
+test('if storage throws, visitors can still read, write and like', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
   const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('The operation is insecure.', 'SecurityError') } })`

@@ -238,7 +238,7 @@ for (const [name, [css, isDark]] of Object.entries(PALE)) {
   })
 }
 
-test('a page that turns dark takes the elements with it, pale text too', async (t) => {
+test('the elements turn dark with their page, even if its text is pale', async (t) => {
   const { record, id } = await conversation()
   const head = '<style>:root { color-scheme: normal } body { color: #888; background: #fff } .night body { color: #999; background: #111 }</style>'
   const { page } = await w.open(t, { record, head })
@@ -306,7 +306,7 @@ test('after a translation by the browser the number of comments and the button s
   assert.equal(await page.locator('form .primary').textContent(), 'Post comment')
 })
 
-test('on paper there are the comments, and no forms, buttons and sort', async (t) => {
+test('on paper, there are comments but no forms, buttons or sort order', async (t) => {
   const { record, id } = await conversation()
   for (const who of [null, w.service.moderator]) {
     const { page } = await w.open(t, { record, who })
@@ -330,7 +330,7 @@ test('on paper there are the comments, and no forms, buttons and sort', async (t
   assert.equal(await page.locator('[part=notice]').isVisible(), false, 'a notice whose only content was a button')
 })
 
-test('marks that pile up on a letter cover neither the next comment nor the name above', async (t) => {
+test('stacked combining marks cover neither the next comment nor the name above', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, `${'Z\u0301'}${'\u0302\u0303\u0308\u030a'.repeat(60)} and words.`)
   const above = await w.service.comment(record, 'The next one, with a few words.', { who: w.service.bob })

@@ -91,7 +91,7 @@ for (const [how, init] of Object.entries(HOW)) {
   })
 }
 
-test('a comment that cannot be shown hides no other, and its text shows', async (t) => {
+test('a comment that can’t be rendered doesn’t hide others, and its text is shown', async (t) => {
   const record = newRecord()
   const [first, broken, last] = [await w.service.comment(record, 'First.'), await w.service.comment(record, 'Broken.'), await w.service.comment(record, 'Last.')]
   const { page } = await w.open(t, {
@@ -107,7 +107,7 @@ test('a comment that cannot be shown hides no other, and its text shows', async 
   for (const [id, text] of [[first.id, 'First.'], [broken.id, 'Broken.'], [last.id, 'Last.']]) await article(page, id).getByText(text).waitFor()
 })
 
-test('a body that makes the browser fail shows as text', async (t) => {
+test('a body that makes the browser fail is shown as text', async (t) => {
   const page = await kit(t, '')
   const shown = await page.evaluate(() => {
     const { showHtml, place } = /** @type {any} */ (window)
@@ -161,7 +161,7 @@ for (const [script, text, addresses] of /** @type {[string, string, string[]][]}
   })
 }
 
-test('hostile comments that wait leave the moderators a queue', async (t) => {
+test('hostile pending comments don’t break the moderators’ queue', async (t) => {
   const record = newRecord()
   const units = ['http://a!', 'http://[)', '\ufdfa', 'http://a（', '*_', '[http://a](b', 'e\u0301', '> - ', '&#', '字@ada']
   for (const [n, unit] of units.entries()) await held.service.comment(record, bodyOf({ start: `Hostile ${n}, `, unit }, LONGEST), { who: token(700 + n, `Writer ${n}`) })
@@ -169,7 +169,7 @@ test('hostile comments that wait leave the moderators a queue', async (t) => {
   for (const n of units.keys()) await card(page, `Hostile ${n},`).getByRole('button', { name: 'Approve' }).waitFor()
 })
 
-test('a card that cannot be shown hides no other, and can be decided', async (t) => {
+test('a card that can’t be rendered doesn’t hide others, and can be decided', async (t) => {
   const record = newRecord()
   for (const n of [1, 2, 3]) await held.service.comment(record, `Card ${n}.`, { who: token(720 + n, `Writer ${n}`) })
   const { page } = await openQueue(t, {

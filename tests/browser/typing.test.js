@@ -129,7 +129,7 @@ test('Ctrl+K selects the address that it inserts', async (t) => {
   assert.equal(await value(), '[this](https://example.org/a)')
 })
 
-test('a counter shows the characters that are left from nine tenths of the limit on', async (t) => {
+test('from nine tenths of the limit, a counter shows the characters left', async (t) => {
   const { page, text } = await write(t)
   await text.fill('x'.repeat(8_999))
   assert.equal(await page.getByText(/characters? left/).count(), 0)

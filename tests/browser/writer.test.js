@@ -91,7 +91,7 @@ test('a kept draft is sent by the first press, which also brings the editor’s 
   await page.locator('article').getByText('Kept.').waitFor()
 })
 
-test('a guest who sends before the writer has arrived has to give a name', async (t) => {
+test('a guest who sends before the writer module has arrived has to enter a name', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), prepare: async (page) => void (release = await hold(page, WRITER)) })
   await composer(page).fill('Quickly.')
   await page.getByRole('button', { name: 'Post comment' }).click()
@@ -102,7 +102,7 @@ test('a guest who sends before the writer has arrived has to give a name', async
   assert.equal(await composer(page).inputValue(), 'Quickly.')
 })
 
-test('a writer that does not load has a message in place, the text stays, and the next press tries again', async (t) => {
+test('if the writer module doesn’t load, a message is shown, the text is kept, and the next press retries', async (t) => {
   const record = newRecord()
   const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare: (page) => page.route(WRITER, (route) => route.abort()) })
   await composer(page).fill('Not lost.')
@@ -116,7 +116,7 @@ test('a writer that does not load has a message in place, the text stays, and th
   assert.deepEqual(errors, [])
 })
 
-test('a writer that does not fit the page counts as one that did not load', async (t) => {
+test('a writer module that doesn’t fit the page counts as one that didn’t load', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
   const body = 'export default (fit) => { if (fit !== "another") throw Error("The page has another version.") }'

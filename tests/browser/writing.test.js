@@ -22,7 +22,7 @@ test('a comment is sent by keyboard alone, takes the focus and is announced', as
   assert.equal(await page.getByPlaceholder('Write a comment…').inputValue(), '')
 })
 
-test('a new comment says the title and the canonical address of its page, and a reply says nothing', async (t) => {
+test('a new comment includes the title and the canonical URL of its page, and a reply includes neither', async (t) => {
   for (const [head, address] of [['<link rel="canonical" href="/tea">', '/tea'], ['<link rel="canonical" href="https://elsewhere.example/tea">', ''], ['', '']]) {
     const { page, url } = await w.open(t, { record: newRecord(), who: w.service.ada, head, hash: '#part' })
     const sent = (/** @type {() => Promise<any>} */ act) => Promise.all([page.waitForRequest((request) => request.method() === 'POST' && /comments$/.test(request.url())), act()])
@@ -56,7 +56,7 @@ test('a reply appears below its comment; giving up returns the focus and keeps t
   assert.equal(await page.locator('article form').count(), 0)
 })
 
-test('an edit shows at once, and a deletion asks first and moves the focus on', async (t) => {
+test('an edit is shown at once, and a deletion asks for confirmation and moves the focus', async (t) => {
   const record = newRecord()
   const older = await w.service.comment(record, 'Older.')
   const { id } = await w.service.comment(record, 'Teh text.')
@@ -83,7 +83,7 @@ test('an edit shows at once, and a deletion asks first and moves the focus on', 
   await page.waitForFunction(FOCUS, `comment-${older.id}`)
 })
 
-test('a deletion that has begun takes no second press and cannot be given up', async (t) => {
+test('a deletion that has begun ignores a second press and can’t be canceled', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Gone soon.')
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -102,7 +102,7 @@ test('a deletion that has begun takes no second press and cannot be given up', a
   assert.deepEqual(answers, [204])
 })
 
-test('a comment above one’s own rejected reply goes with it, as the service has it', async (t) => {
+test('a deleted comment above the visitor’s own rejected reply leaves no placeholder, as in the service', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Gone soon.')
   const reply = await w.service.comment(record, 'Rejected.', { parent: id })
@@ -147,7 +147,7 @@ test('a deleted comment keeps its place above replies, and goes with the last of
   await page.getByText('No comments yet').waitFor()
 })
 
-test('a like shows before the response, and is taken back when the API refuses it', async (t) => {
+test('a like is shown before the response, and reverted if the API refuses it', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Likeable.')
   const { page, context } = await w.open(t, { record, who: w.service.bob })
@@ -166,7 +166,7 @@ test('a like shows before the response, and is taken back when the API refuses i
   assert.equal(await like.getAttribute('aria-label'), 'Like 1')
 })
 
-test('a report is made with a reason, once', async (t) => {
+test('a comment is reported once, with a reason', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Buy this.')
   const { page } = await w.open(t, { record })
@@ -184,7 +184,7 @@ test('a report is made with a reason, once', async (t) => {
   assert.ok(await page.getByRole('menuitem', { name: 'Reported' }).isDisabled())
 })
 
-test('a guest gives a name, which stays on the device, and an address, which does not', async (t) => {
+test('a guest enters a name, which is stored on the device, and an address, which isn’t', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record })
   await page.getByPlaceholder('Write a comment…').fill('From a guest.')
@@ -231,7 +231,7 @@ async function become(page, auth) {
   await text.waitFor()
 }
 
-test('a draft is shown to its visitor alone, on a device that others use too', async (t) => {
+test('a draft is shown only to its visitor on a device that others also use', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Ask me.')
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -253,7 +253,7 @@ test('a draft is shown to its visitor alone, on a device that others use too', a
   assert.deepEqual([await text.inputValue(), await answer.inputValue()], ['What Bob thinks', ''])
 })
 
-test('what a guest has typed stays when they sign in, and is theirs from then on', async (t) => {
+test('text that a guest has typed is kept when they sign in, and then belongs to the member', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record })
   const text = page.getByPlaceholder('Write a comment…')
@@ -278,7 +278,7 @@ test('what a guest has typed stays when they sign in, and is theirs from then on
   assert.equal(await text.inputValue(), '')
 })
 
-test('after a failure the text stays, and the second try has the same key', async (t) => {
+test('after a failure the text is kept, and the retry has the same key', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, who: w.service.ada })
   /** @type {(string | undefined)[]} */
@@ -304,7 +304,7 @@ test('after a failure the text stays, and the second try has the same key', asyn
   assert.equal(data.length, 1)
 })
 
-test('another text has another key', async (t) => {
+test('a different text has a different key', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   /** @type {(string | undefined)[]} */
   const keys = []
@@ -318,7 +318,7 @@ test('another text has another key', async (t) => {
   assert.equal(new Set(keys).size, 3)
 })
 
-test('a refusal can be read, is in a live region and names the field', async (t) => {
+test('an error is visible, is in a live region and names the field', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.getByPlaceholder('Write a comment…').fill('x'.repeat(10_001))
   await page.getByRole('button', { name: 'Post comment' }).click()
@@ -354,7 +354,7 @@ test('after a comment was sent from its preview the next one can be written', as
   await page.locator('article').nth(1).waitFor()
 })
 
-test('tools and shortcuts put marks around the selection', async (t) => {
+test('tools and shortcuts put Markdown around the selection', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
   const after = async (/** @type {string} */ name) => {
@@ -692,7 +692,7 @@ test('a reply with an image that is put aside shows no lost connection once ther
   }
 })
 
-test('a file that is no image is refused, and the text stays', async (t) => {
+test('a file that isn’t an image is refused, and the text is kept', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
   await text.fill('Look: ')
@@ -748,7 +748,7 @@ test('actions that the page’s visitor may not perform are not offered', async 
   assert.equal(await waiting.page.locator('article').getByRole('button', { name: 'Reply' }).count(), 0)
 })
 
-test('in read-only mode one may read, and neither edit, delete nor report', async (t) => {
+test('in read-only mode visitors may read, but not edit, delete or report', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Mine.')
   await w.service.comment(record, 'Not mine.', { who: w.service.bob })

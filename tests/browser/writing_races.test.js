@@ -44,7 +44,7 @@ test('a comment goes to the thread in which it was sent, though the page shows a
   assert.equal(await page.locator('article').count(), 1)
 })
 
-test('a comment is not sent under the name of somebody who signs in before its image has arrived', async (t) => {
+test('a comment isn’t sent under the name of a user who signs in before its image has arrived', async (t) => {
   const record = newRecord()
   const { page, thread } = await w.open(t, { record, who: w.service.ada })
   await composer(page).fill('Look:')
@@ -99,7 +99,7 @@ test('a reply that is rendered again keeps its image, which can still be removed
   assert.equal(await form.locator('.chip').count(), 0)
 })
 
-test('the images of a guest stay when they sign in, and are theirs from then on', async (t) => {
+test('a guest’s images are kept when they sign in, and then belong to the member', async (t) => {
   const { page, thread } = await w.open(t, { record: newRecord() })
   await composer(page).fill('Look:')
   await chooseImage(page)
@@ -151,7 +151,7 @@ test('a reply that is put aside while it is sent shows so when it is opened agai
   assert.equal(await form.locator('textarea').inputValue(), '')
 })
 
-test('the failure of a reply that is put aside while it is sent is told', async (t) => {
+test('a failure is reported if the reply is put aside while it is sent', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Ask me.')
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -182,7 +182,7 @@ test('a preview that arrives after its text was changed is not shown', async (t)
   await composer(page).waitFor()
 })
 
-test('people who are found later leave the one that was chosen by the arrow', async (t) => {
+test('people who are found later don’t change the person chosen with the arrow keys', async (t) => {
   const record = newRecord()
   for (const [id, name] of /** @type {[number, string][]} */ ([[51, 'Zoe One'], [52, 'Zoe Two'], [53, 'Zoe Three']])) {
     await w.service.comment(id === 53 ? newRecord() : record, 'Here.', { who: token(id, name) })
@@ -202,7 +202,7 @@ test('people who are found later leave the one that was chosen by the arrow', as
   assert.equal(await chosen.textContent(), name)
 })
 
-test('after a long comment was sent no number of characters is left', async (t) => {
+test('after a long comment is sent, no character count is shown', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await composer(page).fill('a'.repeat(9_990))
   await page.getByText('10 characters left').waitFor()
@@ -212,7 +212,7 @@ test('after a long comment was sent no number of characters is left', async (t) 
   await page.getByText('characters left').waitFor({ state: 'detached' })
 })
 
-test('a report with a corrected text is accepted after its first answer was lost', async (t) => {
+test('a report with a corrected text is accepted after its first response was lost', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Rude.', { who: w.service.bob })
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -271,7 +271,7 @@ test('an image whose upload fails for now stays, and is sent with the next try',
   await page.locator('article .body img').waitFor()
 })
 
-test('typing goes on in the same place when the thread is rendered again', async (t) => {
+test('typing continues in the same place when the thread is rendered again', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Ask me.')
   const { page, thread } = await w.open(t, { record, who: w.service.ada })
@@ -310,7 +310,7 @@ test('Escape in the preview leaves a composer that can be opened', async (t) => 
   assert.equal(await composer(page).inputValue(), 'Look at **this**.')
 })
 
-test('a composer that is put aside while it is sent closes no other, and a hidden failure is told', async (t) => {
+test('a composer that is put aside while it is sent closes no other, and a hidden failure is reported', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Mine.')
   const { page } = await w.open(t, { record, who: w.service.ada })
@@ -352,7 +352,7 @@ test('open replies stay when the order is changed', async (t) => {
   assert.ok(await page.getByRole('combobox').evaluate((element) => element.matches(':focus')), 'the arrow keys go on')
 })
 
-test('a guest who signs in while sending has a composer that works', async (t) => {
+test('a guest who signs in while sending gets a working composer', async (t) => {
   const record = newRecord()
   const { page, thread } = await w.open(t, { record })
   await composer(page).fill('From a guest.')
@@ -370,7 +370,7 @@ test('a guest who signs in while sending has a composer that works', async (t) =
   assert.deepEqual((await stored(record)).toSorted(), ['From Ada.', 'From a guest.'])
 })
 
-test('what a guest has typed is put before the draft of the member who signs in', async (t) => {
+test('text that a guest has typed is inserted above the draft of the member who signs in', async (t) => {
   const { page, thread } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await composer(page).fill('A long draft of Ada.')
   await rebuilding(page, () => thread.evaluate((element) => Object.assign(element, { auth: null })))
@@ -379,7 +379,7 @@ test('what a guest has typed is put before the draft of the member who signs in'
   assert.equal(await composer(page).inputValue(), 'Hm.\n\nA long draft of Ada.')
 })
 
-test('a decision leaves the focus where somebody types, and is sent under no other name', async (t) => {
+test('a decision doesn’t move the focus from a field, and isn’t sent under another name', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Decide.')
   const { page, thread } = await w.open(t, { record, who: w.service.moderator })
