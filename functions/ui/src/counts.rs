@@ -68,8 +68,8 @@ pub(crate) async fn changes(app: &App, call: &Call, kind: &str, record: &str) ->
         .shared(Sharing::Everyone { seconds: 10 }))
 }
 
-/// Returns the seconds until a page should poll again: the more recent the newest comment, the fewer. Without a cache,
-/// each request reaches the table, so pages poll less often.
+/// Returns the seconds until a page should poll again: fewer if the newest comment is recent. Without a cache, each
+/// request reaches the table, so pages poll less often.
 fn wait(at_edge: bool, newest: Option<CommentId>, now: Timestamp) -> i64 {
     let age = newest.map_or(i64::MAX, |id| now.0 - id.created_at().0);
     let wait = WAITS.iter().find(|(bound, _)| age < *bound).map_or(LONGEST_WAIT, |(_, wait)| *wait);

@@ -1,5 +1,4 @@
 /**
- * Builds elements.
  * @import { Build } from '../types.d.ts'
  */
 

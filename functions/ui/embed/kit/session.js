@@ -28,5 +28,5 @@ export function alone(act) {
   return navigator.locks?.request(KEY, once).catch(once) ?? once()
 }
 
-/** Whether visitors can sign in with a code on this page. */
+/** Whether this page offers the service's own sign-in. */
 export const offersCodes = (ui) => ui.sign_in && !isHosted

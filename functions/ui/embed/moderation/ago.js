@@ -1,4 +1,4 @@
-/** Formats the time since something, such as "5 minutes ago". */
+/** Formats a time relative to now, such as "5 minutes ago". */
 
 const UNITS = { year: 31_557_600, month: 2_629_800, week: 604_800, day: 86_400, hour: 3_600, minute: 60 }
 

@@ -50,7 +50,7 @@ export class App {
   bans = new Bans(this)
   replies = new Replies(this)
   tallies = new Tallies(this)
-  /** The filters of the queues' search. */
+  /** The text in the search field of the queues. */
   searched = ''
   side = new Side(this)
   /** Null until the first tab is chosen, which depends on pending comments. @type {typeof TABS[number] | null} */

@@ -24,7 +24,6 @@ export const isFinal = (error) => statusOf(error) >= 400 && statusOf(error) < 50
 /** Returns the milliseconds to wait before a failed request is sent again. @param {unknown} error */
 export const pauseAfter = (error) => ({ 401: UNTIL_SIGNED_IN, 429: 15_000 })[statusOf(error)] ?? 5_000
 
-/** Holds decisions until they can no longer be undone, then delivers those that are due together. */
 export class Outbox {
   /** Oldest first. @type {Decision[]} */
   waiting = []

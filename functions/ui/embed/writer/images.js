@@ -27,7 +27,7 @@ function thumbnail(file) {
   return canvas
 }
 
-/** A visible character other than the placeholder of an image in text. */
+/** A visible character. U+FFFC, the placeholder for an image, doesn't count. */
 const VISIBLE = /[^\s\p{Cf}\ufffc]/u
 /** The folders of an absolute path. */
 const FOLDERS = /^(\w:|(?=[/\\])).*[/\\]/
