@@ -425,7 +425,7 @@ test('people are no longer offered once the caret is placed elsewhere', async (t
 /** Returns the text fields of all threads on a page. @param {Page} page */
 const fields = (page) => page.getByPlaceholder('Write a comment…')
 
-/** Replaces the thread by a new element, as frameworks do. @param {Page} page */
+/** Replaces the thread with a new element, as frameworks do. @param {Page} page */
 const replaceElement = (page) =>
   page.evaluate(() => {
     const old = /** @type {any} */ (document.querySelector('comment-thread'))
