@@ -110,7 +110,7 @@ async function violations(page, element) {
 }
 
 test('in Firefox a box that does not grow with its text can be resized', async (t) => {
-  const page = await open(t, { record: 'resized', who: service.member })
+  const page = await open(t, { record: 'resized', who: service.ada })
   await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea'))
   const [grows, resize] = await page.evaluate(() => {
     const box = /** @type {Element} */ (document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea'))
