@@ -126,7 +126,7 @@ impl Store {
         Ok(self.query_all(items).await?.iter().filter_map(Key::of).collect())
     }
 
-    /// Removes up to [`AT_ONCE`] items in the partition of a deleted comment, and the unapproved replies that they refer to.
+    /// Removes up to `AT_ONCE` items in the partition of a deleted comment, and the unapproved replies that they refer to.
     /// Returns false if there were none.
     pub async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
         let rest = self.items_below(comment, None).await?;
