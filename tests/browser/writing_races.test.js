@@ -259,6 +259,65 @@ test('a comment or a reply whose response was lost is sent with its key from the
   assert.deepEqual(data.map((/** @type {any} */ { body, replies_count }) => [body, replies_count]), [['Once.', 0], ['Ask me.', 1]])
 })
 
+test('a text that is changed after its response was lost is posted too', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  const { page } = await w.open(t, { record })
+  const lose = () => page.route(/\/comments$/, async (route) => {
+    await route.fetch()
+    await route.abort()
+  }, { times: 1 })
+  await composer(page).focus()
+  await page.getByLabel('Your name').fill('Gus')
+  await page.getByLabel('Your e-mail address').fill('gus@example.org')
+  for (const body of ['First.', 'Another one, first.']) {
+    await lose()
+    await composer(page).fill(body)
+    await post(page).click()
+    await page.getByText('Your draft is saved').waitFor()
+  }
+  await post(page).click()
+  await page.getByText('Comment posted').waitFor()
+  await article(page, id).getByRole('button', { name: 'Reply', exact: true }).first().click()
+  const form = article(page, id).locator('form')
+  await lose()
+  await form.locator('textarea').fill('A reply.')
+  await form.getByRole('button', { name: 'Reply' }).click()
+  await form.getByText('Your draft is saved').waitFor()
+  await form.locator('textarea').fill('No, another reply.')
+  await form.getByRole('button', { name: 'Reply' }).click()
+  await form.waitFor({ state: 'detached' })
+  const { data } = await w.service.call('GET', `posts/${record}/comments`, w.service.ada)
+  assert.deepEqual(data.map((/** @type {any} */ { body, replies_count }) => [body, replies_count]), [['Another one, first.', 0], ['First.', 0], ['Ask me.', 2]])
+})
+
+test('two images without text are two comments', async (t) => {
+  const record = newRecord()
+  const { page } = await w.open(t, { record, who: w.service.ada })
+  for (const count of [1, 2]) {
+    await composer(page).focus()
+    await chooseImage(page)
+    await page.locator('.chip progress').waitFor({ state: 'detached' })
+    await post(page).click()
+    await page.locator('article .body img').nth(count - 1).waitFor()
+  }
+  assert.equal((await stored(record)).length, 2)
+})
+
+test('a reply that is open when the thread is rendered again takes no focus from the host page', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  await thread.evaluate((element) => element.before(Object.assign(document.createElement('input'), { id: 'own' })))
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  await page.locator('article textarea').fill('Mine')
+  await page.locator('#own').focus()
+  await rebuilding(page, () => become(thread, renewed()))
+  await page.locator('article textarea').waitFor()
+  await page.keyboard.type('typed')
+  assert.deepEqual([await page.locator('#own').inputValue(), await page.locator('article textarea').inputValue()], ['typed', 'Mine'])
+})
+
 test('an image whose upload fails for now stays, and is sent with the next try', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, who: w.service.ada })

@@ -17,7 +17,7 @@ function write(view, purpose) {
   }
   const { element, text } = thread.composer({ ...purpose, cancel })
   view.slot.replaceChildren(element)
-  if (view.isTyping) return cancel
+  if (view.isTyping || /** @type {any} */ (document.activeElement).tabIndex >= 0) return cancel
   text.focus()
   return cancel
 }

@@ -76,13 +76,13 @@ export async function enhance(composer) {
 
   async function submit() {
     if (text.readOnly) return
+    const session = ownSession()
     const entrance = entranceIn(thread.section)
-    if (entrance) {
+    if (entrance && !session) {
       sendLater(thread, purpose.draft)
       return entrance.focus()
     }
-    const session = ownSession()
-    // The visitor has signed in on another tab.
+    // The visitor has signed in on another tab or in another thread.
     if (session && session.user.id !== ui.auth.user?.id) return fallible(() => api.token(true).then(() => thread.load()))
     if (session && !ui.auth.user?.name) return chooseName(thread)
     clearMistakes(fields)

@@ -20,13 +20,13 @@ export function poster(thread, show) {
     let [key, page, isPosted] = JSON.parse(device.get(name) || '[]')
     const save = (isPosted = false) => device.set(name, JSON.stringify([key, page, isPosted]))
     // The same text is another comment if it was typed after the first one was posted.
-    if (!key || (isPosted && device.get(kept) === text.value)) {
+    if (!key || (isPosted && (device.get(kept) ?? '') === text.value)) {
       key = newKey()
       page = ownPage()
       save()
     }
     // Adds a checksum of the content to the key, so that a changed request has a different key.
-    const sum = [...JSON.stringify(fields)].reduce((sum, sign) => (sum * 9e3 + /** @type {number} */ (sign.codePointAt(0))) % 1e11, 0)
+    const sum = [...JSON.stringify(fields)].reduce((sum, sign) => (sum * 33 + /** @type {any} */ (sign).codePointAt()) % 1e11, 0)
     const { data } = await thread.write('POST', `${path}/comments`, json(fields.parent_id ? fields : { ...fields, page }, key + sum))
     save(true)
     if (!data.is_approved && !ui.auth.authenticated) device.set(`${API} ${data.id} waiting`, '1')
