@@ -389,8 +389,8 @@ async fn a_thumbnail_of_an_image_that_is_gone_is_removed() {
 #[tokio::test]
 async fn an_image_that_is_sent_twice_and_removed_after_the_first_answer_stays_removed() {
     let world = World::new();
-    let (keyed, file) = (ada(&world).keyed("4711"), png(&photo(1000, 1000, 1).into()));
-    // Images are processed one at a time, so the first request completes while the second one waits for its image.
+    let (keyed, file) = (ada(&world).keyed("4711"), png(&DynamicImage::new_rgb8(4000, 4000)));
+    // Images are processed one at a time, so the first request completes while the second one waits for its large image.
     let send = async || {
         let sent = keyed.upload(&[("file", "a.png", &file)]).await;
         if sent.status == 201 {
