@@ -76,6 +76,8 @@ pub struct Look {
     /// Like `both`, but ASCII is folded before the skeleton is taken, and other capitals that look like `I` become `i`. This form
     /// detects foreign capitals, because the skeleton of `I` differs from the skeleton of its small letter.
     mixed: Signs,
+    /// The skeleton of the upper-case name. Some small letters have no look-alike in another script, but their capitals do.
+    upper: Signs,
     /// Whether invisible characters may change the display order of the name.
     is_turned: bool,
 }
@@ -89,10 +91,12 @@ impl Look {
             let letters =
                 NFKD.normalize(letter_of(c).encode_utf8(&mut [0; 4])).chars().map(letter_of).collect::<String>();
             let written = seen(&letters);
+            let upper = NFKD.normalize(c.encode_utf8(&mut [0; 4])).to_uppercase();
             for (signs, text) in [
                 (&mut look.folded, fold(&seen(&fold(&letters)))),
                 (&mut look.mixed, fold(&seen(&if c.is_ascii() { fold(&letters) } else { with_small_i(&letters) }))),
                 (&mut look.both, fold(&seen(&letters.replace('Γ', "r")))),
+                (&mut look.upper, seen(&upper)),
                 (&mut look.written, written),
             ] {
                 signs.extend(&text, is_ornament);
@@ -113,6 +117,7 @@ impl Look {
             || self.folded.is_like(&other.folded)
             || self.both.is_like(&other.both)
             || self.mixed.is_like(&other.mixed)
+            || self.upper.is_like(&other.upper)
             || is_turned && self.folded.has_letters_of(&other.folded)
     }
 }
@@ -382,6 +387,11 @@ mod tests {
             ("Kim", "\u{a4d7}\u{a4f2}\u{a4df}"),
             ("Ian Smith", "\u{406}\u{410}N \u{405}\u{41c}\u{406}\u{422}\u{41d}"),
             ("Corner Mill", "CORNER \u{41c}\u{406}LL"),
+            ("Вика", "B\u{418}KA"),
+            ("Кира", "K\u{418}\u{420}\u{410}"),
+            ("Ελένη", "E\u{39b}ENH"),
+            ("Σταύρος", "\u{3a3}TAYPO\u{3a3}"),
+            ("Νίκος", "Νίκο\u{3f2}"),
             ("Bob Moore", "Bob M\u{d02}ore"),
             ("Bob Moore", "B\u{c02}b Moore"),
         ] {

@@ -388,12 +388,18 @@ impl Reader {
         SourcePosition::Line(self.line)
     }
 
-    /// Reads the rest of the text into memory, and returns whether it's UTF-8.
+    /// Reads the rest of the text into memory, and returns whether it's UTF-8, which may be damaged: it has more valid
+    /// characters beyond ASCII than invalid bytes. Text in another encoding has few valid ones.
     pub fn is_utf_8(&mut self) -> io::Result<bool> {
         self.passed.drain(..self.read);
         self.read = 0;
         self.input.read_to_end(&mut self.passed)?;
-        Ok(str::from_utf8(&self.passed).is_ok())
+        let chunks = self.passed.utf8_chunks();
+        let counts = chunks.fold((0, 0), |(valid, invalid), chunk| {
+            let beyond_ascii = chunk.valid().chars().filter(|c| !c.is_ascii()).count();
+            (valid + beyond_ascii, invalid + chunk.invalid().len())
+        });
+        Ok(counts.1 == 0 || counts.0 > counts.1)
     }
 
     /// The first byte that isn't white space, without consuming it. `None` at the end.

@@ -313,7 +313,7 @@ fn kept_body(comment: &record::Comment) -> (String, bool) {
 /// nothing of it is visible.
 fn body(comment: &record::Comment) -> (String, bool) {
     let body = match comment.format {
-        BodyFormat::Markdown => comment.body.replace("\r\n", "\n"),
+        BodyFormat::Markdown => comment.body.replace("\r\n", "\n").replace(['\r', '\u{b}', '\u{c}'], "\n"),
         BodyFormat::Html => markdown::from_html(&comment.body),
     };
     let body: String = body.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();

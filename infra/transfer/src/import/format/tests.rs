@@ -682,17 +682,21 @@ mod wordpress {
             plain
         };
         assert_eq!(parsed(b"\xd5\xc5\xc8\xfd"), ("一".to_owned(), "张三".to_owned(), 0));
-        assert_eq!(parsed(b"\xff"), ("一".to_owned(), "\u{fffd}".to_owned(), 1));
+        assert_eq!(parsed(b"\xd5\xc5\xff"), ("一".to_owned(), "张\u{fffd}".to_owned(), 1));
         assert_eq!(parsed("张三".as_bytes()).1, "张三", "the whole file is in UTF-8");
 
-        // Every byte is a character of Latin-1, so a damaged file in UTF-8 must not be read as Latin-1 throughout.
+        // Every byte is a character of Latin-1, so a damaged file in UTF-8 must not be read as Latin-1 throughout. Nor
+        // is a text in Latin-1 that could be UTF-8 read as such.
         let latin: &[u8] =
             b"<?xml version='1.0' encoding='ISO-8859-1'?><rss><channel><item><wp:comment><wp:comment_id>1</wp:comment_id>\
-            <wp:comment_author>Zo\xc3\xab</wp:comment_author><wp:comment_content>caf\xe9";
-        let file = [latin, after].concat();
-        let comment = parse_in(Format::Wordpress, &file, "UTC").unwrap();
-        let comment = comment.comment("1");
-        assert_eq!((&*comment.author.name, &*comment.body), ("Zoë", "café"));
+            <wp:comment_author>Zo\xc3\xab</wp:comment_author><wp:comment_content>";
+        for (content, name, body) in
+            [(b"\xc3\xa9\xc3\xa9 caf\xe9" as &[u8], "Zoë", "éé caf\u{fffd}"), (b"\xe9\xe9 caf\xe9", "ZoÃ«", "éé café")]
+        {
+            let parsed = parse_in(Format::Wordpress, &[latin, content, after].concat(), "UTC").unwrap();
+            let comment = parsed.comment("1");
+            assert_eq!((&*comment.author.name, &*comment.body), (name, body));
+        }
     }
 
     #[test]

@@ -204,9 +204,8 @@ impl Xml {
             Ok(Event::Decl(declaration)) => {
                 let declaration = declaration.into_owned();
                 let declared = encoding(&declaration)?;
-                // Text in such an encoding is seldom valid UTF-8, so each text is tested separately.
-                let is_certain = declared == UTF_8 || declared.is_single_byte();
-                let is_utf_8 = !is_certain && self.events.get_mut().is_utf_8().map_err(|error| self.broken(error))?;
+                let is_utf_8 =
+                    declared == UTF_8 || self.events.get_mut().is_utf_8().map_err(|error| self.broken(error))?;
                 self.encoding = if is_utf_8 { UTF_8 } else { declared };
                 Ok(Event::Decl(declaration))
             }
@@ -237,11 +236,6 @@ impl Xml {
     }
 
     fn decode<'a>(&self, bytes: &'a [u8]) -> Cow<'a, str> {
-        if self.encoding.is_single_byte()
-            && let Ok(text) = str::from_utf8(bytes)
-        {
-            return text.into();
-        }
         let (text, has_errors) = self.encoding.decode_without_bom_handling(bytes);
         if has_errors {
             let replaced = text.chars().filter(|c| *c == char::REPLACEMENT_CHARACTER).count();
