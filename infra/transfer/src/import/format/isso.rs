@@ -115,12 +115,12 @@ fn comment(row: &Row<'_>) -> Record {
 /// The format and the text of a body. A body that begins with a tag is HTML, as in comments that Isso imported. Any
 /// other body is Markdown without HTML.
 fn body(typed: &str) -> (BodyFormat, String) {
-    let tag =
-        typed.trim_start().strip_prefix('<').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic()));
-    // `<https://example.org>` is a link in Markdown.
-    let name = typed.trim_start().trim_start_matches('<').split(|c: char| !c.is_ascii_alphanumeric()).next();
-    let autolink = matches!(name, Some("http" | "https" | "mailto" | "ftp"));
-    if tag && !autolink {
+    let name = typed.trim_start().strip_prefix('<').unwrap_or_default();
+    let end = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
+    // `<https://example.org>` and `<ada@example.org>` are links in Markdown.
+    let is_tag = name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && end.starts_with(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/');
+    if is_tag {
         (BodyFormat::Html, typed.to_owned())
     } else {
         (BodyFormat::Markdown, markdown::from_dialect(typed, Dialect::ISSO))

@@ -753,6 +753,21 @@ pub(in crate::import) mod isso {
     }
 
     #[test]
+    fn a_body_is_html_only_if_it_begins_with_a_tag() {
+        for (body, format) in [
+            ("<p>Hi", BodyFormat::Html),
+            ("<br/>Hi", BodyFormat::Html),
+            ("<ada@blog.example> **Hi**", BodyFormat::Markdown),
+            ("<irc://blog.example/a> Hi", BodyFormat::Markdown),
+            ("<3 Hi", BodyFormat::Markdown),
+        ] {
+            let tables = TABLES.replace("'*hi*'", &format!("'{body}'"));
+            let parsed = parse_in(Format::Isso, &database(&tables), "UTC").unwrap();
+            assert_eq!(parsed.comment("1").format, format, "{body}");
+        }
+    }
+
+    #[test]
     fn a_compressed_database_in_wal_mode_is_read() {
         let whole = database(&format!("PRAGMA journal_mode = WAL; {TABLES}"));
         for content in [gzip(&whole), zip(&whole)] {
