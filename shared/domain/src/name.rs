@@ -73,8 +73,8 @@ pub struct Look {
     folded: Signs,
     /// The skeleton of the name as written, then folded. Capital gamma is treated as `r`, which is the skeleton of small gamma.
     both: Signs,
-    /// Like `both`, but ASCII is folded before the skeleton is taken, and other capitals that look like `I` become `i`. This form
-    /// detects foreign capitals, because the skeleton of `I` differs from the skeleton of its small letter.
+    /// Like `both`, but ASCII is folded before the skeleton is taken. This form detects a foreign capital among ASCII capitals.
+    /// The skeleton of an ASCII capital such as `I` differs from the skeleton of its small letter.
     mixed: Signs,
     /// The skeleton of the upper-case name. Some small letters have no look-alike in another script, but their capitals do.
     upper: Signs,
@@ -94,7 +94,7 @@ impl Look {
             let upper = NFKD.normalize(c.encode_utf8(&mut [0; 4])).to_uppercase();
             for (signs, text) in [
                 (&mut look.folded, fold(&seen(&fold(&letters)))),
-                (&mut look.mixed, fold(&seen(&if c.is_ascii() { fold(&letters) } else { with_small_i(&letters) }))),
+                (&mut look.mixed, fold(&seen(&if c.is_ascii() { fold(&letters) } else { letters.clone() }))),
                 (&mut look.both, fold(&seen(&letters.replace('Γ', "r")))),
                 (&mut look.upper, seen(&upper)),
                 (&mut look.written, written),
@@ -184,12 +184,6 @@ fn seen(letters: &str) -> String {
     };
     let bare: String = NFD.normalize(letters).chars().filter(|c| !is_mark(*c)).collect();
     skeleton(&bare).map(letter_of).filter(is_seen).collect()
-}
-
-/// Replaces capitals and letters without case that look like `I`, whose skeleton is `l`.
-fn with_small_i(letters: &str) -> String {
-    let is_i = |c: char| c.is_alphabetic() && !c.is_lowercase() && skeleton(c.encode_utf8(&mut [0; 4])).eq(['l']);
-    letters.chars().map(|c| if is_i(c) { 'i' } else { c }).collect()
 }
 
 /// Whether the character before this text is on a keycap, as in `1️⃣`.
