@@ -96,8 +96,8 @@ pub(super) enum XmlEvent {
 
 pub(super) struct Xml {
     events: Events<Reader>,
-    /// UTF-8 if the whole file is valid in it, and otherwise the encoding that the file declares. A single text isn't
-    /// enough to decide, because a short one may be valid in both.
+    /// UTF-8 if most of the file's characters beyond ASCII are valid in it, and otherwise the encoding that the file
+    /// declares. A single text isn't enough to decide, because a short one may be valid in both.
     encoding: &'static Encoding,
     /// The number of characters that replace undecodable bytes since the last whole element.
     replaced: Cell<u64>,
