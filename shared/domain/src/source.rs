@@ -12,7 +12,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
 
 use crate::address::{self, Extent};
-use crate::steps;
+use crate::{steps, visible};
 
 /// Maximum levels of nested quotes, lists, emphasis and links. Deeper markup is shown as typed.
 pub const MAX_NESTING: usize = 16;
@@ -24,7 +24,7 @@ const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHRO
 const MAX_CELLS: usize = 6_000;
 
 /// Characters that are markup inside a line. Each is replaced with the character at the same index in [`SHIELDS`].
-const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '&', '~'];
+const MARKUP: [char; 8] = ['*', '_', '`', '[', ']', '\\', '~', '&'];
 
 /// Noncharacters, which are seldom typed and which the parser treats as letters.
 const SHIELDS: [char; 8] =
@@ -59,14 +59,19 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     #[must_use]
     pub fn of(body: &'a str) -> Self {
-        Self::with(body, OPTIONS)
+        Self::with(body, OPTIONS, &MARKUP)
     }
 
-    /// The source for a parser that supports only these of GitHub's extensions.
+    /// The source of a body from another system, which supports only these of GitHub's extensions, and in whose addresses
+    /// entities stand for their characters.
     #[must_use]
-    pub fn with(body: &'a str, extensions: Options) -> Self {
+    pub fn of_other_system(body: &'a str, extensions: Options) -> Self {
+        Self::with(body, OPTIONS & extensions, &MARKUP[..MARKUP.len() - 1])
+    }
+
+    fn with(body: &'a str, options: Options, markup: &'static [char]) -> Self {
         let text = escaped(body);
-        let mut source = Self { is_shielded: matches!(text, Cow::Owned(_)), text, options: OPTIONS & extensions };
+        let mut source = Self { is_shielded: matches!(text, Cow::Owned(_)), text, options };
         steps::take(body.len());
         if has_many_cells(body) {
             source.options.remove(Options::ENABLE_TABLES);
@@ -78,11 +83,11 @@ impl<'a> Source<'a> {
             return source;
         }
         for _ in 0..MAX_PASSES {
-            let markup = Reader::markup(&source.text, source.options);
-            if markup.is_empty() {
+            let found = Reader::markup(&source.text, source.options, markup);
+            if found.is_empty() {
                 break;
             }
-            source.shield(&markup);
+            source.shield(&found);
         }
         source
     }
@@ -103,8 +108,10 @@ impl<'a> Source<'a> {
     /// The events of the parser, each with the byte range of this source that it represents.
     pub fn events(&self) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
         let restore = |event, range: &Range<usize>| match event {
-            // The character of an entity is not a replacement.
-            Event::Text(text) if *text != self.text[range.clone()] => Event::Text(text),
+            // The character of an entity is not a replacement. The API refuses bidirectional overrides only as characters.
+            Event::Text(text) if *text != self.text[range.clone()] => {
+                Event::Text(visible::without_bidi_overrides(&text).into())
+            }
             _ if self.is_shielded => restored_event(event),
             _ => event,
         };
@@ -147,6 +154,9 @@ fn shielded(text: &str, markup: &[(usize, char)]) -> String {
 /// backslash is escaped, and not part of the run.
 fn lone_tildes(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
+    if !text.contains('~') {
+        return found;
+    }
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -163,7 +173,8 @@ fn lone_tildes(text: &str) -> Vec<(usize, char)> {
 fn deep_containers(text: &str) -> Vec<(usize, char)> {
     let mut found = Vec::new();
     let mut start = 0;
-    for line in text.split_inclusive(['\n', '\r']) {
+    // Faster than one search for both characters.
+    for line in text.split_inclusive('\n').flat_map(|line| line.split_inclusive('\r')) {
         found.extend(deep_marks(line).into_iter().filter_map(|at| {
             let mark = char::from(line.as_bytes()[at]);
             let place = CONTAINERS.iter().position(|known| *known == mark)?;
@@ -236,7 +247,9 @@ fn escaped(body: &str) -> Cow<'_, str> {
         '\u{10a57}' | LONE_TILDE => Some(ESCAPES[1]),
         _ => None,
     };
-    if body.contains(|c| escape(c).is_some()) {
+    // Most bodies have none of the bytes with which such characters begin, and a search for a byte is fast.
+    let may_have_any = body.as_bytes().contains(&0xef) || body.as_bytes().contains(&0xf0);
+    if may_have_any && body.contains(|c| escape(c).is_some()) {
         body.chars().flat_map(|c| escape(c).into_iter().chain([c])).collect::<String>().into()
     } else {
         body.into()
@@ -286,8 +299,10 @@ fn restored_event(event: Event<'_>) -> Event<'_> {
 /// Searches the parser's events for addresses that contain markup.
 struct Reader<'a> {
     text: &'a str,
-    /// The positions of markup, each with the character that shields it.
-    markup: Vec<(usize, char)>,
+    /// The characters to look for, the first of [`MARKUP`].
+    markup: &'static [char],
+    /// Their positions in addresses, each with the character that shields it.
+    found: Vec<(usize, char)>,
     /// The closing delimiters of open emphasis and strikethrough.
     closing: Vec<Range<usize>>,
     /// The number of open links, images and code blocks.
@@ -301,10 +316,11 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn markup(text: &'a str, options: Options) -> Vec<(usize, char)> {
+    fn markup(text: &'a str, options: Options, markup: &'static [char]) -> Vec<(usize, char)> {
         let mut reader = Reader {
             text,
-            markup: Vec::new(),
+            markup,
+            found: Vec::new(),
             closing: Vec::new(),
             verbatim: 0,
             cell_end: text.len(),
@@ -315,7 +331,7 @@ impl<'a> Reader<'a> {
             reader.read(&event, range);
         }
         steps::take(text.len());
-        reader.markup
+        reader.found
     }
 
     fn read(&mut self, event: &Event<'_>, range: Range<usize>) {
@@ -376,9 +392,9 @@ impl<'a> Reader<'a> {
         let end = start + extent.end;
         let is_open_end = |c| matches!(c, '*' | '_' | '~') || address::trails(c);
         let sure = start + self.text[start..end].trim_end_matches(is_open_end).len();
-        let count = self.markup.len();
+        let count = self.found.len();
         self.add(start..sure);
-        if self.markup.len() == count {
+        if self.found.len() == count {
             // Closing delimiters are known only once there is no other markup in the address.
             let closing = self.closing.iter().take(MAX_NESTING).map(|delimiter| delimiter.start);
             let closing = closing.filter(|at| (sure..end).contains(at)).min();
@@ -402,8 +418,8 @@ impl<'a> Reader<'a> {
 
     fn add(&mut self, range: Range<usize>) {
         for (at, c) in self.text[range.clone()].char_indices() {
-            if let Some(place) = MARKUP.iter().position(|markup| *markup == c) {
-                self.markup.push((range.start + at, SHIELDS[place]));
+            if let Some(place) = self.markup.iter().position(|markup| *markup == c) {
+                self.found.push((range.start + at, SHIELDS[place]));
             }
         }
     }

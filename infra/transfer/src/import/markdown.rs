@@ -62,6 +62,12 @@ fn rendered(markdown: &str) -> (String, Vec<String>) {
     (text, shown.links.into_iter().map(|link| link.address).collect())
 }
 
+/// The text of HTML on one line, as of a title.
+pub(super) fn text(html: &str) -> String {
+    let spaced = html.replace("<br", " <br");
+    tree::text(&tree::parse(&spaced)).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Decodes HTML entities in a text.
 pub(super) fn decode(text: &str) -> String {
     let decoded = tree::text(&tree::parse(&text.replace('<', "&lt;")));

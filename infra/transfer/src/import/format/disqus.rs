@@ -31,7 +31,7 @@ fn thread(element: &Element) -> Thread {
     Thread {
         key: id(Some(element)).unwrap_or_default(),
         // The title of the page, still escaped as HTML.
-        title: element.optional("title").map(|title| markdown::decode(&title)),
+        title: element.optional("title").map(|title| markdown::text(&title)),
         url: element.optional("link"),
         aliases: element.optional("id").into_iter().collect(),
         deleted: element.text("isDeleted") == "true",

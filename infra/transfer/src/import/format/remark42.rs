@@ -16,7 +16,7 @@ pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Resul
         }
         let site = Record::of_site(value.attribute("locator").text("site"));
         let comment = comment(&value, zone);
-        let title = value.optional("title").map(|title| markdown::decode(&title));
+        let title = value.optional("title").map(|title| markdown::text(&title));
         let page = page(&comment.thread, title);
         json::send([site, page], comment_record(comment, value.is_oversized()), &value, sink)
     })

@@ -66,7 +66,7 @@ fn thread(item: &Element) -> Thread {
     Thread {
         key: key(item),
         id: item.optional("post_id").or_else(|| query_id(url.as_deref()?)),
-        title: item.optional("title").map(|title| markdown::decode(&title)),
+        title: item.optional("title").map(|title| markdown::text(&title)),
         url,
         ..Thread::default()
     }

@@ -56,7 +56,7 @@ impl Dialect {
 /// Renders `markdown` as HTML, and parses it. `None` if our renderer shows the same.
 pub(super) fn nodes(markdown: &str, dialect: Dialect) -> Option<Vec<Node>> {
     let differs = !Source::of(markdown).events().all(|(event, _)| dialect.has(&event));
-    let source = Source::with(markdown, dialect.extensions);
+    let source = Source::of_other_system(markdown, dialect.extensions);
     let mut reader = Reader { dialect, verbatim: 0, notes: Vec::new(), is_note: false, differs, events: Vec::new() };
     for event in TextMergeStream::new(source.events().map(|(event, _)| event)) {
         reader.read(event);

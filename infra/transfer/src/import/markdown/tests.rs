@@ -214,6 +214,7 @@ fn addresses_stay_whole_when_html_becomes_markdown() {
 
 #[test]
 fn names_are_decoded_once() {
+    assert_eq!(text("A<br>B &amp; <em>C</em> 1 < 2 &lt;d&gt;"), "A B & C 1 < 2 <d>");
     assert_eq!(decode("Ada &amp; &laquo;co&raquo; <x> &amp;amp;"), "Ada & «co» <x> &amp;");
 }
 
@@ -235,6 +236,11 @@ fn line_feeds_and_addresses_in_markdown_of_other_systems_become_breaks_and_links
         ("one\ntwo", Some("one\\\ntwo")),
         ("> one\n> two", Some("> one\\\n> two")),
         ("see https://a.example/b_c, or", Some("see <https://a.example/b_c>, or")),
+        ("(&lt;https://a.example/x&gt;)", Some("(\\<<https://a.example/x>>)")),
+        (
+            "https://a.example/?b=1&amp;c_d_=2",
+            Some("[https://a.example/?b=1\\&c_d\\_=2](<https://a.example/?b=1\\&c_d_=2>)"),
+        ),
     ] {
         for dialect in [Dialect::ARTALK, Dialect::ISSO] {
             assert_eq!(from_dialect(typed, dialect), expected.unwrap_or(typed), "{typed}");
@@ -333,6 +339,13 @@ fn code_of_several_lines_keeps_its_lines() {
 }
 
 #[test]
+fn line_feeds_between_the_tags_of_a_table_break_no_lines() {
+    let table = "<table>\n<thead>\n<tr>\n<th>a</th>\n<th>b</th>\n</tr>\n</thead>\n<tbody><tr>\n<td>c</td>\n<td>d</td></tr></tbody>\n</table>";
+    assert_eq!(from_wordpress(table), from_html(table));
+    assert!(from_wordpress(table).starts_with("| a | b |"), "{}", from_wordpress(table));
+}
+
+#[test]
 fn a_line_feed_after_a_break_is_not_a_second_break() {
     for (html, expected) in [
         ("one<br />\ntwo", "one\\\ntwo"),
@@ -350,6 +363,12 @@ fn links_through_the_click_counter_of_disqus_become_direct_links() {
     let signed = "https://disq.us/url?url=https%3A%2F%2Fa.example%2Fb%3Fc%3Dd%3AX1-y_z&amp;cuid=12";
     assert_eq!(link(signed), "[x](https://a.example/b?c=d)");
     assert_eq!(link("http://disq.us/url?url=http%3A%2F%2Fa.example%3AX1"), "[x](http://a.example)");
+    for counter in ["//disq.us", "http://redirect.disqus.com"] {
+        assert_eq!(
+            link(&format!("{counter}/url?url=http%3A%2F%2Fa.example%2Fb%3AX1&amp;imp=1")),
+            "[x](http://a.example/b)"
+        );
+    }
     assert_eq!(
         link("http://disq.us/url?url=javascript%3Aalert(1)%3AX1"),
         "[x](<http://disq.us/url?url=javascript%3Aalert(1)%3AX1>)"

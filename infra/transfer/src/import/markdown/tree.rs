@@ -65,6 +65,9 @@ pub(super) fn with_breaks_and_links(nodes: Vec<Node>, may_link: bool) -> Vec<Nod
             Node::Element(element) if element.name == "pre" => out.push(Node::Element(element)),
             Node::Element(mut element) => {
                 let may_link = may_link && !matches!(element.name.as_str(), "a" | "code");
+                if matches!(element.name.as_str(), "table" | "thead" | "tbody" | "tfoot" | "tr") {
+                    element.children.retain(|node| !matches!(node, Node::Text(text) if text.trim().is_empty()));
+                }
                 element.children = with_breaks_and_links(element.children, may_link);
                 out.push(Node::Element(element));
             }
