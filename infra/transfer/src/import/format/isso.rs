@@ -112,15 +112,34 @@ fn comment(row: &Row<'_>) -> Record {
     }))
 }
 
-/// The format and the text of a body. A body that begins with a tag is HTML, as in comments that Isso imported. Any
-/// other body is Markdown without HTML.
+/// Elements with which comments begin that Isso imported from other systems.
+const BLOCKS: [&str; 17] = [
+    "blockquote",
+    "br",
+    "div",
+    "dl",
+    "figure",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "hr",
+    "ol",
+    "p",
+    "pre",
+    "table",
+    "ul",
+];
+
+/// The format and the text of a body. A body that begins with the tag of a block is HTML, as in comments that Isso
+/// imported. Any other body is Markdown without HTML, such as `<T> is a type`.
 fn body(typed: &str) -> (BodyFormat, String) {
     let name = typed.trim_start().strip_prefix('<').unwrap_or_default();
-    let end = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '-');
-    // `<https://example.org>` and `<ada@example.org>` are links in Markdown.
-    let is_tag = name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && end.starts_with(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/');
-    if is_tag {
+    let (name, end) = name.split_at(name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len()));
+    let is_block = BLOCKS.iter().any(|block| block.eq_ignore_ascii_case(name));
+    if is_block && end.starts_with(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/') {
         (BodyFormat::Html, typed.to_owned())
     } else {
         (BodyFormat::Markdown, markdown::from_dialect(typed, Dialect::ISSO))

@@ -753,13 +753,17 @@ pub(in crate::import) mod isso {
     }
 
     #[test]
-    fn a_body_is_html_only_if_it_begins_with_a_tag() {
+    fn a_body_is_html_only_if_it_begins_with_the_tag_of_a_block() {
         for (body, format) in [
             ("<p>Hi", BodyFormat::Html),
             ("<br/>Hi", BodyFormat::Html),
             ("<ada@blog.example> **Hi**", BodyFormat::Markdown),
             ("<irc://blog.example/a> Hi", BodyFormat::Markdown),
             ("<3 Hi", BodyFormat::Markdown),
+            ("<P class=\"a\">Hi", BodyFormat::Html),
+            ("<T> is a type of List<T>", BodyFormat::Markdown),
+            ("<Ctrl>+<C> stops it", BodyFormat::Markdown),
+            ("<strong>Hi</strong>\n\n*two*", BodyFormat::Markdown),
         ] {
             let tables = TABLES.replace("'*hi*'", &format!("'{body}'"));
             let parsed = parse_in(Format::Isso, &database(&tables), "UTC").unwrap();
