@@ -298,20 +298,22 @@ impl<'a> Resolver<'a> {
         order
     }
 
-    /// Turns skipped comments with a live reply into placeholders. Skips the rejected replies to all other skipped
-    /// comments.
+    /// Turns skipped comments with a live comment below them into placeholders. Skips the rejected replies to all other
+    /// skipped comments.
     fn keep_placeholders(&mut self, order: &[usize]) {
-        let mut has_live_reply = vec![false; order.len()];
+        let (mut has_live_reply, mut has_live_below) = (vec![false; order.len()], vec![false; order.len()]);
         for index in order.iter().rev().copied() {
-            let decision = &mut self.decisions[index];
-            if let Fate::Skipped(reason) = decision.fate
-                && has_live_reply[index]
+            if let Fate::Skipped(reason) = self.decisions[index].fate
+                && has_live_below[index]
             {
-                (decision.fate, decision.placeholder) = (Fate::New, Some(reason));
+                self.keep_branch(index, reason, &has_live_reply, &has_live_below);
             }
-            let is_live = decision.placeholder.is_some() || self.comments[index].record.state != RecordState::Rejected;
-            if let Some(parent) = decision.parent {
-                has_live_reply[parent] |= decision.fate == Fate::New && is_live;
+            let decision = &self.decisions[index];
+            if let Some(parent) = decision.parent
+                && decision.fate == Fate::New
+            {
+                has_live_reply[parent] |= self.is_live(index);
+                has_live_below[parent] |= self.is_live(index) || has_live_below[index];
             }
         }
         for index in order.iter().copied() {
@@ -320,6 +322,25 @@ impl<'a> Resolver<'a> {
                 self.decisions[index].fate = Fate::Skipped(Reason::Deleted);
             }
         }
+    }
+
+    /// Turns a comment into a placeholder. A placeholder needs a live reply, so rejected replies above the live comments
+    /// become placeholders too if it has none.
+    fn keep_branch(&mut self, top: usize, reason: Reason, has_live_reply: &[bool], has_live_below: &[bool]) {
+        let mut branch = vec![top];
+        while let Some(index) = branch.pop() {
+            let decision = &mut self.decisions[index];
+            (decision.fate, decision.placeholder) = (Fate::New, Some(reason));
+            if !has_live_reply[index] {
+                let replies = self.decisions[index].replies.iter().copied();
+                branch
+                    .extend(replies.filter(|reply| self.decisions[*reply].fate == Fate::New && has_live_below[*reply]));
+            }
+        }
+    }
+
+    fn is_live(&self, index: usize) -> bool {
+        self.decisions[index].placeholder.is_some() || self.comments[index].record.state != RecordState::Rejected
     }
 
     /// Makes ids unique: if two threads share an id, the thread's name is appended to the second one.

@@ -167,10 +167,23 @@ fn a_skipped_comment_with_only_rejected_replies_is_dropped_with_them() {
     let gone = |id: &str| Comment { state: RecordState::Deleted, ..comment(id) };
     let rejected = |id: &str, parent: &str| Comment { state: RecordState::Rejected, ..reply(id, parent) };
     let outcome =
-        outcome(&[gone("1"), rejected("2", "1"), reply("3", "2"), gone("4"), rejected("5", "4"), reply("6", "4")]);
+        outcome(&[gone("1"), rejected("2", "1"), rejected("3", "2"), gone("4"), rejected("5", "4"), reply("6", "4")]);
     assert_eq!(outcome.report.skipped, [("deleted".to_owned(), 3)].into());
     assert!(["1", "2", "3"].iter().all(|tag| outcome.find(tag).is_none()));
     assert!(["4", "5", "6"].iter().all(|tag| outcome.find(tag).is_some()));
+}
+
+#[test]
+fn rejected_comments_between_a_skipped_and_a_live_one_become_placeholders() {
+    let gone = |id: &str| Comment { state: RecordState::Deleted, ..comment(id) };
+    let spam = |id: &str, parent: &str| Comment { state: RecordState::Spam, ..reply(id, parent) };
+    let lone = [gone("1"), spam("2", "1"), spam("3", "2"), reply("4", "3"), spam("5", "1")];
+    let beside = [gone("6"), reply("7", "6"), spam("8", "6"), reply("9", "8")];
+    let outcome = resolved(&[page("/a")], &[&lone[..], &beside[..]].concat(), true);
+    assert_eq!((outcome.report.new, outcome.moved()), (9, vec![]));
+    let placeholders = outcome.staged.iter().filter(|staged| staged.is_placeholder).map(|staged| &*staged.tag);
+    assert_eq!(placeholders.collect::<Vec<_>>(), ["1", "6", "2", "3"]);
+    assert_eq!(["4", "5", "9"].map(|tag| outcome.parent(tag)), [Some("3"), Some("1"), Some("8")]);
 }
 
 #[test]
