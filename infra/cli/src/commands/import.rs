@@ -429,7 +429,9 @@ fn parse_site(name: &str) -> Result<String, &'static str> {
 }
 
 fn parse_host(host: &str) -> Result<String, &'static str> {
-    let is_host = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/\\?#@,*".contains(c));
+    let (name, port) = host.rsplit_once(':').filter(|_| !host.ends_with(']')).unwrap_or((host, "443"));
+    let is_name = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "/\\?#@,*".contains(c));
+    let is_host = is_name && !name.starts_with('.') && !name.ends_with('.') && port.parse::<u16>().is_ok();
     is_host.then(|| host.to_owned()).ok_or("expected one host, such as blog.example.org; repeat --host for others")
 }
 
@@ -447,6 +449,17 @@ fn parse_zone(name: &str) -> Result<TimeZone, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_has_a_name_and_perhaps_a_port() {
+        for good in ["blog.example", "blog.example:8080", "bücher.example", "[::1]", "[::1]:3000"] {
+            assert_eq!(parse_host(good).as_deref(), Ok(good));
+        }
+        for bad in ["", "a.example.", ".a.example", "a.example:", "a.example:99999", "https://a.example", "*.a.example"]
+        {
+            assert!(parse_host(bad).is_err(), "{bad}");
+        }
+    }
 
     #[test]
     fn an_import_reports_its_progress_and_the_time_left() {
