@@ -12,6 +12,7 @@ use shared::aws::ses::{NotSent, RawMail, Ses};
 use shared::domain::origin::is_loopback;
 use shared::domain::secret::Secret;
 use shared::error::Fault;
+use url::Url;
 
 /// Timeout for opening the TCP connection. The library sets none for the steps that follow.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -118,21 +119,20 @@ async fn within<T: Send + 'static>(bound: Duration, task: impl Future<Output = T
 
 /// Returns the TLS mode that the address requires, with one more trusted certificate.
 fn trusting(url: &str, root: &[u8]) -> Result<Tls, lettre::transport::smtp::Error> {
-    let host = url.parse().ok().and_then(|uri: http::Uri| Some(uri.host()?.to_owned())).unwrap_or_default();
+    let host = Url::parse(url).ok().and_then(|url| Some(url.host_str()?.to_owned())).unwrap_or_default();
     let parameters = TlsParameters::builder(host).add_root_certificate(Certificate::from_pem(root)?).build()?;
     Ok(if url.starts_with("smtps:") { Tls::Wrapper(parameters) } else { Tls::Required(parameters) })
 }
 
 /// Makes the address require STARTTLS, unless it sets another mode or names this machine.
 fn with_tls(url: &str) -> String {
-    let uri: Option<http::Uri> = url.parse().ok();
-    let is_here = uri.as_ref().and_then(http::Uri::host).is_some_and(is_loopback);
-    let query = uri.as_ref().and_then(http::Uri::query);
-    let says = query.is_some_and(|query| query.split('&').any(|pair| pair.starts_with("tls=")));
-    if url.starts_with("smtps:") || says || is_here {
-        return url.to_owned();
+    // The library parses the address in the same way.
+    let Ok(mut parsed) = Url::parse(url) else { return url.to_owned() };
+    let says = parsed.query_pairs().any(|(name, _)| name == "tls");
+    if parsed.scheme() == "smtp" && !says && !parsed.host_str().is_some_and(is_loopback) {
+        parsed.query_pairs_mut().append_pair("tls", "required");
     }
-    format!("{url}{}tls=required", if query.is_some() { '&' } else { '?' })
+    parsed.into()
 }
 
 fn envelope(mail: &RawMail) -> Option<Envelope> {
@@ -256,10 +256,13 @@ mod tests {
             ("smtp://user:pass@mail.example.org:587", "smtp://user:pass@mail.example.org:587?tls=required"),
             ("smtp://mail.example.org/name?x=1", "smtp://mail.example.org/name?x=1&tls=required"),
             ("smtp://user:127.0.0.1@mail.example.org", "smtp://user:127.0.0.1@mail.example.org?tls=required"),
-            ("smtp://user:tls=none@mail.example.org", "smtp://user:tls=none@mail.example.org?tls=required"),
+            ("smtp://user:tls=none@mail.example.org", "smtp://user:tls%3Dnone@mail.example.org?tls=required"),
             ("smtp://mail.example.org?notls=1", "smtp://mail.example.org?notls=1&tls=required"),
             ("smtps://user:pass@mail.example.org", "smtps://user:pass@mail.example.org"),
             ("smtp://127.0.0.1:1025@mail.example.org", "smtp://127.0.0.1:1025@mail.example.org?tls=required"),
+            ("smtp://user:p^w@mail.example.org?x=1", "smtp://user:p%5Ew@mail.example.org?x=1&tls=required"),
+            ("smtp://user:pä{w@mail.example.org", "smtp://user:p%C3%A4%7Bw@mail.example.org?tls=required"),
+            ("smtp://user:p^w@127.0.0.1:1025", "smtp://user:p%5Ew@127.0.0.1:1025"),
             ("smtp://127.0.0.1:1025", "smtp://127.0.0.1:1025"),
             ("smtp://[::1]:1025", "smtp://[::1]:1025"),
             ("smtp://localhost:1025?tls=required", "smtp://localhost:1025?tls=required"),

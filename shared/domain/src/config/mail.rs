@@ -46,7 +46,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
                     them as %40, %3A, %2F, %3F and %23";
     let read = Url::parse(url.expose()).ok();
     // Emails and passwords are sent to other machines only over TLS, so `tls` must not be anything but `required`.
-    let is_secure = |query: &str| query.split('&').all(|pair| pair == "tls=required" || !pair.starts_with("tls="));
+    let is_secure = |url: &Url| url.query_pairs().all(|(name, value)| name != "tls" || value == "required");
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
         let is_host = url.host_str().is_some_and(origin::is_host);
@@ -55,7 +55,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
         let is_login = url.username().is_empty() == url.password().is_none()
             && is_text(url.username())
             && url.password().is_none_or(is_text);
-        is_smtp && is_host && is_login && url.port() != Some(0) && url.query().is_none_or(is_secure)
+        is_smtp && is_host && is_login && url.port() != Some(0) && is_secure(url)
     };
     // A fragment means that the password contains an unescaped #.
     if read.as_ref().is_some_and(fits) && !url.expose().contains('#') {
