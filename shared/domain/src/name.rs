@@ -197,13 +197,15 @@ fn is_ornament(c: char) -> bool {
         return false;
     }
     let is_raised = || {
-        let is_modifier = matches!(c, '\u{2b0}'..='\u{2ff}' | '\u{640}');
+        let is_modifier =
+            matches!(c, '\u{2b0}'..='\u{2ff}' | '\u{559}' | '\u{640}' | '\u{a717}'..='\u{a71f}' | '\u{a788}');
         is_modifier || !NFKD.is_normalized(c.encode_utf8(&mut [0; 4]))
     };
     match category(c) {
         GeneralCategory::OtherNumber => true,
-        // `ª` and `º`.
-        GeneralCategory::OtherLetter => matches!(c, '\u{aa}' | '\u{ba}'),
+        // `ª`, `º` and the Korean middle dot.
+        GeneralCategory::OtherLetter => matches!(c, '\u{aa}' | '\u{ba}' | '\u{119e}' | '\u{318d}'),
+        GeneralCategory::LowercaseLetter => c == 'ℹ',
         GeneralCategory::ModifierLetter => is_raised(),
         _ => is_symbol(c) || is_punctuation(c),
     }
@@ -361,6 +363,18 @@ mod tests {
             ("Grace Hopper", "\u{2067}Hopper\u{200f} Grace\u{2069}"),
             ("Grace Hopper", "\u{61c}reppoh\u{61c} ecarg ✓"),
             ("علي حسن", "حسن\u{200e} علي"),
+        ] {
+            assert!(are_alike(one, other), "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn names_with_letters_that_look_like_signs_are_alike() {
+        for (one, other) in [
+            ("Grace Hopper", "Grace Hopper ℹ\u{fe0f}"),
+            ("Grace Hopper", "Grace Hopper\u{a71d}"),
+            ("Grace Hopper", "\u{559}Grace Hopper \u{a71b}"),
+            ("한지민 기자", "한지민\u{318d}기자"),
         ] {
             assert!(are_alike(one, other), "{one} {other}");
         }
