@@ -60,6 +60,12 @@ fn client_variables(provider: Provider) -> [&'static str; 2] {
     }
 }
 
+/// The address of a GitHub Enterprise server, even if it was given with the path of its API.
+fn without_api(url: &str) -> &str {
+    let url = url.trim_end_matches('/');
+    url.strip_suffix("/api/v3").unwrap_or(url)
+}
+
 pub(super) fn check_seed(seed: &Secret) -> Result<(), ConfigError> {
     check_length("SVC_SIGN_IN_SEED", seed, MIN_SEED)
 }
@@ -109,7 +115,7 @@ impl Vars<'_> {
     pub(super) fn issuers(&self) -> Result<Issuers, ConfigError> {
         let github = self.provider_url("SVC_GITHUB_URL")?;
         Ok(Issuers {
-            github: github.map_or_else(|| GITHUB.to_owned(), |url| url.trim_end_matches('/').to_owned()),
+            github: github.map_or_else(|| GITHUB.to_owned(), |url| without_api(&url).to_owned()),
             oidc: self.provider_url("SVC_OIDC_ISSUER")?,
         })
     }
@@ -119,7 +125,9 @@ impl Vars<'_> {
         let is_safe = |url: &http::Uri| {
             let is_private = url.scheme_str() == Some("https") || url.host().is_some_and(is_loopback);
             // The issuer isn't the address of its discovery document.
-            is_private && !text.contains('?') && !text.ends_with("/.well-known/openid-configuration")
+            is_private
+                && !text.contains('?')
+                && !text.trim_end_matches('/').ends_with("/.well-known/openid-configuration")
         };
         match web_address(&text).filter(is_safe) {
             Some(_) => Ok(Some(text)),
@@ -300,13 +308,17 @@ mod tests {
                 "ftp://id.example",
                 "http://localhost.evil.example",
                 "https://id.example/.well-known/openid-configuration",
+                "https://id.example/.well-known/openid-configuration/",
             ] {
                 let error = with(&[(variable, bad)]).unwrap_err().to_string();
                 assert!(error.starts_with(variable) && error.contains(PROVIDER_URL), "{error}");
             }
         }
-        let enterprise = with(&[("SVC_GITHUB_URL", "https://git.example/")]).unwrap();
-        assert_eq!(enterprise.issuers.github, "https://git.example");
+        for url in
+            ["https://git.example", "https://git.example/", "https://git.example/api/v3", "https://git.example/api/v3/"]
+        {
+            assert_eq!(with(&[("SVC_GITHUB_URL", url)]).unwrap().issuers.github, "https://git.example");
+        }
     }
 
     #[test]

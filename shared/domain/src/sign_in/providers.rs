@@ -93,7 +93,8 @@ impl Provider {
     }
 }
 
-/// A provider account, written `github:583231`.
+/// A provider account, written `github:583231`. A comma, which separates accounts in settings, is written `%2C`, and a percent
+/// sign `%25`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderAccount {
     pub provider: Provider,
@@ -106,13 +107,14 @@ impl FromStr for ProviderAccount {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parts = text.split_once(':').and_then(|(id, subject)| Some((Provider::of_id(id)?, subject.trim())));
         let (provider, subject) = parts.ok_or("not a provider account, such as github:7")?;
-        Self::new(provider, subject).ok_or("not an account id")
+        Self::new(provider, &subject.replace("%2C", ",").replace("%25", "%")).ok_or("not an account id")
     }
 }
 
 impl fmt::Display for ProviderAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.provider.facts().id, self.subject)
+        let subject = self.subject.replace('%', "%25").replace(',', "%2C");
+        write!(f, "{}:{subject}", self.provider.facts().id)
     }
 }
 
@@ -159,6 +161,12 @@ mod tests {
     fn an_account_is_written_with_the_name_of_its_provider() {
         for text in ["github:1", "github:18446744073709551615", "google:1234567890", "oidc:a:b c", "oidc:é"] {
             assert_eq!(text.parse::<ProviderAccount>().unwrap().to_string(), text);
+        }
+        for subject in ["uid=ada,ou=people", "100%", "a%2Cb%25", "%,%"] {
+            let account = ProviderAccount::new(Provider::Oidc, subject).unwrap();
+            let text = account.to_string();
+            assert!(!text.contains(','), "{text}");
+            assert_eq!(text.parse(), Ok(account));
         }
         let long = format!("oidc:{}", "x".repeat(256));
         for text in ["github:", "github:0", "github:01", "github:ada", "github:-1", "github:18446744073709551616"] {
