@@ -199,6 +199,44 @@ test('a reply whose response was lost is repeated with its key, and another text
   assert.equal(new Set([first, ...others]).size, 4)
 })
 
+test('a reply whose response was lost is posted once, even after a reload and from another tab', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id, record } = await comment('Once?', grace)
+  const { page, context } = await open(t, { who: grace.token })
+  const address = addressOf(record)
+  await openBox(page, 'Once?')
+  await page.route(address, (route) => route.fetch().then(() => route.abort()), { times: 1 })
+  await boxIn(page).fill('Once')
+  await boxIn(page).press('Control+Enter')
+  await page.getByRole('alert').getByText('No connection to the service.').waitFor()
+  const other = await context.newPage()
+  const enter = async (/** @type {Page} */ tab) => {
+    await tab.goto('about:blank')
+    await tab.goto(`${w.service.api}/moderate#token=${grace.token}`)
+    // The reply's card quotes the comment.
+    await openBox(tab, '1 comment approved')
+  }
+  await enter(other)
+  await enter(page)
+  for (const tab of [page, other]) {
+    await boxIn(tab).press('Control+Enter')
+    await boxIn(tab).waitFor({ state: 'detached' })
+  }
+  assert.deepEqual(await repliesTo(id, grace), ['Once'])
+})
+
+test('a reply is posted on a page without https', async (t) => {
+  await emptyQueue()
+  const grace = moderator('Grace')
+  const { id } = await comment('Plain?', grace)
+  const { page } = await open(t, { who: grace.token })
+  await page.evaluate(() => Object.defineProperty(crypto, 'randomUUID', { value: undefined }))
+  await openBox(page, 'Plain?')
+  await send(boxIn(page), 'Yes')
+  assert.deepEqual(await repliesTo(id, grace), ['Yes'])
+})
+
 test('a reply whose box was closed while it was sent leaves the focus, and comes back if it fails', async (t) => {
   await emptyQueue()
   const grace = moderator('Grace')

@@ -6,6 +6,7 @@
  */
 
 import { API } from '../kit/address.js'
+import { newKey } from '../kit/base64url.js'
 import { device } from '../kit/device.js'
 import { h, isOfIme } from '../kit/dom.js'
 import { json } from '../kit/json.js'
@@ -19,8 +20,6 @@ export const takesReplies = (item) => standing(item) !== 'rejected'
 export class Replies {
   /** Boxes by the id of the comment. @type {Map<number, Box>} */
   #boxes = new Map()
-  /** Idempotency keys of replies that the service may have received, by comment and text. @type {Map<string, string>} */
-  #keys = new Map()
 
   /** @param {App} app @param {number} [owner] the id of the moderator who writes them */
   constructor(app, owner) {
@@ -148,15 +147,18 @@ export class Replies {
 
   /** Posts a reply, then clears the box and the draft unless their texts have changed. @param {Item} item @param {string} body */
   async deliver({ id, thread }, body, client = this.app.client) {
-    const name = `${id} ${body}`
-    const key = this.#keys.get(name) ?? crypto.randomUUID()
-    this.#keys.set(name, key)
+    const draft = this.#draftOf(id)
+    // A text that was sent, perhaps from another tab, is the same reply, unless it was typed after the reply was posted.
+    let [sent, key, isPosted] = JSON.parse(device.get(`${draft} sent`) || '[]')
+    if (sent !== body || (isPosted && device.get(draft) === body)) key = newKey()
+    const save = (isPosted = false) => device.set(`${draft} sent`, JSON.stringify([body, key, isPosted]))
+    save()
     const path = [thread.type, thread.id].map(encodeURIComponent).join('/')
     await client.request('POST', `${path}/comments`, { ...json({ body, parent_id: id }, key), keepalive: true })
-    this.#keys.delete(name)
+    save(true)
     const field = this.#boxes.get(id)?.field
     if (field?.value === body) field.value = ''
     // Another tab may have stored a different draft.
-    if (device.get(this.#draftOf(id)) === body) device.set(this.#draftOf(id), '')
+    if (device.get(draft) === body) device.set(draft, '')
   }
 }
