@@ -152,7 +152,7 @@ test('in Firefox a guest edits their comment, and deletes it after a reload', as
   const text = await page.waitForSelector('>>> textarea')
   await text?.type('Teh text.')
   await (await page.waitForSelector('>>> input[autocomplete=name]'))?.type('Zoë')
-  await (await page.waitForSelector('>>> input[type=email]'))?.type('zoe@example.org')
+  await (await page.waitForSelector('>>> input[inputmode=email]'))?.type('zoe@example.org')
   await click(page, 'Post comment')
   await showing(page, ['<p>Teh text.</p>'])
   await click(page, 'More')

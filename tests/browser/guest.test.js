@@ -49,6 +49,16 @@ test('a guest’s key is created when the first comment is sent, and all later r
 /** @type {ReturnType<typeof keys>} */
 let seen = []
 
+test('the address of a guest is sent as it was typed, whatever letters its domain has', async (t) => {
+  const { page } = await w.open(t, { record: newRecord() })
+  await page.getByPlaceholder('Write a comment…').fill('Hello.')
+  await page.getByLabel('Your name').fill('Zoë')
+  await page.getByLabel('Your e-mail address').pressSequentially('zoe@faß.example')
+  const posted = page.waitForRequest((request) => request.method() === 'POST')
+  await page.getByRole('button', { name: 'Post comment' }).click()
+  assert.equal((await posted).postDataJSON().guest_email, 'zoe@faß.example')
+})
+
 test('a guest whose comment was approved is notified at that comment once, and no one else is', async (t) => {
   const record = newRecord()
   const { page } = await held.open(t, { record })

@@ -44,7 +44,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     assert.equal(await email.evaluate((/** @type {HTMLInputElement} */ input) => input.required), false)
     await page.getByLabel('Notify me of replies').check()
     await page.getByRole('button', { name: 'Post comment' }).click()
-    await page.locator('input[type=email][aria-invalid=true]').waitFor()
+    await page.locator('input[inputmode=email][aria-invalid=true]').waitFor()
     assert.deepEqual(await violations(page, 'comment-thread'), [])
     await email.fill(address)
     await page.getByRole('button', { name: 'Post comment' }).click()

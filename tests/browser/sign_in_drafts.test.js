@@ -82,6 +82,7 @@ for (const place of ['thread', 'comment']) {
     await code.fill('1234')
     await render()
     assert.equal(await code.inputValue(), '1234')
+    if (place === 'thread') await code.and(page.locator(':focus')).waitFor()
     await prove(page, form, email, 'Ina')
     await button(page, 'Ina').waitFor()
     await form.waitFor({ state: 'detached' })

@@ -318,6 +318,22 @@ test('a reply that is open when the thread is rendered again takes no focus from
   assert.deepEqual([await page.locator('#own').inputValue(), await page.locator('article textarea').inputValue()], ['typed', 'Mine'])
 })
 
+test('a reply has the focus even if the element of the host page can have it', async (t) => {
+  const record = newRecord()
+  const { id } = await w.service.comment(record, 'Ask me.')
+  const { page } = await w.open(t, { record, who: w.service.ada, attributes: 'tabindex="0"' })
+  await article(page, id).getByRole('button', { name: 'Reply' }).click()
+  await page.getByPlaceholder('Write a reply…').and(page.locator(':focus')).waitFor()
+})
+
+test('a comment is posted though a browser extension has put an element behind the text field', async (t) => {
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
+  await composer(page).evaluate((text) => text.after(Object.assign(document.createElement('x-extension'), { innerHTML: '<div></div>' })))
+  await composer(page).fill('Hello.')
+  await post(page).click()
+  await page.locator('article', { hasText: 'Hello.' }).waitFor()
+})
+
 test('an image whose upload fails for now stays, and is sent with the next try', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, who: w.service.ada })

@@ -10,6 +10,9 @@ import { keepSession } from './session.js'
 
 const PROBLEM = 'sign-in-problem'
 
+/** Attributes of a field for an email address. With the type `email`, Chromium would change domains outside ASCII. */
+export const EMAIL = { inputmode: 'email', autocomplete: 'email' }
+
 /** Returns the first button or field of the sign-in form in `place`. @param {HTMLElement} place @returns {HTMLElement | null} */
 export const entranceIn = (place) => place.querySelector('.sign-in :is(button, input)')
 
@@ -89,7 +92,7 @@ export function codeForm(entrance) {
     const after = methods.map(way)
     const before = after.splice(0, email < 0 ? after.length : email)
     const action = methods.length > 1 ? sayWith(methods[email]?.name) : say('sign_in')
-    const attributes = { type: 'email', autocomplete: 'email', dir: 'ltr', value }
+    const attributes = { ...EMAIL, dir: 'ltr', value }
     ask(email >= 0 && say('sign_in_address'), attributes, action, (email) => start(email), { before, after: after.slice(1) })
   }
 

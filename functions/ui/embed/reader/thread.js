@@ -166,6 +166,7 @@ export class Thread {
 
   #show(page) {
     const { say, ui, section } = this
+    const { activeElement } = this.root
     // Landmark regions of a page need different names.
     section.ariaLabel = say('comments') + (document.querySelectorAll('comment-thread')[1] ? ` ${this.path}` : '')
     this.showTheme()
@@ -178,6 +179,8 @@ export class Thread {
       this.empty,
       this.foot,
     )
+    // An element that was moved into the new content has lost the focus.
+    activeElement?.focus()
     this.empty.replaceChildren(say('no_comments'), ...(section.querySelector('form') ? [h('br'), say('be_first')] : []))
     this.showTotal(page.meta.count)
     this.fresh.welcome(page.data)

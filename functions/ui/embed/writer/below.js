@@ -17,8 +17,9 @@ function write(view, purpose) {
   }
   const { element, text } = thread.composer({ ...purpose, cancel })
   view.slot.replaceChildren(element)
-  if (view.isTyping || /** @type {any} */ (document.activeElement).tabIndex >= 0) return cancel
-  text.focus()
+  // Leaves the focus in a field of the host page.
+  const isElsewhere = /** @type {any} */ (document.activeElement).tabIndex >= 0 && !thread.host.matches(':focus-within')
+  if (!view.isTyping && !isElsewhere) text.focus()
   return cancel
 }
 

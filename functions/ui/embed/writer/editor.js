@@ -28,7 +28,7 @@ export async function enhance(composer) {
   while (element.matches(':active')) await pause(20)
   const counter = h('span', { class: 'muted left' })
   /** @type {any} */
-  const chips = text.nextSibling ?? h('div', { class: 'chips' })
+  const chips = element.querySelector('.chips') ?? h('div', { class: 'chips' })
   /** @type {Editor} */
   const editor = { ...composer, chips, fallible, insert }
   const people = mentions(editor)

@@ -4,6 +4,7 @@
  */
 
 import { avatar } from '../kit/avatar.js'
+import { EMAIL } from '../kit/codes.js'
 import { device } from '../kit/device.js'
 import { h } from '../kit/dom.js'
 
@@ -16,7 +17,7 @@ export function identity({ thread, purpose, element: form }) {
   const { features, guest, auth } = ui
   const isGuest = !auth.authenticated && auth.can_comment && !purpose.isEdit
   const name = h('input', { autocomplete: 'name', required: true, value: device.get('name'), input })
-  const email = h('input', { type: 'email', autocomplete: 'email', value: address, input: () => (address = email.value) })
+  const email = h('input', { value: address, ...EMAIL, input: () => (address = email.value) })
   const hint = h('small')
   const subscribe = h('input', { type: 'checkbox', change: showHint })
   const [before, after] = say('posting_as').split('{name}')

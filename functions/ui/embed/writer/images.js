@@ -9,6 +9,7 @@ import { ApiError } from '../kit/api.js'
 import { newKey } from '../kit/base64url.js'
 import { button, drawing, h } from '../kit/dom.js'
 import { inertBody } from '../kit/html.js'
+import { withoutBlankEnds } from './typing.js'
 import { sendWith } from './upload.js'
 
 const CROSS = 'M4 4l8 8M12 4l-8 8'
@@ -35,21 +36,20 @@ const FOLDERS = /^(\w:|(?=[/\\])).*[/\\]/
 /**
  * Whether pasted or dropped data has words besides images, as from word processors and spreadsheets. HTML that only shows an image
  * doesn't count, and neither does text that is only the image's URL, a file's URL, or the name or path of one of these files.
- * Inserts words that exist only as HTML, because the browser wouldn't. Blocks become lines, with tabs between cells.
+ * Inserts words that exist only as HTML, because the browser wouldn't. Blocks and cells become lines.
  * @param {DataTransfer} source @param {File[]} files @param {(words: string) => void} insert
  */
 function hasWords(source, files, insert) {
   const html = source.getData('text/html')
   const body = inertBody(html.replace(/\s+/g, ' '))
-  body?.querySelectorAll('title, style, script').forEach((hidden) => hidden.remove())
-  body?.querySelectorAll('p, h2, h3, div, h1, tr, br, pre, li').forEach((line) => line.replaceWith('\n', line, '\n'))
-  body?.querySelectorAll('td, th').forEach((cell) => cell.before('\t'))
+  body?.querySelectorAll('script, title, style').forEach((hidden) => hidden.remove())
+  body?.querySelectorAll(':not(a, b, em, i, span, strong)').forEach((line) => line.replaceWith('\n', line, '\n'))
   const isAddress = (line) => (html ? /^\w+:\S+$/ : /^(file|data|blob):\S+$/).test(line)
   const isWords = (line) => VISIBLE.test(line) && !isAddress(line) && !files.some(({ name }) => line.replace(FOLDERS, '') === name)
   const plain = source.getData('text')
   const words = body && VISIBLE.test(body.textContent)
   if (!plain && words) insert(body.textContent.replace(/\s*\n\s*/g, '\n').trim())
-  return words || plain.trim().split(/\s*[\r\n]\s*/).some(isWords)
+  return words || plain.split(/[\r\n]/).some((line) => isWords(line.trim()))
 }
 
 /** @param {Editor} editor */
@@ -146,7 +146,7 @@ export function images({ thread, text, chips: element, fallible, insert }) {
     const arrived = await Promise.all(images.sort((a, b) => a.place - b.place).map((chip) => chip.arrive()))
     let from = 0
     const parts = arrived.flatMap((markdownOf, at) => [body.slice(from, (from = images[at].place)), images[at].parentNode ? markdownOf() : ''])
-    return [...parts, body.slice(from)].map((part) => part.replace(/^\s*\n|\s+$/g, '')).filter(Boolean).join('\n\n')
+    return [...parts, body.slice(from)].map(withoutBlankEnds).filter(Boolean).join('\n\n')
   }
 
   return { take, insertInto, clear: () => sending.forEach((chip) => chip.remove()), choose: () => file.click() }

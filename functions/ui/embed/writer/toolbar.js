@@ -5,6 +5,7 @@
 
 import { button, drawing, h } from '../kit/dom.js'
 import { help } from './help.js'
+import { withoutBlankEnds } from './typing.js'
 
 const ICONS = {
   bold: 'M5 3v10h4a2 2 0 0 0 0-5H5h3a2 2 0 0 0 0-5z',
@@ -40,7 +41,7 @@ export function mark({ text, insert }, { tag, line = '', before = '', after = ''
   const begin = line ? value.lastIndexOf('\n', start - 1) + 1 : start
   const selected = value.slice(begin, end)
   const isBlock = tag === 'code' && /\n/.test(selected.trim())
-  const words = isBlock ? selected.replace(/^\s*\n|\s+$/g, '') : selected.trim()
+  const words = isBlock ? withoutBlankEnds(selected) : selected.trim()
   const at = begin + selected.indexOf(words)
   if (tag === 'code') {
     const edge = (place) => (isBlock && /./.test(value.charAt(place)) ? '\n' : '')

@@ -3,6 +3,9 @@
 /** A list item: its indent, its bullet or its number with a delimiter, spaces, and the checkbox of a task. */
 const ITEM = /^(\s*)([-*+]|(\d{1,9})([.)]))( +)(\[[ xX]\] +)?/
 
+/** @param {string} text */
+export const withoutBlankEnds = (text) => text.trimEnd().replace(/^\s*\n/, '')
+
 /**
  * Replaces part of a field as if typed, so that the browser can undo the change as a separate step.
  * @param {HTMLTextAreaElement} text @param {string} string @param {number} start @param {number} end
