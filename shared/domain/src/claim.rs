@@ -1,6 +1,8 @@
 //! Claims let one worker at a time own an item: the notification state of a recipient, or a delivery to a webhook. A worker
 //! claims the item before it sends anything. An expired claim means that the worker died, perhaps after sending.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::time::{Timestamp, stored};
@@ -26,6 +28,13 @@ impl Claim {
     #[must_use]
     pub fn is_of(&self, owner: &str) -> bool {
         self.owner == owner
+    }
+
+    /// Shortens a claim that was made while the clock was ahead. Its worker may still be sending.
+    pub fn shorten(&mut self, lease: Duration, now: Timestamp) {
+        if self.until.is_too_far_ahead(lease, now) {
+            self.until = now + lease;
+        }
     }
 
     /// The claim's expiry if it blocks `worker`; `None` if `worker` holds the claim itself or the claim has expired.

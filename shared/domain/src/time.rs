@@ -12,6 +12,9 @@ use time::format_description::well_known::Rfc3339;
 use crate::language::Language;
 use crate::texts::Times;
 
+/// Maximum difference between the clocks of two instances. A stored time further ahead was stored while a clock was wrong.
+pub const CLOCK_TOLERANCE: Duration = Duration::from_mins(1);
+
 /// A time in milliseconds since the Unix epoch. The default is the epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
@@ -47,6 +50,25 @@ impl Timestamp {
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or_default())
+    }
+
+    /// Whether this stored time must come from a clock that was ahead. `wait` is the longest time by which a right clock sets it
+    /// ahead: zero for past events.
+    #[must_use]
+    pub fn is_too_far_ahead(self, wait: Duration, now: Self) -> bool {
+        self > now + wait + CLOCK_TOLERANCE
+    }
+
+    /// Whether this past event was less than `time` ago. False if the clock was ahead when the event was stored.
+    #[must_use]
+    pub fn is_within(self, time: Duration, now: Self) -> bool {
+        now.since(self) < time && !self.is_too_far_ahead(Duration::ZERO, now)
+    }
+
+    /// The time at which something is due, or `now` if it was scheduled while the clock was ahead.
+    #[must_use]
+    pub fn or_now(self, wait: Duration, now: Self) -> Self {
+        if self.is_too_far_ahead(wait, now) { now } else { self }
     }
 
     /// The time relative to `now` in words, such as `3 days ago`. A time after `now` is `just now`.
@@ -223,6 +245,22 @@ impl Clock {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_up_to_a_minute_ahead_may_be_of_another_clock_and_a_later_one_is_wrong() {
+        let (now, minute) = (Timestamp(1_800_000_000_000), Duration::from_mins(1));
+        let millisecond = Duration::from_millis(1);
+        for (time, is_within) in [
+            (now - minute, false),
+            (now - minute + millisecond, true),
+            (now + minute, true),
+            (now + minute + millisecond, false),
+        ] {
+            assert_eq!(time.is_within(minute, now), is_within, "{time:?}");
+        }
+        assert_eq!((now + 3 * minute).or_now(2 * minute, now), now + 3 * minute);
+        assert_eq!((now + 3 * minute + millisecond).or_now(2 * minute, now), now);
+    }
 
     #[test]
     fn an_hour_begins_with_its_first_second_and_is_forgotten_an_hour_after_its_end() {

@@ -17,9 +17,6 @@ use tokio::sync::{Notify, watch};
 use super::{QueueSettings, Result};
 use crate::files;
 
-/// Clock adjustments up to this long delay messages. Longer ones make messages visible at once.
-const CLOCK_TOLERANCE: Duration = Duration::from_mins(1);
-
 pub(super) struct Queue {
     pub(super) settings: QueueSettings,
     pub(super) folder: PathBuf,
@@ -133,7 +130,7 @@ impl Message {
     /// Also true if the message was sent or received while the clock was ahead, because it might otherwise be hidden for years.
     /// A message that is being handled when the clock is set back may be delivered twice.
     pub(super) fn is_visible(&self, now: Timestamp) -> bool {
-        self.visible_at <= now || self.received_at.unwrap_or(self.sent_at) > now + CLOCK_TOLERANCE
+        self.visible_at <= now || self.received_at.unwrap_or(self.sent_at).is_too_far_ahead(Duration::ZERO, now)
     }
 
     #[must_use]

@@ -259,7 +259,8 @@ impl Enrolment {
         if matches!(self.status, Status::Off | Status::Bounced) {
             return Asking::Never;
         }
-        let recent: Vec<&Confirmation> = self.confirmations.iter().filter(|sent| now.since(sent.at) < WEEK).collect();
+        let recent: Vec<&Confirmation> =
+            self.confirmations.iter().filter(|sent| sent.at.is_within(WEEK, now)).collect();
         if recent.iter().any(|sent| sent.asking == asking) {
             return Asking::Allowed;
         }
@@ -273,7 +274,7 @@ impl Enrolment {
         if let Some(from) = bounds.into_iter().flatten().max() {
             return Asking::From(from);
         }
-        self.confirmations.retain(|sent| now.since(sent.at) < WEEK);
+        self.confirmations.retain(|sent| sent.at.is_within(WEEK, now));
         self.confirmations.push(Confirmation { at: now, network: network.to_owned(), asking: asking.to_owned() });
         Asking::Allowed
     }
@@ -297,7 +298,7 @@ impl Enrolment {
     #[must_use]
     pub fn has_heard(&self, name: &str, now: Timestamp) -> bool {
         self.asker(name)
-            .is_some_and(|asker| asker.asked_at.is_none_or(|at| asker.is_confirmed() || now.since(at) < DAY))
+            .is_some_and(|asker| asker.asked_at.is_none_or(|at| asker.is_confirmed() || at.is_within(DAY, now)))
     }
 
     /// Whether a request for this address is accepted: the recipient hasn't unsubscribed, and the address hasn't bounced.
@@ -401,7 +402,7 @@ impl Enrolment {
     }
 
     pub(super) fn was_just_stopped(&self, now: Timestamp) -> bool {
-        self.status == Status::Off && now.since(self.stopped_at) < MINUTE
+        self.status == Status::Off && self.stopped_at.is_within(MINUTE, now)
     }
 
     /// Deletes the address and prevents it from being enrolled again. `proven` is the hash of the address if it was confirmed.

@@ -30,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::enrolment::{Address, Asker, Asking, Enrolment, Status, Wants};
 pub use self::notice::Notice;
+use self::schedule::MAX_WAIT;
 pub use self::schedule::Schedule;
 use crate::claim::{self, Claim};
 use crate::ids::{CommentId, Visitor};
@@ -283,7 +284,7 @@ impl NotificationState {
         schedule.remember([entry].into(), now);
         self.enrolment.status = Status::On;
         schedule.add(id.0);
-        if schedule.due.is_none() && schedule.claim.is_none() {
+        if !schedule.is_scheduled(now) && schedule.claim.is_none() {
             schedule.schedule_digest(now, wait);
         }
         Notified::Added
@@ -304,6 +305,7 @@ impl NotificationState {
 
     /// Takes due notices. Claims the item for `worker` if there is something to send.
     pub fn take(&mut self, now: Timestamp, worker: &str) -> MailStep {
+        self.correct(now);
         let earlier = match self.schedule.claim.take() {
             // This worker has already claimed the item, but the response to that write was lost.
             Some(claim) if claim.is_of(worker) => {
@@ -336,6 +338,17 @@ impl NotificationState {
         }
         self.schedule.claim = Some(Claim::new(worker, now + CLAIM, earlier.is_some()));
         step
+    }
+
+    /// Corrects what was scheduled while the clock was ahead, which might otherwise wait for years.
+    fn correct(&mut self, now: Timestamp) {
+        if let Some(claim) = &mut self.schedule.claim {
+            claim.shorten(CLAIM, now);
+        }
+        self.schedule.due = self.schedule.due.map(|due| due.or_now(MAX_WAIT, now));
+        for asker in &mut self.enrolment.askers {
+            asker.from = asker.from.or_now(WEEK, now);
+        }
     }
 
     fn wait(&self) -> MailStep {

@@ -18,6 +18,8 @@ const WAITS: [Duration; 3] = [Duration::from_mins(15), HOUR, Duration::from_hour
 /// Pauses before the second and later attempts. The last pause repeats until [`GIVE_UP`] has passed.
 const RETRIES: [Duration; 5] = [Duration::from_secs(5), MINUTE, Duration::from_mins(5), Duration::from_mins(30), HOUR];
 const GIVE_UP: Duration = DAY;
+/// The longest time for which an email about comments waits.
+pub(super) const MAX_WAIT: Duration = DAY;
 
 /// A recipient's emails. Each [`Notice`] is stored as a number and is in one set at a time.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,17 +87,22 @@ impl Schedule {
         }
     }
 
+    /// Whether an email is scheduled, at a time that isn't from a clock that was ahead.
+    pub(super) fn is_scheduled(&self, now: Timestamp) -> bool {
+        self.due.is_some_and(|due| !due.is_too_far_ahead(MAX_WAIT, now))
+    }
+
     pub(super) fn schedule_waiting(&mut self, now: Timestamp, wait: Duration) {
         // While an email about comments is being sent, the next email isn't scheduled.
         let is_free = self.claim.is_none() || self.confirming.is_some();
-        if !self.waiting.is_empty() && is_free && self.due.is_none() {
+        if !self.waiting.is_empty() && is_free && !self.is_scheduled(now) {
             self.due = Some(self.next(now, wait));
         }
     }
 
     /// When the next email is due.
     pub(super) fn next(&self, now: Timestamp, wait: Duration) -> Timestamp {
-        let recent: Vec<Timestamp> = self.sent.iter().copied().filter(|at| now.since(*at) < DAY).collect();
+        let recent: Vec<Timestamp> = self.sent.iter().copied().filter(|at| at.is_within(DAY, now)).collect();
         let wait = match recent.len() {
             0 => wait,
             mails => WAITS[(mails - 1).min(WAITS.len() - 1)].max(wait),
@@ -105,7 +112,8 @@ impl Schedule {
     }
 
     pub(super) fn schedule_digest(&mut self, now: Timestamp, wait: Duration) {
-        let next = self.sent.last().map_or(now, |last| *last + HOUR);
+        let last = self.sent.iter().rfind(|at| at.is_within(HOUR, now));
+        let next = last.map_or(now, |last| *last + HOUR);
         self.due = Some((now + wait).max(next));
     }
 
@@ -121,7 +129,7 @@ impl Schedule {
 
     /// Counts an email toward the day's limit. Confirmations don't count, so that they don't delay the first email after them.
     pub(super) fn count(&mut self, now: Timestamp, kind: Kind) {
-        self.sent.retain(|at| now.since(*at) < DAY);
+        self.sent.retain(|at| at.is_within(DAY, now));
         if kind != Kind::Confirmation {
             self.sent.push(now);
         }
@@ -160,7 +168,7 @@ impl Schedule {
 
     /// Counts a refusal by the mail server, and returns the pause before the next attempt. `None` after a day of refusals.
     pub(super) fn refuse(&mut self, now: Timestamp) -> Option<Duration> {
-        if self.refusals == 0 {
+        if self.refusals == 0 || self.refused_since.is_too_far_ahead(Duration::ZERO, now) {
             self.refused_since = now;
         }
         if now.since(self.refused_since) >= GIVE_UP {

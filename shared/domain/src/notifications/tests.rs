@@ -403,6 +403,89 @@ fn networks_are_forgotten_after_a_confirmation_or_an_unsubscribe() {
     assert!(!format!("{state:?}").contains("home"), "{state:?}");
 }
 
+/// A time of a clock that is far ahead.
+const AHEAD: Timestamp = Timestamp(NOW.0 + 400 * 24 * 3_600_000);
+
+#[test]
+fn emails_of_a_clock_that_was_ahead_do_not_delay_later_ones() {
+    let mut state = on();
+    notify(&mut state, 1, AHEAD);
+    state.take(AHEAD + WAIT, "worker");
+    state.accepted(AHEAD + WAIT, WAIT, Kind::Notifications);
+    notify(&mut state, 2, AHEAD + WAIT);
+    let mut scheduled_again = state.clone();
+    assert_eq!(state.take(NOW, "worker"), MailStep::Send(Mail::Notify(ids([2]), 0)));
+    state.accepted(NOW, WAIT, Kind::Notifications);
+    assert_eq!(state.schedule.sent, [NOW]);
+    notify(&mut state, 3, NOW);
+    assert_eq!(state.due(), Some(NOW + 15 * MINUTE));
+
+    notify(&mut scheduled_again, 3, NOW);
+    assert_eq!(scheduled_again.due(), Some(NOW + WAIT));
+}
+
+#[test]
+fn a_digest_of_a_clock_that_was_ahead_does_not_delay_the_next_one() {
+    let mut state = NotificationState::default();
+    state.alert(CommentId(1), 1, AHEAD, WAIT);
+    state.take(AHEAD + WAIT, "worker");
+    state.accepted(AHEAD + WAIT, WAIT, Kind::Digest);
+    for id in [2, 3] {
+        state.alert(CommentId(id), id, NOW, WAIT);
+        assert_eq!(state.due(), Some(NOW + WAIT));
+        state.schedule.due = Some(AHEAD);
+    }
+}
+
+#[test]
+fn a_claim_of_a_clock_that_was_ahead_ends_soon_but_not_while_its_worker_may_send() {
+    let mut state = on();
+    notify(&mut state, 1, NOW);
+    state.take(AHEAD, "worker");
+    assert_eq!(state.take(NOW, "second"), MailStep::Wait(NOW + CLAIM));
+    assert_eq!(state.take(NOW + CLAIM, "second"), MailStep::Send(Mail::Notify(ids([1]), 0)));
+}
+
+#[test]
+fn an_email_refused_while_the_clock_was_ahead_is_retried_for_a_day() {
+    let (mut state, mut now) = (on(), NOW);
+    notify(&mut state, 1, NOW);
+    state.take(AHEAD, "worker");
+    state.refused(AHEAD, WAIT);
+    while state.take(now, "worker") != MailStep::Nothing {
+        state.refused(now, WAIT);
+        now = state.due().unwrap_or(now);
+        assert!(now.since(NOW) <= 25 * HOUR);
+    }
+    assert!(now.since(NOW) >= 23 * HOUR);
+}
+
+#[test]
+fn confirmations_of_a_clock_that_was_ahead_do_not_prevent_later_ones() {
+    let mut waiting = NotificationState::default();
+    waiting.ask(asker("ada", "home"), AHEAD, WAIT);
+    let mut sent = waiting.clone();
+    let ada = Some(Asker::of(&guest("ada")));
+    assert_eq!(confirmation(&mut waiting, NOW), ada);
+
+    assert_eq!(confirmation(&mut sent, AHEAD + WAIT), ada);
+    sent.ask(asker("ada", "home"), NOW, WAIT);
+    assert_eq!(confirmation(&mut sent, NOW + WAIT), ada);
+    sent.ask(asker("eve", "elsewhere"), NOW, WAIT);
+    assert_eq!(confirmation(&mut sent, NOW + WAIT), None, "an address gets one confirmation a day");
+    assert_eq!(confirmation(&mut sent, AHEAD + HOUR), Some(Asker::of(&guest("eve"))));
+}
+
+#[test]
+fn unsubscribing_is_dated_again_after_a_clock_was_ahead() {
+    let (mut state, mut right) = (on(), on());
+    state.stop(AHEAD, None);
+    for stopped in [&mut state, &mut right] {
+        stopped.stop(NOW, None);
+    }
+    assert_eq!(state, right);
+}
+
 #[test]
 fn only_the_member_can_turn_an_unsubscribed_recipient_on_again() {
     let mut state = on();
