@@ -22,6 +22,8 @@ use crate::secret::Secret;
 use crate::time::{Timestamp, stored};
 
 pub const MAX_ENDPOINTS: usize = 10;
+/// The last and longest pause between two attempts.
+const MAX_PAUSE: Duration = Duration::from_hours(10);
 /// Pauses before the second and later attempts.
 const RETRIES: [Duration; 7] = [
     Duration::from_secs(5),
@@ -30,7 +32,7 @@ const RETRIES: [Duration; 7] = [
     Duration::from_mins(30),
     Duration::from_hours(2),
     Duration::from_hours(6),
-    Duration::from_hours(10),
+    MAX_PAUSE,
 ];
 /// An endpoint is disabled after this time without any success.
 const MAX_FAILING: Duration = Duration::from_hours(5 * 24);
@@ -256,7 +258,8 @@ impl Endpoint {
             Outcome::Delivered => self.failing_since = None,
             Outcome::Gone => self.enabled = false,
             Outcome::Failed => {
-                let since = *self.failing_since.get_or_insert(now);
+                let since = self.failing_since.map_or(now, |since| since.or_now(Duration::ZERO, now));
+                self.failing_since = Some(since);
                 if self.enabled && now.since(since) >= MAX_FAILING {
                     self.enabled = false;
                     self.warning_due = true;
@@ -393,6 +396,10 @@ impl Delivery {
         if self.status != Status::Pending {
             return DeliveryStep::Nothing;
         }
+        if let Some(claim) = &mut self.claim {
+            claim.shorten(LEASE, now);
+        }
+        self.due = self.due.or_now(MAX_PAUSE, now);
         // The claim is this worker's own if the response to writing it was lost.
         if let Some(until) = self.claim.as_ref().and_then(|claim| claim.blocks(worker, now)) {
             return DeliveryStep::Wait(until);
@@ -474,6 +481,13 @@ mod tests {
         let message = MessageId::new(EndpointId(7), EventKind::Created, "record", NOW);
         let subject = Some(Subject::of(&comment()));
         Delivery::new(message, Event { kind: EventKind::Created, at: NOW, subject }, NOW)
+    }
+
+    fn endpoint() -> Endpoint {
+        let events = BTreeSet::from([EventKind::Created]);
+        let (url, secret) = ("https://example.org/".to_owned(), String::new());
+        let (version, failing_since, warning_due) = (1, None, false);
+        Endpoint { id: EndpointId(7), version, url, events, enabled: true, secret, failing_since, warning_due }
     }
 
     fn answered(status: Option<u16>) -> Attempt {
@@ -585,6 +599,28 @@ mod tests {
     }
 
     #[test]
+    fn attempts_of_a_clock_that_was_ahead_do_not_delay_a_delivery() {
+        let (mut delivery, ahead) = (delivery(), NOW + Duration::from_hours(400 * 24));
+        assert_eq!(delivery.take(ahead, "a"), DeliveryStep::Send(()));
+        assert_eq!(delivery.take(NOW, "b"), DeliveryStep::Wait(NOW + LEASE), "the first worker may still be sending");
+        assert_eq!(delivery.take(NOW + LEASE, "b"), DeliveryStep::Send(()));
+        delivery.finish("b", answered(Some(500)), ahead);
+        assert_eq!(delivery.take(NOW + LEASE, "c"), DeliveryStep::Send(()));
+    }
+
+    #[test]
+    fn an_endpoint_that_failed_while_the_clock_was_ahead_is_disabled_five_days_after_its_next_failure() {
+        let day = Duration::from_hours(24);
+        let mut endpoint = endpoint();
+        endpoint.note_outcome(Outcome::Failed, NOW + 400 * day);
+        endpoint.note_outcome(Outcome::Failed, NOW);
+        endpoint.note_outcome(Outcome::Failed, NOW + 5 * day - Duration::from_millis(1));
+        assert!(endpoint.enabled);
+        endpoint.note_outcome(Outcome::Failed, NOW + 5 * day);
+        assert!(!endpoint.enabled);
+    }
+
+    #[test]
     fn a_delivery_is_sent_by_one_worker_at_a_time_and_by_another_when_that_one_died() {
         let mut delivery = delivery();
         assert_eq!(delivery.take(NOW, "a"), DeliveryStep::Send(()));
@@ -610,11 +646,7 @@ mod tests {
 
     #[test]
     fn an_endpoint_that_fails_for_five_days_is_disabled_and_one_success_begins_anew() {
-        let events = BTreeSet::from([EventKind::Created]);
-        let (url, secret) = ("https://example.org/".to_owned(), String::new());
-        let (version, failing_since, warning_due) = (1, None, false);
-        let id = EndpointId(7);
-        let mut endpoint = Endpoint { id, version, url, events, enabled: true, secret, failing_since, warning_due };
+        let mut endpoint = endpoint();
         let day = Duration::from_hours(24);
         endpoint.note_outcome(Outcome::Failed, NOW);
         endpoint.note_outcome(Outcome::Delivered, NOW + 4 * day);
