@@ -18,6 +18,9 @@ use crate::visible;
 /// Minimum time between two renames of a user's comments, so that a name that changes back and forth is written once.
 pub const RENAME_PAUSE: Duration = Duration::from_mins(1);
 
+/// The cost of renaming all comments of a member is spread over less than this time.
+const MAX_RENAME: Duration = Duration::from_hours(7 * 24);
+
 /// Minimum time between two name changes of an account.
 const NAME_PAUSE: Duration = Duration::from_hours(24);
 
@@ -267,15 +270,22 @@ impl User {
         }
     }
 
-    /// The earliest time when the user may choose another name.
+    /// The earliest time when the user may choose another name; `None` if it has passed.
     #[must_use]
-    pub fn renames_from(&self) -> Option<Timestamp> {
-        self.renamed_at.map(|then| then + NAME_PAUSE)
+    pub fn renames_from(&self, now: Timestamp) -> Option<Timestamp> {
+        self.renamed_at.filter(|then| then.is_within(NAME_PAUSE, now)).map(|then| then + NAME_PAUSE)
+    }
+
+    /// [`Self::comments_at`], unless it was set while the clock was ahead.
+    #[must_use]
+    pub fn comments_due(&self, now: Timestamp) -> Option<Timestamp> {
+        let is_wrong = self.renamed_at.is_some_and(|then| then.is_too_far_ahead(Duration::ZERO, now));
+        self.comments_at.filter(|at| !is_wrong && !at.is_too_far_ahead(MAX_RENAME, now))
     }
 
     /// When the user's comments are updated if the name changes now. Updates are at least [`RENAME_PAUSE`] apart.
     fn comments_from(&self, now: Timestamp) -> Timestamp {
-        match self.comments_at {
+        match self.comments_due(now) {
             Some(at) if at <= now => now.max(at + RENAME_PAUSE),
             // An update of the comments is already scheduled.
             Some(at) => at,
@@ -306,8 +316,9 @@ impl User {
     }
 }
 
-/// The second of a change, later than the second of any earlier change.
+/// The second of a change, later than the second of any earlier change unless the clock was ahead then.
 fn change_after(earlier: Option<Timestamp>, now: Timestamp) -> Timestamp {
+    let earlier = earlier.filter(|then| !then.is_too_far_ahead(Duration::ZERO, now));
     earlier.map_or(now, |then| now.max(then + Duration::from_secs(1)))
 }
 
@@ -389,9 +400,23 @@ mod tests {
     fn the_first_name_is_not_a_change_and_the_next_one_waits_a_day_after_a_change() {
         let at = |seconds: i64| Timestamp(seconds * 1_000);
         let first = User::named("").renamed("Ada", at(100));
-        assert_eq!((first.renamed_at, first.comments_at, first.renames_from()), (None, None, None));
+        assert_eq!((first.renamed_at, first.comments_at, first.renames_from(at(110))), (None, None, None));
         let second = first.renamed("Ada L.", at(110));
         assert_eq!((second.renamed_at, second.comments_at), (Some(at(110)), Some(at(110))));
-        assert_eq!(second.renames_from(), Some(at(110 + 24 * 3_600)));
+        assert_eq!(second.renames_from(at(110)), Some(at(110 + 24 * 3_600)));
+        assert_eq!(second.renames_from(at(110 + 24 * 3_600)), None);
+    }
+
+    #[test]
+    fn a_name_chosen_while_the_clock_was_ahead_delays_neither_the_next_name_nor_its_comments() {
+        let now = Timestamp(1_800_000_000_000);
+        let ahead = now + Duration::from_hours(48);
+        let early = User::named("Ada").renamed("Ada L.", ahead);
+        assert_eq!((early.renames_from(now), early.comments_due(now)), (None, None));
+        let renamed = early.renamed("Ada Lovelace", now);
+        assert_eq!((renamed.renamed_at, renamed.comments_at), (Some(now), Some(now)));
+        // The update of the comments ran while the clock was ahead, and delayed the next one.
+        let ahead = User { comments_at: Some(now + Duration::from_hours(8 * 24)), ..renamed };
+        assert_eq!(ahead.comments_due(now), None);
     }
 }

@@ -95,7 +95,7 @@ pub struct Visitor {
 impl Visitor {
     #[must_use]
     pub fn new(config: &Config, user: &User, now: Timestamp) -> Self {
-        let from = user.renames_from().filter(|from| user.account.is_some() && *from > now);
+        let from = user.renames_from(now).filter(|_| user.account.is_some());
         Self { user: OwnUser::new(config, user), name_from: from }
     }
 }

@@ -217,7 +217,7 @@ impl Store {
             return Ok(None);
         }
         let begins = job.before.is_none();
-        let wait = user.comments_at.map_or(Duration::ZERO, |at| at.since(now.start_of_second()));
+        let wait = user.comments_due(now).map_or(Duration::ZERO, |at| at.since(now.start_of_second()));
         if begins && !job.again && !wait.is_zero() {
             return Ok(Some(Rest { job: Job::Rename(job), delay: wait }));
         }

@@ -299,7 +299,7 @@ impl Store {
             if known.name == name {
                 return Ok(Renamed::Done(Box::new(known)));
             }
-            if let Some(from) = known.renames_from().filter(|from| now < *from) {
+            if let Some(from) = known.renames_from(now) {
                 return Ok(Renamed::NotBefore(from));
             }
             let renamed = known.renamed(name, now);

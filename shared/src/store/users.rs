@@ -363,7 +363,7 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
         }
         (Some(issued_at), Some(newest)) => issued_at > newest,
         (Some(_), None) => true,
-        (None, _) => known.learned_at.is_none_or(|then| now.since(then) >= UNDATED_PAUSE),
+        (None, _) => known.learned_at.is_none_or(|then| !then.is_within(UNDATED_PAUSE, now)),
     }
 }
 
@@ -398,6 +398,14 @@ mod tests {
 
     fn named(name: &str) -> User {
         User { name: name.to_owned(), ..User::unnamed(UserId(7)) }
+    }
+
+    #[test]
+    fn a_token_without_iat_changes_a_name_that_was_read_while_the_clock_was_ahead() {
+        let now = Timestamp(1_800_000_000_000);
+        let learned = |then| User { learned_at: Some(then), ..named("Ada") };
+        assert!(!is_newer(None, &learned(now), now) && !is_newer(None, &learned(now + Duration::from_secs(9)), now));
+        assert!(is_newer(None, &learned(now + Duration::from_hours(24)), now));
     }
 
     #[test]

@@ -331,6 +331,21 @@ async fn comments_take_a_new_name_once_a_minute_however_often_it_changes() {
 }
 
 #[tokio::test]
+async fn comments_take_a_new_name_although_the_clock_was_ahead_at_earlier_changes() {
+    let (world, ahead) = (World::new(), Duration::from_hours(48));
+    world.written(3).await;
+    world.pass(ahead);
+    rename(&world, "Ada Byron").await;
+    rename(&world, "Ada King").await;
+    assert_eq!(names_on_comments(&world).await, ["Ada Byron"]);
+    world.turn_back(ahead);
+    world.wait_until_idle().await;
+    assert_eq!(names_on_comments(&world).await, ["Ada King"]);
+    rename(&world, "Ada Lovelace").await;
+    assert_eq!(names_on_comments(&world).await, ["Ada Lovelace"]);
+}
+
+#[tokio::test]
 async fn the_more_it_costs_to_rename_a_member_the_longer_the_next_name_waits() {
     let world = World::new();
     let ada = world.user(7, "Ada");
