@@ -20,7 +20,7 @@ use crate::domain::sign_in::inbox::{Asker, Flow, Inbox};
 use crate::domain::sign_in::keys::{FlowId, PublicKeys, RefreshToken};
 use crate::domain::sign_in::redirect::RedirectFlow;
 use crate::domain::sign_in::session::Sessions;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{CLOCK_TOLERANCE, Timestamp};
 use crate::domain::user::{OwnAccount, User};
 use crate::error::Fault;
 
@@ -86,15 +86,17 @@ impl Store {
     /// [`FlowKeys::address`]: crate::domain::sign_in::keys::FlowKeys::address
     pub async fn are_codes_stopped(&self, address: &str, now: Timestamp) -> Result<bool, Fault> {
         let item = self.one_item(&stopped_codes(address), Reading::Eventual).await?;
-        Ok(item.is_some_and(|item| now.seconds() < stored_number(&item, limiter::EXPIRES)))
+        let until = item.map(|item| Timestamp::from_seconds(stored_number(&item, limiter::EXPIRES)));
+        Ok(until.is_some_and(|until| now < until.or_now(STOPPED, now)))
     }
 
     /// Stops codes to an address. Returns false if they are stopped already.
     pub async fn stop_codes(&self, address: &str, now: Timestamp) -> Result<bool, Fault> {
         let stop = Write::update(stopped_codes(address))
             .set(limiter::EXPIRES, number((now + STOPPED).seconds()))
-            .when(format!("attribute_not_exists({0}) OR {0} <= :now", limiter::EXPIRES))
-            .with(":now", number(now.seconds()));
+            .when(format!("attribute_not_exists({0}) OR {0} <= :now OR {0} > :latest", limiter::EXPIRES))
+            .with(":now", number(now.seconds()))
+            .with(":latest", number((now + STOPPED + CLOCK_TOLERANCE).seconds()));
         Ok(self.update("stopping codes", stop).await?.is_some())
     }
 

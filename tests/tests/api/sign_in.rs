@@ -388,6 +388,28 @@ async fn an_address_that_bounced_complained_or_was_refused_gets_no_code_for_thir
 }
 
 #[tokio::test]
+async fn a_refusal_while_the_clock_was_ahead_stops_no_codes_until_it_is_repeated() {
+    let (world, ahead, email) = (world(), 400 * DAY, "ada@ahead.example");
+    let refuse = async || {
+        world.reject_mails_to(email);
+        start(&world.guest(), email).await;
+        world.wait_until_idle().await;
+        world.reject_mails_to("nobody@sign-in.example");
+    };
+    let sent = async || {
+        start(&world.guest(), email).await;
+        sent_to(&world, "ahead.example").await
+    };
+    world.pass(ahead);
+    refuse().await;
+    world.turn_back(ahead);
+    assert_eq!(sent().await, 1);
+    world.pass(DAY);
+    refuse().await;
+    assert_eq!(sent().await, 1);
+}
+
+#[tokio::test]
 async fn after_five_failures_in_an_hour_only_addresses_with_an_account_get_codes() {
     let world = world();
     sign_in(&world, &world.guest(), ADA).await;

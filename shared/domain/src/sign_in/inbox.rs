@@ -90,13 +90,14 @@ impl Flow {
     }
 
     fn is_live(&self, now: Timestamp) -> bool {
-        now < self.at + CODE_LIFETIME
+        self.at.is_within(CODE_LIFETIME, now)
     }
 }
 
 impl Inbox {
     fn may_ask(&self, asker: &Asker, now: Timestamp) -> bool {
-        let within = |codes: &[RequestedAt], time: Duration| codes.iter().filter(|code| now < code.0 + time).count();
+        let within =
+            |codes: &[RequestedAt], time: Duration| codes.iter().filter(|code| code.0.is_within(time, now)).count();
         let networks = if asker.is_known { &self.known } else { &self.unknown };
         let of_network = networks.get(&asker.network).cloned().unwrap_or_default();
         let is_spared = asker.is_known || within(&of_network, DAY) < UNUSED_OF_NETWORK;
@@ -122,7 +123,7 @@ impl Inbox {
         self.flows.retain(|flow| flow.is_live(now));
         for networks in [&mut self.unknown, &mut self.known] {
             for codes in networks.values_mut() {
-                codes.retain(|code| now < code.0 + DAY);
+                codes.retain(|code| code.0.is_within(DAY, now));
             }
             networks.retain(|_, codes| !codes.is_empty());
         }
@@ -218,6 +219,17 @@ mod tests {
         assert!(ask(&mut inbox, &stranger("e"), HOUR + 1) && ask(&mut inbox, &stranger("f"), HOUR + 2));
         assert!(!ask(&mut inbox, &stranger("g"), 3 * HOUR) && !ask(&mut inbox, &stranger("g"), DAY - 1));
         assert!(ask(&mut inbox, &stranger("g"), DAY));
+    }
+
+    #[test]
+    fn codes_requested_while_the_clock_was_ahead_neither_count_nor_stay_valid() {
+        let (mut inbox, ahead) = (Inbox::default(), 400 * DAY);
+        for (n, network) in (0..).zip(["a", "b", "c"]) {
+            assert!(ask(&mut inbox, &stranger(network), ahead + n));
+        }
+        assert!(inbox.flow(&format!("n{ahead}"), at(0)).is_none());
+        assert!(ask(&mut inbox, &stranger("a"), 0));
+        assert_eq!((inbox.flows.len(), count(&inbox)), (1, 1));
     }
 
     #[test]
