@@ -26,7 +26,7 @@ use super::transaction::Write;
 use super::{Store, keys, number, text};
 use crate::domain::ids::Visitor;
 use crate::domain::rate_limit::{Limiter, RateClass, RateLimitStatus};
-use crate::domain::time::Timestamp;
+use crate::domain::time::{CLOCK_TOLERANCE, Timestamp};
 use crate::error::Fault;
 
 /// Number of reads that an instance grants before it accesses the table, and that it then books in the table at a time.
@@ -39,6 +39,8 @@ const MAX_CALLERS: usize = 10_000;
 const REPEAT: Duration = Duration::from_mins(1);
 /// Lifetime of a counter after its minute.
 const COUNTER_TTL: Duration = Duration::from_mins(2);
+/// No request takes this many minutes.
+const LONGEST_REQUEST: i64 = 5;
 
 type Turn = tokio::sync::Mutex<()>;
 
@@ -204,7 +206,8 @@ impl Window {
 impl Counts {
     fn window<T>(&self, counter: Counter<'_>, change: impl FnOnce(&mut Window) -> T) -> T {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.minute < counter.minute() {
+        if known.minute < counter.minute() || known.minute > counter.minute() + LONGEST_REQUEST {
+            // A new minute has begun, or the clock was set back.
             *known = Minute { minute: counter.minute(), callers: HashMap::new() };
         } else if known.minute > counter.minute() {
             // The request began in the previous minute, and must not reset the counts of the new minute.
@@ -350,12 +353,13 @@ impl Store {
         item.insert(repeat::REQUEST.to_owned(), text(request.clone()));
         let put = Write::put(item)
             .when(format!(
-                "attribute_not_exists({0}) OR {1} <= :now OR {2} = :request",
+                "attribute_not_exists({0}) OR {1} <= :now OR {1} > :latest OR {2} = :request",
                 PK,
                 repeat::EXPIRES,
                 repeat::REQUEST
             ))
             .with(":now", number(now.seconds()))
+            .with(":latest", number((now + REPEAT + CLOCK_TOLERANCE).seconds()))
             .with(":request", text(request));
         Ok(!self.put("remembering a text", put).await?)
     }
@@ -421,6 +425,14 @@ mod tests {
         counts.window(at(60_000), |window| window.closed = true);
         counts.window(at(59_999), |window| window.used += 1);
         assert!(counts.window(at(60_001), |window| window.closed));
+    }
+
+    #[test]
+    fn reads_count_on_after_the_clock_was_set_back() {
+        let counts = Counts::default();
+        let take = |now| counts.window(Counter { now, ..counter("ada", 1) }, |window| window.take(1));
+        let (ahead, now) = (Timestamp(400 * 24 * 3_600_000), Timestamp(0));
+        assert_eq!([ahead, ahead, now, now, now].map(take), [true, false, true, false, false]);
     }
 
     #[test]
