@@ -13,7 +13,7 @@ use super::schema::{comment, maps, thread};
 use super::transaction::{Label, Outcome, Write};
 use super::{Reading, Store, number, text, yes};
 use crate::domain::comment::{Comment, State};
-use crate::domain::ids::{ThreadId, UserId};
+use crate::domain::ids::{CommentId, ThreadId, UserId};
 use crate::domain::log::Action;
 use crate::domain::rejection::{Grounds, Rejection};
 use crate::domain::report::{ReportStatus, Resolution};
@@ -160,15 +160,17 @@ impl Store {
             }
             Plan::Nothing => {
                 let noted = self.note_standing(comment, decided).await?;
-                let is_kept = *verdict == Verdict::Approve && self.is_banned_since_decided(comment).await?;
-                if noted.is_none() && !is_kept {
+                let ban = match verdict {
+                    Verdict::Approve => self.ban_since_decided(comment).await?,
+                    _ => None,
+                };
+                if noted.is_none() && ban.is_none() {
                     return Ok(Plan::Nothing);
                 }
                 let key = keys::comment(comment.id);
-                let stands = if is_kept {
-                    as_decided(Write::update(key), comment, by.ids.next().0)
-                } else {
-                    Write::unchanged(key)
+                let stands = match ban {
+                    Some(ban) => as_decided(Write::update(key), comment, by.ids.after(CommentId(ban), 0).0),
+                    None => Write::unchanged(key),
                 };
                 Ok(Plan::Together(std::iter::once(as_read(stands, comment)).chain(noted).collect()))
             }
@@ -327,7 +329,8 @@ impl<'a> Decision<'a> {
                 .still(comment::REJECTION, rejection(before.rejection.as_deref())?)
                 .assign(comment::REJECTION, rejection(after.rejection.as_deref())?);
         }
-        let id = by.ids.next().0;
+        // Decisions about a comment stay in order even if the clock was set back.
+        let id = by.ids.after(CommentId(before.decided), 0).0;
         if write.has_changes() {
             write = as_decided(write, before, id);
         }

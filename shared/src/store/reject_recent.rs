@@ -109,10 +109,10 @@ impl Store {
         Ok(ban.filter(|(id, ban)| continues(job.ban, *id, ban)))
     }
 
-    /// Whether the writer was banned after the latest decision about the comment, so that a walk may reject it.
-    pub(super) async fn is_banned_since_decided(&self, comment: &Comment) -> Result<bool, Fault> {
-        let Some(author) = comment.author() else { return Ok(false) };
-        Ok(self.ban_of(&author).await?.is_some_and(|(id, _)| id > comment.decided))
+    /// The id of the writer's ban if it is later than the latest decision about the comment, so that a walk may reject it.
+    pub(super) async fn ban_since_decided(&self, comment: &Comment) -> Result<Option<u64>, Fault> {
+        let Some(author) = comment.author() else { return Ok(None) };
+        Ok(self.ban_of(&author).await?.map(|(id, _)| id).filter(|id| *id > comment.decided))
     }
 
     /// Rejects the comment if it is recent. Returns whether the walk has rejected it, now or in an earlier run.

@@ -304,13 +304,20 @@ async fn approving_a_visible_comment_protects_it_from_an_earlier_ban() {
     let faults = Faults::new(22);
     let world = Setup::new(&GUESTS).faults(&faults).start();
     let moderator = world.moderator();
-    for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
+    let writers = [
+        (world.user(7, "Ada"), "posts/1", Duration::ZERO),
+        (world.guest().with_key("bob"), "posts/2", Duration::ZERO),
+        (world.user(8, "Cy"), "posts/3", Duration::from_secs(20)),
+    ];
+    for (writer, thread, set_back) in writers {
         let id = writer.comment(thread, "x").await;
         world.wait_until_idle().await;
+        world.pass(set_back);
         let delayed = faults.delay("TransactWriteItems", "Q#rejected");
         ban(&moderator, id, json!({ "reject_recent": true })).await;
         let entries = logged(&moderator).await.len();
         let approval = async {
+            world.turn_back(set_back);
             moderator.judge(id, "approve").await.ok(200);
         };
         delayed.during(approval).await;
@@ -320,6 +327,21 @@ async fn approving_a_visible_comment_protects_it_from_an_earlier_ban() {
         assert_eq!(logged(&moderator).await.len(), entries);
     }
     assert_eq!(world.findings().await, [""; 0]);
+}
+
+#[tokio::test]
+async fn approvals_after_a_ban_stand_although_the_clock_was_set_back() {
+    let world = World::new();
+    let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
+    let id = ada.comment("posts/1", "x").await;
+    world.pass(Duration::from_secs(20));
+    let walk = Job::RejectRecent(ban_of_ada(&world, json!({ "reject_recent": true })).await);
+    world.wait_until_idle().await;
+    world.turn_back(Duration::from_secs(20));
+    moderator.judge(id, "approve").await.ok(200);
+    world.send_job(&walk).await;
+    world.finish_jobs().await;
+    assert_eq!(world.guest().list("posts/1", "").await.ids(), [id]);
 }
 
 #[tokio::test]
