@@ -16,7 +16,8 @@ use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Task, T
 
 /// The interval at which expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
-/// Maximum deviation of the clock from the elapsed time, and the time for which the clock must be steady after a jump.
+/// Maximum deviation of the clock from the elapsed time, and the time for which the clock must be steady after a start or a
+/// jump.
 const TOLERANCE: Duration = Duration::from_hours(1);
 /// The wait after failing to read the table's stream.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -164,17 +165,18 @@ impl Clocks {
     }
 }
 
-/// Detects when the clock jumps ahead, even for a minute, because a jump would make everything with a TTL expire.
+/// Detects when the clock is ahead, even for a minute, because everything with a TTL would expire. A clock that is ahead at a
+/// start is usually corrected within an hour.
 #[derive(Debug)]
 struct Watch {
     /// The time since which the two clocks have agreed.
     steady_since: Clocks,
-    has_jumped: bool,
+    is_trusted: bool,
 }
 
 impl Watch {
     fn new(now: Clocks) -> Self {
-        Self { steady_since: now, has_jumped: false }
+        Self { steady_since: now, is_trusted: false }
     }
 
     /// Whether the wall clock is trustworthy.
@@ -182,11 +184,12 @@ impl Watch {
         let passed = now.passed.saturating_sub(self.steady_since.passed);
         let expected = self.steady_since.wall + passed;
         if now.wall.abs_diff(expected) > TOLERANCE {
-            *self = Self { steady_since: now, has_jumped: true };
+            tracing::warn!("the clock has jumped; nothing expires until it has been steady for an hour");
+            *self = Self::new(now);
         } else if passed > TOLERANCE {
-            self.has_jumped = false;
+            self.is_trusted = true;
         }
-        !self.has_jumped
+        self.is_trusted
     }
 }
 
@@ -223,7 +226,6 @@ async fn remove_expired(engine: Engine, table: String) {
         interval.tick().await;
         let clocks = Clocks::now();
         if !watch.trusts(clocks) {
-            tracing::warn!("the clock has jumped; nothing expires until it has been steady for an hour");
             continue;
         }
         let seconds = i64::try_from(clocks.wall.as_secs()).unwrap_or(i64::MAX);
@@ -336,22 +338,24 @@ Resources:
     }
 
     #[test]
-    fn a_clock_that_jumps_is_trusted_again_once_it_has_been_steady_for_an_hour() {
+    fn a_clock_is_trusted_once_it_has_been_steady_for_an_hour_after_a_start_or_a_jump() {
         let minutes = |wall, passed| Clocks { wall: Duration::from_mins(wall), passed: Duration::from_mins(passed) };
         let day = 24 * 60;
         let mut watch = Watch::new(minutes(day, 0));
         for (wall, passed, is_trusted) in [
-            (day + 1, 1, true),
+            (day, 0, false),
+            (day + 60, 60, false),
+            (day + 61, 61, true),
             // A correction by less than an hour.
-            (day + 40, 2, true),
+            (day + 100, 62, true),
             // A year ahead for a minute.
-            (366 * day, 3, false),
-            (day + 42, 4, false),
-            (day + 101, 63, false),
-            (day + 103, 65, true),
+            (366 * day, 63, false),
+            (day + 102, 64, false),
+            (day + 161, 123, false),
+            (day + 163, 125, true),
             // An hour and a half back, permanently.
-            (day + 14, 66, false),
-            (day + 76, 128, true),
+            (day + 74, 126, false),
+            (day + 136, 188, true),
         ] {
             assert_eq!(watch.trusts(minutes(wall, passed)), is_trusted, "{passed}");
         }
