@@ -286,7 +286,7 @@ impl Providers {
     async fn discovery(&self, client: Client<'_>, now: Timestamp) -> Result<Discovery, Failure> {
         let known = if client.settings.provider == Provider::Google { &self.google } else { &self.oidc };
         let mut known = known.lock().await;
-        if let Some(discovery) = known.as_ref().filter(|known| now.since(known.asked_at) < MAX_AGE) {
+        if let Some(discovery) = known.as_ref().filter(|known| known.asked_at.is_within(MAX_AGE, now)) {
             return Ok(discovery.clone());
         }
         let url = format!("{}/.well-known/openid-configuration", client.issuer.trim_end_matches('/'));

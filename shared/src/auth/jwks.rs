@@ -79,7 +79,7 @@ impl Jwks {
         now: Timestamp,
     ) -> Result<DecodingKey, NoKey> {
         let known = self.known();
-        if now.since(known.fetched_at) < MAX_AGE
+        if known.fetched_at.is_within(MAX_AGE, now)
             && let Some(key) = known.find(algorithm, id)
         {
             return Ok(key);
@@ -98,7 +98,7 @@ impl Jwks {
         let task = tokio::spawn(async move {
             let mut asked_at = jwks.asked_at.lock().await;
             let pause = if jwks.known().keys.is_empty() { PAUSE_WITHOUT_KEYS } else { PAUSE };
-            if asked_at.is_some_and(|then| now.since(then) < pause) {
+            if asked_at.is_some_and(|then| then.is_within(pause, now)) {
                 return;
             }
             *asked_at = Some(now);

@@ -347,6 +347,9 @@ async fn a_stranger_signs_in_with_openid_connect() {
     world.pass(Duration::from_hours(1));
     start(&world.guest(), "oidc", PAGE).await.ok(201);
     assert_eq!(fake.asked(DISCOVERY), 2, "once an hour");
+    world.turn_back(Duration::from_hours(1));
+    start(&world.guest(), "oidc", PAGE).await.ok(201);
+    assert_eq!(fake.asked(DISCOVERY), 3, "the clock was ahead");
 }
 
 #[tokio::test]

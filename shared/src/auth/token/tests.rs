@@ -543,6 +543,17 @@ async fn without_any_keys_the_provider_is_queried_again_within_seconds() {
 }
 
 #[tokio::test]
+async fn keys_fetched_while_the_clock_was_ahead_are_fetched_again() {
+    let (old, new) = (Pair::ec(), Pair::ec());
+    let server = Loopback::start(key_set(&[old.jwk("old")])).await;
+    let keys = provider(&server);
+    keys.warm(at(NOW + 86_400)).await;
+    server.set(200, key_set(&[new.jwk("new")]));
+    assert_eq!(keys.verify(&old.token("old"), at(NOW)).await, Err(BadToken::UnknownKey));
+    assert!(keys.verify(&new.token("new"), at(NOW)).await.is_ok());
+}
+
+#[tokio::test]
 async fn a_withdrawn_key_is_gone_after_an_hour() {
     let (old, new) = (Pair::ec(), Pair::ec());
     let server = Loopback::start(key_set(&[old.jwk("old")])).await;
