@@ -86,7 +86,8 @@ impl App {
     ) -> Result<bool, Fault> {
         match self.owner(address).filter(|owner| owner != recipient) {
             Some(owner) => {
-                Ok(enrolment.is_stopped_by(&self.store.notification_state(&owner).await?.enrolment, address))
+                let owner = self.store.notification_state(&owner).await?.enrolment;
+                Ok(enrolment.is_stopped_by(&owner, address, self.clock.now()))
             }
             None => Ok(false),
         }

@@ -287,10 +287,12 @@ impl Enrolment {
     }
 
     /// Whether the owner of the member's address unsubscribed after the member's last choice. For an unconfirmed address, the
-    /// member's choices don't count. `owner` is the enrolment of the address itself.
+    /// member's choices don't count, nor does a choice made while the clock was ahead, because it may be the earlier one.
+    /// `owner` is the enrolment of the address itself.
     #[must_use]
-    pub fn is_stopped_by(&self, owner: &Self, address: &Address) -> bool {
-        owner.status == Status::Off && (owner.stopped_at > self.chosen_at || !address.confirmed)
+    pub fn is_stopped_by(&self, owner: &Self, address: &Address, now: Timestamp) -> bool {
+        let is_later = owner.stopped_at > self.chosen_at || self.chosen_at.is_too_far_ahead(Duration::ZERO, now);
+        owner.status == Status::Off && (is_later || !address.confirmed)
     }
 
     /// Whether the asker is confirmed, or its confirmation is waiting to be sent or was sent less than a day ago. Another

@@ -514,15 +514,18 @@ fn unsubscribing_the_address_stops_members_who_have_not_chosen_since() {
     let (mut owner, mut member) = (on(), on());
     owner.stop(NOW, None);
     assert!(
-        member.enrolment.is_stopped_by(&owner.enrolment, &address(true))
-            && !member.enrolment.is_stopped_by(&on().enrolment, &address(true))
+        member.enrolment.is_stopped_by(&owner.enrolment, &address(true), NOW)
+            && !member.enrolment.is_stopped_by(&on().enrolment, &address(true), NOW)
     );
     choose(&mut member, Wants::default());
     member.forget();
-    assert!(!member.enrolment.is_stopped_by(&owner.enrolment, &address(true)));
-    assert!(member.enrolment.is_stopped_by(&owner.enrolment, &address(false)), "anybody may claim an address");
+    assert!(!member.enrolment.is_stopped_by(&owner.enrolment, &address(true), NOW));
+    assert!(member.enrolment.is_stopped_by(&owner.enrolment, &address(false), NOW), "anybody may claim an address");
     owner.stop(NOW + MINUTE, None);
-    assert!(member.enrolment.is_stopped_by(&owner.enrolment, &address(true)));
+    assert!(member.enrolment.is_stopped_by(&owner.enrolment, &address(true), NOW));
+    member.enrolment.choose(Wants::default(), AHEAD);
+    assert!(member.enrolment.is_stopped_by(&owner.enrolment, &address(true), NOW));
+    assert!(!member.enrolment.is_stopped_by(&owner.enrolment, &address(true), AHEAD));
 }
 
 #[test]
