@@ -380,6 +380,7 @@ impl<'a> Reader<'a> {
 
     fn address(&mut self, start: usize) {
         let most = self.closed_before_text(start).unwrap_or(self.cell_end);
+        let most = start + self.before_entity(&self.text[start..most]).len();
         let mut extent = Extent::of(&self.text[start..most], meant);
         self.read = start + extent.read;
         if let Some(end) = self.ended_by_break(start + extent.end) {
@@ -400,6 +401,21 @@ impl<'a> Reader<'a> {
             let closing = closing.filter(|at| (sure..end).contains(at)).min();
             self.add(sure..closing.unwrap_or(end));
         }
+    }
+
+    /// The text up to an entity that may end an address, if entities aren't part of addresses.
+    fn before_entity(&self, text: &'a str) -> &'a str {
+        if self.markup.contains(&'&') {
+            return text;
+        }
+        let is_entity = |rest: &str| {
+            let end = rest[1..].trim_start_matches(|c: char| c.is_ascii_alphanumeric() || c == '#');
+            end.starts_with(';') && !rest.starts_with("&amp;") && !rest.starts_with("&#38;")
+        };
+        // No address is longer.
+        let near = &text[..text.floor_char_boundary(4 * address::MAX_ADDRESS)];
+        let entity = near.match_indices('&').find(|(at, _)| is_entity(&near[*at..]));
+        entity.map_or(text, |(at, _)| &text[..at])
     }
 
     /// The end of the address without a backslash that breaks the line after it. `None` if there is no such backslash.

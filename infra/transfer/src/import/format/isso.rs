@@ -90,7 +90,6 @@ fn thread(row: &Row<'_>) -> Record {
 }
 
 fn comment(row: &Row<'_>) -> Record {
-    let (format, body) = body(&text(row, 6));
     Record::Comment(Box::new(Comment {
         thread: text(row, 0),
         source_id: text(row, 1),
@@ -102,48 +101,14 @@ fn comment(row: &Row<'_>) -> Record {
             "4" => RecordState::Deleted,
             _ => RecordState::Pending,
         },
-        format,
-        body,
+        format: BodyFormat::Markdown,
+        body: markdown::from_dialect(&text(row, 6), Dialect::ISSO),
         // Isso escapes names when it stores them.
         author: Author { name: markdown::decode(&text(row, 7)), email: text(row, 8), ..Author::default() },
         likes: likes(number(row, 9).unwrap_or_default()),
         is_oversized: row.get(10).unwrap_or_default(),
         ..Comment::default()
     }))
-}
-
-/// Elements with which comments begin that Isso imported from other systems.
-const BLOCKS: [&str; 17] = [
-    "blockquote",
-    "br",
-    "div",
-    "dl",
-    "figure",
-    "h1",
-    "h2",
-    "h3",
-    "h4",
-    "h5",
-    "h6",
-    "hr",
-    "ol",
-    "p",
-    "pre",
-    "table",
-    "ul",
-];
-
-/// The format and the text of a body. A body that begins with the tag of a block is HTML, as in comments that Isso
-/// imported. Any other body is Markdown without HTML, such as `<T> is a type`.
-fn body(typed: &str) -> (BodyFormat, String) {
-    let name = typed.trim_start().strip_prefix('<').unwrap_or_default();
-    let (name, end) = name.split_at(name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len()));
-    let is_block = BLOCKS.iter().any(|block| block.eq_ignore_ascii_case(name));
-    if is_block && end.starts_with(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/') {
-        (BodyFormat::Html, typed.to_owned())
-    } else {
-        (BodyFormat::Markdown, markdown::from_dialect(typed, Dialect::ISSO))
-    }
 }
 
 /// The value of a column as text. `SQLite` allows values of any type, and text with any bytes.

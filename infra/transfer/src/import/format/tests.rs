@@ -749,25 +749,25 @@ pub(in crate::import) mod isso {
         assert_eq!(parsed.comment("2").parent.as_deref(), Some("1"));
         let states = [RecordState::Approved, RecordState::Pending, RecordState::Deleted, RecordState::Approved];
         assert_eq!(parsed.comments.iter().map(|comment| comment.state).collect::<Vec<_>>(), states);
-        assert_eq!((parsed.comment("4").created_at, parsed.comment("4").format), (None, BodyFormat::Html));
+        assert_eq!((parsed.comment("4").created_at, &*parsed.comment("4").body), (None, "html"));
     }
 
     #[test]
-    fn a_body_is_html_only_if_it_begins_with_the_tag_of_a_block() {
-        for (body, format) in [
-            ("<p>Hi", BodyFormat::Html),
-            ("<br/>Hi", BodyFormat::Html),
-            ("<ada@blog.example> **Hi**", BodyFormat::Markdown),
-            ("<irc://blog.example/a> Hi", BodyFormat::Markdown),
-            ("<3 Hi", BodyFormat::Markdown),
-            ("<P class=\"a\">Hi", BodyFormat::Html),
-            ("<T> is a type of List<T>", BodyFormat::Markdown),
-            ("<Ctrl>+<C> stops it", BodyFormat::Markdown),
-            ("<strong>Hi</strong>\n\n*two*", BodyFormat::Markdown),
+    fn a_body_is_markdown_in_which_tags_of_html_are_markup_and_others_are_text() {
+        for (typed, shown) in [
+            ("<p>Hi", "Hi"),
+            ("<ada@blog.example> **Hi**", "<ada@blog.example> **Hi**"),
+            ("<3 Hi", "<3 Hi"),
+            ("<T> is a type of List<T>", "\\<T> is a type of List\\<T>"),
+            ("<Ctrl>+<C> stops it", "\\<Ctrl>+\\<C> stops it"),
+            ("<strong>Hi</strong> there\n\n*two*", "**Hi** there\n\n*two*"),
+            ("see <a href=\"https://a.example/x_y\">link</a>", "see [link](https://a.example/x_y)"),
+            ("<blockquote>q</blockquote>\n\nanswer *here*", "> q\n\nanswer *here*"),
+            ("<script>alert(1)</script> is bad", "\\<script>alert(1)\\</script> is bad"),
         ] {
-            let tables = TABLES.replace("'*hi*'", &format!("'{body}'"));
+            let tables = TABLES.replace("'*hi*'", &format!("'{typed}'"));
             let parsed = parse_in(Format::Isso, &database(&tables), "UTC").unwrap();
-            assert_eq!(parsed.comment("1").format, format, "{body}");
+            assert_eq!(parsed.comment("1").body, shown, "{typed}");
         }
     }
 

@@ -355,16 +355,16 @@ fn link(out: &mut Vec<Inline>, element: &Element, content: Vec<Inline>) {
 }
 
 /// The target of a link through the click counter of Disqus: `https://disq.us/url?url=ADDRESS%3ASIGNATURE`. Earlier
-/// comments have `//disq.us` or `http://redirect.disqus.com`.
+/// comments have `//disq.us` or `http://redirect.disqus.com`, or `http://disq.us/?url=ADDRESS&key=KEY`.
 fn behind_disqus(address: &str) -> Option<String> {
     let base = Url::parse("https://disq.us").ok()?;
     let url = base.join(address).ok().filter(|_| address.contains("//"))?;
-    if !matches!(url.host_str(), Some("disq.us" | "redirect.disqus.com")) || url.path() != "/url" {
+    if !matches!(url.host_str(), Some("disq.us" | "redirect.disqus.com")) || !matches!(url.path(), "/url" | "/") {
         return None;
     }
     let (_, signed) = url.query_pairs().find(|(name, _)| name == "url")?;
     let (target, signature) = signed.rsplit_once(':')?;
-    let is_signature = !signature.is_empty() && !signature.contains('/');
+    let is_signature = url.path() == "/url" && !signature.is_empty() && !signature.contains('/');
     allowed(if is_signature { target } else { &signed }, &["http", "https"])
 }
 

@@ -16,7 +16,8 @@ use super::tree::{self, Node};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Html {
     Markup,
-    Text,
+    /// Tags of unknown elements and scripts are text.
+    Known,
     /// Tags are dropped. Their content is kept.
     Dropped,
 }
@@ -39,7 +40,7 @@ impl Dialect {
     pub(in crate::import) const REMARK42: Self =
         Self { extensions: Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH), ..Self::ARTALK };
     pub(in crate::import) const COMENTARIO: Self = Self { extensions: Options::ENABLE_STRIKETHROUGH, ..Self::ARTALK };
-    pub(in crate::import) const ISSO: Self = Self { html: Html::Text, ..Self::COMENTARIO };
+    pub(in crate::import) const ISSO: Self = Self { html: Html::Known, ..Self::COMENTARIO };
     pub(in crate::import) const COMMENTO: Self = Self { html: Html::Dropped, breaks_lines: false, ..Self::COMENTARIO };
 
     /// Whether the dialect supports the syntax that our parser reported as this event.
@@ -98,7 +99,7 @@ impl<'a> Reader<'a> {
             Event::Html(html) | Event::InlineHtml(html) => self.html(html),
             Event::TaskListMarker(is_done) => self.events.push(Event::Text(task_box(is_done).into())),
             Event::Text(text) if self.verbatim == 0 => self.text(&text),
-            Event::Start(Tag::HtmlBlock) if self.dialect.html != Html::Markup => {
+            Event::Start(Tag::HtmlBlock) if self.dialect.html == Html::Dropped => {
                 self.events.push(Event::Start(Tag::Paragraph));
             }
             Event::Start(Tag::Link { link_type: LinkType::Shortcut, id, dest_url, .. })
@@ -116,7 +117,7 @@ impl<'a> Reader<'a> {
                 self.verbatim += usize::from(is_verbatim(tag.to_end()));
                 self.events.push(Event::Start(tag));
             }
-            Event::End(TagEnd::HtmlBlock) if self.dialect.html != Html::Markup => {
+            Event::End(TagEnd::HtmlBlock) if self.dialect.html == Html::Dropped => {
                 self.events.push(Event::End(TagEnd::Paragraph));
             }
             Event::End(tag) => {
@@ -138,12 +139,12 @@ impl<'a> Reader<'a> {
     }
 
     fn html(&mut self, html: CowStr<'a>) {
-        self.differs |= self.dialect.html != Html::Text;
-        match self.dialect.html {
-            Html::Text => return self.events.push(Event::Text(html)),
+        self.differs = true;
+        let html = match self.dialect.html {
             Html::Dropped => return self.text(&tree::text(&tree::parse(&html))),
-            Html::Markup => {}
-        }
+            Html::Known => tree::with_known_tags(&html).into(),
+            Html::Markup => html,
+        };
         let tag = html.to_ascii_lowercase();
         if tag.starts_with("<a ") {
             self.verbatim += 1;

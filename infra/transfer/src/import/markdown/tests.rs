@@ -236,6 +236,7 @@ fn line_feeds_and_addresses_in_markdown_of_other_systems_become_breaks_and_links
         ("one\ntwo", Some("one\\\ntwo")),
         ("> one\n> two", Some("> one\\\n> two")),
         ("see https://a.example/b_c, or", Some("see <https://a.example/b_c>, or")),
+        ("https://a.example/x_&nbsp;**b**&gt;", Some("<https://a.example/x_>\u{a0}**b**>")),
         ("(&lt;https://a.example/x&gt;)", Some("(\\<<https://a.example/x>>)")),
         (
             "https://a.example/?b=1&amp;c_d_=2",
@@ -249,20 +250,23 @@ fn line_feeds_and_addresses_in_markdown_of_other_systems_become_breaks_and_links
 }
 
 #[test]
-fn html_in_markdown_of_other_systems_is_markup_or_text() {
-    for (typed, as_markup, as_text) in [
-        ("a <b>bold</b> *word*", "a **bold** *word*", "a <b>bold</b> *word*"),
-        ("<p>one</p>\n\ntwo", "one\n\ntwo", "<p>one</p>\n\ntwo"),
-        (
-            "<a href=\"/x\">https://a.example</a>",
-            "[https://a.example](/x)",
-            "\\<a href=\"/x\"><https://a.example>\\</a>",
-        ),
-        ("Vec<u8>\nnext", "Vec\\\nnext", "Vec\\<u8>\\\nnext"),
-        ("<script>alert(1)</script>", "", "<script>alert(1)</script>"),
+fn html_in_markdown_of_other_systems_is_markup() {
+    for (typed, expected) in [
+        ("a <b>bold</b> *word*", "a **bold** *word*"),
+        ("<p>one</p>\n\ntwo", "one\n\ntwo"),
+        ("<a href=\"/x\">https://a.example</a>", "[https://a.example](/x)"),
     ] {
-        assert_eq!(from_dialect(typed, Dialect::ARTALK), as_markup, "{typed}");
-        assert_eq!(from_dialect(typed, Dialect::ISSO), as_text, "{typed}");
+        for dialect in [Dialect::ARTALK, Dialect::ISSO] {
+            assert_eq!(from_dialect(typed, dialect), expected, "{typed}");
+        }
+    }
+    for (typed, artalk, isso) in [
+        ("Vec<u8>\nnext", "Vec\\\nnext", "Vec\\<u8>\\\nnext"),
+        ("<script>alert(1)</script>", "", "\\<script>alert(1)\\</script>"),
+        ("a <!-- b --> c", "a c", "a \\<!-- b --> c"),
+    ] {
+        assert_eq!(from_dialect(typed, Dialect::ARTALK), artalk, "{typed}");
+        assert_eq!(from_dialect(typed, Dialect::ISSO), isso, "{typed}");
     }
 }
 
@@ -373,6 +377,7 @@ fn links_through_the_click_counter_of_disqus_become_direct_links() {
         link("http://disq.us/url?url=javascript%3Aalert(1)%3AX1"),
         "[x](<http://disq.us/url?url=javascript%3Aalert(1)%3AX1>)"
     );
+    assert_eq!(link("http://disq.us/?url=http%3A%2F%2Fa.example%3A80%2Fb&amp;key=x"), "[x](http://a.example:80/b)");
     assert_eq!(link("https://disq.us/p/1"), "[x](https://disq.us/p/1)");
     assert_eq!(
         link("https://disq.us.example/url?url=https%3A%2F%2Fa.example"),

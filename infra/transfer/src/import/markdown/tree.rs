@@ -14,6 +14,8 @@ const VOID: &str = "area base br col embed hr img input link meta param source t
 /// Elements that end an open paragraph.
 const BLOCKS: &str = "address article aside blockquote center dd details div dl dt fieldset figcaption figure footer form \
     h1 h2 h3 h4 h5 h6 header hr li main nav ol p pre section summary table tbody td tfoot th thead tr ul";
+const INLINE: &str = "a abbr b bdi bdo big br caption cite code col colgroup data del dfn em font i img ins kbd mark picture q \
+    rp rt ruby s samp small source span strike strong sub sup time tt u var wbr";
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
@@ -40,6 +42,20 @@ impl Element {
 
 pub(super) fn is_block(name: &str) -> bool {
     is_in(BLOCKS, name)
+}
+
+/// The HTML with every `<` as text that doesn't begin a tag of an element that shows text or an image.
+pub(super) fn with_known_tags(html: &str) -> String {
+    let mut parts = html.split('<');
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let tag = part.strip_prefix('/').unwrap_or(part);
+        let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
+        let is_tag = tag[name.len()..].starts_with(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/');
+        out.push_str(if is_tag && (is_block(&name) || is_in(INLINE, &name)) { "<" } else { "&lt;" });
+        out.push_str(part);
+    }
+    out
 }
 
 fn is_in(names: &str, name: &str) -> bool {
