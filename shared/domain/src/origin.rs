@@ -78,7 +78,8 @@ impl Origins {
 }
 
 /// Whether `host` can be a DNS name, which may end in a dot, or begins with a bracket, like an IPv6 address.
-pub(crate) fn is_host(host: &str) -> bool {
+#[must_use]
+pub fn is_host(host: &str) -> bool {
     let is_label = |label: &str| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
     let mut labels = host.strip_suffix('.').unwrap_or(host).split('.');
     host.starts_with('[') || labels.all(|label| !label.is_empty() && is_label(label))

@@ -14,6 +14,7 @@ use server::data_dir::{DataDir, DataDirError};
 use server::settings;
 use shared::config::{Config, is_type};
 use shared::domain::ids::salt_fingerprint;
+use shared::domain::origin;
 use shared::domain::person::PersonHashes;
 use shared::domain::time::Clock;
 use shared::store::Store;
@@ -22,6 +23,7 @@ use transfer::import::write::{self, Importer, WriteLimits};
 use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys, Users, check_files};
 use transfer::lease::{Lease, PATIENCE};
 use transfer::store::person::forgotten::{self, Forgotten};
+use url::Url;
 
 use super::output::{Destination, json};
 use super::table::{self, Table};
@@ -429,9 +431,9 @@ fn parse_site(name: &str) -> Result<String, &'static str> {
 }
 
 fn parse_host(host: &str) -> Result<String, &'static str> {
-    let (name, port) = host.rsplit_once(':').filter(|_| !host.ends_with(']')).unwrap_or((host, "443"));
-    let is_name = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "/\\?#@,*".contains(c));
-    let is_host = is_name && !name.starts_with('.') && !name.ends_with('.') && port.parse::<u16>().is_ok();
+    let url = Url::parse(&format!("https://{host}/")).ok();
+    let is_whole = !host.contains(|c: char| c.is_whitespace() || "/\\?#@,*".contains(c)) && !host.ends_with([':', '.']);
+    let is_host = is_whole && url.and_then(|url| url.host_str().map(origin::is_host)).unwrap_or_default();
     is_host.then(|| host.to_owned()).ok_or("expected one host, such as blog.example.org; repeat --host for others")
 }
 
@@ -455,8 +457,19 @@ mod tests {
         for good in ["blog.example", "blog.example:8080", "bücher.example", "[::1]", "[::1]:3000"] {
             assert_eq!(parse_host(good).as_deref(), Ok(good));
         }
-        for bad in ["", "a.example.", ".a.example", "a.example:", "a.example:99999", "https://a.example", "*.a.example"]
-        {
+        for bad in [
+            "",
+            "a.example.",
+            ".a.example",
+            "a.example:",
+            "a.example:99999",
+            "a..example",
+            "::1",
+            "[::1",
+            "a.example:+443",
+            "https://a.example",
+            "*.a.example",
+        ] {
             assert!(parse_host(bad).is_err(), "{bad}");
         }
     }
