@@ -6,7 +6,7 @@ use shared::app::admission::{AuthRequirement, exists};
 use shared::app::spam_check;
 use shared::domain::avatar::Avatar;
 use shared::domain::comment::{Comment, State, Subscription};
-use shared::domain::email::{MAX_EMAIL, is_email, is_mailable};
+use shared::domain::email::{MAX_EMAIL, is_email, mailable};
 use shared::domain::ids::{CommentId, ThreadId};
 use shared::domain::markdown;
 use shared::domain::notifications::Address;
@@ -106,13 +106,14 @@ impl Guest {
         } else {
             input.optional_text("guest_email", MAX_EMAIL)
         };
-        let email = email.filter(|email| !email.is_empty());
+        let email = email.map(|email| email.trim().to_owned()).filter(|email| !email.is_empty());
+        let mailed = email.as_deref().and_then(mailable);
         if email.as_ref().is_some_and(|email| !is_email(email)) {
             input.fail_as("guest_email", Errors::address);
-        } else if subscribes && email.as_ref().is_some_and(|email| !is_mailable(email)) {
+        } else if subscribes && email.is_some() && mailed.is_none() {
             input.fail_as("guest_email", Errors::ascii_address);
         }
-        Self { name, email }
+        Self { name, email: mailed.or(email) }
     }
 }
 

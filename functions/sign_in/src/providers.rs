@@ -14,7 +14,7 @@ use shared::app::App;
 use shared::auth::id_token::{BadToken, Expected, IssuerKeys};
 use shared::aws::https;
 use shared::config::ProviderClient;
-use shared::domain::email::is_mailable;
+use shared::domain::email::mailable;
 use shared::domain::origin::is_loopback;
 use shared::domain::sign_in::providers::{Protocol, Provider, ProviderAccount};
 use shared::domain::sign_in::redirect::{OwnSecrets, Profile, challenge_of};
@@ -356,17 +356,13 @@ fn profile(claims: &Value) -> Profile {
         subject: text("sub").unwrap_or_default().to_owned(),
         name: text("name").and_then(clean_name),
         picture: text("picture").and_then(picture),
-        address: (claims["email_verified"] == true).then(|| text("email").and_then(address)).flatten(),
+        address: (claims["email_verified"] == true).then(|| text("email").and_then(mailable)).flatten(),
     }
 }
 
 /// Returns the address, if GitHub has verified it.
 fn verified(one: &Value) -> Option<String> {
-    one["email"].as_str().filter(|_| one["verified"] == true).and_then(address)
-}
-
-fn address(text: &str) -> Option<String> {
-    is_mailable(text).then(|| text.to_owned())
+    one["email"].as_str().filter(|_| one["verified"] == true).and_then(mailable)
 }
 
 fn picture(url: &str) -> Option<String> {

@@ -7,7 +7,7 @@ use http::header;
 use serde_json::json;
 use shared::app::App;
 use shared::domain::deliveries::Message;
-use shared::domain::email::{MAX_EMAIL, is_mailable};
+use shared::domain::email::{MAX_EMAIL, mailable};
 use shared::domain::origin;
 use shared::domain::sign_in::bounds::{
     CODES_OF_NETWORK, MAX_FAILURES, STRANGERS_OF_NETWORK, codes_of_all, codes_of_domain, over_hourly_limit,
@@ -49,12 +49,13 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call) -> Result<An
 }
 
 fn email(mut input: Input) -> Result<String, Refusal> {
-    let email = input.required_text("email", MAX_EMAIL).trim().to_owned();
-    if !email.is_empty() && !is_mailable(&email) {
+    let typed = input.required_text("email", MAX_EMAIL);
+    let email = mailable(&typed);
+    if email.is_none() && !typed.trim().is_empty() {
         input.fail_as("email", Errors::ascii_address);
     }
     input.finish()?;
-    Ok(email)
+    Ok(email.unwrap_or_default())
 }
 
 /// Returns the host of the requesting page, for the email.

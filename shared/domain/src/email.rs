@@ -1,6 +1,7 @@
 //! Email addresses: validation, and normalization of the different spellings of one mailbox.
 
 use icu_normalizer::ComposingNormalizerBorrowed;
+use url::Host;
 
 use crate::letters::{is_mark, is_of_word};
 
@@ -52,6 +53,22 @@ pub fn is_mailable(text: &str) -> bool {
     text.is_ascii() && text.len() <= MAX_EMAIL && is_email(text) && !ends_in_number
 }
 
+/// The address in the form in which we can send email to it; `None` if we can't.
+#[must_use]
+pub fn mailable(text: &str) -> Option<String> {
+    Some(with_ascii_domain(text.trim())).filter(|text| is_mailable(text))
+}
+
+/// The address with a domain in other scripts in Punycode, as mail servers know it. Browsers may already have replaced it.
+fn with_ascii_domain(address: &str) -> String {
+    let ascii = |domain: &str| match Host::parse(domain) {
+        Ok(Host::Domain(ascii)) if !domain.is_ascii() => Some(ascii),
+        _ => None,
+    };
+    let parts = address.rsplit_once('@').and_then(|(local, domain)| Some((local, ascii(domain)?)));
+    parts.map_or_else(|| address.to_owned(), |(local, domain)| format!("{local}@{domain}"))
+}
+
 /// Maps all spellings of one mailbox to the same text: lower case, without the tag after a `+`. In Gmail addresses, dots are
 /// removed too, and `googlemail.com` becomes `gmail.com`.
 #[must_use]
@@ -65,11 +82,11 @@ pub fn canonical(address: &str) -> String {
     }
 }
 
-/// The form of an address that identifies an account: NFC and lower case. Tags are kept, because on some mail servers `+`
+/// The form of an address that identifies an account: NFC and lower case, with the domain in Punycode. Tags are kept, because on some mail servers `+`
 /// doesn't begin a tag and the address without it is someone else's mailbox.
 #[must_use]
 pub fn exact(address: &str) -> String {
-    NFC.normalize(address.trim()).to_lowercase()
+    NFC.normalize(&with_ascii_domain(address.trim())).to_lowercase()
 }
 
 /// The address reduced to its first letter and domain, such as `a•••@example.org`.
@@ -122,6 +139,24 @@ mod tests {
             "ada\u{202e}@example.org",
         ] {
             assert!(!is_email(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_two_forms_of_a_domain_are_one_address() {
+        for (typed, ascii) in [
+            ("ida@bücher.example", "ida@xn--bcher-kva.example"),
+            ("ida@BU\u{308}CHER.Example", "ida@xn--bcher-kva.example"),
+            ("ida@faß.example", "ida@xn--fa-hia.example"),
+            ("ida@почта.рф", "ida@xn--80a1acny.xn--p1ai"),
+            (" ida@نامه\u{200c}ای.example ", "ida@xn--mgba3gch31f060k.example"),
+        ] {
+            assert_eq!(mailable(typed).as_deref(), Some(ascii), "{typed}");
+            assert_eq!((exact(typed), canonical(ascii)), (exact(ascii), exact(ascii)), "{typed}");
+        }
+        assert_eq!(mailable("Ida@Example.org").as_deref(), Some("Ida@Example.org"));
+        for bad in ["ø@bücher.example", "ida@b ücher.example", "ida@１２７.0.0.1", "ida"] {
+            assert_eq!(mailable(bad), None, "{bad}");
         }
     }
 

@@ -290,11 +290,11 @@ where
                     self.show_source(tag.to_end(), range);
                 }
                 Event::Start(Tag::Link { link_type: LinkType::Email, dest_url, title, .. }) => {
-                    self.open_link(format!("mailto:{dest_url}").into(), &title);
+                    self.open_link(format!("mailto:{dest_url}").into(), title);
                 }
-                Event::Start(Tag::Link { dest_url, title, .. }) => self.open_link(dest_url, &title),
+                Event::Start(Tag::Link { dest_url, title, .. }) => self.open_link(dest_url, title),
                 Event::End(TagEnd::Link) => self.close_link(),
-                Event::Start(Tag::Image { dest_url, title, .. }) => self.image(dest_url, &title),
+                Event::Start(image @ Tag::Image { .. }) => self.image(image),
                 Event::Start(tag) => self.open(tag),
                 Event::End(tag) => self.close(tag),
                 Event::Text(text) => self.text(text),
@@ -323,7 +323,7 @@ where
         self.before = None;
     }
 
-    fn open_link(&mut self, address: CowStr<'a>, title: &str) {
+    fn open_link(&mut self, address: CowStr<'a>, title: CowStr<'a>) {
         self.depth += 1;
         let keep = !self.open_links.contains(&true) && is_allowed(&address, LINK_SCHEMES);
         self.open_links.push(keep);
@@ -340,11 +340,9 @@ where
     }
 
     /// Keeps an image whose address is allowed. Otherwise its alternative text replaces it.
-    fn image(&mut self, address: CowStr<'a>, title: &str) {
+    fn image(&mut self, image: Tag<'a>) {
         let alt = Event::Text(skip_element(&mut self.events).into());
-        if is_allowed(&address, IMAGE_SCHEMES) {
-            let title = visible::without_bidi_overrides(title).into();
-            let image = Tag::Image { link_type: LinkType::Inline, dest_url: address, title, id: "".into() };
+        if matches!(&image, Tag::Image { dest_url, .. } if is_allowed(dest_url, IMAGE_SCHEMES)) {
             self.safe.extend([Event::Start(image), alt, Event::End(TagEnd::Image)]);
         } else {
             self.safe.push(alt);
@@ -383,7 +381,7 @@ where
             if let Some((address, end)) = (self.link_of)(&tries) {
                 self.safe.extend([
                     Event::Text(text[written..start].to_owned().into()),
-                    link_start(address.into(), ""),
+                    link_start(address.into(), "".into()),
                     Event::Text(text[start..end].to_owned().into()),
                     Event::End(TagEnd::Link),
                 ]);
@@ -479,8 +477,7 @@ fn is_allowed(address: &str, schemes: &[&str]) -> bool {
         && scheme.is_none_or(|scheme| schemes.iter().any(|s| s.eq_ignore_ascii_case(scheme)))
 }
 
-fn link_start<'a>(dest_url: CowStr<'a>, title: &str) -> Event<'a> {
-    let title = visible::without_bidi_overrides(title).into();
+fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
     Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id: "".into() })
 }
 

@@ -197,14 +197,14 @@ fn is_ornament(c: char) -> bool {
         return false;
     }
     let is_raised = || {
-        let is_modifier =
-            matches!(c, '\u{2b0}'..='\u{2ff}' | '\u{559}' | '\u{640}' | '\u{a717}'..='\u{a71f}' | '\u{a788}');
+        let is_modifier = matches!(c, '\u{2b0}'..='\u{2ff}' | '\u{559}' | '\u{640}' | '\u{971}' | '\u{2e2f}' | '\u{a717}'..='\u{a71f}' | '\u{a788}');
         is_modifier || !NFKD.is_normalized(c.encode_utf8(&mut [0; 4]))
     };
     match category(c) {
-        GeneralCategory::OtherNumber => true,
+        // The visible format characters are signs such as U+06DD.
+        GeneralCategory::OtherNumber | GeneralCategory::Format => true,
         // `ª`, `º` and the Korean middle dot.
-        GeneralCategory::OtherLetter => matches!(c, '\u{aa}' | '\u{ba}' | '\u{119e}' | '\u{318d}'),
+        GeneralCategory::OtherLetter => matches!(c, '\u{aa}' | '\u{ba}' | '\u{119e}' | '\u{318d}' | '\u{a7f7}'),
         GeneralCategory::LowercaseLetter => c == 'ℹ',
         GeneralCategory::ModifierLetter => is_raised(),
         _ => is_symbol(c) || is_punctuation(c),
@@ -213,7 +213,7 @@ fn is_ornament(c: char) -> bool {
 
 /// Pairs of a letter and its look-alike, usually a capital, that NFKD and UTS 39 don't map to each other. The first four count
 /// as marks.
-const TWINS: &str = "\u{c02}o\u{c82}o\u{d02}o\u{d82}oϲcϹCᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ";
+const TWINS: &str = "\u{c02}o\u{c82}o\u{d02}o\u{d82}oϲcϹCᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ⓿0🄌0";
 
 /// The letter that a character looks like, or itself.
 fn letter_of(c: char) -> char {
@@ -375,6 +375,9 @@ mod tests {
             ("Grace Hopper", "Grace Hopper\u{a71d}"),
             ("Grace Hopper", "\u{559}Grace Hopper \u{a71b}"),
             ("한지민 기자", "한지민\u{318d}기자"),
+            ("Grace Hopper", "Grace\u{a7f7}Hopper \u{2e2f}"),
+            ("Grace Hopper", "Grace Hopper \u{6dd}"),
+            ("Grace Hopper", "Grace H⓿pper"),
         ] {
             assert!(are_alike(one, other), "{one} {other}");
         }

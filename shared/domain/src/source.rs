@@ -12,7 +12,7 @@ use std::ops::Range;
 use pulldown_cmark::{CodeBlockKind, CowStr, Event, Options, Parser, Tag, TagEnd};
 
 use crate::address::{self, Extent};
-use crate::{steps, visible};
+use crate::steps;
 
 /// Maximum levels of nested quotes, lists, emphasis and links. Deeper markup is shown as typed.
 pub const MAX_NESTING: usize = 16;
@@ -108,10 +108,8 @@ impl<'a> Source<'a> {
     /// The events of the parser, each with the byte range of this source that it represents.
     pub fn events(&self) -> impl Iterator<Item = (Event<'_>, Range<usize>)> {
         let restore = |event, range: &Range<usize>| match event {
-            // The character of an entity is not a replacement. The API refuses bidirectional overrides only as characters.
-            Event::Text(text) if *text != self.text[range.clone()] => {
-                Event::Text(visible::without_bidi_overrides(&text).into())
-            }
+            // The character of an entity is not a replacement.
+            Event::Text(text) if *text != self.text[range.clone()] => Event::Text(text),
             _ if self.is_shielded => restored_event(event),
             _ => event,
         };

@@ -595,17 +595,6 @@ fn a_character_that_represents_markup_inside_the_parser_is_shown_as_typed() {
 }
 
 #[test]
-fn bidirectional_overrides_written_as_entities_are_left_out() {
-    let body = "a&#x202e;b **&#8238;c** [d&#x202A;](/e \"f&#x202e;g\") ![h&#x202b;](https://a.example/i.png \"j&#x202d;k\") \u{2067}l";
-    let html = html(body);
-    assert!(!html.contains(['\u{202a}', '\u{202b}', '\u{202d}', '\u{202e}']), "{html:?}");
-    assert!(html.starts_with("<p>ab <strong>c</strong> <a href=\"/e\" title=\"fg\""), "{html}");
-    assert!(html.contains("alt=\"h\" title=\"jk\"") && html.contains("\u{2067}l"), "{html}");
-    assert_eq!(shown(body).text.trim(), "ab c d h \u{2067}l");
-    assert!(shown("&#x202e;&#x202c;").is_nothing());
-}
-
-#[test]
 fn siblings_do_not_count_as_nesting() {
     let html = html(&"> *a*\n\nb\n\n".repeat(MAX_NESTING * 3));
     assert_eq!(html.matches("<em>").count(), MAX_NESTING * 3);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::app::App;
 use crate::domain::deliveries::Message;
-use crate::domain::email::is_mailable;
+use crate::domain::email::mailable;
 use crate::domain::mail_keys::{MailKeys, Recipient};
 use crate::domain::notifications::{Address, Enrolment, NotificationState, Notified};
 use crate::domain::time::{Hour, Timestamp};
@@ -30,8 +30,8 @@ impl App {
             return Some(Address { sealed: account.address.clone()?, language, confirmed: true });
         }
         let Credential::User(identity) = &call.credential else { return None };
-        let email = identity.claims.email.as_deref().filter(|email| is_mailable(email))?;
-        Some(Address { sealed: self.mail_keys().seal(email), language, confirmed: !identity.claims.email_unverified })
+        let email = identity.claims.email.as_deref().and_then(mailable)?;
+        Some(Address { sealed: self.mail_keys().seal(&email), language, confirmed: !identity.claims.email_unverified })
     }
 
     /// Sends the queue message that triggers the recipient's next email when it is due. Does nothing if no email is waiting.

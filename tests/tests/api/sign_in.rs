@@ -102,6 +102,16 @@ async fn a_stranger_signs_in_by_an_emailed_code_and_writes_under_a_name() {
 }
 
 #[tokio::test]
+async fn a_domain_in_another_script_and_its_punycode_are_one_account() {
+    let world = world();
+    let ascii = "ida@xn--bcher-kva.example";
+    let flow = start(&world.guest(), "ida@b\u{fc}cher.example").await;
+    let mail = mails(&world, ascii).await.pop().unwrap();
+    let first = session(&world.guest(), &finish(&world.guest(), &flow, &code(&mail)).await.ok(200));
+    assert_eq!(sign_in(&world, &world.guest(), ascii).await.user["id"], first.user["id"]);
+}
+
+#[tokio::test]
 async fn the_email_names_site_and_host_and_has_no_link() {
     let world = World::with(&[&SIGN_IN[..], &[("SVC_SITE_NAME", "Blog & Co")]].concat());
     let page = world.guest().with(ORIGIN, "https://www.example.org");

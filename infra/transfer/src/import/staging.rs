@@ -317,12 +317,33 @@ fn body(comment: &record::Comment) -> (String, bool) {
         BodyFormat::Html => markdown::from_html(&comment.body),
     };
     let body: String = body.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
-    let body = visible::without_bidi_overrides(without_blank_ends(&body));
+    let body = without_written_overrides(&visible::without_bidi_overrides(without_blank_ends(&body)));
     let kept = &body[..body.floor_char_boundary(MAX_BODY)];
     if rendering::shown(kept).is_nothing() {
         return (String::new(), false);
     }
     (kept.to_owned(), kept.len() < body.len() || !rendering::is_shown_whole(kept))
+}
+
+/// The Markdown without entities of bidirectional overrides, if it has any outside code.
+fn without_written_overrides(body: &str) -> String {
+    if !body.contains("&#") || !visible::has_bidi_override(&rendering::shown(body).text) {
+        return body.to_owned();
+    }
+    let mut parts = body.split("&#");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let code = part.split_once(';').and_then(|(number, rest)| {
+            let hexadecimal = number.strip_prefix(['x', 'X']);
+            let code = hexadecimal.map_or_else(|| number.parse(), |digits| u32::from_str_radix(digits, 16)).ok()?;
+            Some((char::from_u32(code)?, rest))
+        });
+        match code {
+            Some((c, rest)) if visible::has_bidi_override(&c.to_string()) => out.push_str(rest),
+            _ => out.extend(["&#", part]),
+        }
+    }
+    out
 }
 
 /// The text without blank lines at its start, and without white space at its end. Keeps the indent of the first line,

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::mail::check_smtp;
 use super::vars::Vars;
 use super::{Config, ConfigError, Needs, sign_in};
-use crate::email::{self, is_mailable};
+use crate::email::{self, mailable};
 use crate::ids::UserId;
 use crate::origin::is_loopback;
 use crate::secret::{self, Secret};
@@ -192,7 +192,7 @@ impl Vars<'_> {
         };
         let is_account = |text: &str| text.starts_with("email:") || sign_in::provider_account(text).is_some();
         let moderator = |text: String| match text.strip_prefix("email:") {
-            Some(address) if is_mailable(address.trim()) => Ok(Moderator::Email(email::exact(address))),
+            Some(address) if mailable(address).is_some() => Ok(Moderator::Email(email::exact(address))),
             Some(_) => Err(self.wrong(name, "ids and subs, and email addresses after email:, separated by commas")),
             None => match sign_in::provider_account(&text) {
                 Some(account) => account.map(Moderator::Elsewhere).map_err(|_| {

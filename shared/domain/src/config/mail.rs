@@ -42,14 +42,15 @@ pub struct Mail {
 }
 
 pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
-    let accepted = "smtp:// or smtps:// with a host, and user and password where the server wants them; @, :, /, ? and # in \
-                    them as %40, %3A, %2F, %3F and %23";
+    let accepted = "smtp:// or smtps:// with a host (no IPv6 address), and user and password where the server wants them; \
+                    @, :, /, ? and # in them as %40, %3A, %2F, %3F and %23";
     let read = Url::parse(url.expose()).ok();
     // Emails and passwords are sent to other machines only over TLS, so `tls` must not be anything but `required`.
     let is_secure = |url: &Url| url.query_pairs().all(|(name, value)| name != "tls" || value == "required");
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
-        let is_host = url.host_str().is_some_and(origin::is_host);
+        // The library would look for a host of that name.
+        let is_host = url.host_str().is_some_and(|host| origin::is_host(host) && !host.starts_with('['));
         let is_text =
             |text: &str| percent_decode_str(text).decode_utf8().is_ok_and(|text| !text.contains(char::is_control));
         let is_login = url.username().is_empty() == url.password().is_none()

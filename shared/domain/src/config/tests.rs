@@ -436,6 +436,7 @@ fn invalid_settings_of_email_stop_the_start() {
         ("SVC_SMTP_URL", "smtp://user:hush#hush@example.org"),
         ("SVC_SMTP_URL", "smtp://user:hush@example.org?tls=opportunistic"),
         ("SVC_SMTP_URL", "smtp://user:hush@example.org?%74ls=none"),
+        ("SVC_SMTP_URL", "smtp://user:hush@[::1]:1025"),
         ("SVC_SMTP_URL", "smtp://user:hush@example.org:99999"),
         ("SVC_SMTP_URL", "smtp://user:hush@example.org:0"),
         ("SVC_SMTP_URL", "smtp://hush@example.org"),

@@ -345,6 +345,19 @@ fn long_bodies_are_kept_up_to_64_kilobytes() {
 }
 
 #[test]
+fn bidirectional_overrides_are_left_out_even_if_written_as_entities() {
+    for (typed, kept) in [
+        ("a\u{202e}b", "ab"),
+        ("a&#x202E;b **&#8238;c** &#8239;d", "ab **c** &#8239;d"),
+        ("`&#x202e;` &#xe9;", "`&#x202e;` &#xe9;"),
+        ("&#x202e", "&#x202e"),
+    ] {
+        let outcome = outcome(&[Comment { body: typed.to_owned(), ..comment("1") }]);
+        assert_eq!(outcome.find("1").unwrap().record.body, kept);
+    }
+}
+
+#[test]
 fn bodies_in_html_become_markdown() {
     let html = Comment { body: "<p>a &amp;amp; <b>b</b></p>".to_owned(), format: BodyFormat::Html, ..comment("1") };
     assert_eq!(outcome(&[html]).find("1").unwrap().record.body, "a \\&amp; **b**");
