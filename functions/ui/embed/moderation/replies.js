@@ -148,14 +148,14 @@ export class Replies {
   /** Posts a reply, then clears the box and the draft unless their texts have changed. @param {Item} item @param {string} body */
   async deliver({ id, thread }, body, client = this.app.client) {
     const draft = this.#draftOf(id)
-    // A text that was sent, perhaps from another tab, is the same reply, unless it was typed after the reply was posted.
-    let [sent, key, isPosted] = JSON.parse(device.get(`${draft} sent`) || '[]')
-    if (sent !== body || (isPosted && device.get(draft) === body)) key = newKey()
-    const save = (isPosted = false) => device.set(`${draft} sent`, JSON.stringify([body, key, isPosted]))
-    save()
+    // The service may have received a text whose response was lost, even before a reload.
+    const name = `${draft} sent`
+    const keys = () => JSON.parse(device.get(name) || '{}')
+    const key = keys()[body] ?? newKey()
+    device.set(name, JSON.stringify({ ...keys(), [body]: key }))
     const path = [thread.type, thread.id].map(encodeURIComponent).join('/')
     await client.request('POST', `${path}/comments`, { ...json({ body, parent_id: id }, key), keepalive: true })
-    save(true)
+    device.set(name, JSON.stringify({ ...keys(), [body]: undefined }))
     const field = this.#boxes.get(id)?.field
     if (field?.value === body) field.value = ''
     // Another tab may have stored a different draft.

@@ -180,7 +180,7 @@ export class Thread {
       this.foot,
     )
     // An element that was moved into the new content has lost the focus.
-    activeElement?.focus()
+    activeElement?.focus({ preventScroll: true })
     this.empty.replaceChildren(say('no_comments'), ...(section.querySelector('form') ? [h('br'), say('be_first')] : []))
     this.showTotal(page.meta.count)
     this.fresh.welcome(page.data)

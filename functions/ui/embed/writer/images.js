@@ -36,19 +36,19 @@ const FOLDERS = /^(\w:|(?=[/\\])).*[/\\]/
 /**
  * Whether pasted or dropped data has words besides images, as from word processors and spreadsheets. HTML that only shows an image
  * doesn't count, and neither does text that is only the image's URL, a file's URL, or the name or path of one of these files.
- * Inserts words that exist only as HTML, because the browser wouldn't. Blocks and cells become lines.
+ * Inserts words that exist only as HTML, because the browser wouldn't. Common blocks and cells become lines.
  * @param {DataTransfer} source @param {File[]} files @param {(words: string) => void} insert
  */
 function hasWords(source, files, insert) {
   const html = source.getData('text/html')
   const body = inertBody(html.replace(/\s+/g, ' '))
   body?.querySelectorAll('script, title, style').forEach((hidden) => hidden.remove())
-  body?.querySelectorAll(':not(a, b, em, i, span, strong)').forEach((line) => line.replaceWith('\n', line, '\n'))
+  body?.querySelectorAll('p, h2, h3, div, h1, tr, td, br, pre, li, th').forEach((line) => line.replaceWith('\n', line, '\n'))
   const isAddress = (line) => (html ? /^\w+:\S+$/ : /^(file|data|blob):\S+$/).test(line)
   const isWords = (line) => VISIBLE.test(line) && !isAddress(line) && !files.some(({ name }) => line.replace(FOLDERS, '') === name)
   const plain = source.getData('text')
   const words = body && VISIBLE.test(body.textContent)
-  if (!plain && words) insert(body.textContent.replace(/\s*\n\s*/g, '\n').trim())
+  if (!plain && words) insert(body.textContent.split('\n').map((line) => line.trim()).filter(Boolean).join('\n'))
   return words || plain.split(/[\r\n]/).some((line) => isWords(line.trim()))
 }
 
