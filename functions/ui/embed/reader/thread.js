@@ -165,8 +165,7 @@ export class Thread {
   }
 
   #show(page) {
-    const { say, ui, section } = this
-    const { activeElement } = this.root
+    const { say, ui, section, root: { activeElement } } = this
     // Landmark regions of a page need different names.
     section.ariaLabel = say('comments') + (document.querySelectorAll('comment-thread')[1] ? ` ${this.path}` : '')
     this.showTheme()
