@@ -150,12 +150,14 @@ export class Replies {
     const draft = this.#draftOf(id)
     // The service may have received a text whose response was lost, even before a reload.
     const name = `${draft} sent`
+    // Without the prefix, a text could be the name of an inherited property.
+    const text = `text ${body}`
     const keys = () => JSON.parse(device.get(name) || '{}')
-    const key = keys()[body] ?? newKey()
-    device.set(name, JSON.stringify({ ...keys(), [body]: key }))
+    const key = keys()[text] ?? newKey()
+    device.set(name, JSON.stringify({ ...keys(), [text]: key }))
     const path = [thread.type, thread.id].map(encodeURIComponent).join('/')
     await client.request('POST', `${path}/comments`, { ...json({ body, parent_id: id }, key), keepalive: true })
-    device.set(name, JSON.stringify({ ...keys(), [body]: undefined }))
+    device.set(name, JSON.stringify({ ...keys(), [text]: undefined }))
     const field = this.#boxes.get(id)?.field
     if (field?.value === body) field.value = ''
     // Another tab may have stored a different draft.
