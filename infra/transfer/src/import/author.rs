@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use shared::domain::avatar::Avatar;
+use shared::domain::email;
 use shared::domain::ids::{UserId, is_keyed_hash};
 use shared::domain::name::without_piled_marks;
 use shared::domain::user::{MAX_NAME, User, gravatar};
@@ -94,13 +95,13 @@ impl Users {
             let id = id.ok_or_else(|| {
                 format!("line {}: expected an id or an address, white space and a user id", index + 1)
             })?;
-            Ok((name.trim().to_lowercase(), id))
+            Ok((email::exact(name), id))
         });
         users.collect::<Result<_, _>>().map(Self)
     }
 
     fn find(&self, name: &str) -> Option<UserId> {
-        self.0.get(&name.trim().to_lowercase()).copied().filter(|_| !name.trim().is_empty())
+        self.0.get(&email::exact(name)).copied().filter(|_| !name.trim().is_empty())
     }
 
     /// The writer of a comment. `known` is the record of the author's account in the source, whose name, address and

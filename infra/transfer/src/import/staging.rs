@@ -325,9 +325,9 @@ fn body(comment: &record::Comment) -> (String, bool) {
     (kept.to_owned(), kept.len() < body.len() || !rendering::is_shown_whole(kept))
 }
 
-/// The Markdown without entities of bidirectional overrides, if it has any outside code.
+/// The Markdown without entities of bidirectional overrides, if readers would see any.
 fn without_written_overrides(body: &str) -> String {
-    if !body.contains("&#") || !visible::has_bidi_override(&rendering::shown(body).text) {
+    if !body.contains("&#") || !visible::has_bidi_override(&rendering::render(body, "", &[""; 0])) {
         return body.to_owned();
     }
     let mut parts = body.split("&#");
@@ -339,7 +339,14 @@ fn without_written_overrides(body: &str) -> String {
             Some((char::from_u32(code)?, rest))
         });
         match code {
-            Some((c, rest)) if visible::has_bidi_override(&c.to_string()) => out.push_str(rest),
+            Some((c, rest)) if visible::has_bidi_override(&c.to_string()) => {
+                let is_entity = |tail: &str| tail.chars().all(|c| c.is_ascii_alphanumeric() || c == '#');
+                // The text on both sides must not make another entity.
+                if out.rsplit_once('&').is_some_and(|(_, tail)| is_entity(tail)) {
+                    out.push(' ');
+                }
+                out.push_str(rest);
+            }
             _ => out.extend(["&#", part]),
         }
     }

@@ -759,6 +759,7 @@ pub(in crate::import) mod isso {
             ("<ada@blog.example> **Hi**", "<ada@blog.example> **Hi**"),
             ("<3 Hi", "<3 Hi"),
             ("<T> is a type of List<T>", "\\<T> is a type of List\\<T>"),
+            ("<Ada>\nHello **there**\n<Foo>\nlast", "\\<Ada>\\\nHello **there**\\\n\\<Foo>\\\nlast"),
             ("<Ctrl>+<C> stops it", "\\<Ctrl>+\\<C> stops it"),
             ("<strong>Hi</strong> there\n\n*two*", "**Hi** there\n\n*two*"),
             ("see <a href=\"https://a.example/x_y\">link</a>", "see [link](https://a.example/x_y)"),

@@ -358,7 +358,7 @@ fn link(out: &mut Vec<Inline>, element: &Element, content: Vec<Inline>) {
 /// comments have `//disq.us` or `http://redirect.disqus.com`, or `http://disq.us/?url=ADDRESS&key=KEY`.
 fn behind_disqus(address: &str) -> Option<String> {
     let base = Url::parse("https://disq.us").ok()?;
-    let url = base.join(address).ok().filter(|_| address.contains("//"))?;
+    let url = base.join(address).ok().filter(|_| address.starts_with("//") || Url::parse(address).is_ok())?;
     if !matches!(url.host_str(), Some("disq.us" | "redirect.disqus.com")) || !matches!(url.path(), "/url" | "/") {
         return None;
     }

@@ -58,7 +58,8 @@ impl Dialect {
 pub(super) fn nodes(markdown: &str, dialect: Dialect) -> Option<Vec<Node>> {
     let differs = !Source::of(markdown).events().all(|(event, _)| dialect.has(&event));
     let source = Source::of_other_system(markdown, dialect.extensions);
-    let mut reader = Reader { dialect, verbatim: 0, notes: Vec::new(), is_note: false, differs, events: Vec::new() };
+    let mut reader =
+        Reader { dialect, verbatim: 0, notes: Vec::new(), is_note: false, block: None, differs, events: Vec::new() };
     for event in TextMergeStream::new(source.events().map(|(event, _)| event)) {
         reader.read(event);
     }
@@ -82,6 +83,8 @@ struct Reader<'a> {
     notes: Vec<String>,
     /// Whether the open link is a reference to a footnote.
     is_note: bool,
+    /// The open block of HTML, if its tags may be text.
+    block: Option<String>,
     differs: bool,
     events: Vec<Event<'a>>,
 }
@@ -91,7 +94,12 @@ impl<'a> Reader<'a> {
         if let Event::Text(text) = &event {
             self.differs |= self.dialect.has_shortcodes && matches!(with_emoji(text), Cow::Owned(_));
         }
+        if let (Some(block), Event::Html(html)) = (&mut self.block, &event) {
+            return block.push_str(html);
+        }
         match event {
+            Event::Start(Tag::HtmlBlock) if self.dialect.html == Html::Known => self.block = Some(String::new()),
+            Event::End(TagEnd::HtmlBlock) if self.dialect.html == Html::Known => self.html_block(),
             Event::SoftBreak if self.dialect.breaks_lines => {
                 self.differs = true;
                 self.events.push(Event::HardBreak);
@@ -135,6 +143,25 @@ impl<'a> Reader<'a> {
             self.events.push(Event::Start(Tag::Paragraph));
             self.text(&note);
             self.events.push(Event::End(TagEnd::Paragraph));
+        }
+    }
+
+    /// Adds the block of HTML that has ended. A block whose first tag is text is Markdown.
+    fn html_block(&mut self) {
+        let block = self.block.take().unwrap_or_default();
+        self.differs = true;
+        let is_text =
+            |line: &str| line.trim_start().strip_prefix('<').is_some_and(|rest| !tree::begins_known_tag(rest));
+        if !is_text(&block) {
+            return self.events.push(Event::Html(tree::with_known_tags(&block).into()));
+        }
+        let lines = block.split_inclusive('\n');
+        let escaped =
+            lines.map(|line| if is_text(line) { format!("\\{}", line.trim_start()) } else { line.to_owned() });
+        let text: String = escaped.collect();
+        let source = Source::of_other_system(&text, self.dialect.extensions);
+        for event in TextMergeStream::new(source.events().map(|(event, _)| event)) {
+            self.read(event.into_static());
         }
     }
 

@@ -378,6 +378,7 @@ fn links_through_the_click_counter_of_disqus_become_direct_links() {
         "[x](<http://disq.us/url?url=javascript%3Aalert(1)%3AX1>)"
     );
     assert_eq!(link("http://disq.us/?url=http%3A%2F%2Fa.example%3A80%2Fb&amp;key=x"), "[x](http://a.example:80/b)");
+    assert_eq!(link("/url?url=https://a.example"), "[x](/url?url=https://a.example)");
     assert_eq!(link("https://disq.us/p/1"), "[x](https://disq.us/p/1)");
     assert_eq!(
         link("https://disq.us.example/url?url=https%3A%2F%2Fa.example"),

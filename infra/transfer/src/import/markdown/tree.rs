@@ -49,13 +49,18 @@ pub(super) fn with_known_tags(html: &str) -> String {
     let mut parts = html.split('<');
     let mut out = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let tag = part.strip_prefix('/').unwrap_or(part);
-        let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
-        let is_tag = tag[name.len()..].starts_with(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/');
-        out.push_str(if is_tag && (is_block(&name) || is_in(INLINE, &name)) { "<" } else { "&lt;" });
+        out.push_str(if begins_known_tag(part) { "<" } else { "&lt;" });
         out.push_str(part);
     }
     out
+}
+
+/// Whether the text after a `<` begins a tag of an element that shows text or an image.
+pub(super) fn begins_known_tag(rest: &str) -> bool {
+    let tag = rest.strip_prefix('/').unwrap_or(rest);
+    let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
+    let is_tag = tag[name.len()..].starts_with(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/');
+    is_tag && (is_block(&name) || is_in(INLINE, &name))
 }
 
 fn is_in(names: &str, name: &str) -> bool {

@@ -350,7 +350,9 @@ fn bidirectional_overrides_are_left_out_even_if_written_as_entities() {
         ("a\u{202e}b", "ab"),
         ("a&#x202E;b **&#8238;c** &#8239;d", "ab **c** &#8239;d"),
         ("`&#x202e;` &#xe9;", "`&#x202e;` &#xe9;"),
+        ("a &#x20&#x202E;2E; b", "a &#x20 2E; b"),
         ("&#x202e", "&#x202e"),
+        ("[a](/b \"c&#x202e;d\")", "[a](/b \"cd\")"),
     ] {
         let outcome = outcome(&[Comment { body: typed.to_owned(), ..comment("1") }]);
         assert_eq!(outcome.find("1").unwrap().record.body, kept);
