@@ -72,7 +72,7 @@ impl Trust {
     /// The number of the writer's recent comments that were rejected.
     #[must_use]
     pub fn recently_rejected(&self, now: Timestamp) -> usize {
-        let counts = |id: &&u64| now.since(CommentId(**id).created_at()) < REJECTION_WINDOW;
+        let counts = |id: &&u64| CommentId(**id).created_at().is_within(REJECTION_WINDOW, now);
         self.rejected.iter().filter(counts).count()
     }
 

@@ -1,5 +1,7 @@
 //! Moderators' decisions about comments, pins and closed threads, and the host's description of a record.
 
+use std::time::Duration;
+
 use aws_sdk_dynamodb::types::AttributeValue;
 
 use super::comments::{
@@ -329,8 +331,9 @@ impl<'a> Decision<'a> {
                 .still(comment::REJECTION, rejection(before.rejection.as_deref())?)
                 .assign(comment::REJECTION, rejection(after.rejection.as_deref())?);
         }
-        // Decisions about a comment stay in order even if the clock was set back.
-        let id = by.ids.after(CommentId(before.decided), 0).0;
+        // Decisions about a comment stay in order if the clock was set back, unless the log would show times ahead of it.
+        let is_ahead = CommentId(before.decided).created_at().is_too_far_ahead(Duration::ZERO, by.clock.now());
+        let id = by.ids.after(CommentId(if is_ahead { 0 } else { before.decided }), 0).0;
         if write.has_changes() {
             write = as_decided(write, before, id);
         }

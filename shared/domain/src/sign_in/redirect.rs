@@ -123,7 +123,7 @@ impl RedirectFlow {
     }
 
     fn is_live(&self, now: Timestamp) -> bool {
-        now < self.ends
+        now < self.ends && !self.ends.is_too_far_ahead(FLOW_LIFETIME, now)
     }
 
     fn end(&mut self) {

@@ -90,8 +90,9 @@ impl Sessions {
         let place = self.live.iter().position(|session| session.nonce == token.nonce)?;
         let session = &mut self.live[place];
         let is_over = session.is_over(now);
-        let in_grace =
-            token.generation + 1 == session.generation && now.start_of_second().since(session.used_at) <= GRACE;
+        let second = Duration::from_secs(1);
+        let in_grace = token.generation + 1 == session.generation
+            && session.used_at.is_within(GRACE + second, now.start_of_second());
         if !is_over && token.generation == session.generation {
             session.generation += 1;
             session.used_at = now.start_of_second();
