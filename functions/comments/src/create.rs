@@ -108,7 +108,7 @@ impl Guest {
         };
         let email = email.map(|email| email.trim().to_owned()).filter(|email| !email.is_empty());
         let mailed = email.as_deref().and_then(mailable);
-        if email.as_ref().is_some_and(|email| !is_email(email)) {
+        if email.as_ref().is_some_and(|email| mailed.is_none() && !is_email(email)) {
             input.fail_as("guest_email", Errors::address);
         } else if subscribes && email.is_some() && mailed.is_none() {
             input.fail_as("guest_email", Errors::ascii_address);

@@ -204,7 +204,9 @@ fn is_ornament(c: char) -> bool {
         // The visible format characters are signs such as U+06DD.
         GeneralCategory::OtherNumber | GeneralCategory::Format => true,
         // `ª`, `º` and the Korean middle dot.
-        GeneralCategory::OtherLetter => matches!(c, '\u{aa}' | '\u{ba}' | '\u{119e}' | '\u{318d}' | '\u{a7f7}'),
+        GeneralCategory::OtherLetter => {
+            matches!(c, '\u{aa}' | '\u{ba}' | '\u{119e}' | '\u{303c}' | '\u{318d}' | '\u{a7f7}')
+        }
         GeneralCategory::LowercaseLetter => c == 'ℹ',
         GeneralCategory::ModifierLetter => is_raised(),
         _ => is_symbol(c) || is_punctuation(c),
@@ -213,7 +215,7 @@ fn is_ornament(c: char) -> bool {
 
 /// Pairs of a letter and its look-alike, usually a capital, that NFKD and UTS 39 don't map to each other. The first four count
 /// as marks.
-const TWINS: &str = "\u{c02}o\u{c82}o\u{d02}o\u{d82}oϲcϹCᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ⓿0🄌0";
+const TWINS: &str = "\u{c02}o\u{c82}o\u{d02}o\u{d82}oϲcϹCᴀAʙBᴃBᴄCᴅDᴆDᴇEⱻEꜰFɢGʛGʜHɪIꞮIᵻIᴊJᴋKʟLᴌLᴍMꮇMɴNᴎNᴏOᴘPꞯQʀRᴙRᴚRꜱSᴛTᴜUᵾUᴠVᴡWʏYᴢZᴦΓᴧΛᴨΠᴩΡᴪΨꭥΩᴫЛ⓿0🄋0🄌0";
 
 /// The letter that a character looks like, or itself.
 fn letter_of(c: char) -> char {
@@ -377,7 +379,8 @@ mod tests {
             ("한지민 기자", "한지민\u{318d}기자"),
             ("Grace Hopper", "Grace\u{a7f7}Hopper \u{2e2f}"),
             ("Grace Hopper", "Grace Hopper \u{6dd}"),
-            ("Grace Hopper", "Grace H⓿pper"),
+            ("Grace Hopper", "Grace H⓿pper 〼"),
+            ("Grace Hopper", "Grace H🄋pper"),
         ] {
             assert!(are_alike(one, other), "{one} {other}");
         }
