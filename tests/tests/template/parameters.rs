@@ -70,7 +70,13 @@ const SETTINGS: &[(&str, &[&str], &[&str])] = &[
     (
         "JwksUrl",
         &["https://id.example.org/.well-known/jwks.json", "https://id.example.org:8443/keys?v=1"],
-        &["http://id.example.org/keys", "id.example.org", "https://", "https://id.example.org/keys#1"],
+        &[
+            "http://id.example.org/keys",
+            "id.example.org",
+            "https://",
+            "https://id.example.org/keys#1",
+            "https://id.example.org/.well-known/openid-configuration",
+        ],
     ),
     (
         "MailFrom",

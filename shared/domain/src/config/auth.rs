@@ -177,6 +177,9 @@ impl Vars<'_> {
             Some(url) if url.scheme_str() != Some("https") && !url.host().is_some_and(is_loopback) => {
                 Err(self.wrong("SVC_JWKS_URL", "an https address without credentials or a fragment"))
             }
+            Some(url) if url.path().trim_end_matches('/').ends_with("/.well-known/openid-configuration") => {
+                Err(self.wrong("SVC_JWKS_URL", "the address of the keys, which the discovery document has as jwks_uri"))
+            }
             Some(_) if auth.issuer.is_none() && auth.audience.is_none() => {
                 Err(self.wrong("SVC_JWKS_URL", "SVC_JWT_ISSUER or SVC_JWT_AUDIENCE to be set too"))
             }

@@ -352,6 +352,8 @@ fn a_key_set_is_fetched_over_https_or_from_this_machine() {
         let error = jwks(url).unwrap_err().to_string();
         assert_eq!(error, format!("SVC_JWKS_URL={url:?}: expected an https address without credentials or a fragment"));
     }
+    let error = jwks("https://id.example.org/.well-known/openid-configuration").unwrap_err().to_string();
+    assert!(error.starts_with("SVC_JWKS_URL=") && error.contains("jwks_uri"), "{error}");
 }
 
 #[test]
