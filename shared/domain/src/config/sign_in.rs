@@ -60,10 +60,12 @@ fn client_variables(provider: Provider) -> [&'static str; 2] {
     }
 }
 
-/// The address of a GitHub Enterprise server, even if it was given with the path of its API.
+/// The address of GitHub or a GitHub Enterprise server, even if it was given as the address of its API.
 fn without_api(url: &str) -> &str {
-    let url = url.trim_end_matches('/');
-    url.strip_suffix("/api/v3").unwrap_or(url)
+    match url.trim_end_matches('/') {
+        "https://api.github.com" => GITHUB,
+        url => url.strip_suffix("/api/v3").unwrap_or(url),
+    }
 }
 
 pub(super) fn check_seed(seed: &Secret) -> Result<(), ConfigError> {
@@ -319,6 +321,7 @@ mod tests {
         {
             assert_eq!(with(&[("SVC_GITHUB_URL", url)]).unwrap().issuers.github, "https://git.example");
         }
+        assert_eq!(with(&[("SVC_GITHUB_URL", "https://api.github.com")]).unwrap().issuers.github, GITHUB);
     }
 
     #[test]

@@ -86,8 +86,8 @@ fn empty_and_repeated_entries_of_a_list_do_not_count() {
         ("SVC_TYPES", "posts,, pages ,posts,"),
         ("SVC_REPORT_REASONS", ",spam, spam,other"),
         ("SVC_MODERATORS", "7,,ada, 7"),
-        ("SVC_SPAM_DENY", "casino,,casino"),
-        ("SVC_SPAM_REVIEW", " , crypto,crypto"),
+        ("SVC_SPAM_DENY", "casino,，casino"),
+        ("SVC_SPAM_REVIEW", " , crypto، crypto"),
         ("SVC_CORS_ORIGINS", "https://a.example,,https://A.example,"),
     ]);
     let config = config.unwrap();

@@ -74,10 +74,14 @@ impl<'a> Vars<'a> {
         distinct(self.entries(name), str::to_owned)
     }
 
-    /// The comma-separated entries of a list. Entries without visible characters are skipped.
+    /// The entries of a list, separated by commas of any keyboard. Entries without visible characters are skipped.
     pub(super) fn entries(&self, name: &'static str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
-        text.split(',').map(str::trim).filter(|entry| !visible::shows_nothing(entry)).map(str::to_owned).collect()
+        text.split([',', '，', '،'])
+            .map(str::trim)
+            .filter(|entry| !visible::shows_nothing(entry))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// A path of one or more segments, without leading or trailing slashes.
