@@ -306,6 +306,12 @@ impl DataDir {
         self.file(STAGING)
     }
 
+    /// Whether this is the folder for a backup that is being restored.
+    #[must_use]
+    pub fn is_staging(&self) -> bool {
+        self.path.ends_with(STAGING)
+    }
+
     /// Moves the content of the staging folder into the directory, so that it survives a power failure.
     pub fn adopt(&self, staging: &Path) -> io::Result<()> {
         files::sync_tree(staging)?;

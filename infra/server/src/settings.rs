@@ -137,8 +137,8 @@ fn keep(data_dir: &DataDir, name: &str, variable: &'static str) -> Result<(), Se
     if data_dir.keep(name, &value)? == value {
         return Ok(());
     }
-    let kept = data_dir.file(name);
-    let accepted = format!("the value of the first start, which is in {}; unset it to use that one", kept.display());
+    let kept = if data_dir.is_staging() { "the backup".to_owned() } else { data_dir.file(name).display().to_string() };
+    let accepted = format!("the value of the first start, which is in {kept}; unset it to use that one");
     Err(ConfigError::new(variable, None, &accepted).into())
 }
 

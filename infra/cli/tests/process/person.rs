@@ -443,6 +443,14 @@ fn another_salt_than_that_of_the_data_directory_is_refused_by_every_command() {
         let error = stderr(&output);
         assert!(error.contains("SVC_VISITOR_SALT") && error.contains(kept.to_str().unwrap()), "{words:?}: {error}");
     }
+    let (backup, new) = (directory.path().join("backup.tar"), directory.path().join("new"));
+    let out = on_data(&["backup", "--out", backup.to_str().unwrap()], &data).output().unwrap();
+    assert!(out.status.success(), "{}", stderr(&out));
+    let mut restore = on_data(&["restore", backup.to_str().unwrap()], &new);
+    let output = restore.env("SVC_VISITOR_SALT", "of another site, by mistake").output().unwrap();
+    assert_eq!((output.status.code(), new.exists()), (Some(2), false));
+    let error = stderr(&output);
+    assert!(error.contains("the value of the first start, which is in the backup;"), "{error}");
     assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &data))["gone"]["comments"], 1);
 }
 
