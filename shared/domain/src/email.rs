@@ -82,8 +82,8 @@ pub fn canonical(address: &str) -> String {
     }
 }
 
-/// The form of an address that identifies an account: NFC and lower case, with the domain in Punycode. Tags are kept, because on some mail servers `+`
-/// doesn't begin a tag and the address without it is someone else's mailbox.
+/// The form of an address that identifies an account: NFC and lower case, with the domain in Punycode. Tags are kept, because on
+/// some mail servers `+` doesn't begin a tag and the address without it is someone else's mailbox.
 #[must_use]
 pub fn exact(address: &str) -> String {
     NFC.normalize(&with_ascii_domain(address.trim())).to_lowercase()

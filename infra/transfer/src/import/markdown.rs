@@ -64,8 +64,7 @@ fn rendered(markdown: &str) -> (String, Vec<String>) {
 
 /// The text of HTML on one line, as of a title.
 pub(super) fn text(html: &str) -> String {
-    let spaced = html.replace("<br", " <br");
-    tree::text(&tree::parse(&spaced)).split_whitespace().collect::<Vec<_>>().join(" ")
+    tree::text(&tree::parse(html)).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Decodes HTML entities in a text.

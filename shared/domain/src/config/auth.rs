@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD_NO_PAD;
 use serde_json::Value;
 
 use super::mail::check_smtp;
-use super::vars::Vars;
+use super::vars::{Vars, is_discovery_document};
 use super::{Config, ConfigError, Needs, sign_in};
 use crate::email::{self, mailable};
 use crate::ids::UserId;
@@ -177,7 +177,7 @@ impl Vars<'_> {
             Some(url) if url.scheme_str() != Some("https") && !url.host().is_some_and(is_loopback) => {
                 Err(self.wrong("SVC_JWKS_URL", "an https address without credentials or a fragment"))
             }
-            Some(url) if url.path().trim_end_matches('/').ends_with("/.well-known/openid-configuration") => {
+            Some(url) if is_discovery_document(url.path()) => {
                 Err(self.wrong("SVC_JWKS_URL", "the address of the keys, which the discovery document has as jwks_uri"))
             }
             Some(_) if auth.issuer.is_none() && auth.audience.is_none() => {

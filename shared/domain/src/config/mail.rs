@@ -49,7 +49,7 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let is_secure = |url: &Url| url.query_pairs().all(|(name, value)| name != "tls" || value == "required");
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
-        // The library would look for a host of that name.
+        // The library would look up an IPv6 address as a host name.
         let is_host = url.host_str().is_some_and(|host| origin::is_host(host) && !host.starts_with('['));
         let is_text =
             |text: &str| percent_decode_str(text).decode_utf8().is_ok_and(|text| !text.contains(char::is_control));

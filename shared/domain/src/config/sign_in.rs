@@ -3,7 +3,7 @@
 use super::ConfigError;
 use super::auth::check_length;
 use super::mail::MAX_SITE_NAME;
-use super::vars::{BASE_URL, Vars, web_address};
+use super::vars::{BASE_URL, Vars, is_discovery_document, web_address};
 use crate::ids::UserId;
 use crate::origin::is_loopback;
 use crate::secret::{self, Secret};
@@ -126,10 +126,7 @@ impl Vars<'_> {
         let Some(text) = self.text(name) else { return Ok(None) };
         let is_safe = |url: &http::Uri| {
             let is_private = url.scheme_str() == Some("https") || url.host().is_some_and(is_loopback);
-            // The issuer isn't the address of its discovery document.
-            is_private
-                && !text.contains('?')
-                && !text.trim_end_matches('/').ends_with("/.well-known/openid-configuration")
+            is_private && !text.contains('?') && !is_discovery_document(&text)
         };
         match web_address(&text).filter(is_safe) {
             Some(_) => Ok(Some(text)),

@@ -22,6 +22,11 @@ pub(super) struct Vars<'a> {
     pub(super) asked: RefCell<Vec<&'static str>>,
 }
 
+/// Whether an address is that of a provider's discovery document, which is neither the issuer nor the keys.
+pub(super) fn is_discovery_document(address: &str) -> bool {
+    address.trim_end_matches('/').ends_with("/.well-known/openid-configuration")
+}
+
 impl<'a> Vars<'a> {
     pub(super) fn new(var: &'a dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         let vars = Vars { var, defaults: &[], asked: RefCell::default() };

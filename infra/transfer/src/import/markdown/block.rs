@@ -355,10 +355,9 @@ fn link(out: &mut Vec<Inline>, element: &Element, content: Vec<Inline>) {
 }
 
 /// The target of a link through the click counter of Disqus: `https://disq.us/url?url=ADDRESS%3ASIGNATURE`. Earlier
-/// comments have `//disq.us` or `http://redirect.disqus.com`, or `http://disq.us/?url=ADDRESS&key=KEY`.
+/// comments have `//disq.us`, `http://redirect.disqus.com` or `http://disq.us/?url=ADDRESS&key=KEY`.
 fn behind_disqus(address: &str) -> Option<String> {
-    let base = Url::parse("https://disq.us").ok()?;
-    let url = base.join(address).ok().filter(|_| address.starts_with("//") || Url::parse(address).is_ok())?;
+    let url = Url::parse(address).or_else(|_| Url::parse(&format!("https:{address}"))).ok()?;
     if !matches!(url.host_str(), Some("disq.us" | "redirect.disqus.com")) || !matches!(url.path(), "/url" | "/") {
         return None;
     }
