@@ -9,21 +9,21 @@ pub mod website;
 use std::fmt;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::{Request, Response};
-use http_body_util::BodyExt;
-use s3s::Body;
-use s3s::auth::SimpleAuth;
-use s3s::service::{S3Service, S3ServiceBuilder};
-use s3s_fs::FileSystem;
+use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
+use http::{Method, Request, Response, StatusCode};
+use jiff::Timestamp;
+use percent_encoding::percent_decode_str;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use self::files::{Files, put_event, remove_orphans};
-use crate::account::ACCESS_KEY;
+use self::files::{Files, Object};
+use crate::account::REGION;
+use crate::http_server::empty;
 use crate::publisher::{Publisher, Subscription};
 
 #[derive(Debug, thiserror::Error)]
@@ -44,9 +44,8 @@ pub struct Bucket {
 
 struct Shared {
     name: String,
-    directory: PathBuf,
-    service: S3Service,
-    puts: Arc<Mutex<Publisher>>,
+    files: Files,
+    puts: Mutex<Publisher>,
     /// Removed when the last clone is dropped.
     _temporary: Option<TempDir>,
 }
@@ -71,17 +70,9 @@ impl Bucket {
     }
 
     fn new(directory: &Path, name: &str, temporary: Option<TempDir>) -> Result<Self, BucketError> {
-        // s3s-fs stores a bucket as a directory.
-        let objects = directory.join(name);
-        let failed = |error| BucketError(format!("{}: {error}", objects.display()));
-        crate::files::make_folder(&objects).map_err(failed)?;
-        remove_orphans(directory, name)?;
-        let system = FileSystem::new(directory).map_err(|error| BucketError(format!("{error:?}")))?;
-        let puts = Arc::default();
-        let mut service = S3ServiceBuilder::new(Files { system, root: directory.to_owned(), puts: Arc::clone(&puts) });
-        service.set_auth(SimpleAuth::from_single(ACCESS_KEY, ACCESS_KEY));
-        let (name, service) = (name.to_owned(), service.build());
-        let shared = Shared { name, directory: objects, service, puts, _temporary: temporary };
+        let files = Files::open(directory, name);
+        let files = files.map_err(|error| BucketError(format!("{}: {error}", directory.join(name).display())))?;
+        let shared = Shared { name: name.to_owned(), files, puts: Mutex::default(), _temporary: temporary };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -93,17 +84,18 @@ impl Bucket {
     /// Subscribes to all puts from now on.
     #[must_use]
     pub fn subscribe(&self) -> Subscription {
-        lock(&self.shared.puts).subscribe()
+        self.puts().subscribe()
     }
 
     /// The number of the last put.
     #[must_use]
     pub fn reported(&self) -> i64 {
-        lock(&self.shared.puts).published()
+        self.puts().published()
     }
 
     pub fn publish_again(&self, since: SystemTime) -> Result<(), BucketError> {
-        let mut directories = vec![self.shared.directory.clone()];
+        let bucket = &self.shared.files.bucket;
+        let mut directories = vec![bucket.clone()];
         while let Some(directory) = directories.pop() {
             for entry in fs::read_dir(directory)? {
                 let entry = entry?;
@@ -111,29 +103,100 @@ impl Bucket {
                 if metadata.is_dir() {
                     directories.push(entry.path());
                 } else if metadata.modified()? >= since
-                    && let Ok(key) = entry.path().strip_prefix(&self.shared.directory)
+                    && let Ok(key) = entry.path().strip_prefix(bucket)
                 {
-                    let size = i64::try_from(metadata.len()).unwrap_or(i64::MAX);
-                    let put = put_event(&self.shared.name, &key.to_string_lossy(), size);
-                    lock(&self.shared.puts).publish(put);
+                    let put = put_event(self.name(), &key.to_string_lossy(), metadata.len());
+                    self.puts().publish(put);
                 }
             }
         }
         Ok(())
     }
 
-    /// Handles a signed request to S3's interface.
-    async fn respond(&self, request: Request<Body>) -> Result<Response<Bytes>, BucketError> {
-        let answer = self.shared.service.call(request).await;
-        let (head, body) = answer.map_err(|error| BucketError(format!("{error:?}")))?.into_parts();
-        let body = body.collect().await.map_err(|error| BucketError(error.to_string()))?;
-        Ok(Response::from_parts(head, body.to_bytes()))
+    async fn object(&self, key: String) -> io::Result<Option<Object>> {
+        let shared = Arc::clone(&self.shared);
+        tokio::task::spawn_blocking(move || shared.files.get(&key)).await.map_err(io::Error::other).flatten()
+    }
+
+    /// Handles a request to S3's interface that has the bucket in its path. Checks no signature.
+    async fn respond(&self, request: Request<Bytes>) -> Response<Bytes> {
+        let bucket = self.clone();
+        let response = tokio::task::spawn_blocking(move || bucket.operate(&request)).await;
+        response.map_err(io::Error::other).flatten().unwrap_or_else(|error| {
+            tracing::error!("the bucket failed: {error}");
+            refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalError")
+        })
+    }
+
+    /// Only the operations that the service uses are implemented.
+    fn operate(&self, request: &Request<Bytes>) -> io::Result<Response<Bytes>> {
+        let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
+        let path = path.strip_prefix('/').and_then(|path| path.split_once('/'));
+        let Some((_, key)) = path.filter(|(bucket, _)| *bucket == self.name()) else {
+            return Ok(refused(StatusCode::NOT_FOUND, "NoSuchBucket"));
+        };
+        let is_plain = request.uri().query().is_none_or(|query| query.starts_with("x-id="))
+            && !request.headers().contains_key("x-amz-copy-source")
+            && request.headers().get(CONTENT_ENCODING).is_none();
+        let files = &self.shared.files;
+        match *request.method() {
+            Method::GET | Method::HEAD if is_plain => {
+                let Some(object) = files.get(key)? else { return Ok(refused(StatusCode::NOT_FOUND, "NoSuchKey")) };
+                Ok(respond_with(object, request.method()))
+            }
+            Method::PUT if is_plain => {
+                files.put(key, request.headers(), request.body())?;
+                self.puts().publish(put_event(self.name(), key, request.body().len() as u64));
+                Ok(empty(StatusCode::OK))
+            }
+            Method::DELETE if is_plain => {
+                files.delete(key)?;
+                Ok(empty(StatusCode::NO_CONTENT))
+            }
+            _ => Ok(refused(StatusCode::NOT_IMPLEMENTED, "NotImplemented")),
+        }
+    }
+
+    fn puts(&self) -> MutexGuard<'_, Publisher> {
+        // A panic leaves the publisher consistent.
+        self.shared.puts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn lock(puts: &Mutex<Publisher>) -> MutexGuard<'_, Publisher> {
-    // A panic leaves the publisher consistent.
-    puts.lock().unwrap_or_else(PoisonError::into_inner)
+/// Returns an object, or only its headers for HEAD.
+fn respond_with(object: Object, method: &Method) -> Response<Bytes> {
+    let length = object.content.len();
+    let mut response = Response::new(if method == Method::HEAD { Bytes::new() } else { object.content.into() });
+    *response.headers_mut() = object.headers;
+    response.headers_mut().insert(CONTENT_LENGTH, length.into());
+    response
+}
+
+fn refused(status: StatusCode, code: &str) -> Response<Bytes> {
+    let body = format!("<Error><Code>{code}</Code><Message>{status}</Message></Error>");
+    empty(status).map(|_| body.into())
+}
+
+/// The record of a put, in version 2.1 of S3's format.
+fn put_event(bucket: &str, key: &str, size: u64) -> Value {
+    let now = Timestamp::now();
+    // S3 form-encodes keys but leaves slashes.
+    let key: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
+    json!({
+        "eventVersion": "2.1",
+        "eventSource": "aws:s3",
+        "awsRegion": REGION,
+        "eventTime": now.to_string(),
+        "eventName": "ObjectCreated:Put",
+        "userIdentity": { "principalId": "AWS:local" },
+        "requestParameters": { "sourceIPAddress": "127.0.0.1" },
+        "responseElements": {},
+        "s3": {
+            "s3SchemaVersion": "1.0",
+            "bucket": { "name": bucket, "ownerIdentity": { "principalId": "local" }, "arn": format!("arn:aws:s3:::{bucket}") },
+            "object": { "key": key.replace("%2F", "/"), "size": size, "sequencer": format!("{:016X}", now.as_microsecond()) },
+        },
+    })
 }
 
 #[cfg(test)]
@@ -199,14 +262,14 @@ mod tests {
         put("in/a.png").await.unwrap();
         put("in/b.png").await.unwrap();
         put("in/c.png").await.unwrap();
-        assert_eq!(files(), 6);
+        assert_eq!(files(), 3);
         bucket.client().delete_object().bucket("things").key("in/a.png").send().await.unwrap();
-        assert_eq!(files(), 4);
+        assert_eq!(files(), 2);
 
-        // A process that is killed during a deletion leaves the object's companion files behind.
+        // A process that is killed during a deletion leaves the object's headers behind.
         fs::remove_file(directory.path().join("things/in/b.png")).unwrap();
         let opened_again = Bucket::open(directory.path(), "things").unwrap();
-        assert_eq!(files(), 2);
+        assert_eq!(files(), 1);
         let object = opened_again.client().head_object().bucket("things").key("in/c.png").send().await.unwrap();
         assert_eq!(object.content_type.as_deref(), Some("image/png"));
     }

@@ -6,9 +6,8 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, S
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
-use http::header::HOST;
-use http::{HeaderValue, Request};
-use s3s::Body;
+use bytes::Bytes;
+use http::Request;
 
 use super::Bucket;
 use crate::access;
@@ -41,11 +40,12 @@ impl Bucket {
             let status = 403_u16.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
             return Ok(HttpResponse::new(status, SdkBody::from(body)));
         }
-        let mut request = request.map(Body::http_body_unsync);
-        // The SDK leaves this header to the HTTP client.
-        request.headers_mut().insert(HOST, HeaderValue::from_static(HOST_NAME));
-        let answer = self.respond(request).await.map_err(|error| ConnectorError::other(Box::new(error), None))?;
-        HttpResponse::try_from(answer.map(SdkBody::from)).map_err(|error| ConnectorError::other(Box::new(error), None))
+        let (head, body) = request.into_parts();
+        let body = body.bytes().map(Bytes::copy_from_slice);
+        let body = body.ok_or_else(|| ConnectorError::user("the bucket takes no streaming body".into()))?;
+        let response = self.respond(Request::from_parts(head, body)).await;
+        HttpResponse::try_from(response.map(SdkBody::from))
+            .map_err(|error| ConnectorError::other(Box::new(error), None))
     }
 }
 

@@ -1,158 +1,114 @@
-//! Implements the part of S3 that the service uses, with files. Publishes each put.
+//! Stores each object as a file, and its headers as a JSON file in the folder that contains the bucket's folder.
 
-use std::fmt;
-use std::fs::{self, File};
+use std::collections::BTreeMap;
+use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::path::{Component, Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jiff::Timestamp;
-use s3s::dto::{
-    DeleteObjectInput, DeleteObjectOutput, GetObjectInput, GetObjectOutput, HeadObjectInput, HeadObjectOutput,
-    PutObjectInput, PutObjectOutput,
-};
-use s3s::{S3, S3Error, S3Request, S3Response, S3Result};
-use s3s_fs::FileSystem;
-use serde_json::{Value, json};
+use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, HeaderValue};
 
-use super::lock;
-use crate::account::REGION;
-use crate::files::sync_folder;
-use crate::publisher::Publisher;
+use crate::files;
 
-/// The suffixes of an object's companion files.
-const COMPANIONS: [&str; 2] = [".metadata.json", ".internal.json"];
+/// The headers that the service sets on objects.
+const HEADERS: [HeaderName; 3] = [CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE];
+/// The suffix of a file of headers.
+const SUFFIX: &str = ".metadata.json";
 
-/// Operations that the service doesn't use fail as not implemented.
+#[derive(Debug)]
 pub(super) struct Files {
-    pub(super) system: FileSystem,
-    /// The folder that contains the bucket's folder.
-    pub(super) root: PathBuf,
-    pub(super) puts: Arc<Mutex<Publisher>>,
+    root: PathBuf,
+    /// The folder of the objects.
+    pub(super) bucket: PathBuf,
+    /// The prefix of a file of headers, which the encoded key follows.
+    prefix: String,
 }
 
-impl fmt::Debug for Files {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Files")
-    }
-}
-
-#[async_trait::async_trait]
-impl S3 for Files {
-    async fn get_object(&self, request: S3Request<GetObjectInput>) -> S3Result<S3Response<GetObjectOutput>> {
-        self.system.get_object(request).await
-    }
-
-    async fn head_object(&self, request: S3Request<HeadObjectInput>) -> S3Result<S3Response<HeadObjectOutput>> {
-        self.system.head_object(request).await
-    }
-
-    async fn put_object(&self, request: S3Request<PutObjectInput>) -> S3Result<S3Response<PutObjectOutput>> {
-        let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
-        let size = request.input.content_length.unwrap_or_default();
-        let answer = self.system.put_object(request).await?;
-        self.sync(bucket.clone(), key.clone()).await?;
-        lock(&self.puts).publish(put_event(&bucket, &key, size));
-        Ok(answer)
-    }
-
-    async fn delete_object(&self, request: S3Request<DeleteObjectInput>) -> S3Result<S3Response<DeleteObjectOutput>> {
-        let (bucket, key) = (request.input.bucket.clone(), request.input.key.clone());
-        let answer = match self.system.delete_object(request).await {
-            // Another request deleted the object at the same moment.
-            Err(_) if !self.root.join(&bucket).join(&key).exists() => S3Response::new(DeleteObjectOutput::default()),
-            answer => answer?,
-        };
-        let companions = companions(&self.root, &bucket, &key);
-        let removed = tokio::task::spawn_blocking(move || companions.iter().try_for_each(|file| remove(file))).await;
-        removed.map_err(io::Error::other).flatten().map_err(S3Error::internal_error)?;
-        self.sync(bucket, key).await?;
-        Ok(answer)
-    }
+#[derive(Debug)]
+pub(super) struct Object {
+    pub(super) headers: HeaderMap,
+    pub(super) content: Vec<u8>,
 }
 
 impl Files {
-    /// Waits until the write or deletion of an object and its metadata has reached the disk.
-    async fn sync(&self, bucket: String, key: String) -> S3Result<()> {
-        let root = self.root.clone();
-        let synced = tokio::task::spawn_blocking(move || sync(&root, &bucket, &key)).await;
-        synced.map_err(io::Error::other).flatten().map_err(S3Error::internal_error)
+    /// Creates the bucket's folder if it's missing.
+    pub(super) fn open(root: &Path, bucket: &str) -> io::Result<Self> {
+        let prefix = format!(".bucket-{}.object-", URL_SAFE_NO_PAD.encode(bucket));
+        let files = Self { root: root.to_owned(), bucket: root.join(bucket), prefix };
+        files::make_folder(&files.bucket)?;
+        files.remove_orphans()?;
+        Ok(files)
     }
-}
 
-fn sync(root: &Path, bucket: &str, key: &str) -> io::Result<()> {
-    let object = root.join(bucket).join(key);
-    for file in [&object].into_iter().chain(&companions(root, bucket, key)) {
-        match File::open(file) {
-            Ok(file) => file.sync_all()?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+    pub(super) fn get(&self, key: &str) -> io::Result<Option<Object>> {
+        use io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
+        let Some(object) = self.object(key) else { return Ok(None) };
+        let content = match fs::read(object) {
+            Err(error) if matches!(error.kind(), NotFound | IsADirectory | NotADirectory) => return Ok(None),
+            read => read?,
+        };
+        let headers: BTreeMap<String, String> = match fs::read(self.headers(key)) {
+            Err(error) if error.kind() == NotFound => BTreeMap::new(),
+            read => serde_json::from_slice(&read?)?,
+        };
+        let header = |name: HeaderName| Some((name.clone(), headers.get(&field(&name))?.parse().ok()?));
+        Ok(Some(Object { headers: HEADERS.into_iter().filter_map(header).collect(), content }))
+    }
+
+    /// Waits until the object is on the disk. The headers come first, so that no object lacks them.
+    pub(super) fn put(&self, key: &str, headers: &HeaderMap, content: &[u8]) -> io::Result<()> {
+        let object = self.object(key).ok_or(io::ErrorKind::InvalidInput)?;
+        let value = |name: &HeaderName| headers.get(name).map(HeaderValue::to_str)?.ok();
+        let headers = HEADERS.iter().filter_map(|name| Some((field(name), value(name)?)));
+        files::write(&self.headers(key), &serde_json::to_vec(&headers.collect::<BTreeMap<_, _>>())?)?;
+        object.parent().map_or(Ok(()), files::make_folder)?;
+        files::write(&object, content)
+    }
+
+    /// Succeeds even if the object doesn't exist.
+    pub(super) fn delete(&self, key: &str) -> io::Result<()> {
+        self.object(key).map_or(Ok(()), |object| remove(&object))?;
+        remove(&self.headers(key))
+    }
+
+    /// The file of an object. `None` if the key would be outside of the bucket.
+    fn object(&self, key: &str) -> Option<PathBuf> {
+        let is_plain = Path::new(key).components().all(|part| matches!(part, Component::Normal(_)));
+        (is_plain && !key.is_empty() && !key.contains('\0')).then(|| self.bucket.join(key))
+    }
+
+    fn headers(&self, key: &str) -> PathBuf {
+        self.root.join(format!("{}{}{SUFFIX}", self.prefix, URL_SAFE_NO_PAD.encode(key)))
+    }
+
+    /// Removes headers without an object, which remain if the process is killed during a put or a deletion.
+    fn remove_orphans(&self) -> io::Result<()> {
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(&self.prefix)) else { continue };
+            let key =
+                rest.strip_suffix(SUFFIX).and_then(|key| String::from_utf8(URL_SAFE_NO_PAD.decode(key).ok()?).ok());
+            if !key.and_then(|key| self.object(&key)).is_some_and(|object| object.exists()) {
+                remove(&entry.path())?;
+            }
         }
+        Ok(())
     }
-    // The folders of the key and of the bucket may be new.
-    object.ancestors().take_while(|path| *path != root).try_for_each(|path| match sync_folder(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        synced => synced,
-    })
 }
 
-/// The files in the root where s3s-fs stores an object's headers and checksums, but which it doesn't delete with the
-/// object.
-fn companions(root: &Path, bucket: &str, key: &str) -> [PathBuf; 2] {
-    let stem = format!("{}{}", companion_prefix(bucket), URL_SAFE_NO_PAD.encode(key));
-    COMPANIONS.map(|ending| root.join(format!("{stem}{ending}")))
+/// The name of a header in the JSON file.
+fn field(header: &HeaderName) -> String {
+    header.as_str().replace('-', "_")
 }
 
-fn companion_prefix(bucket: &str) -> String {
-    format!(".bucket-{}.object-", URL_SAFE_NO_PAD.encode(bucket))
-}
-
-/// Removes companion files without an object, which remain if the process is killed while it deletes the object.
-pub(super) fn remove_orphans(root: &Path, bucket: &str) -> io::Result<()> {
-    let (objects, prefix) = (root.join(bucket), companion_prefix(bucket));
-    for entry in fs::read_dir(root)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let key = name.to_str().and_then(|name| name.strip_prefix(&prefix));
-        let key = key.and_then(|name| COMPANIONS.iter().find_map(|ending| name.strip_suffix(ending)));
-        let key = key.and_then(|key| String::from_utf8(URL_SAFE_NO_PAD.decode(key).ok()?).ok());
-        if let Some(key) = key
-            && !objects.join(key).try_exists()?
-        {
-            remove(&entry.path())?;
-        }
-    }
-    Ok(())
-}
-
-/// Removes a file if it exists.
+/// Removes a file if it exists, so that it stays removed after a power failure.
 fn remove(file: &Path) -> io::Result<()> {
     match fs::remove_file(file) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
+        Err(error) => Err(error),
+        Ok(()) => files::sync_folder(file),
     }
-}
-
-/// The record of a put, in version 2.1 of S3's format.
-pub(super) fn put_event(bucket: &str, key: &str, size: i64) -> Value {
-    let now = Timestamp::now();
-    // S3 form-encodes keys but leaves slashes.
-    let key: String = form_urlencoded::byte_serialize(key.as_bytes()).collect();
-    json!({
-        "eventVersion": "2.1",
-        "eventSource": "aws:s3",
-        "awsRegion": REGION,
-        "eventTime": now.to_string(),
-        "eventName": "ObjectCreated:Put",
-        "userIdentity": { "principalId": "AWS:local" },
-        "requestParameters": { "sourceIPAddress": "127.0.0.1" },
-        "responseElements": {},
-        "s3": {
-            "s3SchemaVersion": "1.0",
-            "bucket": { "name": bucket, "ownerIdentity": { "principalId": "local" }, "arn": format!("arn:aws:s3:::{bucket}") },
-            "object": { "key": key.replace("%2F", "/"), "size": size, "sequencer": format!("{:016X}", now.as_microsecond()) },
-        },
-    })
 }

@@ -1,16 +1,13 @@
 //! Emulates the CloudFront distribution in front of the bucket: serves objects by their keys, read-only, with headers
 //! that keep a browser from treating an object as anything but an image.
 
-use aws_sdk_s3::Client;
-use aws_sdk_s3::operation::get_object::{GetObjectError, GetObjectOutput};
 use bytes::Bytes;
 use http::header::{
-    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_SECURITY_POLICY,
-    CONTENT_TYPE, ETAG, HeaderName, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
 
-use super::Bucket;
+use super::{Bucket, respond_with};
 
 /// Identical to the template's `MediaHeaders`.
 const HEADERS: [(HeaderName, &str); 4] = [
@@ -23,8 +20,7 @@ const HEADERS: [(HeaderName, &str); 4] = [
 /// Serves the objects of a bucket below a prefix. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Website {
-    client: Client,
-    bucket: String,
+    bucket: Bucket,
     /// Begins with a slash and ends without one.
     prefix: String,
 }
@@ -32,7 +28,7 @@ pub struct Website {
 impl Website {
     #[must_use]
     pub fn new(prefix: String, bucket: &Bucket) -> Self {
-        Self { client: bucket.client(), bucket: bucket.name().to_owned(), prefix }
+        Self { bucket: bucket.clone(), prefix }
     }
 
     #[must_use]
@@ -50,22 +46,14 @@ impl Website {
             return refused;
         }
         let Some(key) = key else { return empty(StatusCode::NOT_FOUND) };
-        let object = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
-            Ok(object) => object,
-            Err(error) if error.as_service_error().is_some_and(GetObjectError::is_no_such_key) => {
-                return empty(StatusCode::NOT_FOUND);
-            }
+        match self.bucket.object(key.to_owned()).await {
+            Ok(Some(object)) => respond_with(object, method),
+            Ok(None) => empty(StatusCode::NOT_FOUND),
             Err(error) => {
-                tracing::error!("reading an object failed: {}", aws_sdk_s3::error::DisplayErrorContext(error));
-                return empty(StatusCode::BAD_GATEWAY);
+                tracing::error!("reading an object failed: {error}");
+                empty(StatusCode::BAD_GATEWAY)
             }
-        };
-        let headers = headers(&object);
-        let Ok(content) = object.body.collect().await else { return empty(StatusCode::BAD_GATEWAY) };
-        let body = if method == Method::HEAD { Bytes::new() } else { content.into_bytes() };
-        let mut response = Response::new(body);
-        *response.headers_mut() = headers;
-        response
+        }
     }
 }
 
@@ -76,19 +64,6 @@ fn key(path: &str) -> Option<&str> {
         |part: &str| !part.starts_with('.') && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     let (directory, file) = key.split_once('/')?;
     (!directory.is_empty() && !file.is_empty() && plain(directory) && plain(file)).then_some(key)
-}
-
-fn headers(object: &GetObjectOutput) -> HeaderMap {
-    let length = object.content_length.map(|length| length.to_string());
-    let stored = [
-        (CONTENT_TYPE, &object.content_type),
-        (CACHE_CONTROL, &object.cache_control),
-        (CONTENT_DISPOSITION, &object.content_disposition),
-        (ETAG, &object.e_tag),
-        (CONTENT_LENGTH, &length),
-    ];
-    let stored = stored.into_iter().filter_map(|(name, value)| Some((name, value.as_deref()?.try_into().ok()?)));
-    stored.collect()
 }
 
 fn empty(status: StatusCode) -> Response<Bytes> {
