@@ -57,7 +57,6 @@ fn tags(locales: &Locales) -> Vec<&str> {
     [ENGLISH].into_iter().chain(others).collect()
 }
 
-/// The plural rules of a language.
 pub(crate) struct Rules {
     /// The language's categories in CLDR order.
     pub(crate) categories: Vec<&'static str>,

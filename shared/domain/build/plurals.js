@@ -1,5 +1,5 @@
 /**
- * Writes plurals.json: the plural forms of the languages in `locales/`, from Node's CLDR.
+ * Writes plurals.json: the plural forms of the languages in `locales/`, from Node's CLDR data.
  *
  * usage: node shared/domain/build/plurals.js
  */
@@ -7,7 +7,10 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 
 const ORDER = ['zero', 'one', 'two', 'few', 'many', 'other']
-/** The number of stored forms. A larger number has the form of its last two digits, or of a million. */
+/**
+ * The forms of smaller numbers are stored. A larger number has the form of 100 plus its last two digits; a multiple of
+ * a million has the form of a million.
+ */
 const STORED = 200
 const MILLION = 1_000_000
 

@@ -13,7 +13,7 @@ use crate::steps;
 /// Maximum characters in an address. A longer address stays plain text, because a link to part of it would lead elsewhere.
 pub const MAX_ADDRESS: usize = 2_048;
 
-/// The byte ranges of the addresses in `text`, found in one pass.
+/// The byte ranges of the addresses in `text`.
 #[must_use]
 pub fn find(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
@@ -102,7 +102,6 @@ pub fn runs_on(rest: &str) -> bool {
     next.is_some_and(|c| !c.is_ascii() && !c.is_whitespace() && Kind::of(c) != Kind::Other)
 }
 
-/// The role of a character in an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     End,
@@ -150,7 +149,6 @@ impl Kind {
     }
 }
 
-/// The extent of the possible address at the start of a text.
 pub struct Extent {
     /// The length of the address in bytes.
     pub end: usize,

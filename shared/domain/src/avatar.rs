@@ -26,7 +26,6 @@ impl Avatar {
         }
     }
 
-    /// The hash of the email address; `None` unless this is a Gravatar.
     #[must_use]
     pub fn hash(&self) -> Option<&str> {
         match self {

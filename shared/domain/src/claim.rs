@@ -30,7 +30,8 @@ impl Claim {
         self.owner == owner
     }
 
-    /// Shortens a claim that was made while the clock was ahead. Its worker may still be sending.
+    /// Shortens a claim that was made while the clock was ahead. The claim isn't dropped, because its worker may still
+    /// be sending.
     pub fn shorten(&mut self, lease: Duration, now: Timestamp) {
         if self.until.is_too_far_ahead(lease, now) {
             self.until = now + lease;

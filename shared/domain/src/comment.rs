@@ -18,7 +18,7 @@ use crate::verdict::Verdict;
 /// Maximum depth of a reply. A top-level comment has depth 0.
 pub const MAX_DEPTH: usize = 10;
 
-/// Attribute names are short because a page reads forty comments and DynamoDB bills reads by the byte.
+/// Attribute names are short, because a page reads about forty comments and DynamoDB bills reads by size.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Comment {
     #[serde(rename = "i")]
@@ -63,8 +63,8 @@ pub struct Comment {
     /// Whether the spam check flagged a text of this comment while the comment was pending.
     #[serde(rename = "sp", default, skip_serializing_if = "is_default")]
     pub suspicious: bool,
-    /// Whether the comment was shown without a moderator's decision while new writers needed approval, so that it doesn't earn
-    /// its writer more trust.
+    /// Whether the comment became public without a moderator's decision while new writers needed approval. Such a
+    /// comment earns its writer no trust.
     #[serde(rename = "bt", default, skip_serializing_if = "is_default")]
     pub by_trust: bool,
     /// The reasons for holding the current text, until a moderator approves it. Empty if the text isn't held.
@@ -121,8 +121,8 @@ pub struct Comment {
     /// Set for rejected comments, except imported ones and those rejected before rejections were stored.
     #[serde(rename = "rj", default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Box<Rejection>>,
-    /// The log entry id of the latest moderator decision; 0 if there is none. A decision that changed nothing isn't logged, and
-    /// counts only if the writer was banned after the previous decision.
+    /// The log entry id of the latest moderator decision; 0 if there is none. A decision that changes nothing isn't
+    /// logged. It is recorded here only if it is an approval and the writer was banned after the previous decision.
     #[serde(rename = "de", default, skip_serializing_if = "is_default")]
     pub decided: u64,
     /// Lets a deletion detect concurrent changes to replies that don't change a count (`store::deletion`). 0 if no reply has
@@ -131,7 +131,6 @@ pub struct Comment {
     pub deletion_guard: u64,
 }
 
-/// The recipient and the address of a writer who wants to be notified of replies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
     /// `None` for members.
@@ -299,7 +298,6 @@ impl Comment {
         self.edited_at.unwrap_or_else(|| self.id.created_at())
     }
 
-    /// Whether a moderator should look at the comment: it is queued or reported.
     #[must_use]
     pub fn waits_for_moderators(&self) -> bool {
         self.is_queued() || self.reported

@@ -62,7 +62,6 @@ pub struct Config {
     pub jobs_queue_url: Option<String>,
     /// `DELIVERIES_QUEUE_URL`: the queue of the function `delivery`, for functions that send notifications
     pub deliveries_queue_url: Option<String>,
-    /// `MEDIA_BUCKET`
     pub media_bucket: String,
     /// `MEDIA_BASE_URL`, without a trailing slash
     pub media_base_url: String,
@@ -70,9 +69,7 @@ pub struct Config {
     pub api_prefix: String,
     /// `SVC_PUBLIC_URL`, without the API prefix or a trailing slash
     pub public_url: Option<String>,
-    /// `SVC_TYPES`
     pub types: Vec<String>,
-    /// `SVC_CORS_ORIGINS`
     pub cors_origins: Origins,
     pub lists: Lists,
     pub features: Features,
@@ -91,19 +88,14 @@ pub struct Config {
     /// `SVC_GITHUB_URL` and `SVC_OIDC_ISSUER`
     pub issuers: Issuers,
     pub webhooks: Webhooks,
-    /// `SVC_READ_ONLY`
     pub read_only: bool,
     /// `SVC_CLOSE_AFTER_DAYS`: the age at which a thread closes; `None` means never
     pub close_after: Option<Duration>,
-    /// `SVC_REQUIRE_APPROVAL`
     pub require_approval: RequireApproval,
-    /// `SVC_REPORT_REASONS`
     pub report_reasons: Vec<String>,
-    /// `SVC_THEME`
     pub theme: &'static str,
     /// `SVC_USERS_ROUTE_PREFIX`, without leading or trailing slashes
     pub users_route_prefix: String,
-    /// `SVC_MEDIA_MAX_BYTES`
     pub media_max_bytes: usize,
     /// `SVC_VISITOR_SALT`: the key for hashes of guests and signatures of cursors; empty in functions that don't need it
     pub visitor_salt: Secret,
@@ -135,7 +127,6 @@ pub struct Lists {
     pub per_page: usize,
     /// `SVC_REPLIES_PER_PARENT`, 0 to 20
     pub replies_per_parent: usize,
-    /// `SVC_DEFAULT_SORT`
     pub default_sort: Sort,
 }
 
@@ -178,20 +169,15 @@ pub struct Spam {
     pub rules: spam::Rules,
     /// `SVC_SPAM_REVIEW_REPEATS`
     pub review_repeats: bool,
-    /// `SVC_AKISMET_KEY`
     pub akismet_key: Option<Secret>,
-    /// `SVC_AKISMET_URL`
     pub akismet_url: String,
 }
 
-/// Requests per minute.
+/// Requests per minute: `SVC_READ_LIMIT`, `SVC_WRITE_LIMIT` and `SVC_UPLOAD_LIMIT`.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// `SVC_READ_LIMIT`
     pub read: u32,
-    /// `SVC_WRITE_LIMIT`
     pub write: u32,
-    /// `SVC_UPLOAD_LIMIT`
     pub upload: u32,
 }
 
@@ -204,7 +190,7 @@ pub struct Webhooks {
 }
 
 impl ConfigError {
-    /// Reports a setting that is missing or invalid where the service runs. `held` is `None` for secrets.
+    /// The error for a setting that the server or the CLI finds missing or invalid. `held` is `None` for secrets.
     #[must_use]
     pub fn new(variable: &'static str, held: Option<String>, accepted: &str) -> Self {
         Self { variable, held, accepted: accepted.to_owned() }
@@ -429,10 +415,6 @@ impl Vars<'_> {
 }
 
 /// Reads the issuers of provider accounts, for commands that need no other settings.
-///
-/// # Errors
-///
-/// Returns an error if an address is invalid.
 pub fn issuers(var: impl Fn(&str) -> Option<String>) -> Result<Issuers, ConfigError> {
     Vars::new(&var)?.issuers()
 }

@@ -12,10 +12,13 @@ use crate::webhook::{EndpointId, Event, MessageId};
 #[serde(tag = "Type")]
 pub enum Message {
     /// An email to this recipient may be due.
-    Mail { recipient: Recipient },
+    Mail {
+        recipient: Recipient,
+    },
     /// A sign-in code was requested.
-    Code { flow: FlowId },
-    /// A webhook delivery may be due.
+    Code {
+        flow: FlowId,
+    },
     Webhook(DueWebhook),
     /// An SNS notification whose text is an SES event about a sent email.
     #[serde(rename = "Notification")]

@@ -53,13 +53,13 @@ pub fn is_mailable(text: &str) -> bool {
     text.is_ascii() && text.len() <= MAX_EMAIL && is_email(text) && !ends_in_number
 }
 
-/// The address in the form in which we can send email to it; `None` if we can't.
+/// The trimmed address with its domain in Punycode; `None` if we can't send email to it.
 #[must_use]
 pub fn mailable(text: &str) -> Option<String> {
     Some(with_ascii_domain(text.trim())).filter(|text| is_mailable(text))
 }
 
-/// The address with a domain in other scripts in Punycode, as mail servers know it. Browsers may already have replaced it.
+/// Converts the domain to Punycode if it isn't ASCII. Browsers may already have done so.
 fn with_ascii_domain(address: &str) -> String {
     let ascii = |domain: &str| match Host::parse(domain) {
         Ok(Host::Domain(ascii)) if !domain.is_ascii() => Some(ascii),

@@ -131,12 +131,10 @@ impl FieldErrors {
         self.0.push((field, message.into()));
     }
 
-    /// Returns a refusal if any error was added.
     pub fn check(self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::Invalid(self)) }
     }
 
-    /// The refusal for an `Idempotency-Key` that was used for another request.
     #[must_use]
     pub fn used_key() -> Refusal {
         Self::one("idempotency-key", "This Idempotency-Key was used for another request.")
@@ -158,7 +156,6 @@ impl FieldErrors {
     }
 }
 
-/// A failure that the caller didn't cause. It is logged and never shown.
 #[derive(Debug, thiserror::Error)]
 #[error("{doing}")]
 pub struct Fault {
@@ -180,7 +177,6 @@ impl Fault {
         Self { doing, transient: true, source: None }
     }
 
-    /// The fault and its causes on one line.
     #[must_use]
     pub fn chain(&self) -> String {
         chain(self)

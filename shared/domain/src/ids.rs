@@ -32,7 +32,6 @@ const TIE_BITS: u32 = 16;
 /// faster than the clock ticks. If the clock is set back further, ids follow the clock.
 const MOST_AHEAD: u64 = 1_000 << RANDOM_BITS;
 
-/// The high bits are the creation time, so ids sort by creation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct CommentId(pub u64);
@@ -299,7 +298,6 @@ impl fmt::Display for Visitor {
     }
 }
 
-/// Characters in a [`keyed_hash`].
 const HASH_LENGTH: usize = 22;
 
 /// A keyed hash of the parts: 132 bits, as 22 characters that are safe in keys and addresses.
@@ -336,13 +334,11 @@ fn text_of(tag: hmac::Tag) -> String {
     text
 }
 
-/// The SHA-256 hash of a text, in lower-case hexadecimal.
 #[must_use]
 pub fn sha256_hex(text: &str) -> String {
     hex(digest::digest(&digest::SHA256, text.as_bytes()).as_ref())
 }
 
-/// The bytes in lower-case hexadecimal.
 #[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -357,7 +353,7 @@ pub struct Random(Arc<Fill>);
 impl Random {
     /// # Panics
     ///
-    /// The returned source panics when the system has no randomness, because nothing can be done safely then.
+    /// The returned source panics if the system has no random source, because the service can't run safely without one.
     #[must_use]
     pub fn system() -> Self {
         let random = SystemRandom::new();
@@ -406,7 +402,7 @@ impl IdSource {
     #[must_use]
     pub fn after(&self, floor: CommentId, steps: u64) -> CommentId {
         let id = self.next();
-        // Two generated ids seldom have the same low bits.
+        // The low bits of `id` make it unlikely that two ids above the same floor are equal.
         let raised = || CommentId(floor.0 + 1 + (steps << RANDOM_BITS) + id.0 % (1 << RANDOM_BITS));
         if id > floor { id } else { raised() }
     }
@@ -418,7 +414,6 @@ mod tests {
 
     use super::*;
 
-    /// The time of the first id with millisecond precision.
     fn seam() -> Timestamp {
         Timestamp::parse("2026-02-02T16:22:18.368Z").unwrap()
     }

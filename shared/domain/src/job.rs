@@ -14,7 +14,8 @@ use crate::user::User;
 pub enum Job {
     /// Removes all replies to a deleted comment, and the comment's other items.
     CleanUp(CleanUp),
-    /// Removes the reports of a comment that has become a placeholder, and the counts of its likes and reports by guests.
+    /// Removes the reports of a comment that has become a placeholder, and the counters that limit guests' likes and
+    /// reports.
     ForgetReactions(ForgetReactions),
     /// Counts all replies below a comment that was shown, or stops counting them below one that was hidden.
     CountBelow(CountBelow),
@@ -38,11 +39,11 @@ pub struct ForgetReactions {
     pub comment: CommentId,
 }
 
-/// Maximum [`CountBelow::incomplete`] comments. The job is postponed when it reaches this number, because a queue message may
-/// have at most 256 KB.
+/// Maximum [`CountBelow::incomplete`] comments. The job is postponed when it reaches this number, because the size of a
+/// queue message is limited.
 pub const MAX_INCOMPLETE: usize = 1_000;
 
-/// Counts everything below a comment that was hidden or shown, depth first.
+/// The progress of [`Job::CountBelow`], which counts depth first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CountBelow {
     pub thread: ThreadId,

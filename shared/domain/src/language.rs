@@ -20,7 +20,6 @@ impl Language {
         Self::all().find(|language| language.tag().eq_ignore_ascii_case(primary)).unwrap_or_default()
     }
 
-    /// The language's tag, as in the header `Content-Language`.
     #[must_use]
     pub fn tag(self) -> &'static str {
         TAGS[self.index()]

@@ -33,7 +33,6 @@ impl Sort {
         }
     }
 
-    /// Whether this sorts by a count instead of by time.
     #[must_use]
     pub fn is_ranked(self) -> bool {
         matches!(self, Self::MostLiked | Self::MostReplied)

@@ -30,7 +30,6 @@ const CONFIRM_HOURS: i64 = 7 * 24;
 pub struct Recipient(pub String);
 
 impl Recipient {
-    /// The moderators, who get a digest.
     #[must_use]
     pub fn moderators() -> Self {
         Self("mods".to_owned())
@@ -206,7 +205,7 @@ impl MailKeys {
         let (signed, signature) = token.rsplit_once('.')?;
         let (purpose, recipient) = signed.split_once('.')?;
         let expected = tag(&self.links, &[purpose, recipient], SIGNATURE);
-        // Compares hashes, so that the time it takes reveals nothing about the signature.
+        // Compares hashes, so that timing reveals nothing about the signature.
         let hash = |text: &str| hmac::sign(&self.links, text.as_bytes());
         if hash(&expected).as_ref() != hash(signature).as_ref() {
             return None;

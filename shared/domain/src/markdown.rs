@@ -126,7 +126,6 @@ pub struct Link {
 }
 
 impl Shown {
-    /// The parts of a body that is shown as plain text.
     #[must_use]
     pub fn plain(body: &str) -> Self {
         Self { text: body.to_owned(), ..Self::default() }
@@ -269,7 +268,6 @@ struct Sanitizer<'a, E, F> {
     events: E,
     link_of: F,
     safe: Vec<Event<'a>>,
-    /// The nesting depth of open markup.
     depth: usize,
     /// Whether each open link is kept. Markdown allows an autolink in the text of a link, but links can't nest in HTML.
     open_links: Vec<bool>,
@@ -339,7 +337,7 @@ where
         }
     }
 
-    /// Keeps an image whose address is allowed. Otherwise its alternative text replaces it.
+    /// Keeps an image whose address is allowed, and replaces any other image with its alternative text.
     fn image(&mut self, image: Tag<'a>) {
         let alt = Event::Text(skip_element(&mut self.events).into());
         if matches!(&image, Tag::Image { dest_url, .. } if is_allowed(dest_url, IMAGE_SCHEMES)) {
@@ -485,7 +483,6 @@ fn link_start<'a>(dest_url: CowStr<'a>, title: CowStr<'a>) -> Event<'a> {
 /// without a style, because the host page's content security policy may forbid styles.
 #[derive(Default)]
 struct OwnHtml {
-    /// The alignments of the table's columns.
     alignments: Vec<Alignment>,
     /// The column of the next cell.
     column: usize,
@@ -567,7 +564,6 @@ fn plain(body: &str) -> (String, bool) {
         html.push_str(separator);
         separator = "<br />\n";
         for character in line.chars() {
-            // Writing to a `String` does not fail.
             let _ = escape_html_body_text(&mut html, character.encode_utf8(&mut [0; 4]));
             if html.len() + END.len() > MAX_HTML {
                 html.truncate(room);

@@ -28,7 +28,6 @@ enum Fate {
 }
 
 impl Mend {
-    /// The number of replacements so far.
     #[must_use]
     pub fn replaced(&self) -> u64 {
         self.replaced

@@ -128,7 +128,7 @@ fn tries(run: &str) -> impl Iterator<Item = (String, usize)> {
     handles.filter(|(handle, _)| names_somebody(handle)).take(MAX_TRIES)
 }
 
-/// The byte offsets of letters that change the script. Marks, digits and `_` change nothing.
+/// The byte offsets of letters whose script differs from that of the letters before. Marks, digits and `_` are ignored.
 fn changes(run: &str) -> impl Iterator<Item = usize> {
     let mut scripts: Option<Scripts> = None;
     run.char_indices().filter_map(move |(at, c)| {

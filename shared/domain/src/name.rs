@@ -21,13 +21,11 @@ const MAX_MARKS: usize = 2;
 /// Maximum different marks on a letter that belong to its script, and to no other.
 const MAX_OWN_MARKS: usize = 4;
 
-/// Whether any letter of `name` has surplus marks.
 #[must_use]
 pub fn has_piled_marks(name: &str) -> bool {
     piled_marks(&NFD.normalize(name)).next().is_some()
 }
 
-/// `name` without surplus marks.
 #[must_use]
 pub fn without_piled_marks(name: &str) -> String {
     let apart = NFD.normalize(name);
@@ -39,9 +37,9 @@ pub fn without_piled_marks(name: &str) -> String {
     NFC.normalize(&kept.collect::<String>()).into_owned()
 }
 
-/// The byte offsets of surplus marks in a decomposed name. Marks with a width of their own don't count, nor do the lower
-/// letters of a Tibetan stack. Letters in Arabic, Burmese, Hindi and pointed Hebrew may have up to four different marks of their own
-/// script. Thai and Lao need only two.
+/// The byte offsets of surplus marks in a decomposed name. Spacing marks don't count, nor do the lower letters of a
+/// Tibetan stack. A letter may have up to four different marks of its own script, as in Arabic, Burmese, Hindi and
+/// pointed Hebrew. Thai and Lao need only two.
 fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     let (mut marks, mut base) = (Vec::new(), Script::Common);
     apart.char_indices().filter_map(move |(at, c)| {
@@ -203,7 +201,7 @@ fn is_ornament(c: char) -> bool {
     match category(c) {
         // The visible format characters are signs such as U+06DD.
         GeneralCategory::OtherNumber | GeneralCategory::Format => true,
-        // `ª`, `º` and the Korean middle dot.
+        // `ª`, `º`, the Korean middle dot (U+119E, U+318D), the masu mark and the sideways I.
         GeneralCategory::OtherLetter => {
             matches!(c, '\u{aa}' | '\u{ba}' | '\u{119e}' | '\u{303c}' | '\u{318d}' | '\u{a7f7}')
         }

@@ -18,7 +18,7 @@ const ANY_PORT: &str = ":*";
 pub const LOOPBACK: [&str; 3] = ["http://127.0.0.1:*", "http://localhost:*", "http://[::1]:*"];
 
 impl Origins {
-    /// Reads a comma-separated list. `None` when it is empty or has an entry that is not an origin.
+    /// Reads a comma-separated list. `None` if it is empty or an entry isn't an origin.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let origins = text.split(',').map(|origin| origin.trim().to_ascii_lowercase());
@@ -77,7 +77,7 @@ impl Origins {
     }
 }
 
-/// Whether `host` can be a DNS name, which may end in a dot, or begins with a bracket, like an IPv6 address.
+/// Whether `host` has the form of a DNS name, which may end in a dot, or begins with a bracket, like an IPv6 address.
 #[must_use]
 pub fn is_host(host: &str) -> bool {
     let is_label = |label: &str| label.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b));
@@ -134,7 +134,7 @@ fn ipv6(host: &str) -> Option<Ipv6Addr> {
     host.strip_prefix('[')?.strip_suffix(']')?.parse().ok()
 }
 
-/// Whether `host` is a loopback host. An IPv6 address may be in brackets.
+/// An IPv6 address may be in brackets.
 #[must_use]
 pub fn is_loopback(host: &str) -> bool {
     let ip = ipv6(host).map(IpAddr::V6).or_else(|| host.parse().ok());

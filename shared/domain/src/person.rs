@@ -40,7 +40,7 @@ pub enum Who {
 }
 
 impl Who {
-    /// A person who is found by an address. `md5` is the MD5 hash of the address, which Gravatar used earlier.
+    /// `md5` is the MD5 hash of `address`.
     #[must_use]
     pub fn address(address: &str, md5: String, salt: &Secret) -> Self {
         let (address, keys) = (email::exact(address), MailKeys::new(salt));
@@ -129,7 +129,7 @@ impl Person {
         person
     }
 
-    /// The person's user id. The user may never have signed in.
+    /// The user may never have signed in.
     #[must_use]
     pub fn user(&self) -> UserId {
         match self.who {
@@ -193,7 +193,6 @@ impl PersonHashes {
         }
     }
 
-    /// All hashes that identify the person.
     #[must_use]
     pub fn all(&self, person: &Person) -> BTreeSet<String> {
         let addresses = person.known.addresses.iter().map(|hash| self.address(hash));
@@ -207,7 +206,6 @@ impl PersonHashes {
         SourceId(format!("{format}:{HASHED_SOURCE}{}", keyed_hash(&self.0, &["person", "source", &source.0])))
     }
 
-    /// A fingerprint of the salt, which distinguishes hashes made with different salts.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         salt_fingerprint(&self.0)

@@ -39,7 +39,6 @@ pub fn thread(config: &Config, kind: &str, record: &str) -> Result<ThreadId, Ref
     ThreadId::new(kind, record).ok_or(Refusal::NotFound)
 }
 
-/// Refuses every write in read-only mode.
 pub fn writable(config: &Config) -> Result<(), Refusal> {
     if config.read_only { Err(Refusal::ReadOnly) } else { Ok(()) }
 }
@@ -95,7 +94,6 @@ pub fn missing_parent() -> Refusal {
     FieldErrors::one("parent_id", "The parent comment does not exist.")
 }
 
-/// Whether the viewer may reply to `parent` in `thread`.
 pub fn reply(
     config: &Config,
     viewer: &Viewer,
@@ -186,7 +184,7 @@ pub fn review(viewer: &Viewer, comment: &Comment) -> Result<(), Refusal> {
     if is_own && !comment.is_approved() { Ok(()) } else { Err(Refusal::NotFound) }
 }
 
-/// Admits moderators to everything that only they may do or read.
+/// Guards everything that only moderators may do or read. The [`Moderator`] proves that the check was made.
 pub fn moderate(viewer: Viewer) -> Result<Moderator, Refusal> {
     only_moderators(&viewer).map(|()| Moderator(viewer))
 }
@@ -268,7 +266,6 @@ pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
 #[derive(Clone, Copy, Debug)]
 pub struct Notification<'a> {
     pub comment: &'a Comment,
-    /// The comment that `comment` replies to.
     pub parent: Option<&'a Comment>,
     /// Users whose handles `comment` mentions.
     pub mentioned: &'a [UserId],
@@ -371,7 +368,6 @@ mod tests {
         ThreadId::new("posts", record).unwrap()
     }
 
-    /// A comment by the owner.
     fn owned(state: State, depth: u64) -> Comment {
         let ancestors = (1..=depth).map(CommentId).collect();
         Comment { user: Some(UserId(7)), state, ancestors, ..Comment::blank(in_thread("1")) }

@@ -66,7 +66,6 @@ pub fn as_typed(html: &str) -> String {
     if shown.len() <= MAX_HTML { shown } else { html.to_owned() }
 }
 
-/// The name of a tag's element.
 fn name(tag: &str) -> &str {
     let name = tag.trim_start_matches(['<', '/']);
     &name[..name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len())]
@@ -87,7 +86,6 @@ fn push_lines(shown: &mut String, text: &str, follows_block: bool, precedes_bloc
     shown.push_str(&body[inner.len()..]);
 }
 
-/// Pushes a line with its addresses as links.
 fn push_linked(shown: &mut String, line: &str) {
     if !line.contains("://") {
         shown.push_str(line);
@@ -121,13 +119,11 @@ fn push_href(shown: &mut String, address: &str) {
     const KEPT: [char; 3] = ['[', ']', '\\'];
     for part in address.split_inclusive(KEPT) {
         let encoded = part.trim_end_matches(KEPT);
-        // Writing to a `String` does not fail.
         let _ = escape_href(&mut *shown, encoded);
         shown.push_str(&part[encoded.len()..]);
     }
 }
 
-/// The text that escaped HTML represents.
 fn unescaped(html: &str) -> String {
     html.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }

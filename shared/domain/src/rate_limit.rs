@@ -27,7 +27,7 @@ impl Limiter {
     }
 }
 
-/// Decides which limiters count a request, and for how many requests.
+/// Decides which limiters count a request, and as how many requests they count it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateClass {
     Read,
@@ -104,7 +104,6 @@ impl RateClass {
 pub struct RateLimitStatus {
     pub class: RateClass,
     pub limiter: Limiter,
-    /// When the request was counted.
     pub at: Timestamp,
     /// The number of requests that the request was counted as.
     pub counted: u32,

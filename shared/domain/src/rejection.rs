@@ -54,7 +54,7 @@ pub struct Rejection {
     pub name: String,
     #[serde(rename = "at", serialize_with = "stored::time")]
     pub at: Timestamp,
-    /// Whether the rejection follows from a ban, so that the writer isn't notified.
+    /// Whether the rejection follows from a ban. The writer isn't notified of such a rejection.
     #[serde(rename = "q", default, skip_serializing_if = "std::ops::Not::not")]
     pub is_silent: bool,
 }

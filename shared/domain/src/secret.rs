@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// A string that `Debug` does not print.
 #[derive(Clone)]
 pub struct Secret(String);
 

@@ -19,8 +19,9 @@ pub const MAX_NESTING: usize = 16;
 
 const OPTIONS: Options = Options::ENABLE_TABLES.union(Options::ENABLE_STRIKETHROUGH).union(Options::ENABLE_TASKLISTS);
 
-/// Maximum cells in the tables of a body. The HTML of more cells would be longer than [`crate::markdown::MAX_HTML`]. Short rows
-/// are filled up to the width of their table, so a short text could have very many cells.
+/// Maximum cells in the tables of a body. A cell takes at least 10 bytes of HTML, so hardly more would fit in
+/// [`crate::markdown::MAX_HTML`]. Short rows are padded to the width of their table, so a short text could have very
+/// many cells.
 const MAX_CELLS: usize = 6_000;
 
 /// Characters that are markup inside a line. Each is replaced with the character at the same index in [`SHIELDS`].
@@ -62,8 +63,8 @@ impl<'a> Source<'a> {
         Self::with(body, OPTIONS, &MARKUP)
     }
 
-    /// The source of a body from another system, which supports only these of GitHub's extensions, and in whose addresses
-    /// entities stand for their characters.
+    /// The source of a body from another system, which supports only `extensions` among GitHub's, and decodes entities
+    /// in addresses.
     #[must_use]
     pub fn of_other_system(body: &'a str, extensions: Options) -> Self {
         Self::with(body, OPTIONS & extensions, &MARKUP[..MARKUP.len() - 1])
@@ -76,7 +77,8 @@ impl<'a> Source<'a> {
         if has_many_cells(body) {
             source.options.remove(Options::ENABLE_TABLES);
         }
-        // Deep containers are shown as typed anyway. Otherwise, the parser would check all of them for each line below.
+        // Deep containers are shown as typed anyway. Unshielded, they would make the parser check them all on each line
+        // below.
         source.shield(&deep_containers(&source.text));
         source.shield(&lone_tildes(&source.text));
         if !may_have_markup(body) {

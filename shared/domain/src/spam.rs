@@ -1,5 +1,5 @@
-//! The configured rules of the spam check. `app::akismet` queries Akismet, and `policy` decides on the consequences of
-//! findings.
+//! The configured rules of the spam check. `app::akismet` queries Akismet, and `app::spam_check` holds or refuses texts
+//! with findings.
 
 use std::collections::HashSet;
 

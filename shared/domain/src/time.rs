@@ -28,7 +28,7 @@ impl Timestamp {
         i64::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).ok().map(Self)
     }
 
-    /// The time this many seconds after the Unix epoch, or the most distant time if the result would overflow.
+    /// The time this many seconds after the Unix epoch. Saturates on overflow.
     #[must_use]
     pub const fn from_seconds(seconds: i64) -> Self {
         Self(seconds.saturating_mul(1000))
@@ -52,8 +52,8 @@ impl Timestamp {
         Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or_default())
     }
 
-    /// Whether this stored time must come from a clock that was ahead. `wait` is the longest time by which a right clock sets it
-    /// ahead: zero for past events.
+    /// Whether this stored time must come from a clock that was ahead. `wait` is how far ahead of now a correct clock
+    /// may set it: zero for past events.
     #[must_use]
     pub fn is_too_far_ahead(self, wait: Duration, now: Self) -> bool {
         self > now + wait + CLOCK_TOLERANCE

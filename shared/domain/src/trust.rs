@@ -26,7 +26,6 @@ pub struct Trust {
     rejected: BTreeSet<u64>,
 }
 
-/// A moderator's decision about a comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decided {
     Approved,

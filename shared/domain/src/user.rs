@@ -18,7 +18,7 @@ use crate::visible;
 /// Minimum time between two renames of a user's comments, so that a name that changes back and forth is written once.
 pub const RENAME_PAUSE: Duration = Duration::from_mins(1);
 
-/// The cost of renaming all comments of a member is spread over less than this time.
+/// The longest time over which the cost of renaming a member's comments is spread.
 const MAX_RENAME: Duration = Duration::from_hours(7 * 24);
 
 /// Minimum time between two name changes of an account.
@@ -109,8 +109,8 @@ pub struct User {
     /// changes share a second.
     #[serde(rename = "ra", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub renamed_at: Option<Timestamp>,
-    /// When existing comments were last updated to this name and picture, or the earliest time when they may be, in whole
-    /// seconds.
+    /// When the user's comments were last updated to the current name and picture, or the earliest time for the next
+    /// update, in whole seconds.
     #[serde(rename = "ca", default, skip_serializing_if = "Option::is_none", with = "stored::optional_seconds")]
     pub comments_at: Option<Timestamp>,
     /// [`Identity::subject`], which distinguishes users with the same id.
@@ -124,7 +124,6 @@ pub struct User {
     /// The id of the ban, which is its key in the list of bans. Ids are in chronological order.
     #[serde(rename = "bi", default, skip_serializing_if = "Option::is_none")]
     pub ban_id: Option<u64>,
-    /// The account data of a user who signs in with one of our own accounts.
     #[serde(rename = "ac", default, skip_serializing_if = "Option::is_none")]
     pub account: Option<OwnAccount>,
     #[serde(flatten)]
@@ -191,7 +190,7 @@ impl Ban {
 }
 
 impl User {
-    /// The user that a token describes. Claims that the token leaves out keep their stored values.
+    /// The user that a token describes. If the token has no name or no `iat`, the stored one is kept.
     pub fn from_token(identity: &Identity, known: Option<&Self>, now: Timestamp) -> Self {
         let id = identity.id;
         let renamed = known.filter(|known| !known.name.is_empty());
@@ -214,7 +213,6 @@ impl User {
         }
     }
 
-    /// A user with nothing but an id.
     pub fn unnamed(id: UserId) -> Self {
         Self {
             id,
@@ -327,7 +325,6 @@ fn placeholder(id: UserId) -> String {
     format!("User {id}")
 }
 
-/// The name in a token, if any of its characters is visible.
 fn name(claims: &Claims) -> Option<String> {
     clean_name(claims.name.as_deref()?)
 }

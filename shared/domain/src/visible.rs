@@ -89,8 +89,9 @@ fn is_bidi_override(c: char) -> bool {
     ('\u{202a}'..='\u{202e}').contains(&c)
 }
 
-/// The property `Default_Ignorable_Code_Point` of Unicode 17 (`DerivedCoreProperties.txt`), and four characters without it: the
-/// blank Braille pattern and the interlinear annotation characters.
+/// The property `Default_Ignorable_Code_Point` of Unicode 17 (`DerivedCoreProperties.txt`), and seven characters
+/// without it: the blank Braille pattern, the null notehead, two blank hieroglyphs and the interlinear annotation
+/// characters.
 fn is_invisible(c: char) -> bool {
     matches!(c,
         '\u{ad}'

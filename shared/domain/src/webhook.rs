@@ -45,7 +45,6 @@ const MAX_ATTEMPTS: usize = 20;
 /// The length of a secret in bytes, before it is encoded.
 const SECRET: usize = 32;
 
-/// An event that endpoints can be notified of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum EventKind {
     /// A new comment was public immediately.
@@ -132,7 +131,7 @@ pub fn events_of(old: Option<&Comment>, new: Option<&Comment>, is_shown: bool) -
     }
 }
 
-/// The id of an endpoint. Ids sort by creation time.
+/// Ids sort by creation time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EndpointId(pub u64);
@@ -252,7 +251,6 @@ impl Endpoint {
         self.enabled = enabled;
     }
 
-    /// Records the outcome of an attempt.
     pub fn note_outcome(&mut self, outcome: Outcome, now: Timestamp) {
         match outcome {
             Outcome::Delivered => self.failing_since = None,
@@ -269,7 +267,6 @@ impl Endpoint {
     }
 }
 
-/// The result of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Delivered,
@@ -345,7 +342,6 @@ pub struct Attempt {
 pub struct Delivery {
     #[serde(rename = "mg")]
     pub message: MessageId,
-    /// Changes with every write. A write requires that the stored number is unchanged.
     #[serde(rename = "vn")]
     pub version: u64,
     #[serde(flatten)]

@@ -9,7 +9,7 @@ use url::{Host, SyntaxViolation, Url};
 /// Maximum characters in a webhook's address.
 pub const MAX_URL: usize = 2_048;
 
-/// Whether the address is public. A public IPv6 address is global unicast, and outside the ranges that embed an IPv4 address.
+/// Whether the address is on the public internet.
 #[must_use]
 pub fn is_public(ip: IpAddr) -> bool {
     match ip {
@@ -20,15 +20,15 @@ pub fn is_public(ip: IpAddr) -> bool {
 
 fn is_public_v4(ip: Ipv4Addr) -> bool {
     let special = match ip.octets() {
-        // this network, private, loopback, link-local, multicast and reserved
+        // This network, private, loopback, link-local, multicast and reserved.
         [0 | 10 | 127 | 224..=255, ..]
         | [169, 254, ..]
         | [172, 16..=31, ..]
         | [192, 168, ..]
-        // carriers' NAT, benchmarks
+        // Carriers' NAT and benchmarks.
         | [100, 64..=127, ..]
         | [198, 18..=19, ..]
-        // protocol assignments, documentation, 6to4 relays
+        // Protocol assignments, documentation and 6to4 relays.
         | [192, 0, 0 | 2, _]
         | [192, 88, 99, _]
         | [198, 51, 100, _]
@@ -40,7 +40,7 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
 
 fn is_public_v6(ip: Ipv6Addr) -> bool {
     match ip.segments() {
-        // protocol assignments (Teredo among them), documentation, 6to4
+        // Protocol assignments (Teredo among them), documentation and 6to4.
         [0x2001, 0..=0x1ff | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => false,
         // All global unicast addresses. IPv4-mapped, NAT64, private and link-local addresses are outside this range.
         [0x2000..=0x3fff, ..] => true,
@@ -49,11 +49,7 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
 }
 
 /// Validates and normalizes an address by the URL standard, which turns a host that is a number in any base into an IP address.
-/// `private` allows http and any host.
-///
-/// # Errors
-///
-/// The reason for the refusal, as a message for the caller.
+/// `private` allows http and any host. An error is a message for the caller.
 pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
     const NOT_WEB: &str = "The url must be an https address.";
     if text.chars().count() > MAX_URL {

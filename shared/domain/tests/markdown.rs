@@ -1,4 +1,4 @@
-//! Comments render as `CommonMark`, and no comment can run code.
+//! Tests that comments render as `CommonMark`, and that no comment can run code.
 
 use std::collections::{HashMap, HashSet};
 

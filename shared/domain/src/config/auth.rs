@@ -32,7 +32,6 @@ pub struct Auth {
     pub issuer: Option<String>,
     /// `SVC_JWT_AUDIENCE`
     pub audience: Option<String>,
-    /// `SVC_MODERATORS`
     pub moderators: Vec<Moderator>,
 }
 

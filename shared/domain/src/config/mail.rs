@@ -18,7 +18,7 @@ pub(super) const MAX_DIGESTS: usize = 50;
 /// Describes the accepted values of `SVC_PAGE_URL`. A fragment isn't accepted, because links to comments add their own.
 const PAGE_URL: &str =
     "an http or https address with {type} and {id} after its host, without credentials or a fragment";
-/// Maximum characters in `SVC_SITE_NAME`.
+/// Maximum characters in `SVC_SITE_NAME` and `SVC_OIDC_NAME`.
 pub(super) const MAX_SITE_NAME: usize = 100;
 
 #[derive(Clone, Debug)]
@@ -27,7 +27,6 @@ pub struct Mail {
     pub from: String,
     /// [`super::Config::public_url`], the base of links to the service
     pub public_url: String,
-    /// [`super::Config::site_name`]
     pub site_name: String,
     /// `SVC_SMTP_URL`; `None` sends emails through SES
     pub smtp_url: Option<Secret>,
@@ -45,11 +44,11 @@ pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
     let accepted = "smtp:// or smtps:// with a host (no IPv6 address), and user and password where the server wants them; \
                     @, :, /, ? and # in them as %40, %3A, %2F, %3F and %23";
     let read = Url::parse(url.expose()).ok();
-    // Emails and passwords are sent to other machines only over TLS, so `tls` must not be anything but `required`.
+    // Emails and passwords are sent to other machines only over TLS, so `tls` may only be `required`.
     let is_secure = |url: &Url| url.query_pairs().all(|(name, value)| name != "tls" || value == "required");
     let fits = |url: &Url| {
         let is_smtp = matches!(url.scheme(), "smtp" | "smtps");
-        // The library would look up an IPv6 address as a host name.
+        // The SMTP library would look up an IPv6 address as a host name.
         let is_host = url.host_str().is_some_and(|host| origin::is_host(host) && !host.starts_with('['));
         let is_text =
             |text: &str| percent_decode_str(text).decode_utf8().is_ok_and(|text| !text.contains(char::is_control));
@@ -93,8 +92,8 @@ impl Vars<'_> {
         }))
     }
 
-    /// Reads the sender of emails. `SVC_MAIL_FROM` is present, even if empty, in functions that handle email. In those
-    /// functions, subscriptions, sign-in by email and moderators' digests require a sender.
+    /// `SVC_MAIL_FROM` is present, even if empty, in functions that handle email. In those functions, subscriptions,
+    /// sign-in by email and moderators' digests require a sender.
     pub(super) fn mail_from(&self) -> Result<Option<String>, ConfigError> {
         match self.text("SVC_MAIL_FROM") {
             Some(from) if is_mailable(&from) => Ok(Some(from)),
@@ -156,7 +155,7 @@ impl Vars<'_> {
         }
     }
 
-    /// Reads the address of the SMTP server. An address given as an ARN is checked after it has been fetched.
+    /// An address given as an ARN is checked after it has been fetched.
     pub(super) fn smtp_url(&self) -> Result<Option<Secret>, ConfigError> {
         let url = self.text("SVC_SMTP_URL").map(Secret::from);
         if let Some(url) = url.as_ref().filter(|url| !secret::is_name(url.expose())) {
@@ -181,7 +180,6 @@ fn filled(url: &str) -> String {
     url.replace("{type}", "posts").replace("{id}", "1")
 }
 
-/// The host of an address that may contain placeholders.
 fn host_of(url: &str) -> Option<String> {
     web_address(&filled(url))?.host().map(str::to_owned)
 }

@@ -22,7 +22,7 @@ pub struct SignIn {
     pub methods: Vec<Method>,
     /// Our clients at the providers among the methods; empty in functions other than `sign_in`.
     pub clients: Vec<ProviderClient>,
-    /// `SVC_OIDC_NAME`, if `oidc` is among the methods
+    /// `SVC_OIDC_NAME`, which `oidc` requires; empty if it isn't set
     pub oidc_name: String,
     /// `SVC_SIGN_IN_SEED`: signs access tokens; only the function `sign_in` has it
     pub seed: Option<Secret>,
@@ -51,7 +51,6 @@ impl SignIn {
     }
 }
 
-/// The variables of a provider's client id and secret.
 fn client_variables(provider: Provider) -> [&'static str; 2] {
     match provider {
         Provider::GitHub => ["SVC_GITHUB_CLIENT_ID", "SVC_GITHUB_CLIENT_SECRET"],
@@ -72,7 +71,6 @@ pub(super) fn check_seed(seed: &Secret) -> Result<(), ConfigError> {
     check_length("SVC_SIGN_IN_SEED", seed, MIN_SEED)
 }
 
-/// The clients' secrets, each with the name of its variable.
 pub(super) fn client_secrets(sign_in: Option<&SignIn>) -> impl Iterator<Item = (&'static str, &Secret)> {
     let clients = sign_in.into_iter().flat_map(|sign_in| &sign_in.clients);
     clients.map(|client| (client_variables(client.provider)[1], &client.secret))

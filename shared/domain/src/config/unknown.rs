@@ -9,7 +9,6 @@ pub struct UnknownSetting {
     nearest: &'static str,
 }
 
-/// The `names` that look like settings and are not among `known`.
 pub(super) fn unknown(names: impl Iterator<Item = String>, known: &[&'static str]) -> Vec<UnknownSetting> {
     let mut unknown: Vec<_> = names
         .filter(|name| name.starts_with(PREFIX) && !known.contains(&name.as_str()))
@@ -23,7 +22,7 @@ pub(super) fn unknown(names: impl Iterator<Item = String>, known: &[&'static str
     unknown
 }
 
-/// The Levenshtein distance: the number of letters to add, remove or replace.
+/// The Levenshtein distance, in bytes.
 fn distance(a: &[u8], b: &[u8]) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.iter().enumerate() {

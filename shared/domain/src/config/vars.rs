@@ -22,7 +22,7 @@ pub(super) struct Vars<'a> {
     pub(super) asked: RefCell<Vec<&'static str>>,
 }
 
-/// Whether an address is that of a provider's discovery document, which is neither the issuer nor the keys.
+/// Whether this is the address of a discovery document, which owners may mistake for the issuer or the key set.
 pub(super) fn is_discovery_document(address: &str) -> bool {
     address.trim_end_matches('/').ends_with("/.well-known/openid-configuration")
 }
@@ -79,7 +79,8 @@ impl<'a> Vars<'a> {
         distinct(self.entries(name), str::to_owned)
     }
 
-    /// The entries of a list, separated by commas of any keyboard. Entries without visible characters are skipped.
+    /// The entries of a list. Full-width and Arabic commas also separate them. Entries without visible characters are
+    /// skipped.
     pub(super) fn entries(&self, name: &'static str) -> Vec<String> {
         let text = self.text(name).unwrap_or_default();
         text.split([',', '，', '،'])

@@ -51,7 +51,6 @@ pub struct Wants {
 pub struct Address {
     #[serde(rename = "a")]
     pub sealed: String,
-    /// The language of emails to the address.
     #[serde(rename = "l")]
     pub language: String,
     /// Whether the address is known to be the recipient's.
@@ -95,7 +94,7 @@ impl Asker {
         Self { name, address, network, comment, at, from, asked_at: None, held: BTreeSet::new() }
     }
 
-    /// Hash of a visitor. It can't be linked to the visitor's other items.
+    /// Hash of a visitor, which the item stores instead of the visitor.
     #[must_use]
     pub fn of(visitor: &Visitor) -> String {
         let mut name = sha256_hex(&format!("asker {visitor}"));
@@ -178,7 +177,6 @@ impl Enrolment {
         Wants { replies: self.replies, mentions: self.mentions, own_records: self.own_records }
     }
 
-    /// Whether the recipient wants notifications for this reason.
     #[must_use]
     pub fn wants_to_know(&self, reason: &Reason) -> bool {
         match reason {
@@ -286,9 +284,9 @@ impl Enrolment {
         self.proven.as_deref() == Some(address)
     }
 
-    /// Whether the owner of the member's address unsubscribed after the member's last choice. For an unconfirmed address, the
-    /// member's choices don't count, nor does a choice made while the clock was ahead, because it may be the earlier one.
-    /// `owner` is the enrolment of the address itself.
+    /// Whether the owner of the member's address unsubscribed after the member's last choice. The choice doesn't count
+    /// if the address is unconfirmed, or if the clock was ahead when the choice was made, because it may then be the
+    /// earlier one. `owner` is the enrolment of the address itself.
     #[must_use]
     pub fn is_stopped_by(&self, owner: &Self, address: &Address, now: Timestamp) -> bool {
         let is_later = owner.stopped_at > self.chosen_at || self.chosen_at.is_too_far_ahead(Duration::ZERO, now);
@@ -407,7 +405,7 @@ impl Enrolment {
         self.status == Status::Off && self.stopped_at.is_within(MINUTE, now)
     }
 
-    /// Deletes the address and prevents it from being enrolled again. `proven` is the hash of the address if it was confirmed.
+    /// Implements [`super::NotificationState::stop`].
     pub(super) fn stop(&mut self, now: Timestamp, proven: Option<String>) {
         let proven = proven.or(self.proven.take());
         self.clear();

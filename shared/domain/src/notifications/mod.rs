@@ -76,7 +76,6 @@ pub enum Mail {
 pub enum Kind {
     Confirmation,
     Notifications,
-    /// The digest for moderators.
     Digest,
 }
 

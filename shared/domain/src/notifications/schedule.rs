@@ -38,7 +38,7 @@ pub struct Schedule {
     notified: BTreeSet<u64>,
     #[serde(rename = "ty", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     notified_before: BTreeSet<u64>,
-    /// When `notified` became empty.
+    /// When `notified` was last moved to `notified_before`.
     #[serde(rename = "ro", default, skip_serializing_if = "is_default", serialize_with = "stored::time")]
     notified_since: Timestamp,
     #[serde(rename = "du", default, skip_serializing_if = "Option::is_none", serialize_with = "stored::optional")]
@@ -87,7 +87,7 @@ impl Schedule {
         }
     }
 
-    /// Whether an email is scheduled, at a time that isn't from a clock that was ahead.
+    /// Whether an email is scheduled. A time set while the clock was ahead doesn't count.
     pub(super) fn is_scheduled(&self, now: Timestamp) -> bool {
         self.due.is_some_and(|due| !due.is_too_far_ahead(MAX_WAIT, now))
     }

@@ -59,7 +59,6 @@ fn notify(state: &mut NotificationState, id: u64, now: Timestamp) -> Notified {
     state.notify(CommentId(id), &[Reason::Reply { subscribed: true }], "thread", now, WAIT)
 }
 
-/// Stores a member's choices and confirmed address.
 fn choose(state: &mut NotificationState, wants: Wants) {
     state.enrolment.choose(wants, NOW);
     state.enrol(address(true), NOW, WAIT);

@@ -39,7 +39,6 @@ fn without_what_is_kept(codes: u32, has_account: bool) -> u32 {
     if has_account { codes } else { codes * 3 / 4 }
 }
 
-/// The refusal of a request beyond an hourly limit.
 #[must_use]
 pub fn over_hourly_limit(limit: u32, now: Timestamp) -> Refusal {
     Refusal::RateLimited { after: wait(now), limit: Some(limit) }

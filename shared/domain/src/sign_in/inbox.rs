@@ -83,7 +83,6 @@ impl Flow {
         Self { nonce, tries: 0, at: now.start_of_second(), host, language, address }
     }
 
-    /// The time since the code was requested.
     #[must_use]
     pub fn age(&self, now: Timestamp) -> Duration {
         now.start_of_second().since(self.at)
@@ -168,8 +167,8 @@ impl Inbox {
         Some(tried)
     }
 
-    /// Removes a flow whose code was right, with the other flows of the same address, and resets the limits. Returns false if
-    /// the flow was already removed.
+    /// Removes a flow after its code was entered correctly, removes the other flows of the same address, and resets the
+    /// limits. Returns false if the flow was already removed.
     pub fn spend(&mut self, flow: &Flow) -> bool {
         let is_there = self.flows.iter().any(|other| other.nonce == flow.nonce);
         self.flows.retain(|other| other.nonce != flow.nonce && other.address != flow.address);

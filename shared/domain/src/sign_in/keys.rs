@@ -150,7 +150,6 @@ impl FlowKeys {
         tag(&self.names, &["redirect code", flow, code], INBOX)
     }
 
-    /// Seals a value that a redirect flow stores.
     #[must_use]
     pub fn seal_of_redirect(&self, value: &impl Serialize) -> String {
         self.redirects.close(&serde_json::to_string(value).unwrap_or_default())
@@ -246,7 +245,7 @@ impl Seed {
         let account = parts.next()?.parse().ok()?;
         let token =
             RefreshToken { account, nonce: parts.next()?.parse().ok()?, generation: parts.next()?.parse().ok()? };
-        // Compares hashes, so that the time it takes reveals nothing about the signature.
+        // Compares hashes, so that timing reveals nothing about the signature.
         let hash = |text: &str| hmac::sign(&self.refresh, text.as_bytes());
         (hash(&self.write(&token)).as_ref() == hash(text).as_ref()).then_some(token)
     }
@@ -283,7 +282,6 @@ pub struct PublicKeys {
 }
 
 impl PublicKeys {
-    /// Makes `public` the current key.
     pub fn publish(&mut self, public: &str, now: Timestamp) {
         if self.current != public {
             let earlier = std::mem::replace(&mut self.current, public.to_owned());

@@ -39,7 +39,6 @@ const DAY: Duration = Duration::from_hours(24);
 /// Maximum size of an item that costs one write unit, not counting its key and the digits that its version may gain.
 const UNIT: usize = 1_024 - 48;
 
-/// Whether writing the item costs one write unit.
 fn fits_into_one_unit(item: &impl Serialize) -> bool {
     serde_json::to_value(item).is_ok_and(|item| size(&item) <= UNIT)
 }

@@ -11,7 +11,6 @@ use crate::secret::Secret;
 /// The issuer of Google's tokens.
 const GOOGLE: &str = "https://accounts.google.com";
 
-/// A way to sign in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Method {
     /// A code that we email.

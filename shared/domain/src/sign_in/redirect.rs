@@ -149,9 +149,9 @@ impl RedirectFlow {
         true
     }
 
-    /// Finishes the flow. Returns the provider's id and the sealed profile if the code is right and is sent by the page that
-    /// started the flow, from the network that reached the callback. A right code from anywhere else ends the flow, because the
-    /// code was stolen.
+    /// Finishes the flow. Returns the provider's id and the sealed profile if the code is correct and comes from the
+    /// page that started the flow, on the network that reached the callback. A correct code from anywhere else ends the
+    /// flow, because it was stolen.
     pub fn finish(&mut self, given: &Finish<'_>, now: Timestamp) -> Option<(String, String)> {
         let is_right = |returned: &Returned| returned.code == given.code;
         if !self.is_live(now) {
