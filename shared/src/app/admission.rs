@@ -123,7 +123,7 @@ impl App {
             call.session_ended.get_or_init(|| ());
         }
         let viewer = self.viewer(call, user?, network_is_banned?);
-        // A user who was never a moderator is refused later.
+        // A user without the moderator role is refused later.
         if class.is_restricted() || (auth == MODERATOR && viewer.has_role) {
             policy::not_banned(&viewer)?;
         }
@@ -199,8 +199,8 @@ impl App {
         }
     }
 
-    /// Checks 2 to 4, which don't read the table. Guests are identified by network and browser, so without check 4, a page of
-    /// another site could write in a visitor's name with requests that need no preflight.
+    /// Checks 2 to 4, which don't read the table. Guests are identified by network and browser, so without check 4,
+    /// another site's page could post as a visitor with requests that need no preflight.
     fn check(
         &self,
         call: &Call,

@@ -1,4 +1,4 @@
-//! The client of Akismet.
+//! Checks comments with Akismet, an external spam filter.
 
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ impl Akismet {
     }
 }
 
-/// The action that a response demands, if any. An error unless the body is `true` or `false`.
+/// The action that a response demands, if any. An error unless the status is 200 and the body is `true` or `false`.
 fn action(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Result<Option<Action>, Failure> {
     let discard =
         || headers.get("x-akismet-pro-tip").is_some_and(|tip| tip.as_bytes().eq_ignore_ascii_case(b"discard"));

@@ -9,10 +9,6 @@ use crate::store::sign_in::FAILED_CODES;
 
 impl App {
     /// Stops codes to an address for 30 days. If `failed`, also counts the address toward the hour's failures. Safe to repeat.
-    ///
-    /// # Errors
-    ///
-    /// When the table fails.
     pub async fn stop_codes(&self, email: &str, failed: bool) -> Result<(), Fault> {
         if self.config.sign_in.is_none() {
             return Ok(());
@@ -30,10 +26,6 @@ impl App {
 
     /// Whether a code may be sent to this address. If too many codes have failed in this hour, only addresses of existing
     /// accounts receive codes.
-    ///
-    /// # Errors
-    ///
-    /// When the table fails.
     pub async fn takes_codes(&self, email: &str) -> Result<bool, Fault> {
         let (keys, now) = (FlowKeys::new(&self.config.visitor_salt), self.clock.now());
         let address = keys.address(email);

@@ -24,7 +24,6 @@ use crate::app::{App, Handler};
 use crate::config::Needs;
 use crate::error::chain;
 
-/// Serves the routes of `handler`.
 pub async fn run(handler: impl Handler) -> ExitCode {
     run_with(Needs::Callers, handler).await
 }

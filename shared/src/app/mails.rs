@@ -35,10 +35,6 @@ impl App {
     }
 
     /// Sends the queue message that triggers the recipient's next email when it is due. Does nothing if no email is waiting.
-    ///
-    /// # Errors
-    ///
-    /// When the queue doesn't accept the message.
     pub async fn start_delivery(&self, recipient: &Recipient, state: &NotificationState) -> Result<(), Fault> {
         let Some(due) = state.due() else { return Ok(()) };
         let message = Message::Mail { recipient: recipient.clone() };
@@ -47,10 +43,6 @@ impl App {
 
     /// Counts an unproven address toward the hourly limit of a network ([`MailKeys::network`]), and returns whether it is
     /// within the limit. Safe to repeat: a refused address isn't counted, and a repeated one is counted once.
-    ///
-    /// # Errors
-    ///
-    /// When the table fails.
     pub async fn count_asking(&self, network: &str, address: &Address) -> Result<bool, Fault> {
         let Some(name) = self.mail_keys().address(&address.sealed) else { return Ok(false) };
         self.store.count_asking(network, &name, MAX_OF_NETWORK, self.clock.now()).await
@@ -64,20 +56,12 @@ impl App {
     }
 
     /// Whether the recipient's address was unsubscribed from all emails through another recipient with the same address.
-    ///
-    /// # Errors
-    ///
-    /// When the table fails.
     pub async fn is_stopped(&self, recipient: &Recipient, enrolment: &Enrolment) -> Result<bool, Fault> {
         let Some(address) = &enrolment.address else { return Ok(false) };
         self.is_stopped_at(recipient, enrolment, address).await
     }
 
     /// Like [`Self::is_stopped`], for an address that the recipient may not have yet.
-    ///
-    /// # Errors
-    ///
-    /// When the table fails.
     pub async fn is_stopped_at(
         &self,
         recipient: &Recipient,
@@ -96,10 +80,6 @@ impl App {
     /// Unsubscribes a recipient from all emails, and the recipient's address for everyone who uses it. An unconfirmed address
     /// is unsubscribed only if the request proves that an email arrived there. `confirmed_address_hash` is then the
     /// [`MailKeys::address`] of that address.
-    ///
-    /// # Errors
-    ///
-    /// When the table fails.
     pub async fn stop_mails(&self, recipient: &Recipient, confirmed_address_hash: Option<&str>) -> Result<(), Fault> {
         let keys = self.mail_keys();
         let is_theirs = |address: &Address| {
@@ -116,10 +96,6 @@ impl App {
     }
 
     /// Stops all emails to a recipient, but not to other recipients with the same address.
-    ///
-    /// # Errors
-    ///
-    /// When the table fails.
     pub async fn stop_recipient(&self, recipient: &Recipient) -> Result<(), Fault> {
         let (keys, now) = (self.mail_keys(), self.clock.now());
         let stop = |state: &mut NotificationState| {
@@ -144,10 +120,6 @@ impl App {
 
     /// Updates a recipient's state with `notify`, and returns its result. Sends a queue message if an email becomes due, or due
     /// earlier, or if an earlier message may be lost.
-    ///
-    /// # Errors
-    ///
-    /// When the table or the queue fails.
     pub async fn notify(
         &self,
         recipient: &Recipient,

@@ -47,7 +47,6 @@ use crate::store::idempotency::IdempotencyRequest;
 use crate::store::log::By;
 use crate::store::{self, Reading, Store, meter};
 
-/// Timeout for fetching the keys that verify tokens.
 const JWKS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Handles the routes of a function. Implemented by plain functions, and by types that contain a function's dependencies beyond
@@ -115,7 +114,7 @@ impl App {
         }
     }
 
-    /// Reads the environment and opens the connections.
+    /// Builds the app from the environment. Fetches secrets, and opens the connections to the table.
     pub async fn from_env(needs: Needs) -> Result<Self, secrets::StartError> {
         let sdk = aws::config::sdk_config().await;
         let config = secrets::resolve_all(Config::from_env(needs)?, &sdk).await?;
@@ -135,21 +134,13 @@ impl App {
     }
 
     /// Sends a job to the function `jobs`, which starts it after `delay`.
-    ///
-    /// # Errors
-    ///
-    /// When the queue doesn't accept the job.
     pub async fn start_job(&self, job: &Job, delay: Duration) -> Result<(), Fault> {
         let queue =
             self.queues.jobs.as_ref().ok_or_else(|| Fault::new("starting a job", "JOBS_QUEUE_URL is not set"))?;
         queue.send(job, delay).await
     }
 
-    /// The queue of due emails and webhooks.
-    ///
-    /// # Errors
-    ///
-    /// When this function has no such queue.
+    /// The queue of due emails and webhooks. An error if this function has no such queue.
     pub fn deliveries(&self) -> Result<&Queue, Fault> {
         let queue = self.queues.deliveries.as_ref();
         queue.ok_or_else(|| Fault::new("using the queue Deliveries", "DELIVERIES_QUEUE_URL is not set"))
@@ -210,7 +201,6 @@ impl App {
         Ok(By { id: user.id, name: &user.name, ids: &self.ids, clock: &self.clock })
     }
 
-    /// A presenter of one thread's comments to the viewer, at the current time and in the request's language.
     pub fn presenter<'a>(
         &'a self,
         call: &Call,

@@ -46,10 +46,6 @@ impl App {
     }
 
     /// Reserves the name of a moderator.
-    ///
-    /// # Errors
-    ///
-    /// When the table fails.
     pub async fn keep_moderator_name(&self, moderator: &User) -> Result<(), Fault> {
         let User { id, name, .. } = moderator;
         if self.config.sign_in.is_some() && !name.is_empty() && !self.moderator_names().await?.has(*id, name) {
@@ -83,10 +79,6 @@ impl App {
     }
 
     /// The names of moderators named in the settings, and of those who have acted as moderators.
-    ///
-    /// # Errors
-    ///
-    /// When the table fails.
     pub async fn present_moderator_names(&self) -> Result<ModeratorNames, Fault> {
         // Reads users one by one, because not every function has permission to read in batches.
         let named = self.config.named_moderators(&[]).map(|id| self.store.user(id, Reading::Eventual));

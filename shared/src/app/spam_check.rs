@@ -15,7 +15,6 @@ use crate::error::{Refusal, Result};
 use crate::http::request::{Call, RefusedBecause};
 use crate::policy;
 
-/// A text that is about to be stored.
 #[derive(Clone, Copy)]
 pub struct Draft<'a> {
     pub body: &'a str,
@@ -60,7 +59,6 @@ impl App {
         }
     }
 
-    /// The findings of the spam check. Refuses spam.
     async fn check_for_spam(&self, call: &Call, viewer: &Viewer, draft: Draft<'_>) -> Result<Vec<Verdict>> {
         let found = self.find_spam(call, viewer, draft).await?;
         if let Some(denied) = denied(&found) {

@@ -35,7 +35,6 @@ struct Wanted {
     with_ui: bool,
 }
 
-/// The page that was read, with its sort and position.
 pub struct PageRead {
     pub page: ThreadPage,
     pub sort: Sort,
@@ -77,7 +76,6 @@ impl<'a> ThreadRequest<'a> {
         self
     }
 
-    /// The rate class for [`App::admit`].
     pub fn class(&self) -> RateClass {
         self.class
     }
@@ -113,7 +111,7 @@ impl<'a> ThreadRequest<'a> {
         }
     }
 
-    /// The response with the list. `address` is the base of its links.
+    /// `address` is the base of the response's links.
     pub fn answer(&self, address: &ListAddress, presenter: &CommentPresenter<'_>, read: &PageRead) -> Result<Answer> {
         let page = &read.page;
         let parents = page.parents.iter();
@@ -134,7 +132,6 @@ impl<'a> ThreadRequest<'a> {
     }
 }
 
-/// The addresses of the previous and next pages.
 #[derive(Debug, Default)]
 pub struct Neighbours {
     pub prev: Option<String>,
@@ -150,7 +147,6 @@ impl Neighbours {
     }
 }
 
-/// Whether the list should include the response of `ui`.
 fn includes_ui(call: &Call) -> Result<bool, Refusal> {
     match call.parameter("include") {
         None => Ok(false),

@@ -14,10 +14,6 @@ impl App {
     }
 
     /// Sends the queue message that triggers a webhook delivery after `delay`.
-    ///
-    /// # Errors
-    ///
-    /// When the queue doesn't accept the message.
     pub async fn start_webhook(&self, due: DueWebhook, delay: Duration) -> Result<(), Fault> {
         self.deliveries()?.send(&Message::Webhook(due), delay).await
     }

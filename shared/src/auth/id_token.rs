@@ -1,5 +1,5 @@
-//! ID tokens (OpenID Connect Core, section 3.1.3.7). Verified with `jsonwebtoken` and ring, which already verify the host's
-//! tokens, because an OpenID Connect library would add a second crypto library.
+//! ID tokens (OpenID Connect Core, section 3.1.3.7). Like the host's tokens, they are verified with `jsonwebtoken` and
+//! ring, because an OpenID Connect library would add a second crypto library.
 
 use std::fmt;
 use std::sync::Arc;
@@ -45,10 +45,6 @@ impl IssuerKeys {
     }
 
     /// The claims of a token that the provider issued to us for this flow. `sub` is a string of 1 to 255 characters.
-    ///
-    /// # Errors
-    ///
-    /// The reason for refusing the token.
     pub async fn verify(
         &self,
         token: &str,
@@ -103,7 +99,7 @@ fn check(claims: &Map<String, Value>, expected: Expected<'_>, now: Timestamp) ->
     if text("sub").is_some_and(is_subject) { Ok(()) } else { Err(BadToken::Subject) }
 }
 
-/// A JSON object. Duplicate names are refused, because parsers choose different values.
+/// A JSON object. Duplicate names are refused, because parsers disagree about which value counts.
 struct Claims(Map<String, Value>);
 
 impl<'de> Deserialize<'de> for Claims {

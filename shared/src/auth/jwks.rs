@@ -1,5 +1,4 @@
-//! The identity provider's public keys (RFC 7517): fetched when needed, cached, and fetched again at most once a
-//! minute.
+//! The identity provider's public keys (RFC 7517), fetched when needed and cached.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -39,12 +38,10 @@ struct PublicKey {
     key: DecodingKey,
 }
 
-/// The reason for a missing key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoKey {
     /// The provider's keys could not be fetched.
     Unavailable,
-    /// The provider has no such key.
     Unknown,
 }
 
@@ -107,7 +104,7 @@ impl Jwks {
                 Err(error) => tracing::warn!(?error, "the token keys could not be fetched"),
             }
         });
-        // A separate task continues when the caller's request is cancelled.
+        // A separate task continues even if the caller's request is canceled.
         if let Err(error) = task.await {
             tracing::error!(%error, "the task that fetches the token keys failed");
         }

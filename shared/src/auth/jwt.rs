@@ -57,7 +57,7 @@ pub(super) fn peek(token: &str) -> Result<Header, BadToken> {
     Ok(header)
 }
 
-/// A validation that checks only the signature. Our code checks the claims, because the library would use the system clock.
+/// Our code checks the claims, because the library would use the system clock.
 pub(super) fn signature_only(algorithm: Algorithm) -> Validation {
     let mut validation = Validation::new(algorithm);
     validation.required_spec_claims.clear();

@@ -40,8 +40,8 @@ struct Payload {
     epoch: u64,
 }
 
-/// Whether the token's `iss` is ours, or one derived from ours under which the ids of provider accounts are hashed. Doesn't
-/// check the signature.
+/// Whether the token's `iss` is ours, or begins with ours and a colon. Such issuers are used only to hash the ids of
+/// provider accounts, so no other tokens may have them. Doesn't check the signature.
 pub(super) fn is_own(token: &str) -> bool {
     #[derive(Deserialize)]
     struct Issuer {
@@ -53,16 +53,11 @@ pub(super) fn is_own(token: &str) -> bool {
     })
 }
 
-/// The bytes of a token's claims.
+/// The decoded claims of a token (JSON), without any check.
 pub(super) fn payload(token: &str) -> Option<Vec<u8>> {
     token.split('.').nth(1).and_then(|payload| URL_SAFE_NO_PAD.decode(payload).ok())
 }
 
-/// Signs an access token.
-///
-/// # Errors
-///
-/// When signing fails, which has no known cause.
 pub fn sign(seed: &Seed, account: &Account, now: Timestamp) -> Result<String, Fault> {
     super::signature::install();
     let payload = Payload {

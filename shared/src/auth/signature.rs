@@ -50,7 +50,7 @@ impl JwtSigner for EdDsa {
     }
 }
 
-/// A signer with this key. An `EdDSA` key is a 32-byte seed.
+/// An `EdDSA` key is a 32-byte seed.
 fn signer(algorithm: Algorithm, key: &EncodingKey) -> Result<Box<dyn JwtSigner>> {
     match (algorithm, key.family()) {
         (Algorithm::HS256, AlgorithmFamily::Hmac) => {

@@ -56,7 +56,6 @@ impl Keys {
         }
     }
 
-    /// Also accepts tokens from our own sign-in.
     #[must_use]
     pub fn accepting_own(self, source: Arc<dyn KeySource>) -> Self {
         Self { own: Some(OwnKeys::new(source)), ..self }
@@ -70,10 +69,6 @@ impl Keys {
     }
 
     /// The claims of a valid token. Token times are whole seconds, so `now` is rounded down.
-    ///
-    /// # Errors
-    ///
-    /// When the token is not valid, or its key cannot be fetched.
     pub async fn verify(&self, token: &str, now: Timestamp) -> Result<Claims, BadToken> {
         let now = now.start_of_second();
         if token.len() > jwt::LENGTH_LIMIT {

@@ -16,7 +16,6 @@ use crate::aws::https;
 
 type BoxError = Box<dyn StdError + Send + Sync>;
 
-/// One operation of a service, with its input.
 pub struct Call<'a> {
     /// Name of the service in signatures and host names, such as `ssm`.
     pub service: &'static str,
@@ -27,7 +26,6 @@ pub struct Call<'a> {
     pub input: Value,
 }
 
-/// An operation, as the service's protocol encodes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// The header `X-Amz-Target` names the service and the operation. The body is JSON in this version of AWS's protocol.
@@ -98,7 +96,6 @@ pub enum CallError {
 }
 
 impl CallError {
-    /// Whether another attempt may succeed.
     pub(super) fn is_transient(&self) -> bool {
         match self {
             Self::Https(_) => true,

@@ -67,7 +67,7 @@ impl Client {
         Self::trusting(public_roots, timeout)
     }
 
-    /// A client for AWS only.
+    /// A client for AWS, which trusts only Amazon's roots.
     #[must_use]
     pub fn for_aws(timeout: Duration) -> Self {
         Self::trusting(amazon_roots, timeout)
@@ -77,7 +77,6 @@ impl Client {
         Self { timeout, limit: ANSWER_LIMIT, roots, pool: Arc::default() }
     }
 
-    /// Accepts responses of at most this many bytes.
     #[must_use]
     pub fn limited_to(self, limit: usize) -> Self {
         Self { limit, ..self }
@@ -137,7 +136,6 @@ fn amazon_roots() -> Vec<TrustAnchor<'static>> {
         .collect()
 }
 
-/// Mozilla's root certificates.
 pub(super) fn public_roots() -> Vec<TrustAnchor<'static>> {
     webpki_roots::TLS_SERVER_ROOTS.to_vec()
 }
@@ -153,7 +151,6 @@ where
     pool_by(tcp, roots)
 }
 
-/// A pool that connects through `tcp` and its resolver.
 pub(super) fn pool_by<B, R>(
     mut tcp: HttpConnector<R>,
     roots: Vec<TrustAnchor<'static>>,
@@ -280,7 +277,7 @@ mod tests {
         assert!(matches!(error, Error::Connection(_)), "{error:?}");
     }
 
-    /// An HTTPS server at `localhost`, and its root certificate, which no client trusts.
+    /// An HTTPS server at `localhost`, and its root certificate, which no client trusts by default.
     async fn private_server() -> (String, TrustAnchor<'static>) {
         let root_key = KeyPair::generate().unwrap();
         let mut root = CertificateParams::new([]).unwrap();

@@ -25,10 +25,8 @@ use crate::domain::webhook_url::is_public;
 const TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Resolves a name to addresses.
 pub type Lookup = Arc<dyn Fn(String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> + Send + Sync>;
 
-/// A lookup that uses the system's resolver.
 #[must_use]
 pub fn system_lookup() -> Lookup {
     Arc::new(|name| {
@@ -45,7 +43,6 @@ pub struct Outbound {
     pool: Arc<OnceLock<Connections>>,
 }
 
-/// The reason for a missing response.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("no response within {0:?}")]
@@ -141,7 +138,6 @@ mod tests {
         http::Request::post(url).body("body".to_owned()).unwrap()
     }
 
-    /// The server's URL with another host name.
     fn named(server: &Loopback, name: &str) -> String {
         server.url.replace("127.0.0.1", name)
     }

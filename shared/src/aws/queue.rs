@@ -1,4 +1,4 @@
-//! Sends messages to an SQS queue.
+//! Sends messages to an SQS queue, and delays the redelivery of received ones.
 
 use std::time::Duration;
 

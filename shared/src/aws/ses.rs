@@ -8,24 +8,22 @@ use serde_json::json;
 
 use crate::aws::call::{Call, CallError, Caller, Operation};
 
-/// Timeout of one attempt.
 pub const TIMEOUT: Duration = Duration::from_secs(10);
 pub const SEND_EMAIL: &str = "/v2/email/outbound-emails";
 /// The email tag that names the recipient. Bounces and complaints include it.
 pub const RECIPIENT: &str = "recipient";
 
-/// A composed email.
 #[derive(Clone, Debug)]
 pub struct RawMail {
     pub from: String,
     pub to: String,
     /// Headers and body (RFC 5322).
     pub raw: Vec<u8>,
-    /// The recipient's key, which contains no address.
+    /// A key that identifies the recipient but contains no email address.
     pub recipient: String,
 }
 
-/// A failed attempt to send an email. The email may have been sent nevertheless.
+/// A failed or unconfirmed attempt to send an email.
 #[derive(Debug, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotSent {

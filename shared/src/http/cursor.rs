@@ -80,7 +80,6 @@ impl<'a> CursorSigner<'a> {
         hmac::Key::new(hmac::HMAC_SHA256, self.salt.expose().as_bytes())
     }
 
-    /// The bytes to sign: the list and the content.
     fn signed_content(&self, content: &[u8]) -> Vec<u8> {
         [b"cursor\0", self.list.as_bytes(), b"\0", content].concat()
     }

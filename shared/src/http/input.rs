@@ -19,7 +19,7 @@ pub const MAX_BODY: usize = 10_000;
 /// Maximum characters of a report's details.
 pub const MAX_REPORT_DETAILS: usize = 500;
 
-/// The label of a field in the widget's forms.
+/// The key of a field's label in the widget's texts; `None` for a field that readers don't fill in.
 fn label(field: &str) -> Option<&'static str> {
     Some(match field {
         "body" => "comment",
@@ -73,7 +73,6 @@ impl Input {
         self.errors.add(field, message);
     }
 
-    /// Refuses the request if any field was not valid.
     pub fn finish(self) -> Result<(), Refusal> {
         self.errors.check()
     }
@@ -176,7 +175,7 @@ impl Input {
         }
     }
 
-    /// Refuses control characters, except line breaks and tabs, and bidirectional overrides.
+    /// Refuses bidirectional overrides, and control characters other than line breaks and tabs.
     pub fn refuse_unprintable(&mut self, field: &'static str, text: &str) {
         if text.contains(|c: char| c.is_control() && !"\n\r\t".contains(c)) {
             self.fail_as(field, Errors::controls);

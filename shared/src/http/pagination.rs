@@ -179,7 +179,6 @@ impl<T> Envelope<T> {
         Self::new(data, links, position)
     }
 
-    /// A page of a list that is paged by cursor. [`Self::of_total`] adds the total.
     #[must_use]
     pub fn cursor(
         address: &ListAddress,
@@ -218,7 +217,6 @@ impl ListAddress {
         Self { path: format!("{}/{}", call.base_url, call.segments.join("/")), query: call.query.clone() }
     }
 
-    /// Keeps only the query parameters with these names.
     #[must_use]
     pub fn keeping(mut self, names: &[&str]) -> Self {
         self.query.retain(|(name, _)| names.contains(&name.as_str()));

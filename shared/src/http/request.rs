@@ -29,7 +29,6 @@ use crate::routes::{self, Route};
 #[derive(Debug)]
 pub enum Credential {
     None,
-    /// A token that is not valid.
     Bad,
     /// A token that cannot be verified at the moment, because the keys cannot be fetched.
     Unverified,
@@ -67,8 +66,8 @@ pub struct Call {
     pub refused_because: OnceLock<RefusedBecause>,
 }
 
-/// The reason for refusing a request, attached to the response as an extension, for developers. Contains no text, token or
-/// address.
+/// The reason for refusing a request, attached to the response as an extension, for developers. Contains no user's
+/// text, token or address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedBecause {
     Token(BadToken),
@@ -162,7 +161,7 @@ impl Call {
         read.as_object()?.iter().all(|(name, value)| name == "page" || is_whole(value)).then_some(read)
     }
 
-    /// The request's `Idempotency-Key`, if it has one: 1 to 255 visible ASCII characters.
+    /// The request's `Idempotency-Key`, if it has one: 1 to 255 ASCII characters.
     pub fn idempotency_key(&self) -> Result<Option<&str>, Refusal> {
         const NAME: &str = "idempotency-key";
         let Some(key) = self.headers.get(NAME) else { return Ok(None) };
@@ -190,7 +189,6 @@ impl Call {
         key.map(Some).ok_or_else(refusal)
     }
 
-    /// The `iss` of the token.
     #[must_use]
     pub fn issuer(&self) -> Option<&str> {
         match &self.credential {

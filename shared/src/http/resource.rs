@@ -183,7 +183,6 @@ pub struct Data<T> {
     pub data: T,
 }
 
-/// Turns the comments of a thread into resources for one viewer.
 pub struct CommentPresenter<'a> {
     pub config: &'a Config,
     pub viewer: &'a Viewer,

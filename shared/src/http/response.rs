@@ -18,8 +18,9 @@ use crate::http::request::Call;
 /// Minimum size of a body to compress, in bytes. Smaller bodies gain nothing.
 const COMPRESS_FROM: usize = 1024;
 
-/// Half a year: long enough for a moderator's absence, and short in case the owner gives up the domain. Subdomains are
-/// excluded, because they aren't ours. Browsers ignore this header over plain HTTP, which `cargo local` uses.
+/// Half a year: long enough to cover a moderator's absence, and short enough in case the owner gives up the domain.
+/// Subdomains are excluded, because they aren't ours. Browsers ignore this header over plain HTTP, which `cargo local`
+/// uses.
 const HTTPS_ONLY: HeaderValue = HeaderValue::from_static("max-age=15768000");
 
 /// The caches that may store a response.

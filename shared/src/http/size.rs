@@ -4,10 +4,9 @@ use serde::Serialize;
 
 use crate::error::{FieldErrors, Refusal};
 
-/// Maximum bytes of a response. The rest of the six megabytes is for the event around the body.
+/// Maximum bytes of a response. The rest of the six megabytes is for the JSON that Lambda puts around the body.
 pub const MAX_ANSWER: usize = 5_900_000;
 
-/// Whether these items fit into one response.
 pub fn fits(data: &[impl Serialize]) -> bool {
     data.iter().map(payload).sum::<usize>() <= MAX_ANSWER
 }

@@ -1,5 +1,4 @@
-//! The widget's configuration for one viewer: the response of `ui`, which lists can include. The moderation page's
-//! configuration has more fields.
+//! The widget's configuration for one viewer: the response of `ui`, which lists can include.
 
 use serde_json::{Value, json};
 

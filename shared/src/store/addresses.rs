@@ -27,7 +27,7 @@ impl Addresses {
         self.has_gravatars
     }
 
-    /// A keyed hash of an address's hash, which may be stored.
+    /// A keyed hash of an address's hash. Unlike the hash itself, it may always be stored.
     pub fn keyed(&self, hash: &str) -> Option<String> {
         self.hashes.as_ref().map(|hashes| hashes.address(hash))
     }
@@ -48,13 +48,11 @@ impl Store {
         Comment { address: comment.address.or(keyed), avatar: self.kept_picture(comment.avatar.clone()), ..comment }
     }
 
-    /// The user, with a picture that may be stored.
     #[must_use]
     pub fn kept_user(&self, user: User) -> User {
         User { avatar: self.kept_picture(user.avatar), ..user }
     }
 
-    /// The report, with a picture that may be stored.
     #[must_use]
     pub fn kept_report(&self, report: Report) -> Report {
         Report { avatar: self.kept_picture(report.avatar), ..report }

@@ -36,7 +36,6 @@ pub(super) struct Row {
     expires: Option<Timestamp>,
 }
 
-/// The ban of a network, as stored.
 #[derive(Serialize, Deserialize)]
 pub(super) struct NetworkItem {
     #[serde(rename = "bi")]
@@ -74,7 +73,6 @@ pub fn network_row(of: &NetworkBan) -> Result<Item, Fault> {
     write(&keys::banned(of.id), &row)
 }
 
-/// Deserializes the ban of the network `name`.
 pub fn network(name: &str, item: Item) -> Result<NetworkBan, Fault> {
     let NetworkItem { id, ban, comment, thread, .. } = read(item)?;
     Ok(NetworkBan { network: name.to_owned(), id, ban, comment, thread })
@@ -190,7 +188,8 @@ impl Store {
             Query { index: Index::Table(Reading::Eventual), partition, bounds: Some(span.texts()), order, limit };
         let items = self.query_all(query).await?;
         let mut rows = items.into_iter().filter_map(ban_and_row).collect::<Result<Vec<_>, Fault>>()?;
-        // The start of the next page if all bans that were read have ended.
+        // The last entry read, if more may follow. The next page continues there if this page has room for all bans in
+        // force.
         let end = (rows.len() == limit).then(|| rows.last().map(|(id, _)| *id)).flatten();
         rows.retain(|(_, row)| row.expires.is_none_or(|expires| now < expires));
         let more = walk.cut(&mut rows, per_page);

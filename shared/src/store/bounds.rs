@@ -11,7 +11,6 @@ use crate::error::Fault;
 /// Hours in a day. Days begin at midnight UTC.
 const DAY: i64 = 24;
 
-/// A counter and its maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound<'a> {
     scope: &'static str,

@@ -42,7 +42,6 @@ pub struct CommentWithAncestors {
     pub ancestors: Vec<Comment>,
 }
 
-/// A comment with its thread and the caller's thread state.
 #[derive(Debug)]
 pub struct CommentInThread {
     pub found: CommentWithAncestors,
@@ -117,7 +116,7 @@ pub enum Plan {
     Nothing,
     /// The change refers to an earlier text of the comment.
     Edited,
-    /// The comment, or its parent, no longer exists.
+    /// The comment or its parent no longer exists, or the comment is a placeholder.
     Gone,
 }
 

@@ -35,7 +35,6 @@ pub enum RecountTrigger {
     FirstShown,
 }
 
-/// The result of recounting a comment.
 #[derive(Clone, Debug)]
 pub struct Recounted {
     /// The comment in its current state.

@@ -56,7 +56,6 @@ impl Store {
     }
 }
 
-/// The update that turns the comment's item into a placeholder.
 fn erase(comment: &Comment) -> Write {
     let erase = as_read(Write::update(keys::comment(comment.id)), comment);
     let erase = erase.still(comment::REPORTED, comment.reported.then(yes));

@@ -62,7 +62,6 @@ impl Store {
     }
 }
 
-/// A record of the table's stream.
 #[derive(Debug)]
 pub struct Record<'a> {
     /// The same for each delivery of the record.
@@ -128,7 +127,6 @@ impl<'a> Record<'a> {
         (new.state == State::Rejected && is_new).then_some(new)
     }
 
-    /// The work that the record requires, if any.
     #[must_use]
     pub fn event(&self) -> Option<Event<'_>> {
         match &self.change {
@@ -152,7 +150,7 @@ pub enum Event<'a> {
     /// A comment was created, but not by an import.
     CommentCreated(&'a Comment),
     CommentRemoved(&'a Comment, Timestamp),
-    /// A comment was approved or rejected: the comment after the change.
+    /// A comment became visible to everyone, or hidden: the comment after the change.
     CommentShownOrHidden(&'a Comment, Timestamp),
     /// An approved comment became a placeholder.
     CommentErased(&'a Comment),

@@ -13,7 +13,6 @@ use crate::domain::ids::Visitor;
 use crate::domain::time::{Timestamp, stored};
 use crate::error::Fault;
 
-/// Lifetime of a stored result.
 const ANSWER_TTL: Duration = Duration::from_hours(24);
 
 /// A request that the client may repeat.

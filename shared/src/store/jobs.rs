@@ -142,8 +142,8 @@ impl Store {
         self.transact(vec![Write::delete(key)]).await.map(drop)
     }
 
-    /// Removes a comment whose parent no longer exists, and updates only its writer's counts. Returns false if the comment no
-    /// longer exists.
+    /// Removes a comment whose parent no longer exists, so that no parent needs an update. Returns false if the comment
+    /// no longer exists.
     pub async fn remove_comment(&self, id: CommentId) -> Result<bool, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
             return Ok(false);
@@ -209,8 +209,8 @@ impl Store {
         Ok(None)
     }
 
-    /// Updates the name in the user's comments. Ends the job if the user was renamed again, because another job follows. Waits
-    /// until the cost of the previous rename has been spread over time.
+    /// Updates the name and picture in the user's comments. Ends the job if the user was renamed again, because another
+    /// job follows. Waits until the cost of the previous rename has been spread over time.
     async fn rename(&self, mut job: Rename, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         let Some(user) = self.user(job.user, Reading::Consistent).await? else { return Ok(None) };
         if user.renamed_at != job.renamed_at {

@@ -157,7 +157,6 @@ pub fn handle(handle: &str, id: UserId) -> Key {
     Key::new(handle_partition(handle), format!("U#{id}"))
 }
 
-/// Parses the user's id from the sort key of a handle.
 pub fn user_of_handle(item: &Item) -> Option<UserId> {
     item.get(SK)?.as_s().ok()?.strip_prefix("U#")?.parse().ok()
 }
@@ -544,14 +543,14 @@ impl Span {
         Self { high: id.0.saturating_sub(1), ..Self::ALL }
     }
 
-    /// Sort-key bounds in the index `thread` for these parents and their inline replies, or for deliveries with these
-    /// numbers.
+    /// Bounds of sort keys that begin with these padded ids: parents and their inline replies in the index `thread`, or
+    /// an endpoint's deliveries.
     pub fn families(self) -> (AttributeValue, AttributeValue) {
         let high = format!("{}{END}", pad(self.high));
         (AttributeValue::S(pad(self.low)), AttributeValue::S(high))
     }
 
-    /// Sort-key bounds in the index `thread` for these inline replies of `parent`.
+    /// Bounds of the sort keys of these inline replies of `parent` in the index `thread`.
     pub fn inline(self, parent: CommentId) -> (AttributeValue, AttributeValue) {
         let key = |id| AttributeValue::S(format!("{}#{}", pad(parent.0), pad(id)));
         (key(self.low), key(self.high))

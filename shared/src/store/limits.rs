@@ -75,7 +75,6 @@ impl Counter<'_> {
     }
 }
 
-/// This instance's counts of the current minute.
 #[derive(Debug, Default)]
 pub struct Counts(Mutex<Minute>);
 
@@ -100,7 +99,7 @@ struct Window {
     elsewhere: u32,
     /// Whether a large read has been allowed.
     has_reserved: bool,
-    /// Whether the caller has reached the limit, according to the table.
+    /// Whether the limit leaves nothing more to book. The caller is then refused once `granted` is used up.
     closed: bool,
     /// Locked by the read that changes the table's count, so that other reads wait and can use the reads that it books.
     turn: Arc<Turn>,
@@ -197,7 +196,6 @@ impl Window {
         self.closed && self.used >= self.granted
     }
 
-    /// Whether the next write is within the limit, as far as this instance can tell.
     fn has_room(&self, limit: u32) -> bool {
         !self.closed && self.counted() < limit
     }

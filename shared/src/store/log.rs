@@ -21,12 +21,10 @@ use crate::error::Fault;
 pub struct By<'a> {
     pub id: UserId,
     pub name: &'a str,
-    /// The source of entry ids.
     pub ids: &'a IdSource,
     pub clock: &'a Clock,
 }
 
-/// The target of a moderator's action.
 #[derive(Clone, Copy)]
 pub(super) enum Subject<'a> {
     Comment(&'a Comment),
@@ -133,7 +131,6 @@ impl Store {
         self.transact_logged(Vec::new(), by, Action::RemoveImage, Subject::Image).await.map(drop)
     }
 
-    /// A log entry in its current state.
     pub async fn log_entry(&self, id: u64) -> Result<Option<LogEntry>, Fault> {
         self.get(&keys::log(id), Reading::Consistent).await
     }

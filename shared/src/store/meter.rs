@@ -23,7 +23,6 @@ tokio::task_local! {
     static COUNT: Arc<Mutex<Cost>>;
 }
 
-/// The cost of one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     pub read_units: f64,

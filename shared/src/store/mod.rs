@@ -68,7 +68,6 @@ pub struct Store {
     counts: std::sync::Arc<Counts>,
 }
 
-/// The consistency of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// May miss the latest writes, at half the cost.
@@ -220,7 +219,6 @@ impl Store {
         Ok((page.items.unwrap_or_default(), page.last_evaluated_key.filter(|key| !key.is_empty())))
     }
 
-    /// Maximum replies of a parent that are inline.
     pub fn embedded(&self) -> usize {
         self.embedded
     }

@@ -331,7 +331,9 @@ impl<'a> Decision<'a> {
                 .still(comment::REJECTION, rejection(before.rejection.as_deref())?)
                 .assign(comment::REJECTION, rejection(after.rejection.as_deref())?);
         }
-        // Decisions about a comment stay in order if the clock was set back, unless the log would show times ahead of it.
+        // The new decision's id is higher than the previous one's, even if the clock was set back. But if the previous
+        // id is too far ahead of the clock, the id follows the clock, so that the log doesn't show a time in the
+        // future.
         let is_ahead = CommentId(before.decided).created_at().is_too_far_ahead(Duration::ZERO, by.clock.now());
         let id = by.ids.after(CommentId(if is_ahead { 0 } else { before.decided }), 0).0;
         if write.has_changes() {
@@ -371,7 +373,6 @@ fn as_decided(write: Write, comment: &Comment, id: u64) -> Write {
     write.still(comment::DECIDED, before.map(number)).set(comment::DECIDED, number(id))
 }
 
-/// The resolutions of a comment, with `next` added.
 fn with_resolution(comment: &Comment, next: Resolution) -> Vec<Resolution> {
     let mut resolutions = comment.resolutions.clone();
     resolutions.push(next);

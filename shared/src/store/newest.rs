@@ -12,7 +12,7 @@ use crate::domain::list::Order;
 use crate::domain::thread::Thread;
 use crate::error::Fault;
 
-/// The number of newest comments to read.
+/// Number of newest comments that `changes` and `feed` read.
 pub const NEWEST: usize = 20;
 /// Maximum comments of a thread, and of each user, that are searched to find the thread's writers.
 const SEARCHED: usize = 1_000;

@@ -45,12 +45,10 @@ pub fn rank(count: u64, id: CommentId) -> AttributeValue {
     number(i128::from(count) * RANK_STEP + i128::from(id.0))
 }
 
-/// The amount that a change of a count adds to the rank.
 pub fn rank_change(change: i64) -> AttributeValue {
     number(i128::from(change) * RANK_STEP)
 }
 
-/// The scope of the lists that a comment is in.
 pub fn scope<'a>(comment: &Comment, visitor: &'a Visitor) -> Scope<'a> {
     if comment.is_approved() { Scope::Everyone } else { Scope::Own(visitor) }
 }
@@ -204,7 +202,6 @@ fn count(write: Write, parent_is_top_level: bool, reply: CommentId, change: i64)
     write.add(comment::REPLIES_RANK, rank_change(change)).add(comment::FINGERPRINT, number(change * reply.mark()))
 }
 
-/// Records that the parent has separate replies.
 fn set_separate(write: Write, parent: &Comment) -> Write {
     if parent.has_separate { write } else { write.set(comment::HAS_SEPARATE, yes()) }
 }
@@ -254,7 +251,6 @@ pub fn gain_own(comment: &Comment, is_inline: bool) -> Write {
     if comment.is_top_level() || is_inline { gain } else { gain.set(visitor_state::HIDDEN_SEPARATE, yes()) }
 }
 
-/// Removes an unapproved comment from its writer's count.
 pub fn lose_own(comment: &Comment) -> Write {
     count_own(comment, -1)
 }

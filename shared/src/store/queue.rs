@@ -1,5 +1,6 @@
-//! The moderators' queues: pending, reported, rejected, and all new comments. A change of a comment updates its entries in the
-//! first three queues in the same transaction. `events` writes the entries in the queue of new comments, which expire.
+//! The moderators' queues: pending, reported, rejected, and all new comments. A change of a comment updates its entries
+//! in the first three queues in the same transaction. The function `events` adds new comments to the last queue, where
+//! entries expire after 30 days.
 
 use std::time::Duration;
 

@@ -242,7 +242,6 @@ fn unlike(comment: &Comment, liked_in: Key, bound: Option<&GuestBound>) -> Vec<W
     writes
 }
 
-/// Changes the comment's number of likes by `change`, which is 1 or -1.
 fn count_like(comment: &Comment, change: i64) -> Write {
     present(add_likes(comment, change))
 }

@@ -158,8 +158,8 @@ fn continues(started: u64, id: u64, ban: &Ban) -> bool {
     id == started || ban.first.is_some_and(|first| (first.min(id)..=first.max(id)).contains(&started))
 }
 
-/// Whether the ban rejects the comment: no moderator has decided about it since the ban, and it was written before the ban, or
-/// by a request that began before the ban.
+/// Whether the ban rejects the comment: it is recent or awaits a moderator, it was written before the ban or by a
+/// request that began before the ban, it isn't rejected yet, and no moderator has decided about it since the ban.
 fn is_recent(comment: &Comment, job: &RejectRecent, ban: &Ban) -> bool {
     let (banned_at, written) = (job.banned_at(), comment.id.created_at());
     let is_new = written.since(banned_at) > LATE || ban.until.is_some_and(|until| written >= until);

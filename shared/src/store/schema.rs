@@ -8,7 +8,6 @@
 pub const PK: &str = "pk";
 pub const SK: &str = "sk";
 
-/// A kind of item.
 pub struct Kind {
     pub name: &'static str,
     pub pk: &'static str,
@@ -32,7 +31,7 @@ pub struct Attribute {
     pub meaning: &'static str,
 }
 
-/// The type of an attribute, as `DynamoDB` calls it.
+/// The type of an attribute. Most names are those of `DynamoDB`, but `B` is a boolean.
 #[derive(Clone, Copy, Debug)]
 pub enum Type {
     S,
@@ -51,7 +50,6 @@ pub enum Type {
 /// The way in which a key or an attribute may identify a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Names {
-    /// The id of a user.
     User,
     Visitor,
     /// An index key, which may end in the id of a visitor or a user.
@@ -73,7 +71,6 @@ pub enum Export {
     Record,
     /// The item is derived from exported items.
     Derived,
-    /// The item isn't exported.
     No,
 }
 
@@ -146,7 +143,6 @@ macro_rules! items {
                 };
             }
         )*
-        /// All kinds of items.
         pub const KINDS: &[&Kind] = &[$(&$kind::KIND),*];
     };
 }
@@ -168,7 +164,8 @@ macro_rules! maps {
     };
 }
 
-// Times are in Unix milliseconds unless stated otherwise. `L(N)` is a list of numbers, `L(report)` a list of maps.
+// Times are in Unix milliseconds unless stated otherwise. `L(N)` is a list of numbers, and `L(verdict)` a list of the
+// maps `verdict` below.
 items! {
     comment "comment" {
         key "C#id" "C"; export Record; read "every route by id";

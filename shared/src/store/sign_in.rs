@@ -1,4 +1,4 @@
-//! Sign-in: inboxes of codes, flows to providers, accounts and their sessions, bounds, and the public keys of access tokens.
+//! Sign-in: inboxes of codes, flows to providers, accounts and their sessions, and the public keys of access tokens.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::BoxFuture;
@@ -327,7 +327,6 @@ impl Store {
         Ok(names.map(read).transpose()?.unwrap_or_default())
     }
 
-    /// Reserves a moderator's name.
     pub async fn keep_moderator_name(&self, id: UserId, name: &str) -> Result<ModeratorNames, Fault> {
         let keep = |names: &mut ModeratorNames| names.keep(id, name);
         Ok(self.change_versioned("keeping a moderator's name", &keys::moderator_names(), keep).await?.0)

@@ -19,7 +19,6 @@ use crate::error::Fault;
 /// Maximum entries in a visitor's item for a thread. Further entries are stored in one overflow item per parent.
 pub const MAX_ENTRIES: usize = 100;
 
-/// A thread, with the data that is needed to show it to a visitor.
 #[derive(Debug, Default)]
 pub struct ThreadForVisitor {
     pub thread: Thread,

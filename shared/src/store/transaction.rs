@@ -345,7 +345,7 @@ impl Store {
     }
 }
 
-/// The reason codes of a cancelled transaction, one per write; `None` if it failed for another reason.
+/// The reason codes of a canceled transaction, one per write; `None` if it failed for another reason.
 fn reasons<R>(error: &SdkError<TransactWriteItemsError, R>) -> Option<Vec<String>> {
     match error.as_service_error()? {
         TransactWriteItemsError::TransactionCanceledException(cancelled) => Some(
@@ -362,7 +362,6 @@ fn is_transient(reason: &str) -> bool {
 
 #[cfg(test)]
 impl Write {
-    /// The update expression and the condition, for tests.
     pub fn expressions(&self) -> (String, String) {
         (self.expression(), self.condition().unwrap_or_default())
     }

@@ -33,7 +33,6 @@ const SAME_SECOND: i64 = 60;
 /// Maximum writes in one `BatchWriteItem`, as set by `DynamoDB`.
 pub const WRITE_BATCH: usize = 25;
 
-/// The scope of a user search.
 #[derive(Clone, Copy, Debug)]
 pub struct Search {
     /// Maximum users to return.
@@ -73,7 +72,8 @@ pub(super) struct Fragment {
     ban: Option<Ban>,
 }
 
-/// The keys of a user's fragments: every suffix of the folded name, except prefixes of a suffix with a better rank.
+/// The keys of a user's fragments: every suffix of the folded name, cut to [`MAX_QUERY`] characters, except prefixes of
+/// another suffix with the same or a better rank.
 fn fragment_keys(user: &User) -> BTreeSet<(String, String)> {
     let folded: Vec<char> = fold_forms(&user.name).chars().take(MAX_FOLDED).collect();
     let mut kept: Vec<(Rank, String)> = Vec::new();

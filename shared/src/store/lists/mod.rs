@@ -36,7 +36,6 @@ use crate::error::Fault;
 /// spent.
 const MAX_PAGE_UNITS: u32 = 700;
 
-/// A comment and the replies embedded in it.
 #[derive(Clone, Debug)]
 pub struct CommentWithReplies {
     pub comment: Comment,
@@ -72,7 +71,6 @@ pub struct ReplyPage {
     pub cursors: PageCursors,
 }
 
-/// The cursors to the next and previous pages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct PageCursors {
     pub next: Option<Cursor>,
@@ -145,7 +143,6 @@ impl Store {
         Ok(page)
     }
 
-    /// The data that a list needs about its thread and the visitor.
     async fn thread_of(&self, list: List<'_>) -> Result<ThreadForVisitor, Fault> {
         let user = list.owners.comments.user().map(keys::user);
         let count = list.counted.then(|| keys::count(list.thread));

@@ -24,7 +24,6 @@ pub(super) struct Replies<'a> {
     pub(super) own: &'a [CommentId],
 }
 
-/// The replies on one page.
 struct Run {
     replies: Vec<Comment>,
     cursors: PageCursors,
