@@ -1,7 +1,7 @@
 /**
  * Builds the scripts in `dist/` from the modules and style sheets in `embed/`.
  *
- * usage: npm ci && node build.js
+ * Usage: `npm ci && node build.js`
  */
 
 import { createHash } from 'node:crypto'
@@ -24,7 +24,10 @@ const styles = {
     }),
 }
 
-/** Resolves the names in `scripts` to scripts that are already bundled, and leaves all other imports external. @param {Record<string, string>} scripts @returns {import('esbuild').Plugin} */
+/**
+ * Resolves the names in `scripts` to scripts that are already bundled. All other imports stay external.
+ * @param {Record<string, string>} scripts @returns {import('esbuild').Plugin}
+ */
 const made = (scripts) => ({
   name: 'made',
   setup({ onLoad, onResolve }) {
@@ -40,7 +43,7 @@ const OWN = 'action addReply again announce api attempt back bar become box brin
 const bundle = (entry, options) =>
   build({ absWorkingDir: EMBED, entryPoints: [entry], bundle: true, format: 'esm', charset: 'utf8', metafile: true, write: false, outdir: '.', ...options })
 
-/** Fails if a module or a style sheet isn't part of any script. @param {{ metafile?: import('esbuild').Metafile }[]} bundles */
+/** @param {{ metafile?: import('esbuild').Metafile }[]} bundles */
 async function checkAllUsed(bundles) {
   const used = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile?.inputs ?? {})))
   const files = (await readdir(EMBED, { recursive: true })).map((path) => path.replaceAll('\\', '/'))

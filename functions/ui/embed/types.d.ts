@@ -32,11 +32,10 @@ export type Attributes = {
 
 export type Child = Node | string | null | undefined | false
 
-/** The purpose of an editor. */
+/** Configures a composer for a new comment, a reply or an edit. */
 export interface Purpose {
   /** The name of the draft, which is part of its storage key and of element ids. */
   draft: string
-  /** The initial text. */
   value?: string
   placeholder: string
   /** The label of the button that sends. */
@@ -59,7 +58,6 @@ export interface Composer {
   problem: HTMLElement
   /** The row of buttons. */
   bar: HTMLElement
-  /** The button that sends. */
   send: HTMLButtonElement
   /** Stores this text as the draft. */
   keep: (body: string) => void
@@ -81,7 +79,6 @@ export interface Editor extends Composer {
   insert: (string: string, start?: number, end?: number) => void
 }
 
-/** Builds an element with attributes, listeners and children. */
 export type Build = <K extends keyof HTMLElementTagNameMap>(name: K, attributes?: Attributes, ...children: Child[]) => HTMLElementTagNameMap[K]
 
 /** The options and callbacks of a sign-in form. */
@@ -137,7 +134,7 @@ export interface Choice {
 /** Choices that were made together, with their time and grounds. */
 export interface Decision {
   choices: Choice[]
-  /** Set in place of choices: a thread, and whether the decision closes it. */
+  /** Set instead of choices if the decision closes or reopens a thread. */
   toggle?: { thread: RecordThread, closed: boolean }
   at: number
   grounds: Grounds
@@ -150,7 +147,7 @@ export interface Batch {
   grounds: Grounds
 }
 
-/** A user, or all guests of a network, named after the guest who wrote the comment. */
+/** A user, or all guests of a network. A network has the name and the comment of one of its guests. */
 export interface Author extends User {
   network?: string | null
   comment_id?: number

@@ -13,7 +13,6 @@ use shared::http::request::Call;
 use shared::http::response::{Answer, Sharing};
 use shared::policy;
 
-/// Maximum threads in one request.
 const MAX_THREADS: usize = 100;
 /// Ages of the newest comment in milliseconds, each with the seconds to wait if the comment is younger.
 const WAITS: [(i64, i64); 3] = [(300_000, 15), (3_600_000, 30), (86_400_000, 60)];

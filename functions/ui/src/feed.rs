@@ -107,7 +107,6 @@ impl Feed<'_> {
     }
 }
 
-/// Returns the record's address with the comment as its fragment.
 fn at_comment(url: &str, comment: &Comment) -> String {
     let page = url.split('#').next().unwrap_or_default();
     format!("{page}#comment-{}", comment.id)

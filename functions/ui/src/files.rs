@@ -59,7 +59,8 @@ pub(crate) fn part(name: &str) -> Result<Answer> {
     if is_writer { Ok(open(WRITER, Sharing::Never)) } else { Err(Refusal::NotFound.into()) }
 }
 
-/// Pages of any origin may load the file. API Gateway replaces this header with its own, which the edge replaces again.
+/// Lets pages of any origin load the file. On AWS, API Gateway replaces this header with one for the origins that may
+/// call the API, and CloudFront, if it is used, allows any origin again.
 fn open(file: StaticFile, sharing: Sharing) -> Answer {
     let mut answer = Answer::file(file).shared(sharing);
     answer.set(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));

@@ -1,7 +1,10 @@
 /** Finds the web addresses in a text in one pass. The service must find the same ones (`shared/domain/src/address.rs`). */
 
 const SCHEME = /\bhttps?:\/\//gi
-/** Alternatives: a scheme (spelled out, because with the flag `i`, `s` would match `ſ`); characters that end an address; opening brackets; closing brackets; characters that belong to an address only if more of it follows; all others. */
+/**
+ * Alternatives: a scheme (spelled out, because with the flag `i`, `s` would match `ſ`); characters that end an address;
+ * opening brackets; closing brackets; characters that belong to an address only if more of it follows; all others.
+ */
 const SIGN = /(\b[Hh][Tt]{2}[Pp][Ss]?:\/\/)|([\s\p{Cc}\p{Cf}<>。、，．！？：；｡､]|(?!['‘’])\p{Quotation_Mark})|(\p{Ps})|(\p{Pe})|[.,;:!?']|(?![!-~])\p{P}|(.)/gsuy
 
 /** Splits a text at its addresses. Every second part is an address. @param {string} text */

@@ -19,7 +19,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Copies all values except null and undefined to `target`. @param {URLSearchParams | Headers} target @param {object} values */
+/** @param {URLSearchParams | Headers} target @param {object} values */
 function fill(target, values) {
   for (const [name, value] of Object.entries(values)) if (value != null) target.set(name, `${value}`)
 }
@@ -67,7 +67,7 @@ export class Client {
     const isOver = () => ownSession() && (ownSession().access_token === this.#refused || Date.now() > ownSession().until)
     const refresh = async () => {
       const { refresh_token } = ownSession() ?? {}
-      // Without a content type, the request needs no preflight.
+      // With the default content type, text/plain, the request needs no preflight.
       if (isOver()) keepSession((await anonymous.request('POST', 'sign_in/refresh', { body: JSON.stringify({ refresh_token }) })).data)
     }
     if (isOver()) {
@@ -137,6 +137,6 @@ export class Client {
   }
 }
 
-/** Requests data that is the same for everyone, so that any cache may store it. */
+/** Sends no token, so that any cache may store the responses to its reads. */
 export const anonymous = new Client()
 anonymous.token = async () => null

@@ -1,5 +1,5 @@
 /**
- * A person's picture, or else the initials of their name, or an empty circle without a name.
+ * Shows a person's picture, or their initials, or an empty circle if the name is empty.
  */
 
 import { h } from './dom.js'
@@ -13,8 +13,8 @@ function initials(name) {
 export function avatar({ name, avatar }) {
   const hue = [...name].reduce((sum, letter) => sum + letter.codePointAt(0), 0) % 12
   const letters = h('span', { class: `avatar hue-${hue}`, part: 'avatar', 'aria-hidden': true }, initials(name))
-  // Replaces Gravatar's generic picture with the initials: drops a URL without a hash, and requests `d=404`, so that a missing
-  // picture fails to load. A link's `href` is normalized.
+  // Replaces Gravatar's generic picture with the initials: drops a URL without a hash, and requests `d=404`, so that a
+  // missing picture fails to load. The link only normalizes the URL.
   const src = avatar && h('a', { href: avatar }).href.replace(/^.*gravatar\.com\/avatar\/?(\?.*)?$/, '').replace(/(gravatar\.com\/.*[?&]d(efault)?=)m[mp]\b/i, '$1404')
   if (!src) return letters
   const error = () => picture.replaceWith(letters)

@@ -13,7 +13,7 @@ const PROBLEM = 'sign-in-problem'
 /** Attributes of a field for an email address. With the type `email`, Chromium would change domains outside ASCII. */
 export const EMAIL = { inputmode: 'email', autocomplete: 'email' }
 
-/** Returns the first button or field of the sign-in form in `place`. @param {HTMLElement} place @returns {HTMLElement | null} */
+/** @param {HTMLElement} place @returns {HTMLElement | null} */
 export const entranceIn = (place) => place.querySelector('.sign-in :is(button, input)')
 
 /** Creates a form that asks for one thing at a time. @param {Entrance} entrance */

@@ -6,5 +6,5 @@
 /** Milliseconds during which a decision can be undone. */
 export const UNDO = 5_000
 
-/** Reasons to reject a comment. @type {Reason[]} */
+/** @type {Reason[]} */
 export const REASONS = ['spam', 'off_topic', 'offensive', 'illegal', 'other']

@@ -5,7 +5,7 @@ import { base64url, newKey } from './base64url.js'
 import { json } from './json.js'
 import { keepSession, offersCodes } from './session.js'
 
-/** Returns the key under which the tab stores a flow's data. @param {string} flow */
+/** @param {string} flow */
 const nameOf = (flow) => `comment-thread ${flow}`
 
 /** Whether this page can redirect to a provider and finish the sign-in afterwards. Providers' pages can't be framed. */
@@ -29,7 +29,8 @@ export async function leaveFor(api, provider, more) {
 }
 
 /**
- * Merges the data that this tab has stored for a flow, deletes the stored copy, and restores the page's fragment. A flow from another tab has no verifier.
+ * Adds the data that this tab has stored for the flow, deletes the stored copy, and restores the page's fragment. A
+ * flow that was started in another tab gets no verifier.
  * @param {{ flow: string, code: string }} returned @returns {{ flow: string, code: string, verifier?: string, [more: string]: any }}
  */
 export function recall(returned) {

@@ -15,7 +15,11 @@ export const FIRST_WORDS = { retry: 'Try again', error: 'Something went wrong', 
 /** Plural categories in CLDR order. @type {any[]} */
 const CATEGORIES = 'zero one two few many other'.split(' ')
 
-/** Selects the plural form of a text. A text with one form per plural category of its language follows that language's rules. All other texts follow English rules. @param {string} text @param {string} language */
+/**
+ * Selects the plural form of a text. A text with one form per plural category of its language follows that language's
+ * rules. All other texts follow English rules.
+ * @param {string} text @param {string} language
+ */
 export function formOf(text, language, n) {
   const forms = text.split(' | ')
   const rules = new Intl.PluralRules(language)

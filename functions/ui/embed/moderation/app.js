@@ -90,7 +90,7 @@ export class App {
     document.title = this.t('title')
   }
 
-  /** Shows one element in the middle of the page. @param {HTMLElement} content */
+  /** Shows only this element, without tabs and dialogs. @param {HTMLElement} content */
   screen(content) {
     this.#dialogs.forEach((dialog) => dialog.close())
     this.#content.removeAttribute('role')
@@ -98,7 +98,7 @@ export class App {
     this.frame.replaceChildren(this.#main)
   }
 
-  /** Closes the tab and the dialogs. */
+  /** Closes the tab, and stops watching for changes. */
   leave() {
     clearInterval(this.#watchTimer)
     this.#panel?.close()
@@ -200,12 +200,11 @@ export class App {
     return { data, next: meta.next_cursor ?? null }
   }
 
-  /** All visible lists. */
+  /** The visible lists of comments, the topmost last. */
   get lists() {
     return [this.#panel, this.side.list].filter((panel) => panel instanceof CardList)
   }
 
-  /** All visible comments. */
   get cards() {
     return this.lists.flatMap(({ cards }) => cards)
   }
@@ -227,7 +226,10 @@ export class App {
     return !!this.#panel
   }
 
-  /** Shows a dialog. @param {HTMLDialogElement} dialog @param {() => void} [closed] */
+  /**
+   * Shows a dialog, and moves the notices into it. Resolves to the dialog's return value.
+   * @param {HTMLDialogElement} dialog @param {() => void} [closed]
+   */
   open(dialog, closed) {
     this.#dialogs.push(dialog)
     const shown = showDialog(this, dialog)
@@ -257,7 +259,7 @@ export class App {
     return user.name || (this.labels.guest ?? '')
   }
 
-  /** Shows a notice at the end of the page. @param {string} text @param {Offer} [offer] */
+  /** @param {string} text @param {Offer} [offer] */
   tell(text, offer) {
     this.notices.tell(text, offer)
   }

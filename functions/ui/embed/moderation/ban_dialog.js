@@ -15,7 +15,7 @@ const LENGTHS = /** @type {const} */ ([['ban_day', 1], ['ban_week', 7], ['ban_mo
 /** Maximum days of a network ban. It's short, because addresses are reassigned to other people. The service allows one more day, because its clock may differ. */
 const NETWORK_DAYS = 29
 
-/** Formats a time for the API. @param {number} time in milliseconds */
+/** @param {number} time in milliseconds */
 const apiTime = (time) => new Date(time).toISOString().replace(/\.\d+Z$/, '+00:00')
 
 /** Returns the date this many days from now, in the format of a date field. @param {number} days */

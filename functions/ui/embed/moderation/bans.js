@@ -11,7 +11,7 @@ import { json } from '../kit/json.js'
 import { banDialog } from './ban_dialog.js'
 import { applies, standing } from './verdicts.js'
 
-/** A ban can also reject the writer's pending comments, and all of their comments from this many milliseconds before the ban. */
+/** A ban can reject all of the writer's comments from this many milliseconds before it, and all pending ones. */
 const LATELY = 7 * 86_400_000
 
 /** Maximum milliseconds that the service takes to reject the comments. */

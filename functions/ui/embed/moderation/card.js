@@ -74,7 +74,7 @@ export class Card {
     this.element.replaceChildren(...children.filter((child) => child != null), ...this.#reports(), this.#note(), this.list.app.replies.formIn(this) ?? '', this.#actions())
   }
 
-  /** Returns the short reason why the comment is in the queue. */
+  /** Returns why the comment is held, or else its state. The rejected and reported queues don't show states. */
   #reason() {
     const { t } = this.list.app
     const { item, list } = this
@@ -131,7 +131,11 @@ export class Card {
       this.#text('quoted', parent, parent.is_approved))
   }
 
-  /** The comment's text, with the findings of checks marked. Links open in a new tab, because following a link to `#token=` here would sign the moderator out. Images of unapproved comments load only when a button is pressed. @param {string} name of a class @param {Comment} comment @param {boolean} approved @param {Check[]} [checks] */
+  /**
+   * Creates the comment's text, with the findings of checks marked. Links open in a new tab, because following a link
+   * to `#token=` here would sign the moderator out. Images of unapproved comments load only when a button is pressed.
+   * @param {string} name of a class @param {Comment} comment @param {boolean} approved @param {Check[]} [checks]
+   */
   #text(name, { html, body }, approved, checks = []) {
     const text = inert.adoptNode(h('div', { class: name, dir: 'auto' }))
     showHtml(text, html, body)
@@ -179,7 +183,6 @@ export class Card {
     return h('ul', { class: 'checks', 'aria-label': t('checks') }, ...verdicts.map((check) => h('li', { dir: 'auto' }, icon('warning'), says(check))))
   }
 
-  /** Shows the moderator, time, reason and note of the rejection. */
   #rejection() {
     const { t, language, labels } = this.list.app
     const { rejection } = this.item

@@ -33,12 +33,11 @@ export class Cards {
     this.reveal(card)
   }
 
-  /** Returns the focus to the current card. */
   refocus() {
     if (this.current) this.focus(this.current)
   }
 
-  /** Scrolls no further than needed to show the card. @param {Card} card */
+  /** Scrolls the card into view: a tall card to its start, any other no further than needed. @param {Card} card */
   reveal({ element }) {
     element.scrollIntoView({ block: element.offsetHeight > innerHeight * 0.7 ? 'start' : 'nearest' })
   }

@@ -45,12 +45,15 @@ export class Decisions {
     this.#tell(this.#outbox.add([], { thread, closed }))
   }
 
-  /** Returns the number of comments that unsent decisions will remove from a queue. @param {State} state */
+  /** Returns the number of comments that undelivered decisions will remove from a queue. @param {State} state */
   waitingIn(state) {
     return this.#outbox.open.flatMap(({ choices }) => choices).filter(({ item }) => belongs(item, state)).length
   }
 
-  /** Marks comments as rejected that the service rejects after a ban. @param {Item[]} items */
+  /**
+   * Marks comments that the service rejects after a ban, and removes them from queues that they leave.
+   * @param {Item[]} items
+   */
   showRejected(items) {
     const open = items.filter((item) => applies(item, 'reject'))
     this.#show(open.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
@@ -94,7 +97,6 @@ export class Decisions {
     app.notices.tell(app.t(text, { name: app.nameOf(item), n: choices.length }), undo, why)
   }
 
-  /** Undoes the newest decision. */
   undo() {
     const decision = this.#outbox.undo()
     if (!decision) return this.app.tell(this.app.t('nothing_to_undo'))
@@ -132,14 +134,17 @@ export class Decisions {
 
   undelivered = () => this.#outbox.open
 
-  /** Applies a decision to a comment from a response, which may be older than the decision. @param {Item} item @param {Decision[]} before undelivered at the time of the request */
+  /**
+   * Applies a decision to a comment from a response, which may be older than the decision.
+   * @param {Item} item @param {Decision[]} before undelivered at the time of the request
+   */
   asDecided(item, before) {
     const last = this.#handled.has(item.id) && this.#outbox.about(item, before)
     return last ? decided(item, last.action, rejectionBy(this.app.me, last.grounds)) : item
   }
 
   /**
-   * Sends decisions as the moderator who made them. Stops once `flush` has taken them over.
+   * Sends decisions as the moderator who made them. Stops once `flush` or `drop` has removed them.
    * @param {Decision[]} due @returns {Promise<{ again: Decision[], after: number }>}
    */
   async #deliver(due) {

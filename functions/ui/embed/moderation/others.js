@@ -13,7 +13,10 @@ export const decidedAs = (item, { action, moderator, created_at }) =>
 export class Others {
   /** Other moderators' decisions about comments that no list shows, or that have an undelivered decision. @type {Map<number, LogEntry>} */
   #heard = new Map()
-  /** The newest entry of the log; undefined before the first check. @type {LogEntry['id'] | null | undefined} */
+  /**
+   * The id of the newest log entry: null if the log was empty, undefined before the first check.
+   * @type {LogEntry['id'] | null | undefined}
+   */
   #newest
   #isHandled
   #isWaiting
@@ -57,7 +60,7 @@ export class Others {
     return this.app.t(`${moderator.id === this.app.me?.id ? 'by_you' : 'by_other'}_${action}`, { name: moderator.name })
   }
 
-  /** Removes and returns a decision. @param {number} id */
+  /** @param {number} id */
   take(id) {
     const entry = this.#heard.get(id)
     this.#heard.delete(id)
@@ -69,7 +72,7 @@ export class Others {
     for (const { id } of items) if (!this.#isWaiting(id)) this.#heard.delete(id)
   }
 
-  /** Discards others' decisions. */
+  /** Discards others' decisions, so that the next check starts anew. */
   leave() {
     this.#newest = undefined
     this.#heard.clear()

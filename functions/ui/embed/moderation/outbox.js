@@ -48,7 +48,7 @@ export class Outbox {
     return [...this.#sending, ...this.waiting]
   }
 
-  /** Whether a comment has an undelivered decision. @param {number} id */
+  /** @param {number} id */
   has(id) {
     return this.open.some(({ choices }) => choices.some(({ item }) => item.id === id))
   }
@@ -88,7 +88,6 @@ export class Outbox {
     this.#schedule()
   }
 
-  /** Removes and returns all undelivered decisions. */
   takeAll() {
     const all = this.open
     this.#sending = []
@@ -132,7 +131,11 @@ export class Outbox {
   }
 }
 
-/** Keeps only the last decision about each comment and thread. If that decision fails, its comment returns as it was before the first decision. @param {Decision[]} decisions */
+/**
+ * Keeps only the last decision about each comment and thread. If that decision fails, its comment returns as it was
+ * before the first decision.
+ * @param {Decision[]} decisions
+ */
 export function latest(decisions) {
   /** @type {Map<number, Choice>} */
   const choices = new Map()

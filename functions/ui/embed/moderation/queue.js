@@ -75,7 +75,6 @@ export class CardList extends Cards {
     return this.#cursor != null
   }
 
-  /** Reloads the list from its first page. */
   async reload() {
     // Invalidates the page that is being loaded.
     this.#turn++
@@ -242,12 +241,11 @@ export class CardList extends Cards {
     if (!this.cards.length && !this.#end.childElementCount) this.#showEmpty()
   }
 
-  /** Reloads an empty list. */
+  /** Reloads an empty list. The new content takes the focus if the notice had it. */
   #refill() {
     return this.#end.contains(this.app.root.activeElement) ? this.refresh() : this.reload()
   }
 
-  /** Focuses the first card, or the notice that the list is empty. */
   focusFirst() {
     if (this.cards.length) this.focus(this.cards[0])
     else /** @type {HTMLElement | null} */ (this.#end.querySelector('.panel'))?.focus()
@@ -290,7 +288,6 @@ export class CardList extends Cards {
     if (card && (focus || emptied)) this.focus(card)
   }
 
-  /** Stops watching sizes and the scroll position. */
   close() {
     this.#sizes.disconnect()
     this.#nearEnd.disconnect()

@@ -27,7 +27,7 @@ export class Replies {
     this.owner = owner
   }
 
-  /** Returns the name under which the device stores a draft. @param {number} id */
+  /** @param {number} id */
   #draftOf(id) {
     return `${API} reply ${this.owner} ${id}`
   }

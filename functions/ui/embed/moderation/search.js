@@ -28,7 +28,8 @@ export function filtersOf(text) {
 }
 
 /**
- * Creates a field that calls `search` with its filters and whether to focus the results. The next queue keeps the text.
+ * Creates a field that calls `search` with its filters and whether to focus the results. The text is kept when another
+ * queue is opened.
  * @param {App} app @param {(filters: Record<string, string>, enter: boolean) => void} search
  */
 export function searchField(app, search) {

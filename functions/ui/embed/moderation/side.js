@@ -19,7 +19,7 @@ export class Side {
     this.app = app
   }
 
-  /** Shows a user's comments in the drawer. @param {User} user */
+  /** @param {User} user */
   async showWriter(user) {
     const { t } = this.app
     const list = this.#sideList((cursor) => this.app.page(`users/${user.id}/comments`, { cursor }))
@@ -51,7 +51,7 @@ export class Side {
         : this.app.isMe(user) ? '' : h('button', { type: 'button', class: 'outlined', click: () => this.app.bans.ask([user]).then(again) }, t('ban')))
   }
 
-  /** Shows one comment in the drawer. @param {number} id */
+  /** @param {number} id */
   async showComment(id) {
     const list = this.#sideList(async () => ({ data: [await commentNow(this.app.client, id)], next: null }))
     this.#showSide(this.app.t('one'), null, list)

@@ -106,7 +106,7 @@ export class SignIn {
     try {
       const { authenticated, moderator, banned, user } = (await this.#askWho()).auth
       if (!authenticated) return this.#showWrong(this.app.t('bad_token'))
-      // Starts over for a different moderator.
+      // Starts over unless the same moderator has signed in.
       if (!moderator || banned || user?.id !== this.app.me?.id) {
         this.app.decisions.drop()
         return this.start()
@@ -214,7 +214,7 @@ export class SignIn {
     return h('div', { class: 'sign-in' }, wrong, codeForm(this.#entrance(done)), h('details', {}, h('summary', {}, t('token')), form))
   }
 
-  /** Shows the problem with the sign-in in its form. @param {string} text */
+  /** @param {string} text */
   #showWrong(text) {
     this.#wrong.textContent = text
     this.#wrong.hidden = false

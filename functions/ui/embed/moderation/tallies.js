@@ -8,7 +8,7 @@
 const MANY = 100
 
 export class Tallies {
-  /** The counts that the service returned. @type {Partial<Record<State, number>>} */
+  /** @type {Partial<Record<State, number>>} */
   #counts = {}
 
   /** @param {App} app */

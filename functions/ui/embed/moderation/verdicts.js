@@ -3,7 +3,7 @@
  * @import { Action, Grounds, Item, OwnUser, Rejection, State, Verdict } from '../types.d.ts'
  */
 
-/** Returns the state of a comment. @param {Item} item */
+/** @param {Item} item */
 export const standing = (item) => (item.held_for ? 'waiting' : item.is_approved ? 'visible' : 'rejected')
 
 /**

@@ -13,13 +13,15 @@ import { ahead, writer } from './later.js'
 /** Returns the visitor's name and avatar, as on comments. A guest's name is the one last entered on this device. */
 export const visitor = ({ user }) => ({ avatar: '', ...user, name: (user ? user.name : device.get('name')) ?? '' })
 
-/** Returns the storage keys of the visitor's draft, and of the draft written before the sign-in, as a guest or in a session that ended. After a session ends, drafts still belong to its member. */
+/**
+ * Returns the storage keys of the visitor's draft, and of the draft written before the sign-in, as a guest or in a
+ * session that ended. After a session ends, drafts still belong to its member.
+ */
 function draftsOf({ path, ui, ended }, draft) {
   const before = ended?.id ?? 'guest'
   return [ui.auth.user?.id ?? before, before].map((who) => `${API} ${path} ${draft} ${who}`)
 }
 
-/** Returns the draft that the visitor has left, if any. */
 export const hasDraft = (thread, draft) => device.get(draftsOf(thread, draft)[0])
 
 /** @param {Purpose} purpose @returns {Composer} */

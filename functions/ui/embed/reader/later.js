@@ -7,7 +7,7 @@ import { button } from '../kit/dom.js'
 /** @type {Promise<Writer> | undefined} */
 let loading
 
-/** Loads the writer. A failed load is retried at the next use. */
+/** A failed load is retried at the next use. */
 export function writer() {
   loading ??= import('../writer/index.js').catch((error) => {
     loading = undefined
@@ -18,7 +18,11 @@ export function writer() {
 
 const come = () => void writer().catch(() => {})
 
-/** Creates a button that opens a menu, which the writer shows. @param {import('../types.d.ts').Child} content @param {import('../types.d.ts').Attributes} attributes @param {() => any} act */
+/**
+ * Creates a button that opens a menu, which the writer shows.
+ * @param {import('../types.d.ts').Child} content @param {import('../types.d.ts').Attributes} attributes
+ * @param {() => any} act
+ */
 export function menuButton(content, attributes, act) {
   const click = (event) => {
     event.preventDefault()

@@ -14,7 +14,11 @@ const MORE = 50
 /** Returns the path of a thread, relative to the API. */
 export const pathOf = (...parts) => parts.map(encodeURIComponent).join('/')
 
-/** Loads a page of the list. Members, and guests who have written, get their own version. Everyone else gets the public one, whose cached copy is revalidated. @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal */
+/**
+ * Loads a page of the list. Members, and guests who have written, get their own version. Everyone else gets the public
+ * one, whose cached copy is revalidated.
+ * @param {any} thread @param {RequestOptions['query']} query @param {AbortSignal} signal
+ */
 export async function readPage({ api, path, sort, language: lang, fresh }, query, signal) {
   const list = `${path}/comments`
   const asked = { sort: sort || null, ...query }

@@ -5,7 +5,7 @@ import { button, h } from '../kit/dom.js'
 
 const REFUSALS = { comment_banned: 'banned', unauthenticated: 'sign_in_to_comment', not_found: 'deleted' }
 
-/** Returns a sentence that explains a failure. @param {(key: string) => string} say @param {any} error */
+/** @param {(key: string) => string} say @param {any} error */
 export function explanation(say, { code, status, message }) {
   const label = REFUSALS[code] ?? code
   const text = say(label)

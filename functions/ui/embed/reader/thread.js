@@ -30,15 +30,18 @@ export const returned = takeReturned()
 export class Thread {
   api = new Client()
   views = new Map()
-  /** Drafts that were typed since the page was loaded. @type {Set<string>} */
+  /** The names of the drafts that were typed since the page was loaded. @type {Set<string>} */
   typed = new Set()
   ui = /** @type {Ui} */ (/** @type {any} */ (null))
   language = ''
-  /** Null before the first list. @type {string | null} */
+  /** Null before the first load. Empty while the element changes to another thread. @type {string | null} */
   path = null
   sort = ''
   closed = false
-  /** The user whose session has ended, if known. @type {{ id?: number | null } | null} */
+  /**
+   * Set once a session has ended: its user, or an empty object if the user is unknown.
+   * @type {{ id?: number | null } | null}
+   */
   ended = null
   toast = new Toast()
   section = h('section')
@@ -50,7 +53,7 @@ export class Thread {
   total = h('span', { class: 'muted', part: 'count' })
   /** The number of comments in the heading, if known. @type {number | undefined} */
   count
-  /** Counts a comment as shown. @type {any} */
+  /** Counts a comment as shown, for the button below the list. @type {any} */
   showMore
   #work = new AbortController()
   /** The last query for a page. */
@@ -121,7 +124,7 @@ export class Thread {
 
   stop = () => this.#work.abort()
   #clear = () => this.notice.querySelector('.notice')?.remove()
-  /** Creates a form for a new comment, a reply or an edit. @param {Purpose} purpose */
+  /** @param {Purpose} purpose */
   composer = (purpose) => composer(this, purpose)
 
   async become(auth) {

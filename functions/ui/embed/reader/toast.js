@@ -22,7 +22,7 @@ export class Toast {
     this.element.textContent = text
   }
 
-  /** Shows a text until its animation ends, which pauses under pointer and focus. */
+  /** Shows a text until its animation ends, which pauses while the pointer is over the text. */
   show(text, isProblem = false) {
     this.announce(text)
     this.element.className = `toast ${this.theme} ${isProblem ? 'error' : ''}`

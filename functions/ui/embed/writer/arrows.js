@@ -1,4 +1,4 @@
-/** Arrow keys, Home and End move the focus among the buttons of a menu or grid, of which Tab reaches only one. */
+/** Arrow keys, Home and End move the focus among the items of a menu or grid. */
 
 /** @param {HTMLElement} element @param {number} columns */
 export function moveByArrows(element, columns = 1) {

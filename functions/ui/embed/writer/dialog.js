@@ -4,7 +4,7 @@ import { ApiError } from '../kit/api.js'
 import { button, h, primary } from '../kit/dom.js'
 import { dress } from './style.js'
 
-/** Explains a failure that the thread doesn't show itself. */
+/** Explains a failure for a dialog or a form, including the end of the session. */
 export const why = ({ say, explain, isOver }, error) => (isOver(error) ? say('session_ended') : explain(error))
 
 /**

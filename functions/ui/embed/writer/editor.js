@@ -132,7 +132,6 @@ export async function enhance(composer) {
     insert(link)
   }
 
-  /** Collapses the composer to one line. */
   const fold = () => element.classList.remove('open')
 
   /** Handles Escape, unless an element inside the form has handled it. */

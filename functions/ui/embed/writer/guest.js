@@ -27,7 +27,7 @@ export function identity({ thread, purpose, element: form }) {
     showInitials(form)
   }
 
-  /** Shows the initials of the name beside composers. @param {HTMLElement} place */
+  /** @param {HTMLElement} place */
   function showInitials(place) {
     place.querySelectorAll('.composer > .avatar').forEach((disc) => disc.replaceWith(avatar({ name: name.value, avatar: '' })))
   }

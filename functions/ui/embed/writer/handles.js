@@ -1,6 +1,6 @@
 /**
  * Handles that mention people, and the places where a text may mention them. The service follows the same rules
- * (`domain/mention.rs`). `tests/mentions.json` has test cases for both.
+ * (`shared/domain/src/mention.rs`). `tests/mentions.json` has test cases for both.
  */
 
 import { extent } from '../kit/addresses.js'

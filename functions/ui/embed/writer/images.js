@@ -107,7 +107,11 @@ export function images({ thread, text, chips: element, fallible, insert }) {
       chip.closest('form')?.querySelector('textarea')?.focus()
       chip.remove()
     }
-    /** `place` is the position of the image in the text. `arrive` waits for the upload, and resolves to a function that returns the Markdown. @type {HTMLElement & { place?: number, arrive?: () => Promise<() => string> }} */
+    /**
+     * `place` is the position of the image in the text. `arrive` waits for the upload, and resolves to a function that
+     * returns the Markdown.
+     * @type {HTMLElement & { place?: number, arrive?: () => Promise<() => string> }}
+     */
     const chip = h('div', { class: 'chip' }, thumbnail(image), h('div', {}, h('span', {}, image.name), progress), button(drawing(CROSS), { 'aria-label': `${say('delete')}: ${image.name}`, click: remove }))
     const body = new FormData()
     body.append('file', image)

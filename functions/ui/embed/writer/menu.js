@@ -47,10 +47,14 @@ function groups({ thread, comment }) {
   ]
 }
 
-/** Shows the menu of a comment, or hides it. */
 export const menu = (view) => showMenu(view.thread, view.opener, groups(view), view)
 
-/** Shows a menu, or hides it. Returns the menu items. @param {any} thread @param {any} opener @param {Record<string, any>[]} groups @param {any} [subject] the argument of its functions @returns {HTMLElement[]} */
+/**
+ * Shows a menu, or hides it. Returns the menu items.
+ * @param {any} thread @param {any} opener @param {Record<string, any>[]} groups
+ * @param {any} [subject] the argument of its functions
+ * @returns {HTMLElement[]}
+ */
 export function showMenu(thread, opener, groups, subject) {
   const { say, section } = thread
   if (opener.popoverTargetElement?.isConnected) {

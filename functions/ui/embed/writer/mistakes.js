@@ -1,7 +1,7 @@
 /**
  * Shows the errors of a form beside its fields.
  * @typedef {Record<string, (HTMLInputElement | HTMLTextAreaElement) & { correct?: () => void }>} Fields
- *   by their names in the API, in their order. `correct` removes the error
+ *   the fields of a form, in order, by their names in the API; `correct` removes a field's error
  */
 
 import { h } from '../kit/dom.js'

@@ -33,7 +33,7 @@ export function togglePopover(popover, opener, isAtEnd = false) {
   popover.querySelector('a, button')?.focus()
 }
 
-/** Shows a popover below the button that is pressed, or hides it. @param {HTMLElement} popover */
+/** Returns a click listener that toggles the popover below the clicked button. @param {HTMLElement} popover */
 export const toggler = (popover) => (event) => {
   event.preventDefault()
   togglePopover(popover, event.currentTarget)

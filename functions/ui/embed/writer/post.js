@@ -39,7 +39,7 @@ export function poster(thread, show) {
   }
 }
 
-/** Returns the page's title and address. */
+/** Returns the page's title and address: the canonical address, if it has the same origin. */
 function ownPage() {
   const own = location.href.split('#')[0]
   const { href = own } = /** @type {Partial<HTMLLinkElement>} */ (document.querySelector('link[rel~=canonical][href]') ?? {})

@@ -6,7 +6,7 @@
 
 import { API } from '../kit/address.js'
 
-/** Adds an editor to the editors of its thread. @param {Editor} editor */
+/** @param {Editor} editor */
 export function remember(editor) {
   const { thread, kept } = editor
   const editors = (thread.editors ??= watch(thread))

@@ -110,10 +110,13 @@ export async function arrive(thread, returned) {
   }
 }
 
-/** Asks for a new name. */
 export const chooseName = (thread) => enter(thread, (entrance) => nameForm(entrance, thread.ui.auth.user.name))
 
-/** Ends the session here, even without a connection. `everywhere` ends all sessions of the account, and needs a connection. Returns the element to focus afterwards. @param {any} thread @param {boolean} everywhere */
+/**
+ * Ends the session here, even without a connection. `everywhere` ends all sessions of the account, and needs a
+ * connection. Returns the element to focus afterwards.
+ * @param {any} thread @param {boolean} everywhere
+ */
 export async function signOut(thread, everywhere) {
   await alone(async () => {
     const { refresh_token } = ownSession()
