@@ -1,4 +1,4 @@
-//! PATCH and DELETE `comments/{id}`: `comments.update` and `comments.destroy`.
+//! PATCH and DELETE `comments/{id}`.
 
 use shared::app::App;
 use shared::app::admission::AuthRequirement;

@@ -1,4 +1,4 @@
-//! POST `{type}/{id}/comments`: `comments.store`.
+//! POST `{type}/{id}/comments`.
 
 use serde_json::Value;
 use shared::app::App;
@@ -73,7 +73,7 @@ struct Guest {
 }
 
 impl CreateInput {
-    /// Reads the request. Ignores the guest fields if a user sends them.
+    /// Reads the request. Ignores the guest fields if a signed-in user sends them.
     fn read(app: &App, call: &Call) -> Result<Self, Refusal> {
         let mut input = Input::of_reader(call.json()?, call.language());
         let body = input.body();

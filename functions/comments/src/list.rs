@@ -1,4 +1,4 @@
-//! Pages of comments: `comments.index` and `comments.replies`.
+//! Lists of comments: GET `{type}/{id}/comments` and GET `comments/{id}/replies`.
 
 use shared::app::App;
 use shared::app::admission::AuthRequirement;

@@ -1,4 +1,4 @@
-//! GET `comments/{id}`: `comments.show`, a comment with its ancestors.
+//! GET `comments/{id}`: a comment with its ancestors.
 
 use serde::Serialize;
 use shared::app::App;

@@ -148,7 +148,6 @@ pub(crate) fn digest(
     letter.compose(&subject, &text, &html)
 }
 
-/// Composes an email to the moderators about a webhook that was disabled.
 pub(crate) fn webhook_disabled(letter: &Letter<'_>, url: &str, page: &str) -> Result<RawMail, Fault> {
     let texts = ModeratorMails::of(letter.texts.language());
     let intro = texts.webhook_disabled(url);
@@ -384,7 +383,6 @@ struct Href<'a>(&'a str);
 
 impl Render for Href<'_> {
     fn render_to(&self, html: &mut String) {
-        // Writing to a string does not fail.
         let _ = escape_href(html, self.0);
     }
 }

@@ -245,7 +245,7 @@ async fn rejection(
     Ok(Fate::Mailed(Box::new((thread, Entry { comment, headline, rejection }))))
 }
 
-/// Returns the fate of a notice about a public comment, with the reason for notifying the recipient.
+/// Returns the fate of a notice about a comment. The headline gives the reason for notifying the recipient.
 async fn notification(
     app: &App,
     recipient: &Recipient,

@@ -74,7 +74,8 @@ enum Sent {
 /// The emails to send. If there are none, `sent` is the result to record.
 struct Content {
     mails: Vec<RawMail>,
-    /// Comments that are left out because their text is pending.
+    /// Notices that are left out because the comment's text is pending or its rejection was undone. They may be sent
+    /// later.
     aside: BTreeSet<u64>,
     sent: Sent,
 }

@@ -101,7 +101,8 @@ impl Smtp {
         let (transport, raw) = (self.transport.clone(), mail.raw.clone());
         let sending = async move { transport.send_raw(&envelope, &raw).await };
         match within(self.bounds.sending, sending).await {
-            // The server's response to one email, not to the connection or the login.
+            // A response here is to this email, not to the connection or the login, so a permanent error counts against
+            // the recipient.
             Some(sent) => sent.map(drop).map_err(|error| {
                 let permanent = error.is_permanent();
                 NotSent { permanent, of_recipient: permanent, ..not_sent(&error) }

@@ -1,6 +1,6 @@
 //! Calls the endpoints of webhooks. A message names a delivery, whose state is in the table, so a message that arrives
-//! late or twice causes no second call. If a worker dies between a call and storing its result, the next worker calls again
-//! with the same `webhook-id`.
+//! late or twice causes no second call. If a worker dies between a call and storing its result, the next worker calls
+//! again with the same `webhook-id`.
 
 use std::time::Instant;
 
@@ -38,12 +38,12 @@ struct CommentData {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ThreadResource,
-    /// The reasons that the comment is held, for moderation programs. `None` for events without text.
+    /// The reasons why the comment is held, for moderation programs. `None` for events without text.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictResource>>,
 }
 
-/// Returns the verdicts that an event includes: none for public text.
+/// Returns the verdicts that an event includes: an empty list for public text, `None` for events without text.
 fn verdicts(comment: &Comment, event: EventKind) -> Option<Vec<VerdictResource>> {
     match event {
         EventKind::Pending => Some(comment.verdicts.iter().map(VerdictResource::from).collect()),
@@ -118,7 +118,7 @@ async fn later(app: &App, due: &DueWebhook, receipt: &str, time: Timestamp) -> R
     crate::hide(app, receipt, delay).await
 }
 
-/// Returns the body to send: the comment in its current state, or the ids if it is gone.
+/// Returns the body to send: the comment in its current state, or only its ids if it was deleted.
 async fn body(app: &App, due: &DueWebhook) -> Result<String, Fault> {
     let data = match &due.event.subject {
         None => json!({}),
@@ -195,7 +195,8 @@ fn request(app: &App, endpoint: &Endpoint, due: &DueWebhook, body: String) -> Op
     request.body(body).ok()
 }
 
-/// Warns the moderators by email that an endpoint was disabled because it failed. Sent once, unless the email is refused.
+/// Warns the moderators by email, once, that an endpoint was disabled because it failed. Retries if the email is
+/// refused.
 async fn warn(app: &App, senders: &Senders, endpoint: &Endpoint) -> Result<Disposition, Fault> {
     let claim = |endpoint: &mut Endpoint| std::mem::take(&mut endpoint.warning_due);
     let Some((endpoint, true)) = app.store.change_endpoint(endpoint.id, claim).await? else {

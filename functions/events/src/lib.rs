@@ -1,5 +1,5 @@
-//! Follows up on changes to the table, which arrive through its stream. Only quick work is done here; walks over many items
-//! become jobs. A failed record fails its batch, which Lambda retries, so everything here is safe to repeat.
+//! Follows up on changes to the table, which arrive through its stream. Only quick work is done here; walks over many
+//! items become jobs. A failed record fails its batch, which Lambda retries, so everything here is safe to repeat.
 //!
 //! A record may be old, and its item may have been edited, deleted or erased since. A changed comment or ban therefore
 //! has effects only if the item, read consistently, still agrees with the record. A pending comment is an exception:

@@ -1,5 +1,5 @@
-//! Notifies the recipients of a comment by adding its id to each recipient's notification state. The function `delivery`
-//! writes the emails.
+//! Notifies the recipients of a comment by adding its id to each recipient's notification state. The function
+//! `delivery` writes the emails.
 
 use std::collections::BTreeMap;
 
@@ -95,7 +95,6 @@ fn mail(app: &App) -> Option<&Mail> {
     app.config.mail.as_ref().filter(|_| app.config.features.subscriptions)
 }
 
-/// Returns the recipients of a notification about the comment, with the reasons for each.
 async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, Vec<Reason>>, Fault> {
     let parent = match comment.parent() {
         Some(parent) => app.store.comment(parent, Reading::Eventual).await?,

@@ -24,8 +24,8 @@ impl Endpoints {
     }
 }
 
-/// Queues the webhook messages for a stream record. `shown` is the comment, if the record made it public. Safe to repeat,
-/// because message ids are derived from the record.
+/// Queues the webhook messages for a stream record. `shown` is the comment, if the record made it public. Safe to
+/// repeat, because message ids are derived from the record.
 pub(crate) async fn notify(
     app: &App,
     endpoints: &mut Endpoints,

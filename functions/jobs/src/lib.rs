@@ -9,7 +9,7 @@ use shared::domain::job::Job;
 use shared::error::Fault;
 use tokio::time::Instant;
 
-/// The time limit of a message. The remaining work is sent as a new message.
+/// Time limit for one message. Work that remains is sent as a new message.
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Handles a batch of messages, as Lambda receives it from SQS. Returns the failed messages, which SQS redelivers.

@@ -20,8 +20,8 @@ const THUMBNAILS: &str = "thumbnails/";
 /// An object never changes, but moderators may remove it, so caches may keep it only for a day.
 const CACHE_CONTROL: &str = "public, max-age=86400";
 
-/// Returns a client. For a custom endpoint, requests have the bucket in the path, because such endpoints lack DNS names
-/// and certificates for buckets.
+/// For a custom endpoint, requests have the bucket in the path, because such endpoints lack DNS names and certificates
+/// for buckets.
 #[must_use]
 pub fn client(sdk: &SdkConfig) -> Client {
     let path_style = shared::aws::config::endpoint(sdk, "S3").is_some();
@@ -36,7 +36,7 @@ pub fn announced(record: S3EventRecord) -> (String, String) {
     (bucket, percent_decode_str(&key.replace('+', " ")).decode_utf8_lossy().into_owned())
 }
 
-/// The longest name accepted in a path. None of our names is longer.
+/// Maximum bytes of a name. Our names are shorter.
 const MAX_NAME: usize = 64;
 
 /// The name that an upload and its thumbnail share: a part that can't be guessed or chosen, and the image's dimensions.

@@ -56,7 +56,6 @@ impl Media {
         let picture = self.worker.run(move || imaging::clean(&file)).await?;
         let picture = picture.map_err(|refused| FieldErrors::one(FIELD, why_not(refused, call.language())))?;
 
-        // A repeated request gets the same name.
         let again = |request| Name::again(&config.visitor_salt, request, &picture);
         let name = idempotency.as_ref().map_or_else(|| Name::new(&app.random, &picture), again);
         let (key, width, height) = (name.upload(picture.format), picture.width, picture.height);

@@ -21,7 +21,7 @@ use shared::store::Reading;
 
 /// Maximum characters of a ban's reason.
 const MAX_REASON: usize = 500;
-/// Default and maximum durations of a network ban. Both are short, because the addresses pass to other people.
+/// Default and maximum durations of a network ban. Both are short, because addresses are reassigned to other people.
 const NETWORK_BAN: Duration = Duration::from_hours(24);
 const LONGEST_NETWORK_BAN: Duration = Duration::from_hours(30 * 24);
 
@@ -120,7 +120,6 @@ pub(crate) async fn unban_network(app: &App, call: &Call, network: &str) -> Resu
     Ok(Answer::no_content())
 }
 
-/// Returns the calling moderator, and the user named in the path.
 async fn find(app: &App, call: &Call, id: &str) -> Result<(Moderator, UserId)> {
     let id = path_id::<UserId>(id);
     let moderator = app.admit_moderator(call, RateClass::Write, exists(&id)).await?;

@@ -20,15 +20,16 @@ use shared::store::log::By;
 use shared::store::moderation::Verdict;
 
 const MAX_IDS: usize = 50;
-/// Maximum writers whose comments are decided concurrently. Decisions about two comments by one writer change the same items,
-/// so they are made one after the other. Decisions about two comments in one thread may conflict, and are retried.
+/// Maximum writers whose comments are decided concurrently. Decisions about two comments by one writer change the same
+/// items, so they are made one after the other. Decisions about two comments in one thread may conflict, and are
+/// retried.
 const AT_ONCE: usize = 5;
 
 struct BulkInput {
     /// Each id once, in the order given.
     ids: Vec<CommentId>,
     verdict: Verdict,
-    /// The last update of each text that the moderator saw.
+    /// The `updated_at` of each comment as the moderator saw it.
     seen: HashMap<CommentId, Timestamp>,
 }
 

@@ -20,7 +20,6 @@ use shared::store::Reading;
 use shared::store::log::By;
 use shared::store::moderation::{Decided, Verdict};
 
-/// Maximum reports listed per comment.
 const MAX_REPORTS: usize = 1_000;
 
 /// POST `comments/{id}/pin`

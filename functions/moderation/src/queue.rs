@@ -242,7 +242,6 @@ fn filters(call: &Call) -> String {
     given.fold(String::new(), |list, (name, text)| format!("{list} {name}={text}"))
 }
 
-/// Returns the requested state, by default pending comments.
 fn state(call: &Call) -> Result<QueueState, Refusal> {
     let name = call.parameter("state").unwrap_or("pending");
     QueueState::parse(name)

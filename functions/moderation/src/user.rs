@@ -1,4 +1,4 @@
-//! Lists users as moderators see them, and bans.
+//! Lists users found by name, and banned users and networks.
 
 use serde::Serialize;
 use serde_json::json;

@@ -190,7 +190,6 @@ async fn find_enabled(app: &App, id: &str) -> Result<Endpoint> {
     if endpoint.enabled { Ok(endpoint) } else { Err(FieldErrors::one("enabled", "The webhook is disabled.").into()) }
 }
 
-/// The fields of a request. Absent fields are `None`.
 struct Fields {
     url: Option<String>,
     events: Option<BTreeSet<EventKind>>,

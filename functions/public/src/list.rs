@@ -1,4 +1,4 @@
-//! GET `public/{type}/{id}/comments`: `comments.public`.
+//! GET `public/{type}/{id}/comments`.
 
 use shared::app::App;
 use shared::app::thread_list::ThreadRequest;
@@ -9,8 +9,8 @@ use shared::http::request::Call;
 use shared::http::resource::CommentPresenter;
 use shared::http::response::{Answer, Sharing};
 
-/// The parameters that change the list. Links include only these, because a cached response may be served to callers who sent
-/// other parameters.
+/// The parameters that change the list. Links include only these, because a cached response may be served to callers
+/// who sent other parameters.
 const PARAMETERS: [&str; 6] = ["page", "per_page", "sort", "cursor", "lang", "include"];
 
 /// Caches may show the old state of a deleted, edited, rejected or erased comment for one more minute.

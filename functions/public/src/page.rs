@@ -1,4 +1,4 @@
-//! GET `{type}/{id}/comments.html`: `comments.page`, a thread as a page, or as a section for a host page.
+//! GET `{type}/{id}/comments.html`: a thread as a page, or as a section for a host page.
 
 use http::{HeaderValue, StatusCode, header};
 use shared::app::App;

@@ -25,11 +25,11 @@ pub fn handle<'a>(app: &'a App, call: &'a Call) -> BoxFuture<'a, Result<Answer>>
     })
 }
 
-/// `Retry-After` in seconds when a network has reached its limit. The limit never resets. A day keeps clients from
-/// retrying sooner.
+/// `Retry-After` in seconds when a network has reached its limit. The limit never resets, so this only keeps clients
+/// from retrying sooner.
 const RETRY_AFTER: u64 = 86_400;
 
-/// Returns the limit on a comment's likes or reports (`action`) by guests of one network. `None` for users, and when
+/// Returns the limit on a comment's likes or reports (`action`) by guests from one network. `None` for users, and when
 /// `most` is 0.
 fn bound(app: &App, call: &Call, viewer: &Viewer, action: &str, id: &str, most: u32) -> Option<GuestBound> {
     (viewer.user.is_none() && most > 0).then(|| GuestBound {

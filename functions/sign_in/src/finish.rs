@@ -128,7 +128,6 @@ async fn suggested_name(app: &App, call: &Call, name: Option<String>, user: &Use
     }
 }
 
-/// Logs the sign-in if the user is a moderator.
 async fn note_moderator(app: &App, user: &User, account: &Account) -> Result<(), Fault> {
     let identity = Identity::of_account(account.clone());
     if app.config.names_moderator(&identity) {

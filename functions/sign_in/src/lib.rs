@@ -1,5 +1,5 @@
-//! Sign-in by an emailed code or through a provider, for sites without their own users. Only this function has our client
-//! secrets for providers, and the seed from which the keys of access and refresh tokens are derived.
+//! Sign-in by an emailed code or through a provider, for sites without their own users. Only this function has our
+//! client secrets for providers, and the seed from which the keys of access and refresh tokens are derived.
 //!
 //! | file | route |
 //! |---|---|
@@ -59,8 +59,8 @@ impl Handler for SignIn {
 }
 
 impl SignIn {
-    /// Returns the seed. Publishes its public key first, so that others can verify the first token that this instance
-    /// signs.
+    /// Returns the seed. Publishes its public key first, so that other functions can verify the first token that this
+    /// instance signs.
     async fn seed(&self, app: &App) -> Result<&Seed, Fault> {
         let publish = || async {
             let missing = || Fault::new("signing in", "SVC_SIGN_IN_SEED is not set");

@@ -55,7 +55,6 @@ use Failure::Nonsense;
 pub(crate) struct Client<'a> {
     pub(crate) settings: &'a ProviderClient,
     pub(crate) issuer: &'a str,
-    /// The callback of this service.
     pub(crate) redirect_uri: &'a str,
     pub(crate) wants_address: bool,
 }
@@ -115,7 +114,8 @@ impl<'a> Client<'a> {
         if self.issuer == github { format!("{api}{path}") } else { format!("{}/api/v3{path}", self.issuer) }
     }
 
-    /// Whether we may call this address of the provider. Plain HTTP is allowed only on this machine, if the issuer is on it too.
+    /// Whether we may call this address of the provider. Plain HTTP is allowed only if both the address and the issuer
+    /// are on this machine.
     fn is_safe(&self, url: &str) -> bool {
         let host = |url: &Uri| url.host().is_some_and(is_loopback);
         let is_here = || self.issuer.parse().is_ok_and(|issuer: Uri| host(&issuer));
@@ -282,7 +282,7 @@ impl Providers {
         object(self.json(request, encode(&fields)).await?)
     }
 
-    /// Returns the provider's configuration, which is fetched at most once an hour.
+    /// Returns the provider's configuration, cached for an hour.
     async fn discovery(&self, client: Client<'_>, now: Timestamp) -> Result<Discovery, Failure> {
         let known = if client.settings.provider == Provider::Google { &self.google } else { &self.oidc };
         let mut known = known.lock().await;

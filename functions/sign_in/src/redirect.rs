@@ -24,7 +24,7 @@ use url::Url;
 use crate::SignIn;
 use crate::providers::{Client, Failure, Returning};
 
-/// The code in the fragment when the reader returns from the provider without an account.
+/// Sent in the fragment instead of a code when the sign-in failed.
 const FAILED: &str = "failed";
 
 /// Starts a flow, and returns the provider's address to redirect the reader to.
@@ -92,8 +92,8 @@ pub(crate) async fn callback(sign_in: &SignIn, app: &App, call: &Call, id: &str)
     let Some((to, own)) = to.zip(own) else {
         return Ok(sentence(call, StatusCode::BAD_REQUEST, |texts| texts.sign_in_is_over()));
     };
-    // A parameter that appears twice counts as missing. A repeated `iss` also invalidates the code, because a missing `iss`
-    // may be accepted.
+    // A parameter that appears twice counts as missing. A repeated `iss` also invalidates the code, because a missing
+    // `iss` may be accepted.
     let is_doubled = call.query.iter().any(|(name, _)| name == "iss") && only(call, "iss").is_none();
     let code = only(call, "code").filter(|_| !is_doubled);
     let returning = Returning { code, issuer: only(call, "iss") };
@@ -135,7 +135,7 @@ async fn comes_back(
     Ok(is_noted.then_some(code))
 }
 
-/// Sends the reader back to the page. The fragment isn't sent to any server.
+/// Sends the reader back to the page. The code is in the fragment, which browsers don't send to servers.
 fn redirect(mut to: Url, flow: &str, code: &str) -> Answer {
     to.set_fragment(Some(&format!("comment-sign-in={flow}.{code}")));
     let mut answer = Answer::new(StatusCode::SEE_OTHER, "text/plain", Vec::new());

@@ -1,5 +1,5 @@
-//! POST `sign_in` with an address. The response and the calls to the table and the queue are the same for every address, so
-//! that neither the response nor its timing reveals who has an account.
+//! POST `sign_in` with an address. The response and the calls to the table and the queue are the same for every
+//! address, so that neither the response nor its timing reveals who has an account.
 
 use std::time::Duration;
 

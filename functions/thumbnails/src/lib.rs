@@ -19,8 +19,8 @@ impl Thumbnails {
         Self { objects, worker: Worker::default() }
     }
 
-    /// Tries every record, then returns the first failure. Lambda retries and finally moves the event to a dead-letter queue.
-    /// An upload that cannot be decoded is a failure too, because we encoded it.
+    /// Tries every record, then returns the first failure. Lambda retries and finally moves the event to a dead-letter
+    /// queue. An upload that cannot be decoded is a failure too, because we encoded it.
     pub async fn handle(&self, event: S3Event) -> Result<(), Fault> {
         let mut outcome = Ok(());
         for record in event.records {

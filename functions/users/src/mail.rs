@@ -18,7 +18,6 @@ use shared::http::request::Call;
 use shared::http::response::Answer;
 use shared::http::{page, quality};
 
-/// The action of a button.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Action {
     Confirm,
@@ -103,7 +102,7 @@ fn not_offered(call: &Call, link: &Link) -> Result<Answer> {
     Err(FieldErrors::one("action", "The action must be one that the page offers.").into())
 }
 
-/// Confirms this request. Returns false if it no longer exists.
+/// Confirms this request. Returns false if it no longer exists, or if the owner of the address unsubscribed it.
 async fn confirm(app: &App, recipient: &Recipient, asker: &str) -> Result<bool> {
     let now = app.clock.now();
     let wait = app.config.mail.as_ref().map(|mail| mail.wait).unwrap_or_default();

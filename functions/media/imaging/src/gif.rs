@@ -63,7 +63,7 @@ fn open(bytes: &[u8]) -> Result<Decoder<&[u8]>, Refused> {
     Ok(decoder)
 }
 
-/// Writes a frame with its own palette or, when it has none, the global one.
+/// Maps the frame's pixels to its sorted palette or, if it has none, to the global one.
 fn rewrite_frame(frame: &Frame<'_>, global: Option<&Palette>) -> Result<Frame<'static>, Refused> {
     let local = frame.palette.as_deref().map(Palette::sorted);
     let palette = local.as_ref().or(global).ok_or(Refused::Damaged)?;
@@ -91,8 +91,8 @@ fn rewrite_frame(frame: &Frame<'_>, global: Option<&Palette>) -> Result<Frame<'s
     })
 }
 
-/// Colors in ascending order. A palette is the only part of a GIF whose bytes are kept, and the sender could order them to
-/// spell a script.
+/// Colors in ascending order. A palette is the only part of a GIF whose bytes are kept, and the sender could order them
+/// to spell a script.
 struct Palette {
     colours: Vec<u8>,
     /// Maps each old index to its new one.

@@ -91,7 +91,6 @@ impl Format {
     }
 }
 
-/// Reasons to refuse an upload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     UnknownFormat,
@@ -104,8 +103,8 @@ pub enum Refused {
 
 /// Makes an upload safe to serve. Returns the picture as viewers show it, with nothing but its pixels.
 ///
-/// A JPEG, PNG or GIF keeps its format. A WebP becomes a JPEG if it is lossy and opaque, else a PNG. A GIF keeps its frames; an
-/// animated PNG or WebP becomes its first frame.
+/// A JPEG, PNG or GIF keeps its format. A WebP becomes a JPEG if it is lossy and opaque, else a PNG. A GIF keeps its
+/// frames; an animated PNG or WebP becomes its first frame.
 pub fn clean(bytes: &[u8]) -> Result<Picture, Refused> {
     contained(|| match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
         Format::Jpeg => jpeg::encode(&jpeg::decode(bytes)?, bytes.len()),

@@ -8,7 +8,6 @@ use std::io::{Cursor, Write};
 
 /// Memory limit for the decoder, which holds rows and the color profile. This module allocates the pixels.
 const DECODER_BYTES: usize = 16 << 20;
-/// Maximum size of one chunk of compressed pixels.
 const CHUNK_BYTES: usize = 1 << 20;
 
 pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {

@@ -25,7 +25,7 @@ pub fn thumbnail(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// Reduces the colors to 256, transparency included. A picture with fewer colors is unchanged.
+/// Reduces the picture to at most 256 colors, transparency included.
 fn reduce_colours(pixels: DynamicImage) -> DynamicImage {
     if png::has_few_colours(&pixels) {
         return pixels;

@@ -48,7 +48,7 @@ struct Container<'a> {
 }
 
 impl<'a> Container<'a> {
-    /// Returns `None` if the file is shorter than its header says.
+    /// Returns `None` if the file or one of its chunks is cut short.
     fn read(bytes: &'a [u8]) -> Option<Self> {
         let size = usize::try_from(u32_at(bytes, 4)?).ok()?;
         let mut file = Self::default();
