@@ -12,9 +12,9 @@ tokio::task_local! {
     static CALLER: Arc<Access>;
 }
 
-/// An action, and the part of a resource for which it's granted: the name of an index, a prefix of partition keys and
-/// `*`, a prefix of object keys, the logical id of a queue, or the sender of emails. The part is empty for the whole
-/// table or bucket.
+/// An action, and the part of a resource for which it's granted: the name of an index, a prefix of partition keys
+/// followed by `*`, a prefix of object keys, the logical id of a queue, or the sender of emails. The part is empty for
+/// the whole table or bucket.
 pub type Grant = (String, String);
 
 /// The permissions of one function.
@@ -100,8 +100,8 @@ pub(crate) fn check_queue(operation: &str, queue: &str) -> Result<(), String> {
     caller.check(&format!("sqs:{operation}"), queue, |part| part == queue)
 }
 
-/// Checks an email from this sender, as [`check_table`] does. SES requires this permission for an email whose raw content
-/// the caller composes.
+/// Checks an email from this sender, as [`check_table`] does. SES requires this permission for emails that the caller
+/// has composed.
 pub(crate) fn check_mail(from: &str) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
     caller.check("ses:SendRawEmail", from, |part| part == from)

@@ -1,5 +1,5 @@
-//! The directory for the service's persistent data: the table, the objects, the queues and the secrets. A lock file allows
-//! one process at a time.
+//! The directory for the service's persistent data: the table, objects, queues and secrets. A lock file allows one
+//! process at a time.
 
 use std::env;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -222,8 +222,8 @@ impl DataDir {
         }
     }
 
-    /// Copies the table and the secrets of a read-only directory, such as a snapshot. `None` if it's writable. Fails while
-    /// another process is using it.
+    /// Copies the table and the secrets of a read-only directory, such as a snapshot. `None` if it's writable. Fails
+    /// while another process is using it.
     pub fn copy_if_read_only(&self) -> Result<Option<TempDir>, DataDirError> {
         let file = |path: PathBuf| move |cause| DataDirError::File { path, cause };
         let lock = self.lock().and_then(|_| {
@@ -365,10 +365,10 @@ impl DataDir {
         [JWT_SECRET, SEED, SALT].iter().try_for_each(|name| self.stored(name).map(drop))
     }
 
-    /// The stored secret. `None` if the file is missing or empty: earlier versions left an empty file if they were killed
-    /// before they wrote the secret, so it was never used as one.
+    /// The stored secret. `None` if the file is missing or empty. Earlier versions left it empty if they were killed
+    /// before writing the secret, so that secret was never used.
     fn stored(&self, name: &str) -> Result<Option<String>, DataDirError> {
-        // A secret shorter than `least` is truncated.
+        // A shorter secret must have been cut off.
         let (least, remedy) = match name {
             SALT => (MIN_SALT, "delete it and set SVC_VISITOR_SALT to its old content"),
             SEED => (MIN_SEED, "delete it, which ends all sessions"),

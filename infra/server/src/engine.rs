@@ -75,8 +75,8 @@ pub struct Engine {
 }
 
 struct Shared {
-    /// Reads, writes and checkpoints hold this lock. Two connections in conflict would wait for milliseconds, and in the
-    /// bundled `SQLite` a commit during a checkpoint can corrupt the file (the WAL-reset bug, fixed in 3.51.3).
+    /// Reads, writes and checkpoints hold this lock. Two connections in conflict would wait for milliseconds, and in
+    /// the bundled `SQLite` a commit during a checkpoint can corrupt the file (the WAL-reset bug, fixed in 3.51.3).
     connections: Mutex<Connections>,
     /// The database's file name for `SQLite`.
     file: String,
@@ -113,8 +113,8 @@ impl Engine {
         Self::open_file(path).map_err(|cause| unusable(path, cause))
     }
 
-    /// Opens the database of a directory that a service has used. Its file may be missing, but not empty, which would mean that
-    /// its content is lost.
+    /// Opens the database of a directory that a service has used. The file may be missing. An empty file is refused,
+    /// because its content must have been lost.
     pub fn open_used(path: &Path) -> Result<Self, EngineError> {
         if is_empty(path).map_err(|cause| unusable(path, cause))? {
             let why = "is empty, although a service has used the directory".to_owned();
@@ -175,8 +175,9 @@ impl Engine {
         Ok(self.shared.work(copy).await??)
     }
 
-    /// Removes items of a table whose TTL expired before `now`, in Unix seconds, and returns their number. The stream records
-    /// their removal. The sweep is a series of requests that take turns with all others.
+    /// Removes items of a table whose TTL expired before `now`, in Unix seconds, and returns their number. The stream
+    /// records their removal. Pages and removals are separate requests, so that other requests don't wait for the whole
+    /// sweep.
     pub async fn remove_expired(&self, table: &str, now: i64) -> Result<usize, EngineError> {
         let name = table.to_owned();
         let swept = self.shared.work(move |shared| shared.connections().swept(&name)).await??;

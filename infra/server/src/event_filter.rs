@@ -1,5 +1,5 @@
 //! The filter of an event source mapping: Lambda invokes a function only with records that match one of its patterns.
-//! Supports objects, lists of values and `{"exists": false}` in patterns.
+//! Patterns may contain objects, lists of values, and `exists`.
 
 use serde_json::Value;
 

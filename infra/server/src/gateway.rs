@@ -72,7 +72,6 @@ pub struct Exchange {
     pub route: String,
     pub status: StatusCode,
     pub elapsed: Duration,
-    /// Extensions of the response.
     pub extensions: Extensions,
 }
 
@@ -84,7 +83,6 @@ impl Mount {
 }
 
 impl Gateway {
-    /// `functions` is keyed by name.
     pub fn new(
         routes: Vec<Route>,
         functions: HashMap<String, Function>,
@@ -217,7 +215,7 @@ impl Refusal {
     }
 }
 
-/// The `Host` of a request; `localhost` if it's missing, as in HTTP/1.0. `None` if it's malformed, or there are several.
+/// The `Host` of a request; `localhost` if it's missing, as in HTTP/1.0. `None` if it's malformed or repeated.
 fn host(headers: &HeaderMap) -> Option<Authority> {
     let mut hosts = headers.get_all(HOST).into_iter();
     let host = hosts.next().map_or(Some("localhost"), |host| host.to_str().ok())?;

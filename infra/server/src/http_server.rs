@@ -1,4 +1,4 @@
-//! A small HTTP server for the table, the bucket, the queues and the tests. The gateway has a separate one that stops gracefully.
+//! A small HTTP server for the table, bucket, queues and tests. The gateway has a separate one that stops gracefully.
 
 use std::convert::Infallible;
 use std::time::Duration;

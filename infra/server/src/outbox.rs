@@ -77,7 +77,6 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Cheap to clone.
 #[derive(Clone)]
 pub struct Outbox(Arc<Shared>);
 
@@ -243,7 +242,7 @@ impl Transport for Outbox {
             let (status, answer) = match request.uri().path() {
                 SEND_EMAIL if is_json => {
                     let answer = self.send_email(&body);
-                    // Yields after accepting the email, because a worker may die before it gets the response.
+                    // Yields after accepting the email, so that a test can end the worker before it gets the response.
                     tokio::task::yield_now().await;
                     answer
                 }

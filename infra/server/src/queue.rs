@@ -61,7 +61,6 @@ pub fn remove(root: &Path, picks: impl Fn(&str) -> bool) -> io::Result<u64> {
     Ok(removed)
 }
 
-/// All queues of a stack.
 #[derive(Clone)]
 pub struct Queues(Arc<Shared>);
 struct Shared {
@@ -243,8 +242,8 @@ impl Queues {
         }
     }
 
-    /// Moves dead letters back to their original queues. Removes those from the stream and the bucket, because a start
-    /// redelivers the table's records and an unfinished process's puts.
+    /// Moves dead letters back to their original queues. Those from the stream and the bucket are removed instead,
+    /// because each start redelivers events that weren't handled.
     ///
     /// # Errors
     ///

@@ -91,8 +91,8 @@ impl Services {
     }
 }
 
-/// Starts the service for development and tests. It shows sent emails, and denies calls that AWS would deny. Needs a tokio
-/// runtime.
+/// Starts the service for development and tests. It shows sent emails, and denies calls that AWS would deny. Needs a
+/// tokio runtime.
 pub fn start(app: App, services: Services, mut mounts: Vec<Mount>) -> Result<Stack, StackError> {
     let Services { engine, bucket, queues, outbox, lookup } = services;
     let senders = senders(&app, &outbox, lookup).map_err(|fault| StackError::Mailer(fault.chain()))?;

@@ -16,8 +16,8 @@ use crate::trigger::{EventFunction, QueueFunction, QueueTrigger, Target, Task, T
 
 /// The interval at which expired items are removed. AWS may take days.
 const TTL_INTERVAL: Duration = Duration::from_mins(1);
-/// Maximum deviation of the clock from the elapsed time, and the time for which the clock must be steady after a start or a
-/// jump.
+/// Maximum deviation of the clock from the elapsed time, and the time for which the clock must be steady after a start
+/// or a jump.
 const TOLERANCE: Duration = Duration::from_hours(1);
 /// The wait after failing to read the table's stream.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -38,7 +38,6 @@ pub enum StackError {
     Mailer(String),
 }
 
-/// The functions, by name.
 #[derive(Default)]
 pub struct Functions {
     pub http: HashMap<String, Function>,
@@ -102,8 +101,8 @@ impl Stack {
         Ok(Self { gateway, roles: Vec::new(), engine, bucket, streams, puts, queues, messages, ttl })
     }
 
-    /// Waits until all events of the table and the bucket and all visible messages have been handled, including those that
-    /// result from handling them.
+    /// Waits until all events of the table and the bucket and all visible messages have been handled, including those
+    /// that result from handling them.
     pub async fn wait_until_idle(&self) {
         loop {
             let Some(change) = self.last_change() else {
@@ -165,8 +164,8 @@ impl Clocks {
     }
 }
 
-/// Detects when the clock is ahead, even for a minute, because everything with a TTL would expire. A clock that is ahead at a
-/// start is usually corrected within an hour.
+/// Detects a clock that is ahead. Removing expired items would then remove everything with a TTL, even if the clock is
+/// corrected a minute later. A clock that is ahead at a start is usually corrected within an hour.
 #[derive(Debug)]
 struct Watch {
     /// The time since which the two clocks have agreed.
@@ -179,7 +178,6 @@ impl Watch {
         Self { steady_since: now, is_trusted: false }
     }
 
-    /// Whether the wall clock is trustworthy.
     fn trusts(&mut self, now: Clocks) -> bool {
         let passed = now.passed.saturating_sub(self.steady_since.passed);
         let expected = self.steady_since.wall + passed;

@@ -65,7 +65,6 @@ impl Source for Subscription {
     async fn handled(&mut self, _end: i64, _given_up: Vec<i64>) {}
 }
 
-/// A function, and the destination of its failures.
 pub struct Target {
     pub name: String,
     pub function: EventFunction,
@@ -133,7 +132,6 @@ impl Trigger {
         self.has_given_up.load(Ordering::Relaxed)
     }
 
-    /// Stops the task, and waits until it has ended.
     pub async fn stop(self) {
         self.task.stop().await;
     }
@@ -260,20 +258,17 @@ impl QueueTrigger {
         queues.idle(&self.queue).await;
     }
 
-    /// Stops the task, and waits until it has ended.
     pub async fn stop(self) {
         self.task.stop().await;
     }
 }
 
-/// Messages that were received together.
 struct Received {
     messages: Vec<Message>,
     _handling: Handling,
 }
 
 impl Received {
-    /// Receives a batch of messages. `None` if there are none.
     fn receive(queues: &Queues, queue: &str, most: usize) -> Result<Option<Self>, QueueError> {
         let handling = queues.begin_handling(queue)?;
         let messages = queues.receive(queue, most)?;

@@ -10,14 +10,14 @@ use tokio::sync::Mutex;
 
 use crate::files;
 
-/// `SQLite` appends each commit to its log without a sync, and syncs the log before it moves commits into the database. Syncing
-/// the log therefore makes all earlier commits durable.
+/// `SQLite` appends each commit to its log without a sync, and syncs the log before it moves commits into the database.
+/// Syncing the log therefore makes all earlier commits durable.
 #[derive(Debug, Default)]
 pub(super) struct Barrier {
     /// `None` for a table in memory.
     log: Option<Arc<File>>,
     written: AtomicU64,
-    /// The number of writes on disk. Locked during a sync. The next sync covers all writers that are waiting for the lock.
+    /// The number of writes on disk. Locked during a sync; the next sync covers all writers waiting for the lock.
     synced: Mutex<u64>,
 }
 
@@ -28,7 +28,6 @@ impl Barrier {
         Ok(Self { log: Some(Arc::new(log)), ..Self::default() })
     }
 
-    /// Counts another committed write.
     pub(super) fn wrote(&self) {
         self.written.fetch_add(1, Ordering::Release);
     }

@@ -7,7 +7,6 @@ use shared::aws::call::Version;
 
 use super::Shared;
 
-/// The header that names the operation.
 const TARGET: &str = "x-amz-target";
 pub(super) const PROTOCOL: Version = Version::V1_0;
 const UNKNOWN_OPERATION: &[u8] = br#"{"__type":"com.amazon.coral.service#UnknownOperationException"}"#;

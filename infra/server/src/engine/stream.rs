@@ -45,7 +45,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The stream's records, with a separate connection to the engine's database.
 pub(super) struct Stream {
     connection: Connection,
-    /// The position of each follower.
+    /// For each follower, the number of the last change that it has handled.
     positions: Vec<Weak<AtomicI64>>,
     /// The number up to which records have been removed, except those in `given_up`.
     removed: i64,
@@ -73,7 +73,7 @@ pub struct Follower {
 }
 
 impl Stream {
-    /// Opens the stream. Changes are recorded only once there is a follower: imports and repairs do their own follow-up work.
+    /// Opens the stream. Without a follower, no changes are recorded: imports and repairs do their own follow-up work.
     pub(super) fn open(connection: Connection) -> rusqlite::Result<Self> {
         connection.execute_batch(SCHEMA)?;
         Ok(Self { connection, positions: Vec::new(), removed: 0, given_up: BTreeSet::new() })
@@ -219,9 +219,9 @@ impl Engine {
         Ok(self.shared.connections().stream.last()?)
     }
 
-    /// Amends the records of the stream, and returns the number of records that were changed or removed. `amend` gets each
-    /// image, an item in `DynamoDB`'s JSON, and returns its replacement; `None` removes the record. Nothing else may read
-    /// the stream during this call.
+    /// Amends the records of the stream, and returns the number of records that were changed or removed. `amend` gets
+    /// each image, an item in `DynamoDB`'s JSON, and returns its replacement; `None` removes the record. Nothing else
+    /// may read the stream during this call.
     pub fn amend_records(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> Result<u64, EngineError> {
         self.shared.connections().stream.amend(amend)
     }

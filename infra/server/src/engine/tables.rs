@@ -36,8 +36,8 @@ pub struct StreamSpecification {
 }
 
 impl Engine {
-    /// Creates the table, or updates the indexes and the TTL of a stored one. If the first table of a file can't be created,
-    /// for example because the disk is full, removes the file: a partial table would pass for a complete one.
+    /// Creates the table, or updates the indexes and the TTL of a stored one. If the first table of a file can't be
+    /// created, for example because the disk is full, removes the file: a partial table would pass for a complete one.
     pub fn create_table(&self, name: &str, definition: &TableDefinition) -> Result<(), EngineError> {
         let connections = self.shared.connections();
         let is_first = connections.database.list_tables(ListTablesRequest::default())?.table_names.is_empty();

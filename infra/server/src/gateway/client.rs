@@ -52,7 +52,7 @@ impl FromStr for Proxies {
     fn from_str(text: &str) -> Result<Self, String> {
         let networks = text.split(',').map(str::trim).filter(|_| !text.trim().is_empty());
         let parse = |range| match Network::parse(range) {
-            // With such a range, clients could claim any address. The widest private networks are 10.0.0.0/8 and fc00::/7.
+            // Clients could claim any address. The widest private networks are 10.0.0.0/8 and fc00::/7.
             Some(Network { address: IpAddr::V4(_), prefix: ..8 } | Network { address: IpAddr::V6(_), prefix: ..7 }) => {
                 Err(format!("{range:?} is wider than any private network; list the proxies' own addresses"))
             }

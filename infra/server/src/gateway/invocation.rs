@@ -26,13 +26,13 @@ where
     Arc::new(move |request| Box::pin(handler(request)))
 }
 
-/// Returns the response's JSON, as Lambda would, or the failure. Also returns the response's extensions, which JSON can't
-/// represent, for meters and logs in this process.
+/// Returns the response's JSON, as Lambda would, or the failure. Also returns the response's extensions, which JSON
+/// can't represent, for meters and logs in this process.
 pub(super) async fn invoke(function: Function, event: &str, request_id: &str) -> Result<(String, Extensions), String> {
     let payload: LambdaRequest = serde_json::from_str(event).map_err(|error| error.to_string())?;
     let mut context = Context::default();
     request_id.clone_into(&mut context.request_id);
-    // In a separate task, a panic ends only this invocation, and the invocation continues if the client disconnects, as in
+    // In a separate task, a panic ends only this invocation, and a client that disconnects doesn't end it, as in
     // Lambda.
     let run = tokio::spawn(async move {
         let (sender, extensions) = sync_channel(1);

@@ -15,7 +15,7 @@ const HEAD: Duration = Duration::from_secs(10);
 /// The timeout between two requests, and for a client that stops reading its response.
 pub(super) const IDLE: Duration = Duration::from_mins(1);
 
-/// The phase of a connection. Cheap to clone.
+/// The phase of a connection.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pace(Arc<AtomicU8>);
 
@@ -38,7 +38,7 @@ impl Pace {
         self.set(Phase::Idle);
     }
 
-    /// Whether no request is being handled.
+    /// Whether no request is arriving or being handled.
     pub(super) fn is_idle(&self) -> bool {
         matches!(self.phase(), Phase::New | Phase::Idle)
     }

@@ -96,8 +96,8 @@ impl Route {
             .then_some(place)
     }
 
-    /// The sort key of routes: those that match the whole path come first, then those with a greedy parameter, and then the
-    /// default route.
+    /// The sort key of routes: those that match the whole path come first, then those with a greedy parameter, and then
+    /// the default route.
     fn precedence(&self) -> (u8, Vec<u8>, bool) {
         match &self.pattern {
             Pattern::Default => (2, Vec::new(), true),

@@ -127,8 +127,8 @@ impl Message {
         })
     }
 
-    /// Also true if the message was sent or received while the clock was ahead, because it might otherwise be hidden for years.
-    /// A message that is being handled when the clock is set back may be delivered twice.
+    /// Also true if the message was sent or received while the clock was ahead, because it might otherwise be hidden
+    /// for years. A message that is being handled when the clock is set back may be delivered twice.
     pub(super) fn is_visible(&self, now: Timestamp) -> bool {
         self.visible_at <= now || self.received_at.unwrap_or(self.sent_at).is_too_far_ahead(Duration::ZERO, now)
     }

@@ -1,4 +1,4 @@
-//! The policies of functions.
+//! Reads the permissions of functions from their policies.
 
 use std::collections::BTreeSet;
 
