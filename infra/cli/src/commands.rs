@@ -188,7 +188,6 @@ fn not_set(variable: &'static str) -> ConfigError {
     ConfigError::new(variable, None, "the service's value, but it isn't set")
 }
 
-/// Warns about variables that are named like settings but have no effect.
 fn warn_of_unknown_settings(config: &Config) {
     for unknown in config.unknown_settings() {
         eprintln!("warning: {unknown}");
@@ -208,8 +207,8 @@ async fn listen_at(address: SocketAddr, hint: &str) -> Result<TcpListener, Failu
     })
 }
 
-/// Identifies this process to others that write to the table in bulk. The name is constant for a data directory: its lock
-/// already excludes other processes, and the lease of a killed process must not block the next one.
+/// Identifies this process to others that write to the table in bulk. The name is constant for a data directory: its
+/// lock already excludes other processes, and the lease of a killed process must not block the next one.
 fn holder(table: Option<&str>) -> String {
     table.map_or_else(|| "the data directory".to_owned(), |_| hex(&Random::system().bytes::<8>()))
 }

@@ -112,7 +112,8 @@ impl Restore {
         let table = Table::open(staging, None).await?;
         Check { repair: true, patience: Duration::ZERO }.run(&table.store, &Clock::system(), &mut io::sink()).await?;
         if let Some(kept) = &table.kept {
-            // The first start then creates any missing thumbnails.
+            // Marks the last hour before the backup as unfinished, so that the first start creates any missing
+            // thumbnails.
             kept.lock.begin_at((made_at - SignedDuration::from_hours(1)).into())?;
         }
         Ok(made_at)

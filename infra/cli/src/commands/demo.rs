@@ -22,7 +22,8 @@ const TITLE: &str = "A short history of writing in the margin";
 const GUESTS_READ: &str =
     "<p>Guests only read here. Start with <code>SVC_ALLOW_GUESTS=true cargo local</code>, and they write too.</p>";
 
-/// Mounts the page. The first GET fills the thread if `filling` is given. The page contains a moderator's token.
+/// Mounts the page for this machine only, because it contains a moderator's token. The first GET fills the thread if
+/// `filling` is given.
 pub(super) fn mount(config: &Config, filling: Option<Filling>) -> Mount {
     let (config, filling) = (Arc::new(config.clone()), filling.map(Arc::new));
     Mount::for_this_machine("/", move |request| {
@@ -40,7 +41,7 @@ fn thread(config: &Config) -> Result<ThreadId, &'static str> {
     ThreadId::new(&config.types[0], "demo").ok_or("demo is not a valid id of a record")
 }
 
-/// Renders the page. Signs new tokens for each request, so that a reload gets valid ones.
+/// Signs new tokens for each request, so that a reload gets valid ones.
 fn page(config: &Config) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
     let has_outbox = config.mail.as_ref().is_some_and(|mail| mail.smtp_url.is_none());

@@ -17,10 +17,8 @@ use shared::config::{Auth, without_prefix};
 use super::Failure;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// The permissions that this command needs.
 const ACTIONS: &str = "cloudformation:DescribeStacks and secretsmanager:GetSecretValue";
 
-/// The outputs and the parameters of a stack.
 pub(super) struct Stack {
     name: String,
     values: HashMap<String, String>,

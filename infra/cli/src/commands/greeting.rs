@@ -11,11 +11,10 @@ use super::sample_tokens;
 const BOLD: &str = "\x1b[1m";
 const DIM: &str = "\x1b[2m";
 const RESET: &str = "\x1b[0m";
-/// The width of the label column.
 const WIDTH: usize = 10;
 
-/// Composes the text, with colors that the printer strips if the terminal doesn't support them. The lines with tokens
-/// are last, because they are long, and the moderator's token ends the text.
+/// Composes the text, with colors that the printer strips if the terminal doesn't support them. The tokens come last
+/// because they are long. The last line is the moderator's token, which scripts wait for.
 pub(super) fn greeting(config: &Config, address: SocketAddr) -> Result<String, NoSecret> {
     let [(_, member), (_, moderator)] = sample_tokens(config)?;
     let site = format!("http://{address}");

@@ -114,7 +114,6 @@ pub(super) enum Spam {
     Keep,
 }
 
-/// The path of a file that an option names, and the content that was parsed from it.
 #[derive(Clone, Debug)]
 pub(super) struct FileOf<T> {
     path: PathBuf,
@@ -134,8 +133,8 @@ impl Options {
         Ok(if report.is_complete() { ExitCode::SUCCESS } else { ExitCode::from(INCOMPLETE) })
     }
 
-    /// Imports and prints the report. Also writes it as JSON to the file that `--report` names. If that's standard output,
-    /// the text goes to the error output.
+    /// Imports and prints the report. Also writes it as JSON to the file that `--report` names. If that's standard
+    /// output, the text goes to the error output.
     async fn reported(&self) -> Result<Report, Failure> {
         let data_dir = table::data_dir_of(&self.data_dir, self.table.as_deref());
         let out = Destination::new("--report", self.report.as_deref(), data_dir)?.unlike(self.sources())?;
@@ -279,7 +278,8 @@ fn is_standard_input(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// Hashes of people who were erased from the table. `None` if there is no table.
+/// Hashes of people who were erased from the table. `None` if there is no table. Fails if they were erased under
+/// another salt.
 async fn forgotten(table: Option<&Table>, hashes: &PersonHashes) -> Result<Option<Forgotten>, Failure> {
     let Some(table) = table else { return Ok(None) };
     let forgotten = forgotten::forgotten(&table.store, hashes.clone()).await.map_err(|fault| fault.chain())?;
@@ -333,7 +333,6 @@ impl Progress {
         }
     }
 
-    /// Reports that all comments are written.
     fn written(&self, units: f64) {
         self.end();
         if let (true, Some(start)) = (self.is_terminal, self.writing) {

@@ -1,5 +1,5 @@
-//! Opens the contents of a data directory: the table, the bucket, the queues and the emails. Without a directory, they are
-//! temporary.
+//! Opens the contents of a data directory: the table, the bucket, the queues and the emails. Without a directory, they
+//! are temporary.
 
 use std::io;
 

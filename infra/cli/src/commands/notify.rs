@@ -3,7 +3,7 @@
 use std::env;
 use std::io;
 
-/// Sends the state to the supervisor. Does nothing if there is none.
+/// Sends the state to the supervisor's socket. Does nothing if `NOTIFY_SOCKET` isn't set.
 #[cfg(unix)]
 pub(super) fn notify(state: &str) -> io::Result<()> {
     use std::os::unix::net::{SocketAddr, UnixDatagram};

@@ -98,7 +98,7 @@ impl WhoOptions {
         Ok(())
     }
 
-    /// The person that the options name. Fails if neither option is set, which clap rules out.
+    /// The person that the options name. One of them is always set, because clap requires it.
     fn who(&self, salt: &Secret) -> Result<Who, Failure> {
         let by_address = |email: &String| Who::address(email, hex(&Md5::digest(email.as_bytes())), salt);
         match (self.user.first(), self.email.first()) {
@@ -265,7 +265,6 @@ impl Objects {
     }
 }
 
-/// The user or account that `--user` names.
 #[derive(Clone, Debug)]
 enum NamedUser {
     Id(UserId),

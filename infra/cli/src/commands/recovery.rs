@@ -15,7 +15,8 @@ use transfer::check::Check;
 
 use super::Failure;
 
-/// Completes the work that the last process left unfinished. Starts with the table's stream and the queues.
+/// Waits at most `grace` for the table's stream and the queues, repairs the table, and then repeats the events of all
+/// objects stored since `since`.
 pub(super) async fn recover(
     stack: &Stack,
     engine: &Engine,

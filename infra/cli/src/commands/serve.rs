@@ -28,12 +28,12 @@ use super::recovery::recover;
 use super::stop::stop_signal;
 use super::{FAILED, Failure, MISUSED, UNUSABLE, exit_code, listen_at, production_data_dir};
 
-/// Maximum wait at the start until the work of a killed process is finished.
+/// Maximum wait at the start for the unfinished work of a killed process.
 const RECOVERY_GRACE: Duration = Duration::from_secs(10);
 /// Maximum wait for unfinished events after the last request. The next start finishes the rest.
 const STOP_GRACE: Duration = Duration::from_secs(1);
 const REPORT_INTERVAL: Duration = Duration::from_mins(1);
-/// The limit for request bodies, except uploads.
+/// The limit for request bodies other than uploads, in bytes.
 const SMALL_BODY: usize = 256 * 1024;
 
 /// Serve the API in production, behind a proxy that speaks TLS; see docs/server.md.
@@ -69,7 +69,6 @@ fn misused(error: impl Into<Failure>) -> Stopped {
     Stopped(MISUSED, error.into())
 }
 
-/// Uses the error's own exit code if it has one, else `UNUSABLE`.
 fn unusable(error: impl Into<Failure>) -> Stopped {
     let error = error.into();
     Stopped(exit_code(&error).unwrap_or(UNUSABLE), error)

@@ -1,4 +1,4 @@
-//! An existing table, in a data directory or deployed.
+//! The table that a command works on, in a data directory or deployed.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,8 @@ impl Table {
         }
     }
 
-    /// Like [`Self::open`], but only to read the table. A read-only data directory, such as a snapshot, is read from a copy.
+    /// Like [`Self::open`], but only to read the table. A read-only data directory, such as a snapshot, is read from a
+    /// copy.
     pub(super) async fn open_to_read(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
         if let Some(name) = deployed {
             return Self::deployed(name).await;
@@ -124,7 +125,6 @@ pub(super) fn exists(data_dir: &Path) -> bool {
     data_dir.join("table.db").exists()
 }
 
-/// The data directory in use. `None` if the table is deployed.
 pub(super) fn data_dir_of<'a>(data_dir: &'a Path, deployed: Option<&str>) -> Option<&'a Path> {
     deployed.is_none().then_some(data_dir)
 }

@@ -148,7 +148,6 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
         assert!(path("link").is_symlink() && !path("gone").exists());
     }
 
-    // A name that escapes the directory.
     let evil_file = path("evil.tar");
     let mut evil = tar::Builder::new(File::create(&evil_file).unwrap());
     let mut header = tar::Header::new_gnu();

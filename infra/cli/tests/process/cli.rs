@@ -232,7 +232,6 @@ const COMMANDS: [&[&str]; 18] = [
     &["person", "erase", "--user", "7", "--data-dir", "data"],
 ];
 
-/// A directory with the files that commands read.
 fn files() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for name in ["backup.tar", "dump.jsonl"] {

@@ -11,7 +11,6 @@ use tempfile::TempDir;
 
 use crate::{on_data, serve, stderr};
 
-/// A test's directory, for data directories and exports.
 struct Sandbox {
     directory: TempDir,
 }

@@ -341,7 +341,6 @@ fn a_second_site_without_a_name_is_refused_and_can_be_imported_under_a_name() {
     assert!(on_data(&["check"], &data).output().unwrap().status.success());
 }
 
-/// Pages with comments and replies, as JSON lines.
 fn long_dump() -> String {
     let mut lines = String::new();
     for page in 0..4 {

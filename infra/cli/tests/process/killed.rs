@@ -1,5 +1,5 @@
-//! The process is killed in the middle of its work, or can't finish it. After the next start, everything acknowledged is stored,
-//! all follow-up work is done, and the table is consistent.
+//! The process is killed in the middle of its work, or can't finish it. After the next start, everything acknowledged
+//! is stored, all follow-up work is done, and the table is consistent.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ use tests::{Actor, MAIL, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 
 use crate::{count, on_data, serve};
 
-/// The default for `KILLS`.
+/// The default of the environment variable `KILLS`.
 const KILLS: u64 = 5;
 const ROUNDS: u64 = 3;
 const WRITERS: u64 = 3;
@@ -35,7 +35,6 @@ struct Answers {
     deleted: BTreeSet<u64>,
 }
 
-/// A service without write limits.
 fn serve_writers(data_dir: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data_dir);
     command.env("SVC_WRITE_LIMIT", "1000000").env("SVC_READ_LIMIT", "1000000");
@@ -108,7 +107,6 @@ async fn after_a_kill_everything_acknowledged_is_stored_and_the_table_in_order()
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
-/// A service with emails and webhooks.
 pub(crate) fn serve_all(data_dir: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data_dir);
     command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0");

@@ -1,5 +1,5 @@
-//! `cargo local` as a process. These tests aren't in the package `tests`, because Cargo builds this binary and sets its path only
-//! for tests in the same package.
+//! `cargo local` as a process. These tests aren't in the package `tests`, because Cargo builds this binary and sets its
+//! path only for tests in the same package.
 
 #[cfg(unix)]
 mod backup;

@@ -47,7 +47,6 @@ async fn output(mut command: Command) -> Output {
     tokio::task::spawn_blocking(move || command.output().unwrap()).await.unwrap()
 }
 
-/// The output of the command: a URL and a token.
 async fn printed(command: Command) -> (String, String) {
     let made = output(command).await;
     assert!(made.status.success(), "{}", stderr(&made));

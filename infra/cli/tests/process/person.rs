@@ -163,7 +163,6 @@ async fn an_export_from_before_an_erasure_restores_nothing() {
     assert_eq!(receipt(&erase(&["--user", "1"], &elsewhere))["gone"], json!({}));
 }
 
-/// A service with emails and webhooks, but without limits.
 fn serve_all(data: &Path) -> Service {
     let mut command = on_data(&["--port", "0"], data);
     command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0").env("SVC_JWT_SECRET", SECRET);
@@ -171,7 +170,7 @@ fn serve_all(data: &Path) -> Service {
     Service::start(&mut command, "moderator")
 }
 
-/// A member's personal data in the token.
+/// The name, picture and email address in a member's token.
 const MEMBER: [&str; 3] = ["Septima Severus", "https://pictures.example/septima.png", "severus@private.example"];
 
 fn septima(service: &Service) -> Actor {
@@ -182,8 +181,8 @@ fn septima(service: &Service) -> Actor {
     service.guest().with_token(&sign(&json!({ "alg": "HS256", "typ": "JWT" }), &claims, SECRET))
 }
 
-/// Writes replies to `parent`, reports it and has comments rejected, until the service is down. Returns the number of comments
-/// written.
+/// Writes replies to `parent`, reports it and has comments rejected, until the service is down. Counts the replies in
+/// `written`.
 async fn write_until_gone(member: Actor, moderator: Actor, parent: u64, written: Arc<AtomicUsize>) -> Option<()> {
     loop {
         let comment =

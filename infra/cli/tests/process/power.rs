@@ -18,7 +18,7 @@ use crate::killed::{files, serve_all, token as member_token};
 use crate::serve::{SITE, guest, serve_command, start};
 use crate::{count, on_data, under};
 
-/// The default for `POWER_CUTS`.
+/// The default of the environment variable `POWER_CUTS`.
 const CUTS: u64 = 20;
 const TRACED: &str = "trace=openat,pwrite64,write,writev,sendto,sendmsg,ftruncate,fsync,fdatasync,rename,renameat,renameat2,link,\
                       linkat,unlink,unlinkat,mkdir,mkdirat";
@@ -73,7 +73,7 @@ async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_ta
     assert!(acknowledged >= 32, "{acknowledged}");
 }
 
-/// The service with emails and webhooks. Its mail server is down.
+/// A service whose mail server is down.
 fn production(data: &Path) -> Command {
     let mut serve = serve_command(data, &[]);
     serve.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0").env("SVC_SMTP_URL", "smtp://127.0.0.1:9");
@@ -170,7 +170,7 @@ enum Event {
     Acknowledged(String),
 }
 
-/// The file events below a folder, in order.
+/// The file events below a folder and the acknowledged writes, in order.
 struct Disk {
     root: PathBuf,
     events: Vec<Event>,

@@ -28,7 +28,6 @@ pub(crate) fn serve_command(data_dir: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// The service, and the address that it listens on.
 pub(crate) fn serve(data_dir: &Path, words: &[&str]) -> (Service, String) {
     start(&mut serve_command(data_dir, words))
 }

@@ -25,7 +25,6 @@ const MAX_HEAD: u64 = 4096;
 /// The size of a tar block in bytes. A tar file ends with two blocks of zeros.
 const BLOCK: usize = 512;
 
-/// Computes the checksum of the bytes that pass through.
 struct Summed<T> {
     inner: T,
     sum: Context,
@@ -174,8 +173,8 @@ fn copy(from: &mut impl Read, to: &mut impl Write, unwritten: impl Fn(io::Error)
     }
 }
 
-/// Checks the end of the archive. `rest` is the part after the first block of zeros. Reading all of it also verifies the
-/// checksum of a compressed file.
+/// Checks the end of the archive. `rest` is the part after the first block of zeros. Reading all of it also verifies
+/// the checksum of a compressed file.
 fn check_end(rest: impl Read) -> Result<(), Failure> {
     let mut zeros = 0;
     for byte in BufReader::new(rest).bytes() {

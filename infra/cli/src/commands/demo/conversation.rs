@@ -10,7 +10,6 @@ pub(super) struct Said {
     pub(super) ago: Duration,
     pub(super) body: &'static str,
     pub(super) liked_by: &'static [&'static Person],
-    /// Handles that the body mentions.
     pub(super) mentions: &'static [&'static str],
     pub(super) pinned: bool,
     pub(super) replies: &'static [Said],
