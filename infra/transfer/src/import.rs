@@ -5,9 +5,9 @@
 //!                                         → report
 //! ```
 //!
-//! `source` opens a file, a parser in `format` turns it into `record`s, and `staging` collects them and decides the fate of
-//! each. `locate` finds the ids of the comments in the table, and `write` writes new ones. Nothing is written until all files
-//! have been read. Comments by people who were erased count as deleted.
+//! `source` opens a file, a parser in `format` turns it into `record`s, and `staging` collects them and decides the
+//! fate of each. `locate` finds the ids of the comments in the table, and `write` writes new ones. Nothing is written
+//! until all files have been read. Comments by people who were erased count as deleted.
 
 mod author;
 mod format;
@@ -48,7 +48,6 @@ pub use self::thread_key::{Map, NO_TYPE, ThreadKeys};
 /// The number of seconds by which a source's clock may be ahead.
 const AHEAD: i64 = 5 * 60;
 
-/// A source that cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("{file}: {cause}")]
@@ -77,7 +76,7 @@ pub struct Import {
 #[derive(Clone, Copy, Debug)]
 pub struct Reading {
     pub comments: u64,
-    /// The size of the files on disk; 0 if unknown.
+    /// The bytes of the files read so far. `total` is the size of all files; 0 if unknown.
     pub bytes: u64,
     pub total: u64,
 }
@@ -97,8 +96,8 @@ impl Import {
         Self { format, files, keys, zone: TimeZone::UTC, keep_spam: false, users, site, clock, forgotten: None }
     }
 
-    /// Reads all files and decides the fate of each comment. `directory` is for temporary files. `progress` is called after
-    /// each record.
+    /// Reads all files and decides the fate of each comment. `directory` is for temporary files. `progress` is called
+    /// after each record.
     pub fn read(&self, directory: &Path, mut progress: impl FnMut(Reading)) -> Result<Staging, ImportError> {
         let mut staging = Staging::default();
         staging.latest = Some(self.clock.now().seconds() + AHEAD);

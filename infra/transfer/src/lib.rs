@@ -1,5 +1,5 @@
-//! Moves data into and out of a table: imports from other systems, exports, and the export or erasure of one person's data.
-//! Also checks and repairs a table. `store` reads and writes the table.
+//! Moves data into and out of a table: imports from other systems, exports, and the export or erasure of one person's
+//! data. Also checks and repairs a table. `store` reads and writes the table.
 
 pub mod check;
 pub mod export;

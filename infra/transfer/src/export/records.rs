@@ -11,7 +11,8 @@ use shared::domain::user::{Ban, User};
 use crate::import::record::{self, BodyFormat, FORMAT, NATIVE, Record, VERSION, own_source};
 use crate::store::export::GuestCount;
 
-/// The head of an export. `salt` is the fingerprint of the hashes' salt, and `records` the number of records that follow.
+/// The head of an export. `salt` is the fingerprint of the hashes' salt, and `records` the number of records that
+/// follow.
 #[must_use]
 pub fn head(salt: String, records: u64) -> Record {
     Record::Head(record::Head {

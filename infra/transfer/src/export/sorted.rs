@@ -72,8 +72,8 @@ impl Sorted {
         self.has_hashed_users |= user.is_some_and(UserId::is_hashed);
     }
 
-    /// Leaves out comments below a deleted one, which are yet to be removed, and adds the tombstones that their removal would
-    /// leave. Also leaves out likes, reports and guest counts of deleted comments, including placeholders.
+    /// Leaves out comments below a deleted one, which are yet to be removed, and adds the tombstones that their removal
+    /// would leave. Also leaves out likes, reports and guest counts of deleted comments, including placeholders.
     fn drop_orphans(&mut self) {
         let all: BTreeSet<CommentId> = self.comments.keys().copied().collect();
         let is_orphan = |comment: &Comment| comment.ancestors.iter().any(|above| !all.contains(above));

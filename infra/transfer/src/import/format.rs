@@ -29,25 +29,21 @@ pub(super) type Sink<'a> = dyn FnMut(Record) -> Result<(), ReadError> + 'a;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// The JSON Lines of `cargo local export`
+    /// The JSON Lines of `cargo local export`.
     Native,
-    /// XML
     Disqus,
-    /// WXR, the XML of Tools > Export
+    /// WXR, the XML of Tools > Export.
     Wordpress,
-    /// The `SQLite` database
     Isso,
-    /// A backup
+    /// A backup, in JSON.
     Remark42,
-    /// JSON
     Commento,
-    /// JSON
     Comentario,
-    /// Artrans
+    /// The export format Artrans, in JSON.
     Artalk,
-    /// JSON, or JSON lines of `LeanCloud`
+    /// JSON, or the JSON Lines of `LeanCloud`.
     Waline,
-    /// Discussions as GitHub's GraphQL API returns them, in JSON
+    /// Discussions as GitHub's GraphQL API returns them, in JSON.
     Giscus,
 }
 
@@ -166,7 +162,7 @@ fn comment_record(comment: Comment, is_oversized: bool) -> Record {
     Record::Comment(Box::new(Comment { is_oversized, ..comment }))
 }
 
-/// A comment with only its time set. `read` parses the time in the zone that it's called with.
+/// A comment with only `created_at` and `written_at`. `read` parses the time in the zone that it's called with.
 fn created(zone: &TimeZone, read: impl Fn(&TimeZone) -> Option<Timestamp>) -> Comment {
     Comment { created_at: read(zone), written_at: read(&TimeZone::UTC), ..Comment::default() }
 }

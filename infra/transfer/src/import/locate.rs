@@ -1,8 +1,8 @@
 //! Finds the id that each comment has in the table, or will have.
 //!
-//! A comment that was imported before is found by the item of its source, even if its time, page or writer has changed or
-//! it has been deleted. The id of a new comment is derived from its time and its id in the source. If another comment has
-//! that id, the next free one of the same second is used. A comment in an export keeps its id.
+//! A comment that was imported before is found by the item of its source, even if its time, page or writer has changed
+//! or it has been deleted. The id of a new comment is derived from its time and its id in the source. If another
+//! comment has that id, the next free one of the same second is used. A comment in an export keeps its id.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -28,7 +28,6 @@ struct Seeker {
     provenance: Provenance,
     /// The number of the thread.
     thread: Option<usize>,
-    /// Ids that the comment may have, best first.
     slots: Box<dyn Iterator<Item = CommentId>>,
     candidate: Option<CommentId>,
 }
@@ -56,7 +55,7 @@ enum Placement {
     Deleted(CommentId),
     /// Another comment has the same source.
     OtherSite,
-    /// Another comment has the exported comment's id.
+    /// Another comment has the exported comment's id or source.
     Taken,
     /// The comment's time is outside the range of ids, or all ids of that time are taken.
     None,
@@ -226,7 +225,8 @@ impl Staging {
         place.fate = fate;
     }
 
-    /// Finds another id for a comment whose id has been taken. `None` if no id is free, or the comment has been deleted.
+    /// Finds another id for a comment whose id has been taken. `None` if no id is free, or the comment has been
+    /// deleted.
     pub(super) async fn relocate(
         &mut self,
         store: &Store,

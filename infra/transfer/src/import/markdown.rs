@@ -2,9 +2,10 @@
 //!
 //! Their Markdown is first converted to HTML (`dialect`) if it renders differently from ours.
 //!
-//! `tree` parses the HTML, `block` turns it into blocks, and `write` writes the blocks as Markdown. The result is rendered
-//! and compared with the plainest Markdown for the same blocks. If readers would see a difference, plainer Markdown is used.
-//! Markup that Markdown lacks (colors, tables without a head, videos) is dropped, but its text is kept.
+//! `tree` parses the HTML, `block` turns it into blocks, and `write` writes the blocks as Markdown. The result is
+//! rendered and compared with the plainest Markdown for the same blocks. If readers would see a difference, plainer
+//! Markdown is used. Markup that Markdown lacks (colors, tables without a head, videos) is dropped, but its text is
+//! kept.
 
 mod block;
 mod dialect;

@@ -31,7 +31,6 @@ impl Parts {
         }
     }
 
-    /// The lists that were not read completely.
     pub(super) fn missing(self) -> impl Iterator<Item = Missing> {
         self.lists.into_iter().filter_map(|(id, list)| {
             let read = list.elements.len() as u64;

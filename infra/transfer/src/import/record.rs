@@ -1,5 +1,5 @@
-//! The intermediate form that every parser produces. It's also the native format: JSON Lines, each an object with one key
-//! that names the kind of record.
+//! The intermediate form that every parser produces. It's also the native format: JSON Lines, each an object with one
+//! key that names the kind of record.
 //!
 //! ```json
 //! {"head":{"format":"comments","version":1,"source":"disqus"}}
@@ -55,7 +55,7 @@ pub enum Record {
     Missing(Missing),
 }
 
-/// The first record of a file.
+/// The first record of a native file. Parsers also use it to name the site of a source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     pub format: String,
@@ -175,7 +175,7 @@ pub struct Comment {
     /// Unique in the source. If it's empty, the id or a hash of the comment replaces it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source_id: String,
-    /// [`Thread::key`].
+    /// The [`Thread::key`] of the comment's page.
     pub thread: String,
     /// The `source_id` of the comment that this one replies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -39,7 +39,6 @@ pub struct Report {
     /// Existing comments whose text or state differs from an export's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    /// Data that the source has only in part.
     pub missing: Vec<Missing>,
 }
 

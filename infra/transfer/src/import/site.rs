@@ -8,7 +8,6 @@ use super::source::ReadError;
 /// Maximum bytes of a name. A hash replaces a longer one.
 const MAX_SITE: usize = 200;
 
-/// The site that all files of an import come from.
 #[derive(Debug, Default)]
 pub(super) struct Site {
     pub(super) name: Option<String>,

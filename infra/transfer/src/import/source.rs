@@ -21,8 +21,8 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The byte order marks of UTF-16, in which PowerShell writes redirected output.
 const UTF_16: [&[u8]; 2] = [b"\xff\xfe", b"\xfe\xff"];
 const BUFFER: usize = 64 * 1024;
-/// The limit of a packed file's content: `UNPACKED` bytes, plus `RATIO` for each byte of the file. Text shrinks to about a
-/// tenth of its size, and a decompression bomb to a thousandth.
+/// The limit of a packed file's content: `UNPACKED` bytes, plus `RATIO` for each byte of the file. Text shrinks to
+/// about a tenth of its size, and a decompression bomb to a thousandth.
 const UNPACKED: u64 = 64 << 20;
 const RATIO: u64 = 100;
 
@@ -85,7 +85,6 @@ struct Budget {
     unpacked: Rc<Cell<u64>>,
 }
 
-/// Counts the bytes read from disk.
 struct Counted<R> {
     input: R,
     read: Rc<Cell<u64>>,
@@ -322,7 +321,6 @@ pub(super) const MARK: char = '\u{fdd0}';
 /// Repairs JSON chunk by chunk, and replaces everything invalid with [`MARK`].
 pub(super) struct Marking {
     mend: Mend,
-    /// Whether anything was invalid.
     is_damaged: Rc<Cell<bool>>,
 }
 
@@ -349,7 +347,7 @@ impl Marking {
     }
 }
 
-/// Reads a text and tracks the position in it.
+/// Reads a text, repairs it if it's JSON, and tracks the line.
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
     marking: Option<Marking>,

@@ -46,7 +46,6 @@ const BLANK: [char; 2] = ['\n', ' '];
 pub(super) struct Staged {
     /// The record, with its id and body bounded and an impossible edit time removed. `page` replaces its thread.
     pub(super) record: record::Comment,
-    /// The number of its file.
     file: u64,
     pub(super) page: usize,
     /// Whether the source has an id for the comment.
@@ -64,7 +63,6 @@ pub(super) struct Staged {
 }
 
 impl Staged {
-    /// The id in the source.
     fn id(&self) -> &str {
         &self.record.source_id
     }
@@ -94,7 +92,6 @@ pub(super) struct Place {
     pub(super) rank: Option<usize>,
 }
 
-/// A thread of the import.
 #[derive(Debug)]
 pub(super) struct Target {
     /// The thread as `type/id`.
@@ -106,7 +103,7 @@ pub(super) struct Target {
     pub(super) comments: Vec<usize>,
 }
 
-/// All threads of the import, by their numbers.
+/// All threads of the import. The number of a thread is its index in `all`.
 #[derive(Debug, Default)]
 pub(super) struct Targets {
     pub(super) all: Vec<Target>,
@@ -134,7 +131,8 @@ pub struct Staging {
     pub(super) places: Vec<Place>,
     /// The comments, parents before their replies.
     pub(super) order: Vec<usize>,
-    /// Indices of the comments by their id in the table, including ids of deleted comments and of those not written yet.
+    /// Indices of the comments by their id in the table, including ids of deleted comments and of those not written
+    /// yet.
     pub(super) located: HashMap<CommentId, usize>,
     pub(super) threads: Targets,
     pages: Vec<record::Thread>,
@@ -167,7 +165,6 @@ impl Staging {
         SourceId::prefix(format.name(), self.site.as_deref())
     }
 
-    /// The number of comments that were added.
     pub fn comments(&self) -> u64 {
         self.comments.len() as u64
     }
@@ -309,8 +306,8 @@ fn kept_body(comment: &record::Comment) -> (String, bool) {
     (kept.to_owned(), kept.len() < comment.body.len() || !rendering::is_shown_whole(kept))
 }
 
-/// The body in Markdown, without characters that must not be stored, and whether readers see only a part of it. Empty if
-/// nothing of it is visible.
+/// The body in Markdown, without characters that must not be stored, and whether readers see only a part of it. Empty
+/// if nothing of it is visible.
 fn body(comment: &record::Comment) -> (String, bool) {
     let body = match comment.format {
         BodyFormat::Markdown => comment.body.replace("\r\n", "\n").replace(['\r', '\u{b}', '\u{c}'], "\n"),

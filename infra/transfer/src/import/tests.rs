@@ -79,7 +79,6 @@ pub(super) fn reply(id: &str, parent: &str) -> Comment {
     Comment { parent: Some(parent.to_owned()), ..comment(id) }
 }
 
-/// Resolves and locates these comments.
 async fn staging(store: &Store, comments: &[Comment]) -> Staging {
     staging_of(store, "test", &[comments]).await
 }
@@ -376,7 +375,7 @@ async fn authors_with_an_account_at_the_host_become_users() {
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
-/// Comments of two pages in any state. A parent may be missing, newer, on the other page, or the comment itself.
+/// Comments on two pages, in most states. A parent may be missing, newer, on the other page, or the comment itself.
 fn dumps() -> impl Strategy<Value = Vec<Comment>> {
     let states = prop::sample::select(vec![
         RecordState::Approved,
@@ -467,7 +466,7 @@ async fn imported_comments_of_the_last_thirty_days_are_in_the_queue_of_new_comme
         page.into_iter().map(|found| found.comment.body).collect::<Vec<_>>()
     };
     let bodies = |ids: &[&str]| ids.iter().map(|id| format!("body of {id}")).collect::<Vec<_>>();
-    // The first import writes in batches, the second writes comments one by one.
+    // The first import writes in batches, and the second writes comments one by one.
     import(&store, &dump[..6]).await;
     assert_eq!(listed().await, bodies(&["6", "4", "3", "2"]));
     import(&store, &dump).await;
@@ -489,7 +488,7 @@ async fn the_first_public_comments_imported_for_a_known_user_count_as_approved()
         user.map(|user| user.trust.approved().len()).unwrap_or_default()
     };
     let mut dump = vec![waiting(50), waiting(51)];
-    // The first import writes in batches, later ones write comments one by one.
+    // The first import writes in batches, and later ones write comments one by one.
     assert_eq!(approved_after(&dump).await, 0);
     dump.push(by_ada(1));
     assert_eq!(approved_after(&dump).await, 1);

@@ -1,9 +1,10 @@
-//! Maps a page of the source to a thread, `type/id`: by the lines of `--map`, by the source's own id, or by a rule that a host
-//! page can compute too.
+//! Maps a page of the source to a thread, `type/id`: by the lines of `--map`, by the source's own id, or by a rule that
+//! a host page can compute too.
 //!
-//! The rule: drop the scheme, host, query, fragment, and slashes at both ends. Replace each inner slash with `:`, and each
-//! byte of any other character that isn't allowed in a record id with `~` and two hexadecimal digits. An empty id becomes
-//! `~`. An id of more than 128 characters is cut to 95, followed by `~` and 32 hexadecimal digits of its SHA-256.
+//! The rule: drop the scheme, host, query, fragment, and slashes at both ends. Replace each inner slash with `:`, and
+//! each byte of any other character that isn't allowed in a record id with `~` and two hexadecimal digits. An empty id
+//! becomes `~`. An id of more than 128 characters is cut to 95, followed by `~` and 32 hexadecimal digits of its
+//! SHA-256.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -236,7 +237,8 @@ fn parameter(path: &str, name: &str) -> Option<String> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The lines of `--map`: `exact` or `prefix*`, white space, `type/id`. For a prefix, the rest of the key replaces `*` in the id.
+/// The lines of `--map`: `exact` or `prefix*`, white space, `type/id`. For a prefix, the rest of the key replaces `*`
+/// in the id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map(Vec<Line>);
 

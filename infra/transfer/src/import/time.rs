@@ -46,8 +46,8 @@ fn whole_seconds(seconds: i64) -> Option<Timestamp> {
     Timestamp::from_second(seconds).ok().filter(|instant| instant.as_second() > 0)
 }
 
-/// Turns `2020-01-02 03:04:05 -0700` and `… UTC` into `2020-01-02 03:04:05-0700` and `…Z`. Drops the zone's name and the
-/// monotonic clock that Go appends: `… +0800 CST m=+0.01`.
+/// Turns `2020-01-02 03:04:05 -0700` and `… UTC` into `2020-01-02 03:04:05-0700` and `…Z`. Drops the zone's name and
+/// the monotonic clock that Go appends: `… +0800 CST m=+0.01`.
 fn without_space_before_offset(text: &str) -> String {
     let parts: Vec<&str> = text.split_whitespace().collect();
     let is_offset = |part: &&str| part.starts_with(['+', '-']) || matches!(*part, "UTC" | "GMT" | "Z");

@@ -76,8 +76,10 @@ pub struct WriteLimits {
 pub enum Progress<'a> {
     /// Repairing the data that another import left in this thread.
     Settling(&'a str),
-    /// The numbers of comments written so far and in total.
-    Written { done: u64, total: u64 },
+    Written {
+        done: u64,
+        total: u64,
+    },
 }
 
 impl Importer<'_> {
@@ -131,8 +133,8 @@ impl Importer<'_> {
         Ok(run.throttle.units)
     }
 
-    /// The first thread with an unfinished import under another plan: from another file, with other options, or before a
-    /// comment was deleted.
+    /// The first thread with an unfinished import under another plan: from another file, with other options, or before
+    /// a comment was deleted.
     async fn unsettled(&self) -> Result<Option<String>, WriteError> {
         for some in self.staging.targets().chunks(BATCH) {
             let targets = some.iter().map(|number| &self.staging.threads.all[*number]);
@@ -158,7 +160,6 @@ impl Importer<'_> {
         self.staging.hash_of_places(target, self.users, format!("{} {}", self.prefix, self.embedded))
     }
 
-    /// Repairs the data that interrupted imports left.
     async fn repair_unfinished(&self) -> Result<(), WriteError> {
         for _ in 0..ROUNDS {
             let (threads, mut findings) = check_unfinished(self.store, self.clock.now()).await?;
@@ -331,7 +332,7 @@ impl Importer<'_> {
     }
 }
 
-/// Adds a comment to the totals of its thread.
+/// Adds a comment to the totals of its thread, and decides whether an unapproved comment is inline.
 pub(super) fn add(totals: &mut ThreadTotals, mut imported: Imported, placed: &Placed) -> Imported {
     let comment = &imported.comment;
     totals.counted += u64::from(imported.counts);
@@ -357,7 +358,6 @@ fn pin(placed: &Placed, comment: &Comment) -> Option<Pin> {
     is_pinned.then_some(Pin { comment: comment.id, at })
 }
 
-/// The state of a running import.
 struct Run<'a> {
     throttle: Throttle,
     written: u64,

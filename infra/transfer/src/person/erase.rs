@@ -28,7 +28,6 @@ use crate::store::person::leftovers::Leftovers;
 /// Maximum rounds of erasure. While the service runs, the person may write something new in between.
 const ROUNDS: usize = 3;
 
-/// The result of an erasure.
 #[derive(Debug, Serialize)]
 pub struct Receipt {
     pub at: String,
@@ -118,8 +117,8 @@ impl Eraser<'_> {
         Ok(Receipt { at: self.clock.now().to_string(), who: name, gone, stays: remains.stays, left: remains.left })
     }
 
-    /// Removes emails to the person and emails that quote the person, and the person's data in messages and changes. Returns
-    /// whether the service had unfinished work.
+    /// Removes emails to the person and emails that quote the person, and the person's data in messages and changes.
+    /// Returns whether the service had unfinished work.
     async fn erase_leftovers(
         &self,
         person: &Person,

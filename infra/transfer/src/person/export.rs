@@ -17,7 +17,8 @@ use crate::import::record::Record;
 use crate::store::export::{StoredItem, scan_page};
 use crate::store::person::find::{identify, wrote};
 
-/// Writes the person's records. `salt` is the fingerprint of the salt. Returns the number of records after the head.
+/// Writes the person's records. `salt` is the fingerprint of the table's salt. Returns the number of records after the
+/// head.
 pub async fn export(store: &Store, who: Who, salt: String, out: &mut impl Write) -> Result<u64, PersonError> {
     let person = identify(store, who, None).await?.ok_or(PersonError::Importing)?;
     let mut found = Found { person: &person, records: BTreeMap::new(), pins: BTreeMap::new() };

@@ -36,7 +36,6 @@ pub struct GuestCount {
     pub count: i64,
 }
 
-/// The position up to which a table has been read.
 #[derive(Debug)]
 pub struct ScanPosition(Item);
 

@@ -46,7 +46,7 @@ pub struct Occupant {
     pub thread: ThreadId,
     /// Ancestors from the top-level comment down to the direct parent.
     pub ancestors: Vec<CommentId>,
-    /// The writer; `None` for placeholders.
+    /// The writer; [`Visitor::nobody`] for placeholders and unknown writers.
     pub visitor: Visitor,
     pub is_placeholder: bool,
     /// The state, and the time of the last edit.
@@ -123,7 +123,7 @@ pub struct Imported {
     pub attached: Attached,
     pub provenance: Provenance,
     pub is_inline: bool,
-    /// Whether the comment and all comments above it are approved.
+    /// Whether the thread's count includes the comment: everyone may see it, and it isn't a placeholder.
     pub counts: bool,
 }
 
@@ -177,7 +177,6 @@ pub struct ThreadTotals {
     pub hidden: BTreeMap<Visitor, Hidden>,
 }
 
-/// The result of writing a single comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportedOne {
     Done,
@@ -238,8 +237,8 @@ pub async fn has_begun(store: &Store, thread: &ThreadId) -> Result<bool, Fault> 
     Ok(stored.is_some_and(|thread| thread.contains_key(thread::PARENTS)))
 }
 
-/// Begins to write a thread, or resumes an interrupted import. `plan` is a hash of everything that determines the comments
-/// and their counts.
+/// Begins to write a thread, or resumes an interrupted import. `plan` is a hash of everything that determines the
+/// comments and their counts.
 pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Result<WriteMode, Fault> {
     let (journal, stored, count) = (keys::import_journal(thread), keys::thread(thread), keys::count(thread));
     let mut attempts = store.attempts("beginning to import a thread");
@@ -448,7 +447,7 @@ fn pinning(thread: Write, pin: Pin) -> Result<Vec<Write>, Fault> {
     Ok(vec![thread.set(thread::PIN, value).still(thread::PIN, None).label(Label::Pin), comment.label(Label::Pin)])
 }
 
-/// Adds a visitor's unapproved comments to the visitor's counts.
+/// A write that adds a visitor's unapproved comments to the visitor's counts.
 fn gain_hidden(visitor: &Visitor, thread: &ThreadId, hidden: &Hidden) -> Write {
     let gain = Write::update(keys::visitor_state(visitor, thread));
     let gain = gain

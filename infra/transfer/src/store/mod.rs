@@ -1,5 +1,5 @@
-//! The owner's operations on the table: bulk writes, full reads, recounts, and the erasure of a person. They take a `Store`, but
-//! are in this crate so that the service is built without them.
+//! The owner's operations on the table: bulk writes, full reads, recounts, and the erasure of a person. They take a
+//! `Store`, but are in this crate so that the service is built without them.
 
 pub mod export;
 pub mod fixtures;

@@ -33,7 +33,6 @@ pub struct Entry {
     pub is_report: bool,
 }
 
-/// A visitor's likes and reports in a thread.
 #[derive(Clone, Debug)]
 pub struct VisitorEntries {
     pub visitor: Visitor,
@@ -143,7 +142,8 @@ pub async fn native_import(store: &Store) -> Result<Option<NativeImport>, Fault>
     }))
 }
 
-/// Records that an import of the native file with this hash begins. The table counts as incomplete until [`end_native`].
+/// Records that an import of the native file with this hash begins. The table counts as incomplete until
+/// [`end_native`].
 pub async fn begin_native(store: &Store, file: &str) -> Result<(), Fault> {
     let note =
         Write::update(keys::native_import()).set(native_import::FILE, text(file)).set(native_import::UNFINISHED, yes());
@@ -165,8 +165,8 @@ struct Division {
     fills: bool,
 }
 
-/// Divides entries among items. Skips entries that the visitor's item already has. Adds entries of overflow items
-/// again.
+/// Divides entries among items. Skips entries that the visitor's item already has. Doesn't read overflow items, so
+/// their entries are added again, which is harmless.
 fn divide(state: &VisitorThreadState, entries: &[Entry]) -> Division {
     let has = |entry: &Entry| {
         let set = if entry.is_report { &state.reported } else { &state.liked };

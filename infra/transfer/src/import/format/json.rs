@@ -16,7 +16,6 @@ use super::{Sink, texts};
 /// Names of attributes from the top of a value down to a part of it. The empty path is the value itself.
 pub(super) type Path = &'static [&'static str];
 
-/// A function that takes the path at which an element was found, and the element.
 type Each<'a> = dyn FnMut(Path, Value) -> Result<(), ReadError> + 'a;
 
 /// Reads all values of a text, one after another. Passes each value at one of `paths` to `each`, and an array there

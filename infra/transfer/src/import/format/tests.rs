@@ -95,7 +95,8 @@ fn every_format_has_a_sample() {
     assert_eq!(named(&mut samples().into_iter().map(|(format, _)| format)), named(&mut Format::all()));
 }
 
-/// A source in each format. `%` marks the author's name and the title; in JSON, it replaces the quotation marks too.
+/// A source in each text format except the native one. `%` marks the author's name and the title; in JSON, it replaces
+/// the quotation marks too.
 const FIELDS: [(Format, &str); 8] = [
     (
         Format::Disqus,
@@ -404,7 +405,7 @@ fn a_truncated_gzip_is_reported_with_the_place_in_its_content() {
     assert!(error.starts_with("byte "), "{error}");
 }
 
-/// The beginning of a comment's text in each sample.
+/// The beginning of a comment's text in the sample of each text format.
 const TEXTS: [(Format, &str); 9] = [
     (Format::Native, r#""body":""#),
     (Format::Disqus, "<message>con"),
@@ -664,7 +665,7 @@ mod wordpress {
         assert_eq!(error, "is in klingon; convert it to UTF-8, and declare that in its first line");
     }
 
-    /// In GBK, one of these characters has bytes that are valid in UTF-8.
+    /// The GBK bytes of 一 are also valid UTF-8.
     #[test]
     fn all_texts_of_a_file_are_in_one_encoding() {
         let before =
@@ -685,8 +686,8 @@ mod wordpress {
         assert_eq!(parsed(b"\xd5\xc5\xff"), ("一".to_owned(), "张\u{fffd}".to_owned(), 1));
         assert_eq!(parsed("张三".as_bytes()).1, "张三", "the whole file is in UTF-8");
 
-        // Every byte is a character of Latin-1, so a damaged file in UTF-8 must not be read as Latin-1 throughout. Nor
-        // is a text in Latin-1 that could be UTF-8 read as such.
+        // Every byte is valid Latin-1, so a damaged UTF-8 file must not be read as Latin-1. In a Latin-1 file, a text
+        // that is also valid UTF-8 is still read as Latin-1.
         let latin: &[u8] =
             b"<?xml version='1.0' encoding='ISO-8859-1'?><rss><channel><item><wp:comment><wp:comment_id>1</wp:comment_id>\
             <wp:comment_author>Zo\xc3\xab</wp:comment_author><wp:comment_content>";

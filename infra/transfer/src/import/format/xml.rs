@@ -1,5 +1,5 @@
-//! Reads XML as other systems write it: with control characters, HTML's entities, attributes without quotes and text around
-//! the root.
+//! Reads XML as other systems write it: with control characters, HTML's entities, attributes without quotes and text
+//! around the root.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -19,7 +19,6 @@ const GOES_ON: &str =
 /// Maximum levels of nested elements.
 const MAX_DEPTH: usize = 64;
 
-/// The start tag of an element.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Tag {
     /// The name without the prefix of its namespace.
@@ -182,7 +181,7 @@ impl Xml {
     }
 
     /// Reads the part after the root element, so that a compressed file is verified to its end. Fails if that part
-    /// contains anything but XML comments, because it could be another file.
+    /// contains more than comments, processing instructions and white space, because it could be another file.
     pub(super) fn end(mut self) -> Result<(), ReadError> {
         let end = self.events.buffer_position();
         loop {
@@ -271,7 +270,7 @@ fn encoding(declaration: &BytesDecl<'_>) -> Result<&'static Encoding, ReadError>
     })
 }
 
-/// The text without the control characters that XML does not allow.
+/// The text without control characters other than line feeds and tabs.
 fn clean(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
@@ -291,7 +290,6 @@ fn resolve(reference: &BytesRef<'_>) -> String {
 mod tests {
     use super::*;
 
-    /// The children of the root.
     fn children(text: &str) -> Result<Vec<Element>, String> {
         let read = || {
             let mut xml = Xml::open(Reader::of(text), "root")?;

@@ -152,7 +152,7 @@ impl BlockReader {
         reader.finish()
     }
 
-    /// Reads a list. Content outside of an item becomes an item.
+    /// Content outside of an item becomes an item.
     fn list(&self, element: &Element) -> Option<Block> {
         let mut items = Vec::new();
         for node in &element.children {

@@ -25,7 +25,6 @@ enum Html {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::import) struct Dialect {
     html: Html,
-    /// Whether a line feed breaks the line.
     breaks_lines: bool,
     /// Whether shortcodes such as `:rocket:` are shown as emoji.
     has_shortcodes: bool,
@@ -146,7 +145,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Adds the block of HTML that has ended. A block whose first tag is text is Markdown.
+    /// Adds the block of HTML that has ended. If its first tag counts as text, the block is read as Markdown instead.
     fn html_block(&mut self) {
         let block = self.block.take().unwrap_or_default();
         self.differs = true;

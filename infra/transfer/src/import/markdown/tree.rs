@@ -44,7 +44,7 @@ pub(super) fn is_block(name: &str) -> bool {
     is_in(BLOCKS, name)
 }
 
-/// The HTML with every `<` as text that doesn't begin a tag of an element that shows text or an image.
+/// Escapes every `<` that doesn't begin a tag of an element that shows text or an image.
 pub(super) fn with_known_tags(html: &str) -> String {
     let mut parts = html.split('<');
     let mut out = parts.next().unwrap_or_default().to_owned();

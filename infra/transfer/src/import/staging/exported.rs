@@ -1,5 +1,5 @@
-//! Records that only an export of a table contains: likes by voter, reports, users with their bans, tombstones, and some
-//! attributes of comments.
+//! Records that only an export of a table contains: likes by voter, reports, users with their bans, tombstones, and
+//! some attributes of comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub enum TableError {
     Unfinished,
 }
 
-/// An export's records other than comments.
+/// An export's users, likes, reports, guest counts and tombstones.
 #[derive(Debug, Default)]
 pub(super) struct Export {
     pub(super) accounts: BTreeMap<u64, record::User>,
@@ -96,7 +96,7 @@ impl Staging {
         }
     }
 
-    /// The reports of a comment, and its counts of guests by network.
+    /// The reports and guest counts of a comment.
     pub(in crate::import) fn attached(&self, comment: CommentId) -> Attached {
         let reports = self.export.reports.get(&comment.0).into_iter().flat_map(BTreeMap::values);
         let bounds = self.export.bounds.get(&comment.0).into_iter().flatten();
@@ -108,18 +108,17 @@ impl Staging {
         self.export.likes.get(&comment.0).into_iter().flatten()
     }
 
-    /// The ids of an exported comment's reports, with their reporters. The hash of an erased reporter begins with a hyphen.
+    /// The ids of an exported comment's reports, with their reporters. The hash of an erased reporter begins with a
+    /// hyphen.
     pub(super) fn reporters(&self, comment: CommentId) -> impl Iterator<Item = (u64, &String)> {
         let reports = self.export.reports.get(&comment.0).into_iter().flat_map(BTreeMap::values);
         reports.map(|report| (report.id, &report.visitor))
     }
 
-    /// Users, in order of their ids.
     pub(in crate::import) fn accounts(&self) -> Vec<User> {
         self.export.accounts.values().cloned().map(user).collect()
     }
 
-    /// Tombstones, in order of their sources.
     pub(in crate::import) fn tombstones(&self) -> Vec<(SourceId, SourceRow)> {
         let row = |record: &record::Tombstone| SourceRow::new(CommentId(record.id), true, record.provenance.clone());
         let all = self.export.tombstones.values();

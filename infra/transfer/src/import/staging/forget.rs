@@ -10,8 +10,8 @@ use crate::import::record::{Author, RecordState};
 use crate::store::person::forgotten::Forgotten;
 
 impl Staging {
-    /// Marks the data of erased people. Call this before [`Staging::resolve`]. [`Staging::locate`] then recognizes comments
-    /// that were erased from the table.
+    /// Marks the data of erased people. Call this before [`Staging::resolve`]. [`Staging::locate`] then recognizes
+    /// comments that were erased from the table.
     pub fn forget(&mut self, users: &Users, forgotten: &Forgotten) {
         self.forgotten = Some(forgotten.clone());
         if forgotten.is_empty() {

@@ -6,7 +6,6 @@ use super::{Fate, Place, Staging, Target, json};
 use crate::import::author::{ImportedAuthor, Users};
 use crate::import::record::{self, RecordState};
 
-/// Maximum comments in a batch.
 const BATCH: usize = 100;
 
 /// A comment with its id and place in the table.
@@ -33,7 +32,6 @@ pub struct Placed {
     pub parent_is_approved: bool,
     /// Position among the approved replies of its parent, from 1.
     pub rank: Option<usize>,
-    /// Whether the comment is already in the table.
     pub is_there: bool,
 }
 
@@ -55,7 +53,8 @@ impl Staging {
         self.places.iter().filter(|place| place.fate == Fate::New).count() as u64
     }
 
-    /// The comments of a thread that will be in the table, in batches of up to a hundred of the same depth, parents first.
+    /// The comments of a thread that will be in the table, in batches of at most `BATCH` comments of the same depth,
+    /// parents first.
     pub(in crate::import) fn batches(&self, target: &Target) -> Vec<Vec<usize>> {
         let level = |index: &usize| self.decisions[*index].level;
         let mut all = target.comments.clone();
@@ -113,7 +112,6 @@ impl Staging {
         if id.is_some() { ImportedAuthor::kept(author) } else { users.writer(author, account) }
     }
 
-    /// Distinguishes the comment from a comment of another site with the same source.
     pub(in crate::import) fn provenance(&self, index: usize) -> Provenance {
         let comment = &self.comments[index];
         if comment.record.id.is_some() {

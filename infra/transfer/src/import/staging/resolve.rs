@@ -1,7 +1,7 @@
 //! Decides the fate and the parent of each comment.
 //!
-//! The order matters: duplicates are joined once their threads are known, a refused comment can't be a parent, and skipped
-//! comments become placeholders only once every comment has its final parent.
+//! The order matters: duplicates are joined once their threads are known, a refused comment can't be a parent, and
+//! skipped comments become placeholders only once every comment has its final parent.
 
 use std::collections::{HashMap, HashSet};
 use std::iter;
@@ -50,8 +50,8 @@ impl Spread {
 }
 
 impl Staging {
-    /// Decides the fate of each record. `keep_spam` makes spam, trash and pingbacks rejected comments instead of skipping
-    /// them.
+    /// Decides the fate of each record. `keep_spam` makes spam, trash and pingbacks rejected comments instead of
+    /// skipping them.
     pub fn resolve(&mut self, keys: &ThreadKeys, keep_spam: bool) {
         if keep_spam {
             let unwanted = [RecordState::Spam, RecordState::Trash, RecordState::Pingback];
@@ -145,7 +145,6 @@ struct Resolver<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// The comments, with their decisions so far.
     fn all(&self) -> impl Iterator<Item = (usize, &'a Staged, &Decision)> {
         iter::zip(self.comments, &self.decisions)
             .enumerate()
@@ -220,8 +219,8 @@ impl<'a> Resolver<'a> {
         self.all().filter(is_below).map(|(index, ..)| index).collect()
     }
 
-    /// Finds the parent of each comment in its thread, regardless of the page. A skipped comment can be a parent if it can
-    /// become a placeholder, which needs a time and a thread that isn't deleted.
+    /// Finds the parent of each comment in its thread, regardless of the page. A skipped comment can be a parent if it
+    /// can become a placeholder, which needs a time and a thread that isn't deleted.
     fn find_parents(&mut self) {
         let mut parents: HashMap<_, usize> = HashMap::new();
         let mut spreads = HashMap::new();
@@ -324,8 +323,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Turns a comment into a placeholder. A placeholder needs a live reply, so rejected replies above the live comments
-    /// become placeholders too if it has none.
+    /// Turns a comment into a placeholder. A placeholder needs a live reply, so rejected replies above the live
+    /// comments become placeholders too if it has none.
     fn keep_branch(&mut self, top: usize, reason: Reason, has_live_reply: &[bool], has_live_below: &[bool]) {
         let mut branch = vec![top];
         while let Some(index) = branch.pop() {

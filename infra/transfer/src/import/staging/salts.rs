@@ -9,7 +9,7 @@ use crate::import::record::Record;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Salts {
-    /// The fingerprints of the salts.
+    /// The fingerprints of the salts that the heads of exports name.
     named: BTreeSet<String>,
     has_hashed_users: bool,
 }

@@ -61,7 +61,7 @@ impl Intercept for Kill {
     }
 }
 
-/// Comments in every state and at every depth, on two pages.
+/// Approved, pending, rejected and deleted comments at three depths, on two pages.
 fn small_dump() -> Vec<Comment> {
     dump().into_iter().take(10).collect()
 }
@@ -81,7 +81,8 @@ async fn is_killed(engine: &Engine, kill: &Kill, comments: &[Comment]) -> bool {
     importer(&store, &mut staging, &Users::default()).run(&mut |_| ()).await.is_err()
 }
 
-/// Kills an import of `comments` at each of its calls, into a table that `prepare` has filled, and runs a check after each.
+/// Kills an import of `comments` at each of its calls, into a table that `prepare` has filled, and runs a check after
+/// each.
 async fn killed_at_each_call<P: Future, C: Future>(
     kill: impl Fn(usize) -> Kill,
     comments: &[Comment],

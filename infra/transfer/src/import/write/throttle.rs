@@ -8,7 +8,6 @@ pub(super) struct Throttle {
     /// Units per second; `None` for no limit.
     rate: Option<u32>,
     start: Instant,
-    /// Units spent so far.
     pub(super) units: f64,
 }
 

@@ -1,4 +1,5 @@
-//! Erases one person's data, item by item. Each step is a transaction or safe to repeat, and leaves the table consistent.
+//! Erases one person's data, item by item. Each step is a transaction or safe to repeat, and leaves the table
+//! consistent.
 
 use std::collections::BTreeMap;
 use std::slice;
@@ -401,8 +402,8 @@ async fn delete_item(store: &Store, key: Key) -> Result<bool, Fault> {
     Ok(store.transact(vec![Write::delete(key).exists()]).await? == Outcome::Done)
 }
 
-/// Removes a like from the comment and from `liked_in`, the visitor's item that lists it. Returns false if the like or its
-/// comment is gone. A placeholder counts as gone.
+/// Removes a like from the comment and from `liked_in`, the visitor's item that lists it. Returns false if the like or
+/// its comment is gone. A placeholder counts as gone.
 async fn erase_like(store: &Store, liked_in: &Key, id: CommentId) -> Result<bool, Fault> {
     let mut attempts = store.attempts("erasing a like");
     loop {

@@ -97,7 +97,7 @@ pub struct Remains {
     pub stays: Vec<Retained>,
 }
 
-/// An item that names the person but isn't erased.
+/// Data that names the person but isn't erased, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Retained {
     pub what: String,
@@ -187,7 +187,7 @@ pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) 
 #[derive(Default)]
 struct Identification {
     known: KnownBy,
-    /// Guests with another email address, or with none.
+    /// Guests who wrote comments that aren't the person's.
     others: BTreeSet<Visitor>,
     is_importing: bool,
 }
@@ -363,9 +363,9 @@ pub(super) struct Search<'a> {
     now: Timestamp,
     left: u64,
     stays: BTreeSet<Retained>,
-    /// Other users with the Gravatar of the person's email address.
+    /// Other users whose items have the person's email address, hashed or sealed.
     members: BTreeSet<UserId>,
-    /// The number of guests' items with that Gravatar.
+    /// The number of guests' items with that address.
     guests: u64,
 }
 
@@ -374,7 +374,7 @@ pub(super) struct Search<'a> {
 enum Naming {
     No,
     Directly,
-    /// By the hash of an email address that another user has too.
+    /// By an email address, hashed or sealed, in an item that belongs to a guest or to another user.
     ByAddress,
     InWords,
 }
@@ -565,7 +565,8 @@ fn describe(kind: &ItemKind, item: &Item) -> String {
     }
 }
 
-/// Images by name, with the oldest comment that links to each. The comment's writer is assumed to have uploaded the image.
+/// Images by name, with the oldest comment that links to each. The comment's writer is assumed to have uploaded the
+/// image.
 #[derive(Debug, Default)]
 pub struct Links(BTreeMap<String, (CommentId, bool)>);
 

@@ -1,5 +1,5 @@
-//! Erased people. An item for each hash of a person keeps later imports from bringing the person's comments back. The hashes
-//! are keyed with the visitor salt, so the items reveal nothing without it.
+//! Erased people. An item for each hash of a person keeps later imports from bringing the person's comments back. The
+//! hashes are keyed with the visitor salt, so the items reveal nothing without it.
 
 use std::collections::BTreeSet;
 

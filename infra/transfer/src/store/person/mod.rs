@@ -1,4 +1,5 @@
-//! Finds and erases everything about one person in the table. The schema marks the attributes that may identify a person.
+//! Finds and erases everything about one person in the table. The schema marks the attributes that may identify a
+//! person.
 //!
 //! | file        | what |
 //! |-------------|------|

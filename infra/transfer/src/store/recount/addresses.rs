@@ -1,5 +1,5 @@
-//! Checks that no unkeyed hashes of email addresses are stored while Gravatars aren't shown. A guest's hash is replaced with a
-//! keyed one. Name fragments are checked with the directory.
+//! Checks that no unkeyed hashes of email addresses are stored while Gravatars aren't shown. A guest's hash is replaced
+//! with a keyed one. Name fragments are checked with the directory.
 
 use shared::domain::avatar::Avatar;
 use shared::store::addresses::Addresses;

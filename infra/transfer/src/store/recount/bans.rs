@@ -1,5 +1,5 @@
-//! Checks that the list of bans has exactly the users and networks with a ban. The item of an ended ban expires, so it may
-//! be missing.
+//! Checks that the list of bans has exactly the users and networks with a ban. The item of an ended ban expires, so it
+//! may be missing.
 
 use shared::domain::ids::UserId;
 use shared::domain::time::Timestamp;

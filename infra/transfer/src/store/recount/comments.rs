@@ -159,7 +159,8 @@ impl<'a> Recount<'a> {
         if comment.is_placeholder { 0 } else { likes }
     }
 
-    /// The expected index keys of a comment. An unapproved reply may be inline or separate, so its current place decides.
+    /// The expected index keys of a comment. An unapproved reply may be inline or separate, so its current place
+    /// decides.
     fn placed(&self, comment: &Comment, item: &Item) -> [(&'static str, AttributeValue); 3] {
         let visitor = comment.visitor();
         let scope = placement::scope(comment, &visitor);
@@ -175,7 +176,6 @@ impl<'a> Recount<'a> {
     }
 }
 
-/// The expected excerpts of a comment's reports.
 fn newest_reports(reports: Option<&BTreeMap<Visitor, Report>>) -> Option<AttributeValue> {
     let newest = newest(reports?.values().map(ReportExcerpt::from));
     serde_dynamo::to_attribute_value(newest).ok()

@@ -1,37 +1,37 @@
-//! Recounts the table. All derived data (counts, ranks, index keys, queues, the directory of names) must match the data that
-//! it's derived from. Each difference is a finding, with the transaction that repairs it.
+//! Recounts the table. All derived data (counts, ranks, index keys, queues, the directory of names) must match the data
+//! that it's derived from. Each difference is a finding, with the transaction that repairs it.
 //!
 //! Invariants:
 //!
-//! - The counts of a comment's likes and replies, and of a thread's top-level comments, equal the numbers of items. Likes
-//!   imported without voters are added.
+//! - The counts of a comment's likes and replies, and of a thread's top-level comments, equal the numbers of items.
+//!   Likes imported without voters are added.
 //! - A thread has an item for each comment that everyone may see, and its count is the number of these items.
 //! - The sorts `most_liked` and `most_replied` read ranks: count × 10^16 + id, so that ties are in order of ids.
 //!   `reactions.rs` and `placement.rs` of the store change a rank with its count.
 //! - Every inline reply of a comment is older than every separate one, however far an index lags.
 //! - An unapproved comment is only in its writer's partitions, an approved one only in everyone's.
 //! - A comment is in exactly the moderation queues that follow from its state.
-//! - A placeholder of a deleted comment is approved and keeps its place and its replies. It has no writer, text, likes or
-//!   reports. It doesn't count, but replies to it do. Every placeholder has a reply, although all its replies may be rejected.
-//!   That results only from rejections, never from a deletion: see `deletion.rs` of the store. Only an unfinished import leaves
-//!   placeholders whose replies it hasn't written yet.
-//! - A comment is imported once: no two have the same source, and the item of the source names the comment. When the comment
-//!   is deleted, that item is its tombstone.
+//! - A placeholder of a deleted comment is approved and keeps its place and its replies. It has no writer, text, likes
+//!   or reports. It doesn't count, but replies to it do. Every placeholder has a reply, although all its replies may be
+//!   rejected. That results only from rejections, never from a deletion: see `deletion.rs` of the store. Only an
+//!   unfinished import leaves placeholders whose replies it hasn't written yet.
+//! - A comment is imported once: no two have the same source, and the item of the source names the comment. When the
+//!   comment is deleted, that item is its tombstone.
 //! - A report whose reporter was erased is in no visitor's state.
-//! - A comment has excerpts of its newest three reports. A decision covers the reports that the comment counted when the
-//!   decision was stored, and no later one, regardless of clocks.
+//! - A comment has excerpts of its newest three reports. A decision covers the reports that the comment counted when
+//!   the decision was stored, and no later one, regardless of clocks.
 //! - The list of bans has every user and network with a ban until the ban ends, and no others.
 //! - A thread with an approved top-level comment stores the time of the first one that everyone could see.
 //! - A thread has at most one pin, on an approved top-level comment.
 //! - A user is found only by the current name.
 //!
-//! Conditions in transactions maintain these invariants, never a read followed by a write. An entry in the moderators' log
-//! is likewise written in the transaction that it describes.
+//! Conditions in transactions maintain these invariants, never a read followed by a write. An entry in the moderators'
+//! log is likewise written in the transaction that it describes.
 //!
 //! | file         | what |
 //! |--------------|------|
 //! | `snapshot`   | the whole table in memory, by kind of item; add a new kind here first |
-//! | `comments`   | counts, ranks and index keys of comments, comments below a deleted one, and placeholders without replies |
+//! | `comments`   | counts, ranks and index keys; comments below a deleted one; placeholders without replies |
 //! | `threads`    | counts and pins of threads |
 //! | `counted`    | items for the comments that count in their thread, and each thread's count of them |
 //! | `imports`    | sources of imported comments, and tombstones |
@@ -98,8 +98,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Scans the whole table and recounts it. While other processes write, a finding is certain only if a second check repeats
-/// it.
+/// Scans the whole table and recounts it. While other processes write, a finding is certain only if a second check
+/// repeats it.
 pub async fn check(store: &Store, now: Timestamp) -> Result<Vec<Finding>, Fault> {
     let snapshot = snapshot(store).await?;
     if snapshot.importing.is_empty() && !snapshot.is_importing_native {

@@ -1,5 +1,5 @@
-//! Checks that each moderation queue has exactly the comments in its state. Entries of new comments aren't checked, because
-//! they expire, and the queue doesn't show an entry without a comment.
+//! Checks that each moderation queue has exactly the comments in its state. Entries of new comments aren't checked,
+//! because they expire, and the queue doesn't show an entry without a comment.
 
 use std::collections::BTreeSet;
 

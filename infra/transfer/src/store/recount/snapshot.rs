@@ -66,7 +66,7 @@ pub(super) struct Snapshot {
     pub(super) counts: BTreeMap<String, Item>,
     pub(super) visitor_states: Vec<StoredVisitorState>,
     pub(super) users: BTreeMap<UserId, User>,
-    /// Trust in guests with a key.
+    /// Trust in guests who have a `Comment-Key`.
     pub(super) guests: BTreeMap<Visitor, Trust>,
     /// Entries of the list of bans, by the id of the ban.
     pub(super) banned: BTreeMap<u64, Item>,

@@ -37,7 +37,7 @@ pub async fn note_shown(store: &Store, user: UserId, known: &Trust, comments: &B
     store.update("counting comments as approved", update).await.map(drop)
 }
 
-/// A write that counts comments as approved. `None` if there are none, and for guests without a key.
+/// A write that counts comments as approved. `None` if there are none, and for guests without a `Comment-Key`.
 fn count(writer: &Visitor, comments: &BTreeSet<u64>) -> Option<Write> {
     let update = Write::update(keys::trust(writer)?).add(guest::APPROVED, number_set(comments)?);
     // A user's item always has the id, even if the user has never signed in.
