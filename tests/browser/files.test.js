@@ -6,7 +6,10 @@ import { newRecord, PIXEL, world } from './world.js'
 
 const w = world({ SVC_MEDIA_MAX_BYTES: '2097152' })
 
-/** @typedef {{ plain?: string, html?: string, name?: string, picture?: boolean }} Content, by default beside a picture */
+/**
+ * Content to paste or drop. It includes an image unless `picture` is false.
+ * @typedef {{ plain?: string, html?: string, name?: string, picture?: boolean }} Content
+ */
 
 /** Content that programs put on the clipboard together with an image of it. @type {Record<string, Content>} */
 const TEXTS = {

@@ -58,7 +58,7 @@ async function visit(t, url) {
   return page
 }
 
-/** Returns the bodies of all comments, from the top. @param {Page} page */
+/** @param {Page} page */
 const bodies = (page) =>
   page.evaluate(() =>
     [...(document.querySelector('comment-thread, comment-moderation')?.shadowRoot?.querySelectorAll('article .body') ?? [])].map(({ innerHTML }) => innerHTML.trim()),
@@ -93,7 +93,7 @@ async function click(page, name) {
   await /** @type {import('puppeteer-core').ElementHandle<Element>} */ (found.asElement()).click()
 }
 
-/** Presses a key with Ctrl. @param {Page} page @param {import('puppeteer-core').KeyInput} key */
+/** @param {Page} page @param {import('puppeteer-core').KeyInput} key */
 async function chord(page, key) {
   await page.keyboard.down('Control')
   await page.keyboard.press(key)

@@ -34,7 +34,7 @@ export class GitHub extends LocalServer {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(answer || {}))
   }
 
-  /** Renders the consent page for a signed-in user. @param {URLSearchParams} asked */
+  /** @param {URLSearchParams} asked */
   #consent(asked) {
     const code = randomUUID()
     this.#asked.set(code, asked)

@@ -29,7 +29,10 @@ const changed = (change) => (/** @type {import('playwright-core').Page} */ page)
     await route.fulfill({ response, json })
   })
 
-/** Shows a text as a comment in a separate thread. Returns the page and the comment's body. @param {import('node:test').TestContext} t @param {string} text @param {string} [init] */
+/**
+ * Shows a text as a comment in a separate thread. Returns the page and the comment's body.
+ * @param {import('node:test').TestContext} t @param {string} text @param {string} [init]
+ */
 async function shown(t, text, init) {
   const record = newRecord()
   const { id } = await w.service.comment(record, text)
@@ -37,7 +40,10 @@ async function shown(t, text, init) {
   return { page, body: article(page, id).locator('.body') }
 }
 
-/** Opens the moderators’ page. Returns the page and the body of the first comment with this text. @param {import('node:test').TestContext} t @param {string} text @param {string} [init] */
+/**
+ * Opens the moderators’ page. Returns the page and the body of the first comment with this text.
+ * @param {import('node:test').TestContext} t @param {string} text @param {string} [init]
+ */
 async function moderated(t, text, init) {
   const { page } = await w.open(t, {
     init,

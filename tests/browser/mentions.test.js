@@ -9,7 +9,7 @@ const w = world({ SVC_ALLOW_GUESTS: 'true' })
 const field = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const options = (/** @type {Page} */ page) => page.locator('[role=option]')
 
-/** Opens a page, and the composer on it. @param {import('node:test').TestContext} t @param {string | null} who */
+/** @param {import('node:test').TestContext} t @param {string | null} who */
 async function writing(t, who, record = newRecord()) {
   const { page } = await w.open(t, { record, who })
   await field(page).focus()

@@ -16,7 +16,6 @@ const SIZES = { wide: { width: 960, height: 700 }, narrow: { width: 320, height:
 const names = ['Marie Novak', 'Tomás', 'Watch Outlet', 'Ines Okafor', 'Joe', 'Ada Lovelace']
 const [marie, tomas, outlet, ines, joe, ada] = names.map((name, i) => token(21 + i, name))
 
-/** Fills a realistic queue. */
 async function fill() {
   const { service } = w
   const { moderator } = service

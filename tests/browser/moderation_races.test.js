@@ -14,7 +14,7 @@ const comment = (text, who = member('Ada')) => w.service.comment(newRecord(), te
 /** @param {Page} page @param {unknown} auth */
 const setAuth = (page, auth) => page.locator('comment-moderation').evaluate((element, auth) => Object.assign(element, { auth }), auth)
 
-/** Records the names of the moderators with whose tokens the page sends requests, in order. @param {Page} page */
+/** Records, in order, which moderators' tokens the page's POST requests contain. @param {Page} page */
 function senders(page) {
   /** @type {string[]} */
   const names = []

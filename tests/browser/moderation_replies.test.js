@@ -8,7 +8,7 @@ const { emptyQueue, open, isApproved } = moderatorsPage(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Returns the box for a reply to Ada. @param {Page} page */
+/** @param {Page} page */
 const boxIn = (page) => page.getByRole('textbox', { name: 'Reply to Ada' })
 
 /** Sends a reply, and waits until the box is closed. @param {import('playwright-core').Locator} box @param {string} text */
@@ -18,10 +18,10 @@ async function send(box, text) {
   await box.waitFor({ state: 'detached' })
 }
 
-/** Returns the bodies of the replies to a comment. @param {number} id @param {{ token: string }} who @returns {Promise<string[]>} */
+/** @param {number} id @param {{ token: string }} who @returns {Promise<string[]>} */
 const repliesTo = async (id, who) => (await w.service.call('GET', `comments/${id}/replies`, who.token)).data.map((/** @type {any} */ { body }) => body)
 
-/** Returns a pattern for the address to which replies are posted. @param {string} record */
+/** @param {string} record */
 const addressOf = (record) => new RegExp(`/posts/${record}/comments$`)
 
 /** Collects the replies that a page sends, with their keys. @param {Page} page @param {string} record */

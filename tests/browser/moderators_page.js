@@ -21,7 +21,7 @@ export const moderator = (name) => {
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Returns the card of a comment with this text. @param {Page} page @param {string} text */
+/** @param {Page} page @param {string} text */
 export const card = (page, text) => page.locator('article', { hasText: text })
 
 /** Returns the text of the card that has the focus. @param {Page} page */
@@ -90,7 +90,6 @@ export function moderatorsPage(w) {
   }
 
   /**
-   * Opens the moderators' page.
    * @param {import('node:test').TestContext} t
    * @param {{
    *   who?: string | null, clock?: boolean, context?: import('playwright-core').BrowserContextOptions,

@@ -18,7 +18,6 @@ const prepare = (page) => page.route(/^https:/, (route) => route.abort())
 const WIDE = { width: 800, height: 900 }
 const NARROW = { width: 320, height: 800 }
 
-/** Posts a realistic thread. */
 async function conversation() {
   const { service } = w
   const record = newRecord()

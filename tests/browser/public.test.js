@@ -10,7 +10,6 @@ const AXE = await readFile(createRequire(import.meta.url).resolve('axe-core'), '
 const w = world()
 /** A service whose pages poll for new comments. */
 const live = world({ SVC_REALTIME: 'true' })
-/** A service where guests write. */
 const guests = world({ SVC_PROFILE: 'blog', SVC_REQUIRE_APPROVAL: 'false' })
 
 /** @param {import('node:test').TestContext} t @param {import('playwright-core').BrowserContextOptions} [options] */

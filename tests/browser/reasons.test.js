@@ -11,7 +11,7 @@ const { emptyQueue, open, isApproved } = moderatorsPage(w)
 /** Returns the reason that is chosen in the notice. @param {Page} page */
 const chosen = (page) => page.locator('.bar').getByRole('button', { pressed: true }).allTextContents()
 
-/** Returns the reason, note and moderator of a comment's rejection. @param {number} id @param {{ token: string }} who */
+/** @param {number} id @param {{ token: string }} who */
 async function rejectionOf(id, who) {
   const { data: [{ rejection }] } = await w.service.call('GET', `moderation/comments?id=${id}`, who.token)
   return rejection && [rejection.reason, rejection.note, rejection.moderator.name]

@@ -30,7 +30,7 @@ async function answered(page) {
   )
 }
 
-/** Posts a comment with a reply. @param {typeof members} w */
+/** @param {typeof members} w */
 async function conversation(w) {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'I keep coming back to the second figure. Is the dip in the data?', { who: token(32, 'Emil Noether') })

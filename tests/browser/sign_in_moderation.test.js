@@ -14,7 +14,7 @@ const { codeFor, session, keeping, kept } = people(w)
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
-/** Signs in with a code. @param {Page} page @param {string} email */
+/** @param {Page} page @param {string} email */
 async function signIn(page, email) {
   await page.getByLabel('Your e-mail address').fill(email)
   await button(page, 'Sign in').first().click()

@@ -29,7 +29,11 @@ const focused = (page) =>
   })
 
 let accounts = 100
-/** Opens the moderators' page for someone who has an account at GitHub. @param {import('node:test').TestContext} t @param {{ id?: number, of?: typeof w, hash?: string } & Record<string, any>} [options] */
+/**
+ * Opens the moderators' page for a visitor with this account at GitHub, by default a new one.
+ * @param {import('node:test').TestContext} t
+ * @param {{ id?: number, of?: typeof w, hash?: string } & Record<string, any>} [options]
+ */
 async function open(t, { id = (accounts += 1), of = w, hash = '', ...options } = {}) {
   github.user = { id, login: `octo-${id}`, avatar_url: '' }
   const opened = await moderatorsPage(of).open(t, options)
@@ -47,7 +51,7 @@ const fits = (page) =>
     return [...panel.querySelectorAll('form *')].map((element) => element.getBoundingClientRect()).every((inner) => !inner.width || (inner.left >= left && inner.right <= right))
   })
 
-/** Signs in through GitHub's consent page. @param {Page} page */
+/** @param {Page} page */
 async function signIn(page) {
   await withGitHub(page).click()
   await page.getByRole('link', { name: 'Authorize' }).click()

@@ -33,7 +33,6 @@ async function moderate(t, options) {
   return page
 }
 
-/** Posts a thread with many kinds of content. */
 async function conversation() {
   const record = newRecord()
   const { id } = await w.service.comment(record, '# Title\n\nText with `code`.\n\n> A quote')
@@ -43,7 +42,7 @@ async function conversation() {
   return { record, id }
 }
 
-/** Opens everything that has further text: composer, menu, dialog. @param {Page} page @param {number} id */
+/** Opens the editor and a dialog, so that tests cover their elements too. @param {Page} page @param {number} id */
 async function openAll(page, id) {
   await page.getByPlaceholder('Write a comment…').fill('A draft.')
   await page.getByRole('button', { name: 'Emoji' }).waitFor()
@@ -124,7 +123,7 @@ for (const where of ['body', '*']) {
   })
 }
 
-/** Returns the lines of a comment's body, from top to bottom. @param {Page} page @param {number} id */
+/** @param {Page} page @param {number} id */
 const lines = (page, id) => article(page, id).locator('> .content > .body').evaluate((body) => /** @type {HTMLElement} */ (body).innerText.split('\n').filter(Boolean))
 
 /** Describes the boxes of all blocks in a comment's body. @param {Page} page @param {number} id */

@@ -13,7 +13,6 @@ const w = world({
   SVC_PAGE_URL: 'https://www.example.org/{type}/{id}',
   SVC_MAIL_WAIT: '0',
 })
-/** A service that holds all comments for approval. */
 const held = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_DENY_LINKS: '0' })
 const { open: openQueue } = moderatorsPage(held)
 const read = async (/** @type {string} */ name) => JSON.parse(await readFile(new URL(`../${name}.json`, import.meta.url), 'utf8'))

@@ -27,7 +27,11 @@ async function write() {
 /** Milliseconds that a busy machine may take. */
 const PATIENCE = 600_000
 
-/** Bans writers by keyboard until the honest comment has the focus: all shown writers at once, or one at a time once the honest comment is shown. Returns the number of key presses. @param {import('playwright-core').Page} page */
+/**
+ * Bans writers by keyboard until the honest comment has the focus: all shown writers at once, or one at a time once the
+ * honest comment is shown. Returns the number of key presses.
+ * @param {import('playwright-core').Page} page
+ */
 async function stop(page) {
   let pressed = 0
   const type = (/** @type {string[]} */ ...keys) => {

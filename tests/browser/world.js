@@ -124,7 +124,7 @@ export class Site extends LocalServer {
     response.end(page?.html)
   }
 
-  /** Adds a page and returns its URL. @param {string} html @param {Record<string, string>} [headers] @param {string} [path] */
+  /** @param {string} html @param {Record<string, string>} [headers] @param {string} [path] */
   add(html, headers = {}, path = `/${randomUUID()}`) {
     this.#pages.set(path, { html, headers })
     return `${this.url}${path}`
@@ -151,7 +151,6 @@ export class Images extends LocalServer {
   }
 }
 
-/** The style of the host pages. */
 const STYLE = `
   body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 2rem auto; padding: 0 1rem }
   body { background: light-dark(#fff, #111); color: light-dark(#111, #eee) }
@@ -281,7 +280,7 @@ export const article = (page, id) => page.locator(`#comment-${id}`)
 /** @param {import('playwright-core').Page} page @param {number} id */
 export const openMenu = (page, id) => article(page, id).locator('> .content > header').getByRole('button', { name: 'More' }).click()
 
-/** Chooses an item from a comment's menu. @param {import('playwright-core').Page} page @param {number} id @param {string} name */
+/** @param {import('playwright-core').Page} page @param {number} id @param {string} name */
 export async function choose(page, id, name) {
   await openMenu(page, id)
   await page.getByRole('menuitem', { name, exact: true }).click()
@@ -316,7 +315,7 @@ export async function becoming(page, change) {
  */
 export const dialogCloses = (page) => page.locator('dialog').waitFor({ state: 'detached' })
 
-/** Returns the id of the comment that has the focus. @param {import('playwright-core').Page} page */
+/** @param {import('playwright-core').Page} page */
 export const focusedComment = (page) =>
   page.evaluate(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id)
 

@@ -16,7 +16,7 @@ const become = (thread, auth) => thread.evaluate((element, auth) => Object.assig
 /** @param {Locator} thread @param {string} name @param {string} value */
 const set = (thread, name, value) => thread.evaluate((element, [name, value]) => element.setAttribute(name, value), [name, value])
 
-/** Returns the texts of a thread's comments. @param {string} record @returns {Promise<string[]>} */
+/** @param {string} record @returns {Promise<string[]>} */
 const stored = async (record) => (await w.service.call('GET', `posts/${record}/comments`, w.service.ada)).data.map((/** @type {any} */ { body }) => body)
 
 /** Changes the page, and waits until the thread is rendered again. @param {Page} page @param {() => Promise<any>} change */
@@ -497,7 +497,7 @@ test('people are no longer offered once the caret is placed elsewhere', async (t
   assert.equal((await composer(page).inputValue()).match(/\n/g)?.length, 2)
 })
 
-/** Returns the text fields of all threads on a page. @param {Page} page */
+/** @param {Page} page */
 const fields = (page) => page.getByPlaceholder('Write a comment…')
 
 /** Replaces the thread with a new element, as frameworks do. @param {Page} page */

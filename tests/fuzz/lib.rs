@@ -3,7 +3,7 @@
 use shared::config::Config;
 use tokio::runtime::{Builder, Runtime};
 
-/// Turns on all features that don't call other services.
+/// Returns settings that allow guests to comment and like, with rate limits that the fuzzer doesn't reach.
 pub fn config() -> Config {
     let set = |name: &str| {
         let value = match name {

@@ -1,5 +1,5 @@
-// Starts the package @waline/vercel in the folder given by the first argument. Waline itself reads the port from the second
-// argument. Works like the package's own vanilla.js, but only on the loopback interface.
+// Starts the package @waline/vercel in the folder given by the first argument. Waline itself reads the port from the
+// second argument. Works like the package's own vanilla.js, but only on the loopback interface.
 
 const { join } = require("node:path");
 

@@ -1,5 +1,5 @@
-"""Writes comments through the API of a running Waline, exports them as its management page does, imports the file into a data
-directory of `cargo local`, and compares the comments that both show.
+"""Writes comments through the API of a running Waline, exports them as its management page does, imports the file into
+a data directory of `cargo local`, and compares the comments that both show.
 
 Usage: waline.py PACKAGE PROGRAM, with the folder of @waline/vercel and the program of `cargo local`."""
 

@@ -1,6 +1,6 @@
 <?php
-// A WordPress site made with WordPress's own functions: `install`, `write` (prints the comments that guests see on each post, as
-// JSON), `export` (prints the download from Tools > Export).
+// A WordPress site made with WordPress's own functions: `install`, `write` (prints the comments that guests see on each
+// post, as JSON), `export` (prints the download from Tools > Export).
 //
 // Usage: wordpress.php FOLDER SOCKET install|write|export, with WordPress's folder and the database's socket.
 

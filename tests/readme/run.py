@@ -1,5 +1,5 @@
-"""Runs the shell blocks of docs/api.md below "Five minutes with curl" against `cargo local`, as a user would paste them, and
-compares their output with the blocks that follow them. Digits may differ, and `…` matches any text.
+"""Runs the shell blocks of docs/api.md below "Five minutes with curl" against `cargo local`, as a user would paste
+them, and compares their output with the blocks that follow them. Digits may differ, and `…` matches any text.
 
 Usage: run.py PROGRAM"""
 

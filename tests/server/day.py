@@ -1,5 +1,5 @@
-"""A compressed day on one machine: an upgrade, two sites' readers, kills, a backup, a restore elsewhere, emails, and a move to an
-AWS table and back."""
+"""A compressed day on one machine: an upgrade, two sites' readers, kills, a backup, a restore elsewhere, emails, and a
+move to an AWS table and back."""
 
 import http.client
 import json
@@ -15,7 +15,7 @@ from machine import API, PATIENCE, ROOT, SECRET, Caddy, Container, ask, environm
 
 SITES = ("https://blog.example", "https://shop.example")
 KILLS = 3
-# Acknowledged writes before each kill.
+# Acknowledged writes to wait for before each kill, and before and after the backup.
 WRITES = 40
 
 
@@ -27,7 +27,8 @@ def until(is_so):
 
 
 class Readers:
-    """Four members who post comments from two sites until the service stops. `acknowledged` has the ids from the responses."""
+    """Four members who post comments from two sites until the service stops. `acknowledged` has the ids from the
+    responses."""
 
     def __init__(self, site):
         self.api, self.acknowledged, self.stopped = f"{site}/{API}", set(), False
@@ -84,7 +85,7 @@ def is_in_order(container):
 
 
 def upgraded(container):
-    """Copies data that an older version wrote into the container."""
+    """Copies a data directory of an older version into the container."""
     shutil.copytree(ROOT / "tests" / "data_dirs" / "unversioned", container.data, dirs_exist_ok=True)
     container.give()
 
@@ -99,7 +100,7 @@ def mail_server(folder):
 
 
 def notifies(api, mails):
-    """A reply reaches its subscriber by email."""
+    """Checks that a reply reaches its subscriber by email."""
     ada = {"authorization": f"Bearer {token(7, 'Ada', email='ada@example.org')}"}
     status, _, answer = ask(f"{api}/posts/9/comments", "POST", {"body": "Who replies?", "subscribe_to_replies": True}, **ada)
     assert status == 201, answer

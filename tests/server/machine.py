@@ -55,7 +55,7 @@ class Container:
         assert ctypes.CDLL(None).prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
 
     def command(self, words, settings=None):
-        """Popen's arguments for a process that runs `words` with the image's entry point."""
+        """Returns Popen's arguments for a process that runs `words` with the image's entry point."""
         variables = dict(variable.split("=", 1) for variable in self.process["env"]) | (settings or {})
         return {"args": [self.process["args"][0], *words], "env": variables, "preexec_fn": self._enter}
 
@@ -121,7 +121,7 @@ class Caddy:
 
 
 def token(user, name, *, moderator=False, email=None):
-    """Returns a token, signed as a host page's server would."""
+    """Returns a token like those that a host page's server signs."""
     now = int(time.time())
     claims = {"sub": str(user), "name": name, "iat": now - 1, "exp": now + 3600}
     claims |= {"roles": ["moderator"]} if moderator else {}

@@ -55,7 +55,8 @@ def values(name):
 
 
 def obeys_the_unit(program, folder):
-    """From start to stop, the program does nothing that the unit forbids. It runs as the unit's user, without capabilities."""
+    """Checks that the program does nothing that the unit forbids, from start to stop. It runs as the unit's user,
+    without capabilities."""
     allowed, denied = values("SystemCallFilter")
     allowed = system_calls(allowed.split()) - system_calls(denied.lstrip("~").split())
     families = set(values("RestrictAddressFamilies")[0].split())
@@ -115,7 +116,7 @@ def nothing_of_development(caddy, log):
 
 
 def a_client_is_who_connects(caddy):
-    """Caddy replaces a forged X-Forwarded-For."""
+    """Checks that Caddy replaces a forged X-Forwarded-For."""
     left = []
     for address in ("203.0.113.1", "203.0.113.2"):
         _, headers, _ = ask(f"{caddy.site}/{API}/comments/1/like", "POST", {}, X_Forwarded_For=address)

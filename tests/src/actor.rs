@@ -191,7 +191,6 @@ impl Actor {
         self.post(&format!("{thread}/comments"), comment).await
     }
 
-    /// Posts a top-level comment and returns its id.
     pub async fn comment(&self, thread: &str, body: &str) -> u64 {
         self.write(thread, None, body).await.ok(201).id()
     }
@@ -242,7 +241,7 @@ impl Actor {
         self.post(&format!("comments/{comment}/reject"), json!({ "reason": reason, "note": note })).await
     }
 
-    /// Returns the ids in a moderation queue: `pending`, `reported` or `rejected`.
+    /// Returns the ids of the first 50 comments in a moderation queue: `pending`, `reported` or `rejected`.
     pub async fn queue(&self, state: &str) -> Vec<u64> {
         self.get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200).ids()
     }
@@ -300,13 +299,13 @@ pub fn wants(on: &[&str]) -> Value {
     json!({ "replies": is_on("replies"), "mentions": is_on("mentions"), "own_records": is_on("own_records") })
 }
 
-/// Returns a guest's comment with name and email address.
+/// Returns the request body of a guest's comment, with a name and an email address.
 #[must_use]
 pub fn by_guest(body: &str) -> Value {
     json!({ "body": body, "guest_name": "Grace", "guest_email": "grace@example.org" })
 }
 
-/// Returns a token with any header and claims, always signed with HMAC-SHA256.
+/// Returns a token with this header and these claims. It is signed with HMAC-SHA256, whatever the header's `alg` is.
 #[must_use]
 pub fn sign(header: &Value, claims: &Value, secret: &str) -> String {
     let text = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());

@@ -18,7 +18,6 @@ use transfer::person::erase::{Eraser, Receipt};
 
 use crate::SALT;
 
-/// Erases a person, and the person's images in `bucket`.
 pub async fn erase(
     store: &Store,
     bucket: &server::bucket::Bucket,

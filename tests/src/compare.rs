@@ -30,7 +30,7 @@ pub fn is_made_of(value: &Value, sources: &[&Value]) -> bool {
     }
 }
 
-/// Whether a number of this name is a count. A thread's count has the thread's name, such as `posts/1`.
+/// Whether a number with this name is a count. A thread's count has the thread's name, such as `posts/1`.
 fn is_count(name: &str) -> bool {
     name.ends_with("count") || name.contains('/')
 }
@@ -41,7 +41,7 @@ fn is_between(count: &Value, sources: &[&Value]) -> bool {
     least.is_some() && (least..=most).contains(&count.as_u64())
 }
 
-/// Collects the places where these values differ, with the differences.
+/// Appends the places where these values differ to `places`, each with its difference.
 pub fn differ(place: &str, [right, found]: [&Value; 2], places: &mut Vec<(String, String)>) {
     match (right, found) {
         _ if right == found => {}
@@ -59,7 +59,6 @@ pub fn differ(place: &str, [right, found]: [&Value; 2], places: &mut Vec<(String
     }
 }
 
-/// Returns the value with its texts and numbers [`rounded`].
 #[must_use]
 pub fn rounded_value(value: &Value) -> Value {
     serde_json::from_str(&rounded(&value.to_string())).expect("JSON")

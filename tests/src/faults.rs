@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 
 use crate::replica::{Replica, is_eventual};
 
-/// Requests per thousand that hit each kind of fault.
+/// Requests per thousand that the plan fails with each kind of fault.
 const RATE: u64 = 50;
 /// Maximum wait for a delayed request, so that a service that never sends it doesn't hang the test.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -113,7 +113,7 @@ impl Delayed {
 }
 
 impl Faults {
-    /// Creates faults. `seed` determines the plan.
+    /// `seed` determines the plan.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }
@@ -148,7 +148,7 @@ impl Faults {
         set(&self.state.unreachable, partition);
     }
 
-    /// Carries out the next request that names an item whose partition key begins with `partition`, but loses its response.
+    /// Loses the response to the next request that names an item whose partition key begins with `partition`.
     pub fn lose_answer(&self, partition: &'static str) {
         set(&self.state.losing, partition);
     }
@@ -158,8 +158,8 @@ impl Faults {
         self.state.conflicts.store(count, Ordering::Relaxed);
     }
 
-    /// Holds the next request of this operation that names an item whose partition key begins with `partition`, until the test
-    /// releases it.
+    /// Holds the next request of this operation that names an item whose partition key begins with `partition`, until
+    /// the test releases it.
     #[must_use]
     pub fn delay(&self, operation: &'static str, partition: &'static str) -> Delayed {
         let ((arrive, arrived), (release, released)) = (oneshot::channel(), oneshot::channel());
@@ -203,7 +203,6 @@ impl Faults {
         Faulty { engine: table.clone(), faults: self.clone() }
     }
 
-    /// Returns the fault to inject into this request, if any.
     fn next(&self, operation: &str, body: &str) -> Option<Fault> {
         let state = &self.state;
         let names = |partition: &str| body.contains(&format!("{{\"S\":\"{partition}"));

@@ -1,6 +1,6 @@
 //! The test harness. A [`World`] is the whole service in this process, on its own table. A [`Service`] is a process of
-//! `cargo local`, and a [`Remote`] is a service running anywhere. An [`Actor`] calls any of them. Tests state the expected
-//! responses; the harness does not.
+//! `cargo local`, and a [`Remote`] is a service running anywhere. An [`Actor`] calls any of them. Tests state the
+//! expected responses; the harness does not.
 
 mod actor;
 mod commands;

@@ -1,5 +1,5 @@
-//! Searches every line that the service logs and every response in the tests for secrets, tokens, addresses and email
-//! addresses.
+//! Searches every line that the service logs and every response in the tests for secrets, tokens, IP addresses and
+//! email addresses.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -13,7 +13,8 @@ use crate::settings::{SALT, SECRET, SEED};
 /// The prefix of every guest's key in the tests.
 pub(crate) const KEY: &str = "key-of-";
 
-/// Traces of secrets, tokens, guests' keys, actors' addresses and user agents, and email addresses in a log line.
+/// Texts that would reveal a secret, a token, a guest's key, an actor's IP address or user agent, or an email address
+/// in a log line.
 const TRACES: [&str; 8] = [SECRET, SALT, SEED, "eyJ", KEY, "10.0.", "browser/", "@"];
 /// Minimum length of a secret that is searched for as a word. Shorter secrets would match many lines.
 const MIN_WORD: usize = 8;
@@ -36,7 +37,7 @@ pub fn lines_logged() -> u64 {
     LINES.get()
 }
 
-/// Forbids this email address in all later responses. Called when the service has received the address.
+/// Forbids this email address in all later responses.
 pub(crate) fn hide_email(email: &str) {
     // Skips the invalid addresses that some tests send.
     if email.split_once('@').is_some_and(|(name, domain)| !name.is_empty() && domain.contains('.')) {
@@ -51,7 +52,7 @@ pub(crate) fn hide_word(word: &str) {
     }
 }
 
-/// Fails if a response contains a secret of the service, a forbidden email address, or one of the caller's `own` secrets.
+/// Fails if a response contains a secret of the service, a forbidden email address, or a secret in `own`.
 #[track_caller]
 pub(crate) fn look_through_answer(answer: &str, own: &[&str]) {
     let emails = EMAILS.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -70,7 +71,7 @@ fn look_through_line(line: &str) {
     assert_eq!(word, None, "in the log: {line}");
     LINES.set(LINES.get() + 1);
     if line.contains(r#""level":"ERROR""#) {
-        // cargo shows this output if the test fails.
+        // Cargo shows this output if the test fails.
         eprint!("{line}");
     }
 }

@@ -63,7 +63,7 @@ pub struct Receiver {
 struct Shared {
     received: Vec<Received>,
     status: u16,
-    /// Whether the gate is open. It is closed while responses are held.
+    /// `false` while responses are held.
     gate: watch::Sender<bool>,
 }
 
@@ -85,7 +85,6 @@ impl Receiver {
         Self { url, shared, task }
     }
 
-    /// Returns all requests that arrived, in order.
     #[must_use]
     pub fn received(&self) -> Vec<Received> {
         lock(&self.shared).received.clone()

@@ -12,7 +12,7 @@ use shared::domain::time::Clock;
 use crate::settings::START;
 use crate::{Actor, TestResponse, sign};
 
-/// Maximum wait for a response. A function may have to be built first.
+/// Maximum wait for a response. `cargo lambda watch` may have to build a function first.
 const PATIENCE: Duration = Duration::from_mins(5);
 
 pub struct Remote {
@@ -49,7 +49,7 @@ impl Remote {
         Actor::at(&self.url, &self.client)
     }
 
-    /// Returns the `number`th user of this run, with a unique name.
+    /// Returns the `number`th user of this run (0 to 9), with a unique name.
     #[must_use]
     pub fn user(&self, number: u64, name: &str) -> Actor {
         self.signed_in(number, name, &[])
@@ -65,7 +65,6 @@ impl Remote {
         self.run * 10 + number
     }
 
-    /// Returns a user's full name, which is unique to this run.
     #[must_use]
     pub fn user_name(&self, name: &str) -> String {
         format!("{name} {}", self.run)

@@ -16,7 +16,7 @@ const BATCH: usize = 100;
 pub(crate) struct Replica {
     engine: Engine,
     written: Follower,
-    /// Writes that have not arrived, oldest first.
+    /// Writes that have not arrived yet, oldest first.
     pending: Vec<Pending>,
     most: Duration,
     random: u64,
@@ -24,7 +24,6 @@ pub(crate) struct Replica {
     held: Vec<String>,
 }
 
-/// A change of one item.
 #[derive(Debug)]
 struct Pending {
     key: String,
@@ -44,8 +43,8 @@ impl Replica {
         Self { engine, written, pending: Vec::new(), most, random: seed, held: Vec::new() }
     }
 
-    /// Holds back changes of items whose keys contain one of these texts. Earlier changes are applied, unless they were
-    /// already held back.
+    /// Holds back changes of items whose keys contain one of these texts, after applying the changes that are already
+    /// due.
     pub(crate) async fn hold(&mut self, keys: Vec<String>) {
         self.catch_up().await;
         self.held = keys;

@@ -16,7 +16,6 @@ pub struct Models {
 }
 
 impl Models {
-    /// Reads a top-level comment and a reply to it, by their ids.
     pub async fn read(store: &Store, parent: u64, reply: u64) -> Self {
         Self { parent: comment(store, parent).await, reply: comment(store, reply).await }
     }
@@ -45,7 +44,6 @@ impl Models {
     }
 }
 
-/// Reads a comment that must exist.
 pub async fn comment(store: &Store, id: u64) -> Comment {
     let found = store.comment_with_ancestors(CommentId(id), Reading::Consistent).await.expect("the table answers");
     found.expect("the comment exists").comment

@@ -82,13 +82,11 @@ impl Service {
         self.at(self.said("API"))
     }
 
-    /// Returns a member who uses the token that the service printed.
     #[must_use]
     pub fn member(&self) -> Actor {
         self.guest().with_token(self.said("member"))
     }
 
-    /// Returns a caller of the API at this address.
     #[must_use]
     pub fn at(&self, url: &str) -> Actor {
         Actor::at(&url.parse::<Uri>().expect("an address"), &self.client)
@@ -103,14 +101,13 @@ impl Service {
         drop(self.process.wait());
     }
 
-    /// Stops the process with SIGTERM and waits for it to end.
     #[cfg(unix)]
     pub fn stop(mut self) -> ExitStatus {
         self.signal("TERM");
         self.wait()
     }
 
-    /// Like [`Self::stop`], but returns the lines that the program printed since it was ready.
+    /// Stops the process, and returns the lines that it printed since it was ready.
     #[cfg(unix)]
     pub fn stop_reading(mut self) -> Vec<String> {
         self.signal("TERM");

@@ -1,6 +1,6 @@
 //! The settings of every world, and the settings that turn on email and sign-in.
 
-/// 2050-01-02T03:04:05Z. It is far ahead, because the engine removes expired items by the real clock.
+/// 2050-01-02T03:04:05Z, in the future because the engine removes expired items by the real clock.
 pub const START: i64 = 2_524_705_445_000;
 pub const TABLE: &str = "comments";
 pub const SECRET: &str = "the secret that signs all the tokens";

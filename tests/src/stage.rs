@@ -1,6 +1,6 @@
-//! A service whose calls to the table run in an order that the test chooses. Calls of two instances wait until the test releases
-//! them, tasks wait until it drains them, and the clock moves only when the test moves it. Random numbers don't depend on the
-//! order.
+//! A service whose calls to the table run in an order that the test chooses. Calls of two instances wait until the test
+//! releases them, tasks wait until it drains them, and the clock moves only when the test moves it. Random numbers
+//! don't depend on the order.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -298,7 +298,7 @@ impl Stage {
         (turns.released == turns.made.len()).then_some(next)
     }
 
-    /// Lets an instance make its next call, or end its pause.
+    /// Lets an instance make its next call or, if `pauses` is set, end its pause.
     pub fn release(&self, instance: usize, pauses: bool) {
         let mut turns = locked(&self.turns);
         turns.released += 1;
@@ -312,7 +312,7 @@ impl Stage {
         release.send(()).expect("the call waits");
     }
 
-    /// Returns the calls that were released and made since a state was restored, each with its instance.
+    /// Returns the calls made since the last [`Self::undo`], each with its instance.
     #[must_use]
     pub fn made(&self) -> Vec<(usize, Call)> {
         locked(&self.turns).made.clone()
@@ -344,8 +344,8 @@ impl Stage {
         changed.into_iter().chain(locked(&self.messages.sent).drain(..)).collect()
     }
 
-    /// Handles these tasks and all that follow from them, except the tasks of handler `kept`, which it returns. Advances the
-    /// clock for tasks that aren't due yet. The error describes a fault.
+    /// Handles these tasks and all that follow from them, except the tasks of handler `kept`, which it returns.
+    /// Advances the clock for tasks that aren't due yet. The error describes a fault.
     pub async fn drain(&self, mut tasks: Vec<Task>, kept: &str) -> Result<Vec<Task>, String> {
         let instance = self.instance(FREE);
         loop {
@@ -358,7 +358,8 @@ impl Stage {
         }
     }
 
-    /// Passes a task to its handler. A failed task is redelivered.
+    /// Passes a task to its handler. If the handler fails, the task becomes pending again, and the error describes the
+    /// fault.
     pub async fn handle(&self, app: &App, task: &Task) -> Result<(), String> {
         let answer = match task.handler {
             "events" => {

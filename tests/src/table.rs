@@ -63,7 +63,6 @@ impl World {
         assert!(deleted.expect("the table answers"), "{id} is a placeholder already");
     }
 
-    /// Sets an attribute of a comment, or removes it if there is no value.
     pub async fn set_of_comment(&self, id: u64, name: &str, value: Option<AttributeValue>) {
         self.set(&format!("C#{id}"), "C", name, value).await;
     }

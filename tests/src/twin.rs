@@ -1,6 +1,7 @@
-//! Runs Amazon's own engine alongside the embedded one if `SECOND_ENGINE` is the address of `DynamoDB` Local. Both receive the
-//! first requests to a table, one at a time, and must return the same responses. The service gets Amazon's response. The embedded
-//! engine feeds the table's stream and counts write units, which `DynamoDB` Local counts differently from AWS.
+//! Runs Amazon's own engine alongside the embedded one if `SECOND_ENGINE` is the address of `DynamoDB` Local. Both
+//! receive the first requests to a table, one at a time, and must return the same responses. The service gets Amazon's
+//! response. The embedded engine feeds the table's stream and counts write units, which `DynamoDB` Local counts
+//! differently from AWS.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -37,7 +38,6 @@ fn endpoint() -> Option<String> {
     crate::setting("SECOND_ENGINE")
 }
 
-/// The engines that contain the table.
 #[derive(Clone, Debug)]
 pub(crate) enum Engines {
     Embedded(Engine),
@@ -56,12 +56,11 @@ impl Engines {
         }
     }
 
-    /// Returns the service's client for the table.
     pub(crate) fn client(&self) -> Client {
         self.client_over(self.connector())
     }
 
-    /// Returns the service's client for the table, over a connector that forwards its calls to this engine's connector.
+    /// Returns a client for the table, over a connector that forwards its calls to [`Self::connector`].
     pub(crate) fn client_over(&self, connector: SharedHttpConnector) -> Client {
         let (Self::Embedded(engine) | Self::Both(Twin { engine, .. })) = self;
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());
@@ -173,8 +172,8 @@ impl Twin {
     }
 }
 
-/// An account of the second engine. `DynamoDB` Local has a database for each access key and searches all of them repeatedly,
-/// so tests reuse the accounts of tests that have ended.
+/// An account of the second engine. `DynamoDB` Local has a database for each access key and searches all of them
+/// repeatedly, so tests reuse the accounts of tests that have ended.
 #[derive(Debug)]
 struct Account {
     access_key: String,

@@ -108,7 +108,6 @@ pub struct Setup<'a> {
 }
 
 impl<'a> Setup<'a> {
-    /// Creates a setup with these settings, and defaults for all others.
     #[must_use]
     pub fn new(settings: &'a [(&'a str, &'a str)]) -> Self {
         Self { settings, faults: None, in_rounds: false, start: Some(START), lookup: system_lookup() }
@@ -285,14 +284,13 @@ impl World {
         self.stack.wait_until_idle().await;
     }
 
-    /// Waits until every job is done, including delayed and failed ones, for which it moves the clock forward. Also waits in real
-    /// time if copies of the table lag.
+    /// Waits until every job is done, including delayed and failed ones, for which it moves the clock forward. Also
+    /// waits in real time if copies of the table lag.
     pub async fn finish_jobs(&self) {
         loop {
             self.wait_until_idle().await;
             let Some(next) = self.queues.next_visible() else { return };
             let wait = next.since(self.now());
-            // Lagging copies catch up in real time.
             let sleeps =
                 matches!(&self.connection, Connection::Faulty(faulty) if faulty.lags()) && wait <= LONGEST_WAIT;
             if sleeps {
@@ -345,14 +343,14 @@ impl World {
         self.queues.clear(DELIVERIES).expect("the queue can be changed");
     }
 
-    /// Passes a batch of messages about these recipients to a function that is killed after this many steps. Returns whether the
-    /// function ran to the end.
+    /// Passes a batch of messages about these recipients to a function that is killed after this many steps. Returns
+    /// whether the function ran to the end.
     pub async fn deliver(&self, recipients: &[&str], steps: usize) -> bool {
         let messages: Vec<String> = recipients.iter().copied().map(delivery_message).collect();
         self.deliver_messages(&messages, steps).await
     }
 
-    /// Like [`Self::deliver`], for any messages in the queue.
+    /// Like [`Self::deliver`], for messages with these bodies.
     pub async fn deliver_messages(&self, messages: &[String], steps: usize) -> bool {
         let mut left = steps;
         let is_killed = || {
@@ -362,15 +360,15 @@ impl World {
         self.deliver_until(messages, is_killed).await
     }
 
-    /// Passes a message about a recipient to a function that is killed as soon as the mail server has accepted an email.
+    /// Passes a message about a recipient to a function that is killed once the mail server has accepted an email.
     pub async fn deliver_until_sent(&self, recipient: &str) {
         let before = self.mails().len();
         let lived = self.deliver_until(&[delivery_message(recipient)], || self.mails().len() > before).await;
         assert!(!lived, "a mail is sent, and the function goes on after it");
     }
 
-    /// Passes a batch of messages to a function that is killed when `is_killed`, called after each step, returns true. Returns
-    /// whether the function ran to the end.
+    /// Passes a batch of messages to a function that is killed when `is_killed`, called after each step, returns true.
+    /// Returns whether the function ran to the end.
     async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
         let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
         let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
@@ -480,7 +478,7 @@ impl Default for World {
     }
 }
 
-/// Returns the configuration with these settings, and defaults for all others.
+/// Returns the configuration with these settings. The tests' defaults for the rate limits are too high to be reached.
 pub(crate) fn config(settings: &[(&str, &str)]) -> Config {
     let mut vars = HashMap::from([
         ("TABLE_NAME", TABLE),
@@ -509,7 +507,6 @@ fn delivery_message(recipient: &str) -> String {
     json!({ "Type": "Mail", "recipient": recipient }).to_string()
 }
 
-/// Returns the sign-in code in an email.
 #[must_use]
 pub fn code(mail: &SentMail) -> String {
     let is_code = |line: &&str| line.len() == 8 && line.bytes().all(|b| b.is_ascii_digit());

@@ -1,5 +1,5 @@
-//! Files that are generated from code. Tests check that they are up to date. `UPDATE_FILES=1 cargo test --workspace` writes
-//! them.
+//! Files that are generated from code. Tests check that they are up to date. `UPDATE_FILES=1 cargo test --workspace`
+//! writes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ fn place(file: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file)
 }
 
-/// Returns the content of a file in the repository.
+/// Returns the content of a file in the repository, or an empty string if it can't be read.
 #[must_use]
 pub fn committed(file: &str) -> String {
     fs::read_to_string(place(file)).unwrap_or_default()

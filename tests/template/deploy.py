@@ -176,7 +176,7 @@ def commands_after(path, heading):
 
 
 def start_over(directory):
-    """The documented commands for a failed first deployment delete its stack and its table."""
+    """Checks that the documented commands for a failed first deployment delete its stack and its table."""
     server = aws()
     server.failed = "comments"
     server.table = {"TableName": TABLE, "TableStatus": "ACTIVE", "DeletionProtectionEnabled": True}

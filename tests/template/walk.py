@@ -1,5 +1,5 @@
-"""Checks the template that sam generates from template.yaml, in every combination of its conditions: no reference leads to a
-resource that is not created, nothing depends on itself, and AWS limits hold.
+"""Checks the template that sam generates from template.yaml, in every combination of its conditions: no reference leads
+to a resource that is not created, nothing depends on itself, and AWS limits hold.
 
 Usage: walk.py, with the Python of sam's environment."""
 
@@ -25,7 +25,7 @@ PSEUDO = {
     "AWS::StackName": "comments-of-example-org",
     "AWS::URLSuffix": "amazonaws.com",
 }
-# Maximum characters in a resource's name, address or ARN.
+# Assumed length of a resource's name, address or ARN, in characters.
 LONGEST_NAME = 120
 FUNCTION_NAME = 64
 
@@ -144,7 +144,6 @@ def holds(expression, values, conditions):
 
 
 def refused_by(rules, values):
-    """Returns the names of the rules that refuse these values."""
     fails = lambda rule: any(not holds(assertion["Assert"], values, {}) for assertion in rule["Assertions"])
     applies = lambda rule: "RuleCondition" not in rule or holds(rule["RuleCondition"], values, {})
     return [name for name, rule in rules.items() if applies(rule) and fails(rule)]

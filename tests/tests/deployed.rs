@@ -377,7 +377,7 @@ impl<'a> Walk<'a> {
         soon(|| self.list(&self.guest, ""), |list| list.ids().first() == parents.last()).await;
     }
 
-    /// Tests the moderators' other lists, and a bulk decision.
+    /// Tests the moderators' other lists, a bulk decision, and closing a thread.
     async fn overseeing(&self, parents: &[u64]) {
         let moderator = &self.cast.moderator;
         let eve = self.service.user_id(4);
@@ -583,7 +583,7 @@ async fn events_are_handled_and_no_function_has_a_permission_it_does_not_use() {
     walk.cast.moderator.get(&format!("comments/{}/replies", left.orphan)).await.refused(404, "not_found");
     let kept = walk.list(&walk.guest, "").await.find(left.kept).unwrap();
     assert!(ids(&kept["replies"]).len() == 3 && kept["replies_count"] == 4, "{kept:#}");
-    // Four parents, four replies to the first, and one approved comment.
+    // Four parents, four replies to the first, and one reply that was held and then approved.
     assert_eq!(walk.counted().await, Counted { count: 9, changed: 9, newest: 9, entries: 9 });
     let replies = walk.guest.replies(left.kept, "").await;
     assert_eq!(replies.find(left.reply).unwrap()["user"]["name"], service.user_name("Ada Lovelace"));

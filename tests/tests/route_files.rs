@@ -14,7 +14,7 @@ use tests::{assert_written, committed};
 /// The line above a function's events, which end before a comment or an empty line.
 const MARK: &str = "        # Generated from shared/domain/src/routes.rs by UPDATE_FILES=1 cargo test --workspace --test route_files.\n";
 
-/// First segments whose routes share one event, because Lambda's resource policy has a statement per event and at most 20 KB.
+/// First segments whose routes share one event. Lambda's resource policy has a statement per event, and at most 20 KB.
 const FOLDERS: [&str; 1] = ["moderation"];
 
 /// Returns the routes by path, in table order.

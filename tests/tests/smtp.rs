@@ -1,5 +1,5 @@
-//! Emails through a real SMTP server, `smtp/server.py`. `.ci/run smtp` runs these tests. They need Python with `aiosmtpd`, and a
-//! certificate for `localhost` in `SMTP_CERTIFICATE` with its key in `SMTP_KEY`.
+//! Emails through a real SMTP server, `smtp/server.py`. `.ci/run smtp` runs these tests. They need Python with
+//! `aiosmtpd`, and a certificate for `localhost` in `SMTP_CERTIFICATE` with its key in `SMTP_KEY`.
 
 use std::fs;
 use std::io::{BufRead, BufReader};

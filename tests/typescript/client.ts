@@ -1,5 +1,5 @@
-// A client for three routes, with types from openapi.yaml. It is never run, and compiling it fails if the contract differs
-// from its assumptions.
+// A client for three routes, with types from openapi.yaml. It is never run, and compiling it fails if the contract
+// differs from its assumptions.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
@@ -19,7 +19,7 @@ function next({ meta }: components["schemas"]["CommentList"]): string | null {
   return "next_cursor" in meta ? meta.next_cursor : null;
 }
 
-/** All comments of a thread, by cursor. */
+/** Fetches all comments of a thread, page by page. */
 export async function list(record: string): Promise<Comment[]> {
   const comments: Comment[] = [];
   let cursor: string | null = "";
@@ -51,7 +51,7 @@ export async function like(comment: Comment): Promise<string> {
   return `${likes_count} likes${liked ? ", yours too" : ""}`;
 }
 
-/** Uses only names that the contract has. */
+/** Compiles only if the contract has the names used here, but no feature or label named `telepathy`. */
 export function shows(ui: components["schemas"]["UiEnvelope"], comment: Comment): string[] {
   const { labels, features, auth } = ui.data;
   const first: Comment | undefined = comment.replies[0];

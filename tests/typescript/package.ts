@@ -1,4 +1,4 @@
-// The package's promises about types. This file is compiled but not run.
+// Checks the types that the package exports. This file is compiled but not run.
 
 import { load, type CommentThreadElement } from '@svc-pro/comments'
 import { ApiError, createClient, type Schemas } from '@svc-pro/comments/client'

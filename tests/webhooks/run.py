@@ -1,5 +1,5 @@
-"""Starts `cargo local` with webhooks and two receivers, one in Node with the npm library and one in Python with the PyPI library.
-Writes a comment, and expects both to verify the message's signature and to refuse a changed message.
+"""Starts `cargo local` with webhooks and a receiver, and writes a comment. The npm library and the PyPI library must
+both verify the message's signature and refuse a changed message.
 
 Usage: run.py PROGRAM, with `standardwebhooks` of PyPI installed, and that of npm in NODE_PATH."""
 

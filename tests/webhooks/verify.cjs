@@ -1,4 +1,4 @@
-// Verifies `{secret, headers, body}` from standard input with the npm library. Exits with status 0 if the signature is valid.
+// Verifies `{secret, headers, body}` from standard input with the npm library. Exits with 0 if the signature is valid.
 
 const { Webhook } = require('standardwebhooks')
 

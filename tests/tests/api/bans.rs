@@ -174,7 +174,7 @@ async fn a_ban_that_is_not_valid_is_refused() {
     for path in [path, format!("comments/{of_ada}/ban"), "users/7/ban".to_owned()] {
         moderator.put(&path, json!({ "reject_recent": "yes" })).await.invalid("reject_recent");
     }
-    // A guest's comment from before networks were stored with comments.
+    // Simulates a guest's comment from before networks were stored with comments.
     let old = world.guest().comment("posts/1", "z").await;
     world.set_of_comment(old, "nw", None).await;
     moderator.put(&format!("comments/{old}/ban"), json!({})).await.invalid("comment");

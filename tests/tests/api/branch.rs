@@ -129,7 +129,7 @@ async fn hidden_comments_are_left_out_with_everything_below_them() {
     }
     world.wait_until_idle().await;
     assert_eq!(branch(&world.guest(), root, "").await.ok(200).ids(), [kept, deeper]);
-    // The writer sees pending and rejected comments in place.
+    // The writer sees rejected comments in place.
     assert_eq!(branch(&ada, root, "").await.ok(200).ids(), [hidden, below, kept, deeper, own]);
     for per_page in 1..6 {
         assert_eq!(walk(&ada, root, per_page).await, [hidden, below, kept, deeper, own], "{per_page}");

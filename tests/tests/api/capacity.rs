@@ -356,8 +356,8 @@ async fn trust_keeps_to_its_bounds() {
     table.check();
 }
 
-/// The log entry costs two of the write units, and the writer's item two more. Beyond twenty units, the limiter's item costs one
-/// more.
+/// The log entry costs two of the write units, and the writer's item two more. Beyond twenty units, the limiter's item
+/// costs one more.
 #[tokio::test]
 async fn decisions_of_moderators_keep_to_their_bounds() {
     let world = metered(&[]);
@@ -517,7 +517,7 @@ async fn follow<T>(name: &str, work: impl Future<Output = Result<T, Fault>>, bou
 /// One unit per write is for the limiter, which counts an expensive write as several.
 #[tokio::test]
 async fn requests_about_the_largest_comments_keep_to_their_bounds() {
-    // DynamoDB Local counts whole items towards the 1 MB limit of a page from a keys-only index.
+    // DynamoDB Local counts whole items toward the 1 MB limit of a page from a keys-only index.
     let embedded = || {
         let world = metered(&[]);
         world.leave_the_second_engine();

@@ -1,5 +1,5 @@
-//! The contract is written in several places, which must agree. Routes: routes.rs, openapi.yaml and
-//! docs/api.md. Settings: config.rs, the template and docs/settings.md. Errors: error.rs, openapi.yaml and errors.out.
+//! The contract is written in several places, which must agree. Routes: routes.rs, openapi.yaml and docs/api.md.
+//! Settings: config.rs, the template and docs/settings.md. Errors: error.rs, openapi.yaml and errors.out.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -19,7 +19,6 @@ use crate::images::IMAGE;
 const API: &str = include_str!("../../../docs/api.md");
 const SETTINGS: &str = include_str!("../../../docs/settings.md");
 
-/// Returns the name, method and path of every route.
 fn named() -> BTreeSet<[String; 3]> {
     ROUTES.iter().map(|route| [route.name, route.method, route.path].map(str::to_owned)).collect()
 }
@@ -75,8 +74,8 @@ async fn no_name_in_openapi_contains_a_space() {
 
 #[tokio::test]
 async fn openapi_lists_the_names_of_every_map() {
-    // A refusal may name any request field, counts may name any thread, and the log may name any user. The document doesn't
-    // describe itself.
+    // A refusal may name any request field, counts may name any thread, and the log may name any user. The document
+    // doesn't describe itself.
     const LOOSE: [&str; 4] = [
         "/Error/properties/errors",
         "/openapi.json/get/responses/200/content/application/json/schema",
@@ -129,7 +128,6 @@ async fn openapi_lists_what_comments_and_placeholders_have() {
     assert!(names(&schema["properties"]).contains("is_deleted"));
 }
 
-/// Returns the status, code and message of every refusal, one refusal per line.
 fn errors() -> String {
     let mut text = format!("{:8}{:20}{}\n", "status", "code", "message");
     for refusal in Refusal::all() {
@@ -149,7 +147,6 @@ fn resolve<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     value["$ref"].as_str().map_or(value, |reference| document.pointer(&reference[1..]).unwrap())
 }
 
-/// Returns every error response of every operation, with its status.
 fn failures(document: &Value) -> impl Iterator<Item = (u16, &Value)> {
     let operations =
         document["paths"].as_object().unwrap().values().flat_map(|item| item.as_object().unwrap().values());

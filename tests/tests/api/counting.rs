@@ -48,7 +48,7 @@ async fn a_comment_counts_while_everyone_may_see_it() {
     assert_eq!(counted(&world).await, [0; 0]);
 }
 
-/// A comment with 30 replies, two of which have replies. One of these two is rejected.
+/// A comment with 30 replies. Two of the replies have replies, and one of these two is rejected.
 struct Tree {
     top: u64,
     below: Vec<u64>,

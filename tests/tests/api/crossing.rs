@@ -1,5 +1,5 @@
-//! Decisions by moderators about a text that has changed since they read it, and a comment whose writer is renamed during its
-//! check. `tests/pairs` tests edits, deletions and decisions in every order.
+//! Decisions by moderators about a text that has changed since they read it, and a comment whose writer is renamed
+//! during its check. `tests/pairs` tests edits, deletions and decisions in every order.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -67,7 +67,7 @@ fn is_whole(request: &[u8]) -> bool {
     body.len() >= length.parse().unwrap()
 }
 
-/// A table with one comment by Ada, `old`, which waits for approval.
+/// A world with one comment by Ada, whose text is `old`.
 struct Scene {
     world: World,
     id: u64,

@@ -24,14 +24,12 @@ async fn states<const N: usize>(world: &World, ids: [u64; N]) -> [&'static str; 
     states.try_into().unwrap()
 }
 
-/// Fails if any of these comments is still stored.
 async fn are_removed(world: &World, ids: &[u64]) {
     for id in ids {
         assert!(world.store().comment(CommentId(*id), Reading::Consistent).await.unwrap().is_none(), "{id}");
     }
 }
 
-/// Posts a top-level comment by Ada, a reply by Bob, and Ada's reply to Bob.
 async fn chain(world: &World) -> ([u64; 3], Actor, Actor) {
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let top = ada.comment("posts/1", "top").await;

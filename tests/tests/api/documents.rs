@@ -1,4 +1,4 @@
-//! The documents: every link inside the repository leads to an existing file, and to an existing heading or anchor in it.
+//! Every link in the documents to a place in the repository leads to an existing file, and to an existing anchor.
 
 use std::fs;
 use std::path::{Path, PathBuf};

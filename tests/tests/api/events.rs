@@ -10,7 +10,6 @@ use shared::store::{Reading, Store};
 use tests::{Item, World, ids};
 use tokio::time::Instant;
 
-/// Returns the keys of all items whose partition key begins with `partition`.
 async fn stored(world: &World, partition: &str) -> Vec<String> {
     let key = |item: &Item| format!("{} {}", item["pk"].as_s().unwrap(), item["sk"].as_s().unwrap());
     world.items().await.iter().map(key).filter(|key| key.starts_with(partition)).collect()

@@ -18,7 +18,6 @@ struct Element {
 
 type Elements = Vec<Element>;
 
-/// A parsed feed: the elements of the feed, and those of each entry.
 #[derive(Debug, Default)]
 struct Feed {
     head: Elements,

@@ -9,7 +9,7 @@ const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 const GUESTS: (&str, &str) = ("SVC_ALLOW_GUESTS", "true");
 const LIMITS: (&str, &str) = ("SVC_READ_LIMIT", "1000000");
 
-/// Returns the comments on all pages of the queue that match the filter.
+/// Returns the comments that match the filter, from all pages of the queue.
 async fn found(world: &World, query: &str) -> Vec<u64> {
     seen(&world.moderator().walk(&format!("moderation/comments?cursor=&{query}")).await)
 }

@@ -20,7 +20,6 @@ fn imported(time: &str, tie: u64) -> Comment {
     }
 }
 
-/// Returns the sources that have tombstones in the table.
 async fn tombstones(world: &World) -> Vec<String> {
     assert_eq!(world.findings().await, [""; 0]);
     let items = world.items().await;
@@ -163,7 +162,7 @@ async fn a_placeholder_of_an_import_keeps_its_source_and_leaves_a_tombstone_when
     assert_eq!(tombstones(&world).await, ["disqus:1"]);
 }
 
-/// Imports write the items of counted comments, so no work is left for events.
+/// Imports write the items of counted comments, so no work is left for the function `events`.
 #[tokio::test]
 async fn a_newly_imported_comment_causes_no_further_work() {
     let world = World::new();

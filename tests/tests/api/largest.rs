@@ -111,7 +111,7 @@ async fn separate_replies_are_not_read_once_the_page_is_full() {
 #[tokio::test]
 async fn a_page_of_the_largest_items_for_moderators_says_how_many_fit() {
     let world = World::new();
-    // DynamoDB Local counts whole items towards the 1 MB limit of a page from a keys-only index.
+    // DynamoDB Local counts whole items toward the 1 MB limit of a page from a keys-only index.
     world.leave_the_second_engine();
     let parents = seed(&world, 3).await;
     let moderator = world.moderator();

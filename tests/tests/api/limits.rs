@@ -358,7 +358,6 @@ async fn large_pages_release_unused_reservations() {
     let others: Vec<World> = (0..9).map(|_| world.again(&limit)).collect();
     let instances: Vec<Actor> =
         [&world].into_iter().chain(&others).map(|instance| instance.guest().from("192.0.2.1")).collect();
-    // Walks 200 pages, spread over all instances.
     for page in 0..200 {
         let reply = instances[page % 10].list("posts/1", "per_page=50").await;
         assert!(reply.cost.read_units <= 10.0, "{:?}", reply.cost);

@@ -8,7 +8,6 @@ use crate::images::IMAGE;
 
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
 
-/// Returns the actions in the log, oldest first.
 async fn actions(world: &World) -> Vec<String> {
     let log = world.moderator().get("moderation/log?per_page=50").await.ok(200);
     log.rows().iter().rev().map(|row| row["action"].as_str().unwrap().to_owned()).collect()

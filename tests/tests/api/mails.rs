@@ -1,5 +1,5 @@
-//! Emails: their recipients, contents and times, and unsubscribing. Emails are sent when they are due, and `finish_jobs` moves
-//! the clock to that time.
+//! Emails: their recipients, contents and times, and unsubscribing. Emails are sent when they are due, and
+//! `finish_jobs` moves the clock to that time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -42,7 +42,6 @@ pub(crate) async fn choose(actor: &Actor, wants: Value) {
     assert_eq!(state.data()["state"], "on");
 }
 
-/// Finishes all jobs and returns the emails sent so far.
 pub(crate) async fn sent(world: &World) -> Vec<SentMail> {
     world.finish_jobs().await;
     world.mails()
@@ -71,7 +70,7 @@ pub(crate) fn subjects(mails: &[SentMail]) -> Vec<String> {
     mails.iter().map(|mail| format!("{}: {}", mail.to, mail.subject)).collect()
 }
 
-/// Returns the URLs in an email that lead to the service, in order.
+/// Returns the email's links for confirming and unsubscribing, in order.
 pub(crate) fn links(mail: &SentMail) -> Vec<String> {
     let words = mail.text.split_whitespace();
     words.filter(|word| word.starts_with("https://api.test/svc/api/v1/mail/")).map(str::to_owned).collect()
@@ -502,7 +501,6 @@ impl TwoRoles {
         Self { world, ada, of_member, of_guest }
     }
 
-    /// Replies to both comments and returns the new emails.
     async fn answered(&self) -> Vec<SentMail> {
         let bob = member(&self.world, 8, "Bob");
         bob.reply("posts/2", self.of_member, "to the member").await;
@@ -1381,7 +1379,6 @@ async fn each_moderator_gets_a_digest_even_if_others_fail() {
     assert_eq!(sent(&world).await.len(), 5, "it is tried again when nobody got it");
 }
 
-/// Returns the text of an email, with `\n` as line breaks.
 fn lines(mail: &SentMail) -> String {
     mail.text.replace("\r\n", "\n")
 }

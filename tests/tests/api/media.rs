@@ -38,7 +38,6 @@ fn url<'a>(uploaded: &'a TestResponse, field: &str) -> &'a str {
     uploaded.json[field].as_str().unwrap_or_else(|| panic!("no {field} in {:#}", uploaded.json))
 }
 
-/// Uploads a file and fetches the image and its thumbnail.
 async fn accepted(world: &World, file: &[u8]) -> [Bytes; 2] {
     let uploaded = upload(world, file).await.ok(201);
     assert_eq!(uploaded.json.as_object().unwrap().len(), 4);
@@ -390,7 +389,7 @@ async fn a_thumbnail_of_an_image_that_is_gone_is_removed() {
 async fn an_image_that_is_sent_twice_and_removed_after_the_first_answer_stays_removed() {
     let world = World::new();
     let (keyed, file) = (ada(&world).keyed("4711"), png(&DynamicImage::new_rgb8(4000, 4000)));
-    // Images are processed one at a time, so the first request completes while the second one waits for its large image.
+    // Images are processed one at a time, so the first request completes while the second one waits.
     let send = async || {
         let sent = keyed.upload(&[("file", "a.png", &file)]).await;
         if sent.status == 201 {

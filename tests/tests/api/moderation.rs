@@ -357,7 +357,6 @@ async fn a_bans_fields_are_checked() {
     world.user(999, "New").post("posts/1/comments", json!({ "body": "x" })).await.refused(403, "comment_banned");
 }
 
-/// Returns a caller whose token has these claims, and the caller's user id.
 async fn known(world: &World, claims: Value) -> (Actor, u64) {
     let actor = world.claiming(&claims);
     let id = actor.get("ui").await.ok(200).data()["auth"]["user"]["id"].as_u64().unwrap();

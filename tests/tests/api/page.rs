@@ -32,7 +32,7 @@ fn link(reply: &TestResponse, begin: &str) -> Option<String> {
     Some(rest.split('"').next().unwrap().replace("&amp;", "&"))
 }
 
-/// Returns the ids on this page and on all pages reached by links of this kind.
+/// Returns the ids on each page, starting at `path` and following the links with this `rel`.
 async fn walk(who: &Actor, path: &str, rel: &str) -> Vec<Vec<u64>> {
     let mut reply = who.get(path).await.ok(200);
     let mut pages = vec![articles(&reply)];

@@ -5,7 +5,7 @@ use tests::{World, seen};
 
 const SORTS: [&str; 4] = ["newest", "oldest", "most_liked", "most_replied"];
 
-/// Returns the order in a sort that ignores likes and replies, with the pinned comment first.
+/// Returns the expected order of comments without likes and replies, with the pinned comment first.
 fn order(sort: &str, created: &[u64], pin: u64) -> Vec<u64> {
     let mut order = created.to_vec();
     if sort != "oldest" {

@@ -808,7 +808,7 @@ async fn a_provider_account_can_moderate_and_be_banned_exported_and_erased() {
     let again = sign_in(&fake, &guest, "oidc").await;
     let banned = guest.clone().with_token(again["access_token"].as_str().unwrap());
     banned.write("posts/1", None, "x").await.refused(403, "comment_banned");
-    // A flow that returned but isn't finished is erased too.
+    // A flow that returned from the provider but isn't finished is erased too.
     let (flow, back) = go(&fake, &guest, "oidc").await;
     world.wait_until_idle().await;
     let id = ada["user"]["id"].as_u64().unwrap();

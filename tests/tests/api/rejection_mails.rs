@@ -27,7 +27,7 @@ async fn the_writer_gets_an_email_with_the_text_the_reason_and_the_note() {
             assert!(!body.contains(third), "{third}: {body}");
         }
     }
-    // The same email is not sent twice.
+    // Repeating the rejection with another reason sends no second email.
     world.moderator().reject(id, "illegal", "again").await.ok(200);
     assert_eq!(sent(&world).await.len(), 1);
 }

@@ -8,7 +8,6 @@ async fn show(actor: &Actor, id: u64) -> TestResponse {
     actor.get(&format!("comments/{id}")).await
 }
 
-/// Posts a chain of comments, each a reply to the previous one. Returns their ids.
 async fn chain(actor: &Actor, thread: &str, length: usize) -> Vec<u64> {
     let mut chain = vec![actor.comment(thread, "0").await];
     for n in 1..length {

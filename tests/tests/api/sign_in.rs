@@ -62,7 +62,6 @@ pub(crate) async fn sign_in(world: &World, actor: &Actor, email: &str) -> Sessio
     session(actor, &finish(actor, &flow, &code(&mail)).await.ok(200))
 }
 
-/// Signs in and chooses a name.
 pub(crate) async fn member(world: &World, email: &str, name: &str) -> Session {
     let session = sign_in(world, &world.guest(), email).await;
     session.actor.put("me/name", json!({ "name": name })).await.ok(200);
@@ -282,8 +281,8 @@ async fn a_network_has_ten_codes_and_thirty_wrong_tries_an_hour() {
     finish(&address(0), "nothing", "12345678").await.refused(422, "sign_in_failed");
 }
 
-/// Requests codes for `count` addresses of a domain, each from a separate network. Returns the number of emails sent to the
-/// domain so far.
+/// Requests codes for `count` addresses of a domain, each from a separate network. Returns the number of emails sent to
+/// the domain so far.
 async fn flood(world: &World, domain: &str, count: usize) -> usize {
     for n in 0..count {
         start(&world.guest(), &format!("n{n}@{domain}")).await;
@@ -301,7 +300,7 @@ async fn a_quarter_of_the_codes_of_a_domain_and_of_all_is_kept_for_accounts() {
     let world = world();
     let ada = sign_in(&world, &world.guest(), ADA).await;
     world.pass(HOUR);
-    // Codes refused by the domain's limit don't count towards any other limit.
+    // Codes refused by the domain's limit don't count toward any other limit.
     assert_eq!(flood(&world, "sign-in.example", 140).await, 1 + 112);
     assert_eq!(flood(&world, "two.example", 140).await, 112);
     assert_eq!(flood(&world, "three.example", 3).await, 1, "225 in all");

@@ -97,8 +97,9 @@ fn the_widget_has_no_way_to_run_markup_and_keeps_no_token_of_the_page() {
     for word in forbidden {
         assert!(!widget.contains(word), "{word}");
     }
-    // All stored values go through one object: drafts, their request keys and whether they were put aside, a guest's name
-    // and key, a flag, the newest comment seen, a guest's pending comments, and the session that began here.
+    // All stored values go through one object: drafts, their request keys and whether they were put aside, a guest's
+    // name and key, whether a guest has written, the newest comment seen, a guest's pending comments, and the session
+    // that began here.
     let stored: BTreeSet<&str> =
         widget.split("device.set(").skip(1).filter_map(|call| call.split(',').next()).collect();
     let known = [

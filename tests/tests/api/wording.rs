@@ -8,7 +8,6 @@ use tests::{Actor, SIGN_IN, TestResponse, World, form};
 
 use crate::sign_in::sign_in;
 
-/// Returns a service with sign-in, guests and report reasons.
 fn world() -> World {
     World::with(
         &[
@@ -24,7 +23,7 @@ fn world() -> World {
     )
 }
 
-/// Returns, for each language of `labels`, a guest and the labels.
+/// Returns a guest for each language, with the language's tag and labels.
 async fn readers(world: &World) -> Vec<(&'static str, Actor, Value)> {
     let mut readers = Vec::new();
     for tag in Language::all().map(Language::tag) {

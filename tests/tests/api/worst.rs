@@ -126,7 +126,7 @@ async fn a_queue_of_fifty_thousand_costs_as_a_short_one() {
     assert_eq!(next.ids(), (last - 19..last - 9).rev().collect::<Vec<_>>());
     let back = moderator.get(next.prev().unwrap()).await.ok(200);
     assert_eq!(back.ids(), page.ids());
-    // The queue has four shards, and each comment's consistent read costs a unit. The counts of two queues take eight queries.
+    // The queue has four shards, and each comment's consistent read costs a unit. The counts take eight queries.
     for (name, reply) in [("first of the queue", page), ("next of the queue", next), ("back in the queue", back)] {
         table.row(name, reply, (20.0, 0.0, 4));
     }
@@ -164,7 +164,6 @@ async fn unusual_names_are_shown_as_written_and_can_be_found_and_mentioned() {
         assert!(html.contains(&format!("<a href=\"/users/{handle}\"")), "{html}");
     }
     assert_eq!(html.matches("<a ").count(), 2, "{html}");
-    // A long name is truncated.
     let long = "x".repeat(300);
     let actor = world.user(200, &long);
     actor.comment("posts/odd", "long").await;

@@ -127,8 +127,8 @@ impl Pair<'_> {
         if is_counted { common } else { format!("{kinds:?} {common}") }
     }
 
-    /// Tries all orders until one fails, or only `only`, whose calls it prints. Returns the number of orders, and the failed
-    /// order with the reason.
+    /// Tries all orders until one fails, or only the order `only`, whose calls it prints. Returns the number of orders,
+    /// and the failed order with the reason.
     async fn try_orders(&self, only: Option<&str>) -> (usize, Option<(String, String)>) {
         let (mut oracle, mut orders) = (Oracle::new(self), Orders::default());
         // In the first order, one operation follows the other.

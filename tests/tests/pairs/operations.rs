@@ -32,7 +32,6 @@ pub(crate) struct Scene {
     pub(crate) operations: &'static [Operation],
 }
 
-/// Returns a command's error as JSON, or null.
 fn fault<T, E: ToString>(done: Result<T, E>) -> Value {
     json!(done.err().map(|fault| fault.to_string()))
 }
@@ -63,7 +62,7 @@ pub(crate) const SCENES: &[Scene] = &[
     Scene { name: "replies", settings: &[&OPEN], set_up: &[
         ("", "", "tool import", ""),
         ("", "mia", "GET ui", ""),
-        // A comment with one more reply than fits inline. The last reply is doubtful.
+        // A comment with one more reply than fits inline.
         ("P", "ada", "POST posts/1/comments", r#"{"body":"parent"}"#),
         ("P1", "bob", "POST posts/1/comments", r#"{"body":"first","parent_id":{P}}"#),
         ("P2", "carol", "POST posts/1/comments", r#"{"body":"second","parent_id":{P}}"#),

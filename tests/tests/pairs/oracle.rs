@@ -76,9 +76,9 @@ impl<'a> Oracle<'a> {
         self.pair.set.stage.set(&outcome.left, true);
     }
 
-    /// Records the outcomes of the serial orders. The handlers `events` and `delivery` follow an earlier change, so only the
-    /// order in which such a handler comes first is right. A job may run at any time. The error describes a serial order that
-    /// fails.
+    /// Records the outcomes of the serial orders. The handlers `events` and `delivery` follow an earlier change, so
+    /// only the order in which such a handler comes first is right. A job may run at any time. The error describes a
+    /// serial order that fails.
     pub(crate) async fn expect(&mut self, first: [Value; 2]) -> Result<(), String> {
         let comes_first = self.pair.operations.map(|one| matches!(one.handles(), Some(("events" | "delivery", _))));
         for order in [[0, 1], [1, 0]] {
@@ -143,7 +143,8 @@ impl<'a> Oracle<'a> {
         Err(differences)
     }
 
-    /// Whether this place may differ from the serial outcomes. Without a place, whether each place may match either outcome.
+    /// Whether this place may differ from the serial outcomes. Without a place: whether each place may match either
+    /// outcome.
     fn may_show(&self, place: Option<&str>) -> bool {
         let requests = self.pair.operations.map(|operation| operation.request);
         let are_between = |[one, two]: [&str; 2]| requests[0].contains(one) && requests[1].contains(two);

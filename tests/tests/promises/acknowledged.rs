@@ -1,5 +1,5 @@
-//! Acknowledged writes survive faults: replies outlive the deletions around them, bans reject the right comments, codes sign in
-//! once, and erasures and imports lose no concurrent writes by others. `FAULTS_SECONDS` lengthens the runs.
+//! Acknowledged writes survive faults: replies outlive the deletions around them, bans reject the right comments, codes
+//! sign in once, and erasures and imports lose no concurrent writes by others. `FAULTS_SECONDS` lengthens the runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -22,8 +22,8 @@ fn rounds() -> usize {
     seconds.map_or(8, |seconds| 8 * seconds)
 }
 
-/// Retries until the table accepts the request, and returns the response, which must have one of these statuses. A request
-/// that was refused because of a fault may have been carried out.
+/// Retries until the table accepts the request, and returns the response, which must have one of these statuses. A
+/// request that was refused because of a fault may have been carried out.
 async fn until_taken(actor: &Actor, method: Method, path: &str, body: Value, statuses: &[u16]) -> TestResponse {
     loop {
         let answer = actor.send_json(method.clone(), path, body.clone()).await;
@@ -65,7 +65,7 @@ impl Known {
     }
 }
 
-/// Replies to comments by any writer, deletes its own comments, and sometimes has a moderator reject and approve a
+/// Lets one writer reply to anyone's comments and delete their own, and sometimes has a moderator reject and approve a
 /// comment.
 async fn write_and_delete(world: &World, number: u64, known: &Mutex<Known>) {
     let (writer, moderator) = (world.user(100 + number, &format!("Writer {number}")), world.moderator());
@@ -303,7 +303,7 @@ async fn an_import_that_fails_repeatedly_is_finished_while_others_write() {
     let mut own = BTreeSet::new();
     faults.start();
     let store = world.store_behind(&faults);
-    // The table accepts an import only while it is empty or after the import has begun, so the import begins before the writes.
+    // The table accepts an import only if it is empty or the import has begun, so the import begins before the writes.
     while world.store().one_item(&keys::native_import(), Reading::Consistent).await.unwrap().is_none() {
         let _ = tests::import(&store, &file, 3, Clock::system()).await;
     }

@@ -28,7 +28,6 @@ struct Busy {
     erased: u64,
 }
 
-/// Returns an imported comment by Bob.
 fn imported(tie: u64) -> Comment {
     Comment {
         id: CommentId::slots(Timestamp(1_000_000_000_000), tie).unwrap().next().unwrap(),

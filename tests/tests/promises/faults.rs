@@ -1,5 +1,5 @@
-//! Nothing is lost or duplicated under faults between the service and its table, every count is right in the end, and every error
-//! is in the envelope. `FAULTS_SECONDS` lengthens the run.
+//! Nothing is lost or duplicated under faults between the service and its table, every count is right in the end, and
+//! every error is in the envelope. `FAULTS_SECONDS` lengthens the run.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,11 +15,10 @@ const WRITERS: u64 = 16;
 const ENOUGH: usize = 20;
 const ENOUGH_FAULTS: u64 = 50;
 const PATIENCE: Duration = Duration::from_mins(1);
-/// Maximum trips per response: a write is tried ten times, each with two reads and at most ten attempts. The test counts trips
-/// because time depends on the machine.
+/// Maximum trips per response: a write is tried ten times, each with two reads and at most ten attempts. The test
+/// counts trips because time depends on the machine.
 const MOST_TRIPS: u32 = 130;
 
-/// The responses that writers got.
 #[derive(Default)]
 struct Answers {
     /// Ids by body, which no two comments share.
@@ -29,7 +28,6 @@ struct Answers {
     most_trips: u32,
 }
 
-/// A writer that runs until the time is up.
 #[derive(Clone)]
 struct ConcurrentWriter {
     actor: Actor,
@@ -49,7 +47,7 @@ impl ConcurrentWriter {
         answers.most_trips = answers.most_trips.max(answer.cost.trips);
         *answers.statuses.entry(answer.status).or_default() += 1;
         if answer.status >= 400 {
-            // A transient table fault returns 503, never 500.
+            // A transient fault of the table causes a 503, never a 500.
             let expected = matches!(answer.status, 404 | 409 | 422 | 503);
             assert!(expected, "{} {path}: {:#}", answer.status, answer.json);
             assert!(answer.json["code"].is_string() && answer.json["errors"].is_object(), "{path}: {:#}", answer.json);
@@ -107,7 +105,6 @@ impl ConcurrentWriter {
         }
     }
 
-    /// Deletes a comment, unless it is one of `parents`.
     async fn delete(&self, id: u64, own: &mut Vec<u64>) {
         if self.parents.lock().unwrap().contains(&id) {
             return;
@@ -301,8 +298,8 @@ async fn without_the_table_every_route_reports_the_outage_in_the_envelope() {
     futures_util::future::join_all(asked).await;
 }
 
-/// Fails unless the log has one entry for each decision that took effect. A comment that began approved and was never reported is
-/// rejected if it was rejected once more than approved.
+/// Fails unless the log has one entry for each decision that took effect: a rejected comment has one more rejection
+/// than approvals, and any other comment has as many. Skips comments that were reported or began pending.
 async fn check_log(world: &World) {
     let items = world.items().await;
     let text = |item: &Item, name: &str| item.get(name).and_then(|value| value.as_s().ok().cloned());

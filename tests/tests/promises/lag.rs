@@ -41,7 +41,6 @@ impl Lagging {
     }
 }
 
-/// Returns all replies, read by cursor.
 async fn walk(actor: &Actor, parent: u64) -> Vec<u64> {
     seen(&actor.walk(&format!("comments/{parent}/replies?per_page=1&cursor=")).await)
 }

@@ -1,4 +1,5 @@
-//! The table stays consistent under faults, behind lagging indexes, in random histories, after damage, and when it is moved.
+//! The table stays consistent under faults, behind lagging indexes, in random histories, after damage, and after a
+//! move.
 
 mod acknowledged;
 mod check;

@@ -27,10 +27,10 @@ use crate::moved;
 const THREADS: [&str; 2] = ["posts/1", "posts/2"];
 const PEOPLE: usize = 6;
 const MODERATOR: usize = 2;
-/// Creation times of imported comments, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds, the first
-/// millisecond of ids that count milliseconds, and 2049.
+/// Creation times of imported comments, in Unix milliseconds: 1970, 2001, the last second of ids that count seconds,
+/// the first millisecond of ids that count milliseconds, and 2049.
 const TIMES: [i64; 5] = [0, 1_000_000_000_000, 1_770_049_338_000, 1_770_049_338_368, 2_493_169_445_000];
-/// The maximum age of comments that a ban rejects.
+/// The maximum age of comments that a ban rejects. Comments that wait for a decision are rejected at any age.
 const WEEK: Duration = Duration::from_hours(7 * 24);
 /// The number of steps between comparisons.
 const STRIDE: usize = 6;
@@ -90,7 +90,7 @@ enum ModelStep {
     Erase {
         what: Index,
     },
-    /// Bans the writer of a comment, or the guest's network, and rejects the writer's recent comments.
+    /// Bans a comment's writer or the guest's network. Rejects the writer's recent comments if `rejects` is set.
     Ban {
         what: Index,
         rejects: bool,
@@ -103,7 +103,7 @@ enum ModelStep {
 
 #[derive(Clone, Copy, Debug)]
 struct Imported {
-    /// A person with an account, or an unknown person.
+    /// The index of a person with an account, or `None` for an unknown person.
     writer: Option<usize>,
     /// The thread of a top-level comment.
     thread: usize,
@@ -204,7 +204,7 @@ struct Comment {
     waiting: bool,
 }
 
-/// The comments that exist according to the contract, without deleted ones.
+/// The comments, pins, log and bans that the contract expects.
 #[derive(Default)]
 struct Model {
     comments: BTreeMap<u64, Comment>,
@@ -805,7 +805,6 @@ impl Test {
         Ok(())
     }
 
-    /// Compares everything as each person sees it.
     async fn compare(&self) -> Verdict {
         for who in 0..PEOPLE {
             for thread in 0..THREADS.len() {

@@ -32,7 +32,8 @@ fn world() -> World {
     Setup::new(&OPEN).start()
 }
 
-/// The people, created in this order in every world because an IP address identifies a guest.
+/// The people. They are created in the same order in every world, because the order determines the IP address, which
+/// identifies a guest.
 struct People {
     ada: Actor,
     bob: Actor,
@@ -57,7 +58,6 @@ impl People {
     }
 }
 
-/// Fills the table with all kinds of items.
 async fn fill(world: &World, people: &People) {
     let People { ada, bob, eve, moderator, guest, gwen } = people;
     let about = json!({ "title": "One", "url": "https://blog.example/1", "author_id": 7 });
@@ -194,8 +194,8 @@ async fn read(people: &People) -> Vec<(String, Value)> {
     seen
 }
 
-/// Removes values that exports omit: reasons for holding texts, moderators' decisions about writers, reasons for rejections, and
-/// guests' networks.
+/// Removes values that exports omit: reasons for holding texts, moderators' decisions about writers, reasons for
+/// rejections, and guests' networks.
 fn without_judgements(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {

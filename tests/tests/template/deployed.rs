@@ -379,7 +379,6 @@ fn a_function_with_an_explicit_role_may_log_trace_and_send_failed_events() {
 const WITHOUT_TOKENS: [(&str, Needs); 4] =
     [("delivery", Needs::Salt), ("events", Needs::Salt), ("jobs", Needs::Nothing), ("public", Needs::Salt)];
 
-/// Returns a function's environment variables, including the global ones.
 fn environment(template: &Value, function: &Value) -> Map<String, Value> {
     let of_all = &template["Globals"]["Function"]["Environment"]["Variables"];
     let own = function["Properties"]["Environment"]["Variables"].as_object();
@@ -490,8 +489,8 @@ fn polled(template: &Value) -> Vec<(&str, &Value, &Value)> {
 
 #[test]
 fn a_function_that_a_queue_invokes_is_bounded_by_the_queue() {
-    // If the function had reserved concurrency, the poller would receive messages that it can't deliver, until they become
-    // dead letters.
+    // If the function had reserved concurrency, the poller would receive messages that it can't deliver, until they
+    // become dead letters.
     let template = template();
     assert_eq!(polled(&template).len(), 2);
     for (name, function, event) in polled(&template) {

@@ -42,7 +42,7 @@ const NO_HTTPS: [&str; 6] = [
     "https://id.example.org?a=b",
 ];
 
-/// The maximum local part, 64 characters.
+/// An address whose local part has the maximum length, 64 characters.
 const LONGEST: &str = "a.aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
 const TOO_LONG: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa@example.org";
 
