@@ -1,4 +1,4 @@
--- The requests that `load` sends: of a hundred, 60 lists, 10 lists of replies, 8 comments, 8 replies, 10 likes, 4 searches.
+-- The requests that `load` sends: 60% lists, 10% lists of replies, 8% comments, 8% replies, 10% likes, 4% searches.
 -- Arguments: two tokens, and the id of a comment in each of the threads posts/0 to posts/19.
 
 local prefix, sorts, tokens, ids = "/svc/api/v1/", { "newest", "oldest", "most_liked" }, {}, {}

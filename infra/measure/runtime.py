@@ -127,8 +127,8 @@ class RuntimeApi(Server):
 
 
 def build(functions):
-    """Builds the binaries as for AWS: without features that other packages of the workspace enable. A selection of functions
-    may need a separate build of the SDK."""
+    """Builds the binaries as for AWS: without features that other packages of the workspace enable. A selection of
+    functions may need a separate build of the SDK."""
     packages = [word for name in functions for word in ("--package", name)]
     subprocess.run(["cargo", "build", "--release", *packages, "--bins"], cwd=ROOT, check=True)
 

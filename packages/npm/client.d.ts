@@ -21,7 +21,10 @@ type Call<M extends Method> = <P extends Having<M>>(path: P, ...options: {} exte
 
 export type Client = { [M in Method]: Call<M> }
 
-/** A client of the API at this address. It acts for the user of the token, or for a guest without one. */
+/**
+ * Creates a client of the API at this address, which acts for the token's user, or for a guest without a token. Error
+ * responses are thrown as `ApiError`.
+ */
 export function createClient(options: { api: string; token?: Auth }): Client
 
 /** An error response of the API. */

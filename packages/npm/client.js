@@ -8,7 +8,7 @@ export class ApiError extends Error {
   }
 }
 
-/** A client of the API: a function for each method, which returns JSON. */
+/** Creates a client of the API. Its functions, one for each HTTP method, resolve to the response's JSON. */
 export function createClient({ api, token }) {
   async function request(method, path, { path: places = {}, query = {}, headers = {}, body, signal } = {}) {
     const place = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(places[name]))

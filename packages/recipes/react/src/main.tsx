@@ -9,7 +9,7 @@ const API: string = import.meta.env.VITE_COMMENTS_API
 function Comments({ record, token }: { record: string; token: () => Promise<string | null> }) {
   const [posted, setPosted] = useState(0)
   useEffect(() => load(API), [])
-  // A property, which the element adopts once its module has loaded.
+  // Sets a property, which the element adopts once its module has loaded.
   const setToken = (thread: CommentThreadElement | null) => void (thread && (thread.auth = token))
   return (
     <>
