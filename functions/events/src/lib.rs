@@ -48,7 +48,7 @@ async fn handle_record(app: &App, record: &Value, endpoints: &mut Endpoints) -> 
 async fn follow(app: &App, event: Event<'_>) -> Result<Option<Comment>, Fault> {
     match event {
         Event::CommentCreated(comment) => return welcome(app, comment).await,
-        Event::CommentErased(comment) => {
+        Event::BecamePlaceholder(comment) => {
             recount(app, comment).await?;
             clear_away(app, comment).await?;
         }
@@ -126,7 +126,7 @@ async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Re
     Ok(shown)
 }
 
-/// Removes a comment that has become a placeholder from the queues, and starts removing its likes and reports.
+/// Removes a comment that has become a placeholder from the queues, and starts removing its reports and the counters of guests.
 async fn clear_away(app: &App, comment: &Comment) -> Result<(), Fault> {
     app.store.leave_queues(comment).await?;
     let job = Job::ForgetReactions(ForgetReactions { comment: comment.id });

@@ -54,7 +54,7 @@ impl Store {
             }
             let plan = match self.live_reply(&found.comment, None).await? {
                 LiveReply::None => Plan::Together(self.removal(&found).await?),
-                live => self.erasure_above(&found.comment, live).await?,
+                live => self.placeholder_above(&found.comment, live).await?,
             };
             if let Plan::Together(writes) = plan
                 && self.transact(writes).await? == Outcome::Done
@@ -92,7 +92,7 @@ impl Store {
     }
 
     /// The plan that turns the comment into a placeholder, on condition that it still has the live reply.
-    async fn erasure_above(&self, comment: &Comment, live: LiveReply) -> Result<Plan, Fault> {
+    async fn placeholder_above(&self, comment: &Comment, live: LiveReply) -> Result<Plan, Fault> {
         let is_approved = live == LiveReply::Approved;
         let answered = |write: Write| {
             if is_approved {
@@ -101,7 +101,7 @@ impl Store {
                 write
             }
         };
-        let plan = self.erasure(comment, answered).await?;
+        let plan = self.placeholder_plan(comment, answered).await?;
         Ok(match (plan, live) {
             (Plan::Together(mut writes), LiveReply::Pending(reply)) => {
                 writes.push(

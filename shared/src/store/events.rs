@@ -153,7 +153,7 @@ pub enum Event<'a> {
     /// A comment became visible to everyone, or hidden: the comment after the change.
     CommentShownOrHidden(&'a Comment, Timestamp),
     /// An approved comment became a placeholder.
-    CommentErased(&'a Comment),
+    BecamePlaceholder(&'a Comment),
     /// Any other change of a comment: the comment after the change, and the effect on the moderators' queues.
     CommentChanged(&'a Comment, Option<Queueing>),
     /// A comment above this reply is shown for the first time.
@@ -173,7 +173,7 @@ impl<'a> Event<'a> {
             (Some(old), Some(new)) if old.is_approved() != new.is_approved() => {
                 Some(Self::CommentShownOrHidden(new, at))
             }
-            (Some(old), Some(new)) if old.may_count() != new.may_count() => Some(Self::CommentErased(new)),
+            (Some(old), Some(new)) if old.may_count() != new.may_count() => Some(Self::BecamePlaceholder(new)),
             (Some(old), Some(new)) => {
                 let joined = new.waits_for_moderators() && !old.waits_for_moderators();
                 let accepted = old.in_review && !new.in_review;

@@ -114,7 +114,7 @@ impl Erasure<'_> {
         let plan = |comment: Comment| {
             let note = note.clone();
             async move {
-                Ok(match store.erasure(&comment, |write| write).await? {
+                Ok(match store.placeholder_plan(&comment, |write| write).await? {
                     Plan::Together(writes) => Plan::Together(writes.into_iter().chain([note]).collect()),
                     plan => plan,
                 })

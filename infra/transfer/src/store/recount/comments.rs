@@ -9,8 +9,8 @@ use shared::domain::report::{Report, ReportExcerpt, ReportStatus, newest};
 use shared::domain::thread::Thread;
 use shared::store::comments::{in_state, queues};
 use shared::store::deletion::{leave, tombstone};
-use shared::store::erasure::ERASED;
 use shared::store::keys::{self, Item, Scope};
+use shared::store::placeholder::LOST;
 use shared::store::schema::comment;
 use shared::store::transaction::Write;
 use shared::store::{number, number_set, placement, text};
@@ -147,8 +147,8 @@ impl<'a> Recount<'a> {
             wanted.push((comment::REJECTION, None));
         }
         if comment.is_placeholder {
-            wanted.retain(|(name, _)| !ERASED.contains(name));
-            wanted.extend(ERASED.map(|name| (name, None)));
+            wanted.retain(|(name, _)| !LOST.contains(name));
+            wanted.extend(LOST.map(|name| (name, None)));
         }
         wanted
     }

@@ -10,7 +10,7 @@ use crate::domain::comment::Comment;
 use crate::error::Fault;
 
 /// The attributes that a comment loses when it becomes a placeholder: its writer, text, state, likes and reports.
-pub const ERASED: [&str; 25] = [
+pub const LOST: [&str; 25] = [
     comment::USER,
     comment::GUEST,
     comment::NETWORK,
@@ -41,7 +41,11 @@ pub const ERASED: [&str; 25] = [
 impl Store {
     /// The plan that turns a comment into a placeholder, which everyone may see. The comment keeps its place and its replies,
     /// and loses its pin and its entries in the moderation queues. `conditions` may add conditions on the comment.
-    pub async fn erasure(&self, comment: &Comment, conditions: impl FnOnce(Write) -> Write) -> Result<Plan, Fault> {
+    pub async fn placeholder_plan(
+        &self,
+        comment: &Comment,
+        conditions: impl FnOnce(Write) -> Write,
+    ) -> Result<Plan, Fault> {
         let decision = Decision::new(comment, comment.clone().into_placeholder(), conditions(erase(comment)));
         if !comment.is_approved() {
             return self.show(decision).await;
@@ -60,6 +64,6 @@ fn erase(comment: &Comment) -> Write {
     let erase = as_read(Write::update(keys::comment(comment.id)), comment);
     let erase = erase.still(comment::REPORTED, comment.reported.then(yes));
     let erase = erase.set(comment::PLACEHOLDER, yes()).remove(comment::AUTHOR_KEY);
-    let erase = ERASED.into_iter().fold(erase, Write::remove);
+    let erase = LOST.into_iter().fold(erase, Write::remove);
     if comment.is_top_level() { erase.set(comment::LIKES_RANK, placement::rank(0, comment.id)) } else { erase }
 }
