@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use server::gateway::Gateway;
 use shared::aws::https;
 
-use crate::response::TestResponse;
+use crate::response::{TestResponse, seen};
 use crate::{form, privacy};
 
 const COMMENT_KEY: HeaderName = HeaderName::from_static("comment-key");
@@ -199,13 +199,13 @@ impl Actor {
         self.write(thread, Some(parent), body).await.ok(201).id()
     }
 
-    /// Posts the replies `0`, `1`, … and returns their ids.
-    pub async fn write_replies(&self, thread: &str, parent: u64, count: usize) -> Vec<u64> {
-        let mut replies = Vec::new();
+    /// Posts the comments `0`, `1`, … below `parent`, or at the top level if it is `None`. Returns their ids.
+    pub async fn write_many(&self, thread: &str, parent: impl Into<Option<u64>>, count: usize) -> Vec<u64> {
+        let (parent, mut ids) = (parent.into(), Vec::new());
         for n in 0..count {
-            replies.push(self.reply(thread, parent, &n.to_string()).await);
+            ids.push(self.write(thread, parent, &n.to_string()).await.ok(201).id());
         }
-        replies
+        ids
     }
 
     pub async fn edit(&self, comment: impl Display, body: &str) -> TestResponse {
@@ -283,6 +283,14 @@ impl Actor {
         }
         pages.reverse();
         pages
+    }
+
+    /// Fetches all pages from `path` on, and then back. Fails if the two walks differ. Returns the ids in list order.
+    pub async fn walk_both_ways(&self, path: &str) -> Vec<u64> {
+        let pages = self.walk(path).await;
+        let back = self.walk_back(pages.last().expect("a page")).await;
+        assert_eq!(seen(&back), seen(&pages), "back, {path}");
+        seen(&pages)
     }
 
     /// Finds a comment in a list of the newest 50, at the top level or embedded.

@@ -47,13 +47,8 @@ pub struct World {
     stack: Stack,
     engine: Engine,
     bucket: Bucket,
-    queues: Queues,
-    outbox: Outbox,
-    lookup: Lookup,
+    surroundings: Surroundings,
     config: Config,
-    connection: Connection,
-    prefix: String,
-    time: Time,
     strangers: AtomicU64,
 }
 
@@ -76,12 +71,25 @@ impl Connection {
 }
 
 /// The state shared by all instances on one table.
+#[derive(Clone)]
 struct Surroundings {
     queues: Queues,
     outbox: Outbox,
     connection: Connection,
     time: Time,
     lookup: Lookup,
+}
+
+impl Surroundings {
+    fn app(&self, config: &Config) -> App {
+        let client = match &self.connection {
+            Connection::Direct(engines) => engines.client(),
+            Connection::InRounds(rounds) => rounds.client(),
+            Connection::Faulty(faulty) => faulty.client(),
+        };
+        let (time, queues) = (self.time.clone(), service::app_queues(&self.queues));
+        App::new(config.clone(), client, queues, Clock::new(move || time.now()), Random::system())
+    }
 }
 
 /// A clock that all instances of a service share. Tests move it.
@@ -174,44 +182,22 @@ impl World {
     #[must_use]
     pub fn again(&self, settings: &[(&str, &str)]) -> Self {
         self.pass(Duration::from_millis(10));
-        let surroundings = Surroundings {
-            queues: self.queues.clone(),
-            outbox: self.outbox.clone(),
-            connection: self.connection.clone(),
-            time: self.time.clone(),
-            lookup: Arc::clone(&self.lookup),
-        };
-        Self::on(self.engine.clone(), surroundings, settings)
+        Self::on(self.engine.clone(), self.surroundings.clone(), settings)
     }
 
     fn on(engine: Engine, surroundings: Surroundings, settings: &[(&str, &str)]) -> Self {
-        let Surroundings { queues, outbox, connection, time, lookup } = surroundings;
         privacy::watch_the_log();
         let config = config(settings);
-        let prefix = config.api_prefix.clone();
-        let app = app(config.clone(), &queues, &connection, &time);
         let bucket = Bucket::temporary(MEDIA).expect("a bucket");
         let services = Services {
             engine: engine.clone(),
             bucket: bucket.clone(),
-            queues: queues.clone(),
-            outbox: outbox.clone(),
-            lookup: Arc::clone(&lookup),
+            queues: surroundings.queues.clone(),
+            outbox: surroundings.outbox.clone(),
+            lookup: Arc::clone(&surroundings.lookup),
         };
-        let stack = service::start(app, services, Vec::new()).expect("the service starts");
-        Self {
-            stack,
-            engine,
-            bucket,
-            queues,
-            outbox,
-            lookup,
-            config,
-            connection,
-            prefix,
-            time,
-            strangers: AtomicU64::new(1),
-        }
+        let stack = service::start(surroundings.app(&config), services, Vec::new()).expect("the service starts");
+        Self { stack, engine, bucket, surroundings, config, strangers: AtomicU64::new(1) }
     }
 
     /// Serves HTTP until the runtime ends. Calls `log` after every response.
@@ -227,7 +213,7 @@ impl World {
     /// Returns a caller without a token, at a separate address.
     pub fn guest(&self) -> Actor {
         let number = self.strangers.fetch_add(1, Ordering::Relaxed);
-        Actor::new(&self.stack.gateway, &self.prefix, number)
+        Actor::new(&self.stack.gateway, &self.config.api_prefix, number)
     }
 
     /// Returns a member with a token that is valid for an hour.
@@ -261,21 +247,21 @@ impl World {
     }
 
     pub fn now(&self) -> Timestamp {
-        self.time.now()
+        self.surroundings.time.now()
     }
 
     /// Moves the clocks of all instances forward.
     pub fn pass(&self, time: Duration) {
-        self.time.passed.fetch_add(millis(time), Ordering::Relaxed);
+        self.surroundings.time.passed.fetch_add(millis(time), Ordering::Relaxed);
     }
 
     /// Moves the clocks of all instances back.
     pub fn turn_back(&self, time: Duration) {
-        self.time.passed.fetch_sub(millis(time), Ordering::Relaxed);
+        self.surroundings.time.passed.fetch_sub(millis(time), Ordering::Relaxed);
     }
 
     pub async fn send_job(&self, job: &Job) {
-        let jobs = service::app_queues(&self.queues).jobs.expect("a queue of jobs");
+        let jobs = service::app_queues(&self.surroundings.queues).jobs.expect("a queue of jobs");
         jobs.send(job, Duration::ZERO).await.expect("the queue takes a message");
     }
 
@@ -289,14 +275,14 @@ impl World {
     pub async fn finish_jobs(&self) {
         loop {
             self.wait_until_idle().await;
-            let Some(next) = self.queues.next_visible() else { return };
+            let Some(next) = self.surroundings.queues.next_visible() else { return };
             let wait = next.since(self.now());
-            let sleeps =
-                matches!(&self.connection, Connection::Faulty(faulty) if faulty.lags()) && wait <= LONGEST_WAIT;
+            let sleeps = matches!(&self.surroundings.connection, Connection::Faulty(faulty) if faulty.lags())
+                && wait <= LONGEST_WAIT;
             if sleeps {
                 tokio::time::sleep(wait).await;
             }
-            if !sleeps || self.time.start.is_some() {
+            if !sleeps || self.surroundings.time.start.is_some() {
                 self.pass(wait);
             }
         }
@@ -325,7 +311,7 @@ impl World {
 
     /// Returns the emails that were sent, oldest first.
     pub fn mails(&self) -> Vec<SentMail> {
-        self.outbox.mails().expect("the folder of mails can be read")
+        self.surroundings.outbox.mails().expect("the folder of mails can be read")
     }
 
     /// Sends a message about a recipient to the function `delivery`.
@@ -335,12 +321,12 @@ impl World {
 
     pub fn send_to_delivery(&self, body: &str) {
         let message = json!({ "QueueUrl": Queues::url(DELIVERIES), "MessageBody": body });
-        self.queues.answer("SendMessage", message.to_string().as_bytes());
+        self.surroundings.queues.answer("SendMessage", message.to_string().as_bytes());
     }
 
     /// Deletes all messages to the function `delivery`.
     pub fn lose_deliveries(&self) {
-        self.queues.clear(DELIVERIES).expect("the queue can be changed");
+        self.surroundings.queues.clear(DELIVERIES).expect("the queue can be changed");
     }
 
     /// Passes a batch of messages about these recipients to a function that is killed after this many steps. Returns
@@ -370,8 +356,9 @@ impl World {
     /// Passes a batch of messages to a function that is killed when `is_killed`, called after each step, returns true.
     /// Returns whether the function ran to the end.
     async fn deliver_until(&self, messages: &[String], mut is_killed: impl FnMut() -> bool) -> bool {
-        let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
-        let senders = service::senders(&app, &self.outbox, Arc::clone(&self.lookup)).expect("senders");
+        let app = self.surroundings.app(&self.config);
+        let Surroundings { outbox, lookup, .. } = &self.surroundings;
+        let senders = service::senders(&app, outbox, Arc::clone(lookup)).expect("senders");
         let message = |body| json!({ "messageId": "1", "receiptHandle": "1", "body": body });
         let event = json!({ "Records": messages.iter().map(message).collect::<Vec<_>>() });
         let mut handled = pin!(delivery::handle(&app, &senders, &event));
@@ -385,7 +372,7 @@ impl World {
 
     /// Passes the stream record of a comment's creation to `events` again.
     pub async fn repeat_creation(&self, id: u64) {
-        let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
+        let app = self.surroundings.app(&self.config);
         let found =
             self.store().comment_with_ancestors(CommentId(id), Reading::Consistent).await.expect("the table answers");
         let comment = found.expect("the comment exists").comment;
@@ -401,7 +388,7 @@ impl World {
 
     /// Delivers a follower's unread changes to the service again, as a late retry of the stream would.
     pub async fn repeat_changes(&self, changes: &mut Follower) {
-        let app = app(self.config.clone(), &self.queues, &self.connection, &self.time);
+        let app = self.surroundings.app(&self.config);
         let batch = changes.next_now(usize::MAX).await.expect("the table has a stream").expect("something has changed");
         let records: Vec<Value> = batch.records.into_iter().map(|record| record.content).collect();
         events::handle(&app, &json!({ "Records": records })).await.expect("the records are handled");
@@ -410,16 +397,16 @@ impl World {
 
     /// Makes the mail server refuse the next `count` emails.
     pub fn refuse_mails(&self, count: u64) {
-        self.outbox.refuse(count);
+        self.surroundings.outbox.refuse(count);
     }
 
     /// Makes the mail server permanently refuse emails to this address.
     pub fn reject_mails_to(&self, address: &str) {
-        self.outbox.reject(address);
+        self.surroundings.outbox.reject(address);
     }
 
     pub fn queues(&self) -> &Queues {
-        &self.queues
+        &self.surroundings.queues
     }
 
     pub fn bucket(&self) -> &Bucket {
@@ -428,7 +415,7 @@ impl World {
 
     /// Returns a client of the table, without faults.
     pub fn client(&self) -> Client {
-        self.connection.engines().map_or_else(|| service::client(&self.engine), Engines::client)
+        self.surroundings.connection.engines().map_or_else(|| service::client(&self.engine), Engines::client)
     }
 
     /// Returns the table's store, without faults. Three replies per parent are inline, as by default.
@@ -444,7 +431,7 @@ impl World {
     }
 
     pub fn leave_the_second_engine(&self) {
-        if let Some(engines) = self.connection.engines() {
+        if let Some(engines) = self.surroundings.connection.engines() {
             engines.leave_the_second();
         }
     }
@@ -491,16 +478,6 @@ pub(crate) fn config(settings: &[(&str, &str)]) -> Config {
     ]);
     vars.extend(settings.iter().copied());
     Config::from_vars(|name| vars.get(name).map(|value| (*value).to_owned())).expect("settings")
-}
-
-fn app(config: Config, queues: &Queues, connection: &Connection, time: &Time) -> App {
-    let client = match connection {
-        Connection::Direct(engines) => engines.client(),
-        Connection::InRounds(rounds) => rounds.client(),
-        Connection::Faulty(faulty) => faulty.client(),
-    };
-    let time = time.clone();
-    App::new(config, client, service::app_queues(queues), Clock::new(move || time.now()), Random::system())
 }
 
 fn delivery_message(recipient: &str) -> String {

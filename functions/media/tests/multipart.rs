@@ -1,14 +1,5 @@
 //! Reads files from upload bodies, both valid and malformed.
 
-#![allow(
-    clippy::cast_possible_truncation,
-    clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    clippy::needless_for_each,
-    clippy::trivially_copy_pass_by_ref,
-    reason = "bytes of images made by hand"
-)]
-
 use bytes::Bytes;
 use media::multipart::{Rejected, read_file};
 

@@ -74,29 +74,3 @@ fn wait(at_edge: bool, newest: Option<CommentId>, now: Timestamp) -> i64 {
     let wait = WAITS.iter().find(|(bound, _)| age < *bound).map_or(LONGEST_WAIT, |(_, wait)| *wait);
     if at_edge { wait } else { wait.max(60) }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_poll_less_often_the_older_the_newest_comment_is() {
-        let newest = CommentId(1 << 50);
-        let after = |millis| Timestamp(newest.created_at().0 + millis);
-        for (millis, at_edge, without) in [
-            (-1, 15, 60),
-            (0, 15, 60),
-            (5 * 60_000 - 1, 15, 60),
-            (5 * 60_000, 30, 60),
-            (3_600_000 - 1, 30, 60),
-            (3_600_000, 60, 60),
-            (86_400_000 - 1, 60, 60),
-            (86_400_000, 120, 120),
-            (i64::from(u32::MAX), 120, 120),
-        ] {
-            let waits = [true, false].map(|edge| wait(edge, Some(newest), after(millis)));
-            assert_eq!(waits, [at_edge, without], "{millis}");
-        }
-        assert_eq!([true, false].map(|edge| wait(edge, None, Timestamp(0))), [120, 120]);
-    }
-}

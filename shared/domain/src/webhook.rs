@@ -491,15 +491,6 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_the_one_of_the_specification() {
-        // The example in the tests of the specification's libraries.
-        let secret = Secret::from("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".to_owned());
-        let message = "msg_p5jXN8AQM9LWM0D4loKWxJek";
-        let signed = signature(&secret, message, Timestamp::from_seconds(1_614_265_330), r#"{"test": 2432232314}"#);
-        assert_eq!(signed, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
-    }
-
-    #[test]
     fn a_secret_has_at_least_24_bytes_and_is_never_the_same() {
         let (one, other) = (new_secret(&Random::system()), new_secret(&Random::system()));
         assert!(STANDARD.decode(one.expose().strip_prefix("whsec_").unwrap()).unwrap().len() >= 24);
@@ -573,25 +564,6 @@ mod tests {
         }
         assert_eq!(events_of(None, None, true), [EventKind::Approved]);
         assert_eq!(events_of(Some(&plain), Some(&pending), false), [EventKind::Pending]);
-    }
-
-    #[test]
-    fn a_failing_delivery_is_tried_eight_times_in_nineteen_hours() {
-        let (mut delivery, mut now) = (delivery(), NOW);
-        let mut pauses = Vec::new();
-        while let Some(due) = delivery.due() {
-            pauses.push(due.since(now).as_secs());
-            now = due;
-            assert_eq!(delivery.take(now, "a"), DeliveryStep::Send(()));
-            delivery.finish("a", answered(Some(500)), now);
-        }
-        assert_eq!(pauses, [0, 5, 60, 300, 1_800, 7_200, 21_600, 36_000]);
-        assert_eq!((delivery.status, delivery.attempts.len()), (Status::Failed, 8));
-        delivery.send_again(now);
-        assert_eq!(delivery.take(now, "a"), DeliveryStep::Send(()));
-        delivery.finish("a", answered(Some(204)), now);
-        assert_eq!((delivery.status, delivery.attempts.len()), (Status::Delivered, 9));
-        assert_eq!(delivery.take(now, "a"), DeliveryStep::Nothing);
     }
 
     #[test]

@@ -151,6 +151,6 @@ fn includes_ui(call: &Call) -> Result<bool, Refusal> {
     match call.parameter("include") {
         None => Ok(false),
         Some("ui") => Ok(true),
-        Some(_) => Err(FieldErrors::one("include", "The include must be ui.")),
+        Some(_) => Err(FieldErrors::one("include", "The include parameter must be \"ui\".")),
     }
 }

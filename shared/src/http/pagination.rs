@@ -53,7 +53,7 @@ pub fn deep_paging(
     match call.parameter("deep") {
         None => return Ok(None),
         Some("1") => {}
-        Some(_) => return Err(FieldErrors::one("deep", "The deep must be 1.")),
+        Some(_) => return Err(FieldErrors::one("deep", "The deep parameter must be 1.")),
     }
     let mut errors = FieldErrors::default();
     let per_page = per_page(call, lists, &mut errors);

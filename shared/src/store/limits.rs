@@ -304,7 +304,7 @@ impl Store {
                 return Ok(status);
             }
             has_asked = true;
-            // Books enough for this read and a block of other reads.
+            // Books this read and `BLOCK - 1` others, so a read that counts once books exactly one block.
             let count = self.counts.window(counter, |window| window.ask(reads - 1 + BLOCK));
             self.ask(counter, count).await?;
         }
@@ -391,25 +391,6 @@ impl Store {
 mod tests {
     use super::*;
 
-    /// Simulates one instance. Returns how many of the `reads` it allows, each counted as `each`, and how often it accesses the
-    /// table.
-    fn let_through(limit: u32, reads: u32, each: u32) -> (u32, u32) {
-        let (mut window, mut counted, mut asked, mut allowed) = (Window::new(Limiter::Read, limit), 0, 0, 0);
-        for _ in 0..reads {
-            let mut passes = window.take(1);
-            if !passes && !window.closed {
-                let count = window.ask(BLOCK);
-                counted += count;
-                asked += 1;
-                window.learn(count, counted, limit);
-                passes = window.take(1);
-            }
-            allowed += u32::from(passes);
-            window.used += if passes { each - 1 } else { 0 };
-        }
-        (allowed, asked)
-    }
-
     #[test]
     fn a_late_request_of_the_minute_before_does_not_reset_the_counts() {
         let counts = Counts::default();
@@ -431,15 +412,6 @@ mod tests {
         let take = |now| counts.window(Counter { now, ..counter("ada", 1) }, |window| window.take(1));
         let (ahead, now) = (Timestamp(400 * 24 * 3_600_000), Timestamp(0));
         assert_eq!([ahead, ahead, now, now, now].map(take), [true, false, true, false, false]);
-    }
-
-    #[test]
-    fn one_instance_lets_through_exactly_the_limit() {
-        for limit in 1..=305 {
-            for each in [1, 2, 7, 50, 1_000] {
-                assert_eq!(let_through(limit, 400, each).0, limit.div_ceil(each), "{limit}, {each} each");
-            }
-        }
     }
 
     /// Instances that serve one caller in turn, and the table's count.
@@ -500,6 +472,18 @@ mod tests {
         }
     }
 
+    /// Performs reads with this reservation and cost through one instance. Returns how many it allows, and how often it
+    /// accesses the table.
+    fn let_through(limit: u32, reads: u32, (reserved, cost): (u32, u32)) -> (u32, u32) {
+        let (mut instances, mut allowed, mut asked) = (Instances::new(1, limit), 0, 0);
+        for _ in 0..reads {
+            let before = instances.counted;
+            allowed += u32::from(instances.read(0, reserved, cost));
+            asked += u32::from(instances.counted > before);
+        }
+        (allowed, asked)
+    }
+
     #[test]
     fn each_further_instance_overshoots_or_undershoots_the_limit_by_a_bounded_number_of_reads() {
         const LARGEST: u32 = 70;
@@ -536,33 +520,27 @@ mod tests {
     }
 
     #[test]
-    fn one_instance_lets_large_reads_through_for_what_they_cost() {
+    fn one_instance_lets_reads_through_for_what_they_cost() {
+        const SINGLE: [(u32, u32); 5] = [(1, 1), (1, 2), (1, 7), (1, 50), (1, 1_000)];
+        const LARGE: [(u32, u32); 6] = [(2, 1), (11, 2), (11, 11), (70, 2), (70, 70), (70, 90)];
         for limit in 1..=305 {
-            for (reserved, cost) in [(2, 1), (11, 2), (11, 11), (70, 2), (70, 70), (70, 90)] {
-                let mut instances = Instances::new(1, limit);
-                let passed = (0..400).filter(|_| instances.read(0, reserved, cost)).count();
-                assert_eq!(passed, usize::try_from(limit.div_ceil(cost)).unwrap(), "{limit}, {reserved}, {cost}");
+            for read in SINGLE.into_iter().chain(LARGE) {
+                assert_eq!(let_through(limit, 400, read).0, limit.div_ceil(read.1), "{limit}, {read:?}");
             }
         }
     }
 
     #[test]
     fn cheap_pages_reserve_reads_from_the_table_in_blocks() {
-        let mut instances = Instances::new(1, 300);
-        let mut asked = 0;
-        for _ in 0..100 {
-            let before = instances.counted;
-            assert!(instances.read(0, 11, 1));
-            asked += u32::from(instances.counted > before);
-        }
-        assert!(asked <= 11, "{asked}");
+        let (allowed, asked) = let_through(300, 100, (11, 1));
+        assert!(allowed == 100 && asked <= 11, "{allowed}, {asked}");
     }
 
     #[test]
     fn no_more_than_a_tenth_of_the_reads_reach_the_table() {
-        assert_eq!(let_through(300, 10, 1).1, 0);
-        assert_eq!(let_through(300, 300, 1), (300, 29));
-        assert_eq!(let_through(300, 100_000, 1).1, 30);
+        assert_eq!(let_through(300, 10, (1, 1)).1, 0);
+        assert_eq!(let_through(300, 300, (1, 1)), (300, 29));
+        assert_eq!(let_through(300, 100_000, (1, 1)).1, 30);
     }
 
     fn counter(caller: &str, limit: u32) -> Counter<'_> {

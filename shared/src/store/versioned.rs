@@ -21,53 +21,17 @@ pub(super) trait Versioned: Clone + PartialEq + Serialize {
     fn version(&mut self) -> &mut u64;
 }
 
-impl Versioned for NotificationState {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
+macro_rules! versioned {
+    ($($item:ident)*) => {
+        $(impl Versioned for $item {
+            fn version(&mut self) -> &mut u64 {
+                &mut self.version
+            }
+        })*
+    };
 }
 
-impl Versioned for Endpoint {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
-}
-
-impl Versioned for Delivery {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
-}
-
-impl Versioned for Inbox {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
-}
-
-impl Versioned for RedirectFlow {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
-}
-
-impl Versioned for Sessions {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
-}
-
-impl Versioned for PublicKeys {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
-}
-
-impl Versioned for ModeratorNames {
-    fn version(&mut self) -> &mut u64 {
-        &mut self.version
-    }
-}
+versioned! { NotificationState Endpoint Delivery Inbox RedirectFlow Sessions PublicKeys ModeratorNames }
 
 impl Store {
     /// Changes an item (an empty one if it is missing), and returns it with the result of `change`. If another change came

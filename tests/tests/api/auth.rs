@@ -14,42 +14,13 @@ const NO_KEYS: [(&str, &str); 3] =
 /// Returns guests, each with a different kind of invalid token.
 fn impostors(world: &World) -> Vec<(&'static str, Actor)> {
     let (now, hs256) = (world.now().seconds(), json!({ "alg": "HS256", "typ": "JWT" }));
-    let good = json!({ "sub": "7", "name": "Ada", "exp": now + 60, "roles": ["moderator"] });
-    let without = |claim: &str| {
-        let mut claims = good.clone();
-        claims.as_object_mut().unwrap().remove(claim);
-        claims
-    };
-    let with = |claim: &str, value: Value| {
-        let mut claims = good.clone();
-        claims[claim] = value;
-        claims
-    };
-    let token = sign(&hs256, &good, SECRET);
-    let (signed, tag) = token.rsplit_once('.').unwrap();
-    let (head, _) = signed.split_once('.').unwrap();
-    let forged = sign(&hs256, &with("sub", json!("1")), "x");
-    let forged = forged.split('.').nth(1).unwrap();
-    let none = sign(&json!({ "alg": "none" }), &good, SECRET);
+    let good = |exp: i64| json!({ "sub": "7", "name": "Ada", "exp": exp, "roles": ["moderator"] });
+    let token = sign(&hs256, &good(now + 60), SECRET);
     let tokens = [
-        ("none", none.clone()),
-        ("none without a signature", format!("{}.", none.rsplit_once('.').unwrap().0)),
-        ("another secret", sign(&hs256, &good, "another secret")),
-        ("an empty secret", sign(&hs256, &good, "")),
-        ("RS256 by HMAC", sign(&json!({ "alg": "RS256" }), &good, SECRET)),
-        ("HS512 by name", sign(&json!({ "alg": "HS512" }), &good, SECRET)),
-        ("expired", sign(&hs256, &with("exp", json!(now)), SECRET)),
-        ("no exp", sign(&hs256, &without("exp"), SECRET)),
-        ("no sub", sign(&hs256, &without("sub"), SECRET)),
-        ("an empty sub", sign(&hs256, &with("sub", json!("")), SECRET)),
-        ("a sub that is a number", sign(&hs256, &with("sub", json!(7)), SECRET)),
-        ("not yet valid", sign(&hs256, &with("nbf", json!(now + 3600)), SECRET)),
-        ("other claims", format!("{head}.{forged}.{tag}")),
-        ("a cut signature", token[..token.len() - 1].to_owned()),
-        ("no signature", signed.to_owned()),
+        ("none", sign(&json!({ "alg": "none" }), &good(now + 60), SECRET)),
+        ("another secret", sign(&hs256, &good(now + 60), "another secret")),
+        ("expired", sign(&hs256, &good(now), SECRET)),
         ("no token", String::new()),
-        ("nonsense", "a.b.c".to_owned()),
-        ("an endless one", "a".repeat(9_000)),
     ];
     let mut actors: Vec<_> = tokens.into_iter().map(|(name, token)| (name, world.guest().with_token(&token))).collect();
     actors.push(("another scheme", world.guest().with(AUTHORIZATION, "Basic YWRhOnBhc3M=")));

@@ -9,7 +9,7 @@ use shared::domain::ids::UserId;
 use shared::domain::job::{Job, RejectRecent};
 use shared::domain::time::Timestamp;
 use shared::store::Reading;
-use tests::{Actor, Faults, Setup, World, by_guest};
+use tests::{Actor, Faults, Setup, World, by_guest, reversed};
 
 const GUESTS: [(&str, &str); 2] = [("SVC_ALLOW_GUESTS", "true"), ("SVC_GUEST_LIKES", "true")];
 const HELD: (&str, &str) = ("SVC_REQUIRE_APPROVAL", "true");
@@ -237,10 +237,7 @@ async fn a_ban_of_a_network_rejects_what_all_its_guests_wrote() {
 async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
     let world = World::new();
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
-    let mut ids = Vec::new();
-    for n in 0..12 {
-        ids.insert(0, ada.comment("posts/1", &n.to_string()).await);
-    }
+    let ids = reversed(&ada.write_many("posts/1", None, 12).await);
     let store = world.store();
     // Each run of a job takes one step. Each job runs twice, like a job whose message is redelivered.
     let mut left = Some(Job::RejectRecent(ban_of_ada(&world, json!({})).await));
@@ -258,10 +255,7 @@ async fn a_job_that_dies_at_any_step_rejects_everything_once_in_the_end() {
 async fn a_ban_rejects_a_thousand_comments_and_the_next_one_continues_with_older_ones() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    let mut ids = Vec::new();
-    for n in 0..5 {
-        ids.insert(0, ada.comment("posts/1", &n.to_string()).await);
-    }
+    let ids = reversed(&ada.write_many("posts/1", None, 5).await);
     world.pass(DAY);
     let store = world.store();
     for (reason, expected) in ["a", "b", "c"].into_iter().zip([&ids[..2], &ids[..4], &ids]) {
@@ -285,10 +279,7 @@ async fn a_moderators_decision_after_a_ban_is_kept() {
     let world = World::with(&GUESTS);
     let moderator = world.moderator();
     for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
-        let mut ids = Vec::new();
-        for n in 0..3 {
-            ids.insert(0, writer.comment(thread, &n.to_string()).await);
-        }
+        let ids = reversed(&writer.write_many(thread, None, 3).await);
         ban(&moderator, ids[0], json!({ "reject_recent": true })).await;
         world.wait_until_idle().await;
         assert!(world.guest().list(thread, "").await.ids().is_empty());
@@ -349,10 +340,7 @@ async fn a_ban_that_is_lifted_rejects_nothing_more_even_when_another_one_follows
     let world = World::with(&GUESTS);
     let moderator = world.moderator();
     for (writer, thread) in [(world.user(7, "Ada"), "posts/1"), (world.guest().with_key("bob"), "posts/2")] {
-        let mut ids = Vec::new();
-        for n in 0..3 {
-            ids.insert(0, writer.comment(thread, &n.to_string()).await);
-        }
+        let ids = reversed(&writer.write_many(thread, None, 3).await);
         let network = ban(&moderator, ids[0], json!({ "reject_recent": true })).await["network"].clone();
         world.wait_until_idle().await;
         world.pass(Duration::from_secs(3));

@@ -102,10 +102,7 @@ async fn comments_that_have_been_edited_since_are_not_decided() {
 async fn a_bulk_decision_counts_as_one_write() {
     let world = World::with(&[HELD, ("SVC_WRITE_LIMIT", "10")]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
-    let mut ids = Vec::new();
-    for _ in 0..10 {
-        ids.push(ada.comment("posts/1", "x").await);
-    }
+    let ids = ada.write_many("posts/1", None, 10).await;
     let all = bulk(&moderator, &ids, "approve").await.ok(200);
     assert!(all.cost.write_units > 60.0, "{:?}", all.cost);
     assert_eq!(remaining(&all), 9);

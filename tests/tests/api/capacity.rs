@@ -456,7 +456,7 @@ async fn jobs_keep_to_their_bounds() {
     let world = metered(&[]);
     let ada = world.user(7, "Ada Lovelace");
     let parent = ada.comment("posts/1", &prose(1)).await;
-    let replies = ada.write_replies("posts/1", parent, 10).await;
+    let replies = ada.write_many("posts/1", parent, 10).await;
     uncount(&world, &replies, 1).await;
     for id in &replies {
         world.set(&format!("C#{id}"), "C", "n", Some(AttributeValue::S("Ada".to_owned()))).await;

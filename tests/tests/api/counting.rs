@@ -58,12 +58,12 @@ struct Tree {
 
 async fn tree(world: &World, ada: &Actor) -> Tree {
     let top = ada.comment("posts/1", "top").await;
-    let mut below = ada.write_replies("posts/1", top, 30).await;
+    let mut below = ada.write_many("posts/1", top, 30).await;
     let rejected = below.remove(3);
     let below_rejected = ada.reply("posts/1", rejected, "below the rejected one").await;
     let mut parent = below[20];
     for _ in 0..3 {
-        below.extend(ada.write_replies("posts/1", parent, 2).await);
+        below.extend(ada.write_many("posts/1", parent, 2).await);
         parent = below[below.len() - 1];
     }
     world.moderator().judge(rejected, "reject").await.ok(200);

@@ -56,13 +56,10 @@ async fn a_walk_through_replies_meets_each_once_both_ways() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let replies = ada.write_replies("posts/1", parent, 7).await;
+    let replies = ada.write_many("posts/1", parent, 7).await;
     for per_page in 1..=4 {
-        let pages = ada.walk(&format!("comments/{parent}/replies?per_page={per_page}&cursor=")).await;
-        assert_eq!(seen(&pages), replies, "{per_page}");
-        let last = pages.last().unwrap();
-        let back = ada.walk_back(last).await;
-        assert_eq!(seen(&back), replies, "back, {per_page}");
+        let path = format!("comments/{parent}/replies?per_page={per_page}&cursor=");
+        assert_eq!(ada.walk_both_ways(&path).await, replies, "{per_page}");
     }
 }
 

@@ -146,7 +146,7 @@ async fn more_than_a_hundred_unapproved_replies_count_as_a_live_reply() {
         let world = World::new();
         let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
         let top = ada.comment("posts/1", "top").await;
-        let replies = ada.write_replies("posts/1", top, count).await;
+        let replies = ada.write_many("posts/1", top, count).await;
         for some in replies.chunks(50) {
             let body = json!({ "ids": some, "action": "reject" });
             moderator.post("moderation/comments", body).await.ok(200);

@@ -73,7 +73,7 @@ async fn a_record_of_the_stream_handled_twice_does_no_harm() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "0").await;
-    let mut replies = ada.write_replies("posts/1", top, 5).await;
+    let mut replies = ada.write_many("posts/1", top, 5).await;
     let store = world.store();
     let parent = store.comment_with_ancestors(CommentId(top), Reading::Consistent).await.unwrap().unwrap();
     let ada_before = store.user(UserId(7), Reading::Consistent).await.unwrap().unwrap();

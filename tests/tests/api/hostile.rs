@@ -17,24 +17,9 @@ fn refused(reply: &TestResponse, what: &str) {
 async fn ids_at_the_edges_of_integers_are_404_on_every_route_by_id() {
     let world = World::new();
     let moderator = world.moderator();
-    let edges = [
-        "0",
-        "-1",
-        "007",
-        "+7",
-        "7.0",
-        "1e3",
-        "9007199254740991",
-        "9007199254740992",
-        "9223372036854775808",
-        "18446744073709551616",
-        "340282366920938463463374607431768211456",
-        "%D9%A3",
-        "%00",
-        "%FF",
-        "x",
-    ];
-    for id in edges {
+    let edges = "0 -1 007 +7 7.0 1e3 9007199254740991 9007199254740992 9223372036854775808 18446744073709551616 \
+                 340282366920938463463374607431768211456 %D9%A3 %00 %FF x";
+    for id in edges.split(' ') {
         for (method, below) in [
             (Method::GET, "/replies"),
             (Method::PATCH, ""),

@@ -63,7 +63,7 @@ async fn a_reply_that_is_older_than_others_comes_before_them() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = world.import(&imported("2010-01-01T00:00:00Z", 1)).await;
-    let newer = ada.write_replies("posts/1", top, 4).await;
+    let newer = ada.write_many("posts/1", top, 4).await;
     let old = Comment { ancestors: vec![CommentId(top)], ..imported("2011-01-01T00:00:00Z", 2) };
     let old = world.import(&old).await;
     let shown = ada.see("posts/1", top).await;

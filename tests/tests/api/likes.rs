@@ -44,10 +44,7 @@ async fn a_like_shows_to_all_as_a_count_and_to_its_giver_as_liked() {
 async fn most_liked_comes_first_and_ties_fall_newest_first() {
     let world = World::new();
     let ada = world.user(7, "Ada");
-    let mut created = Vec::new();
-    for n in 0..4 {
-        created.push(ada.comment("posts/1", &n.to_string()).await);
-    }
+    let created = ada.write_many("posts/1", None, 4).await;
     for (user, id) in [(1, created[1]), (2, created[1]), (3, created[0]), (4, created[2])] {
         world.user(100 + user, "Liker").like(id).await.ok(200);
     }
@@ -132,10 +129,7 @@ async fn without_a_bound_guests_of_one_address_can_like_a_comment_any_number_of_
 async fn a_visitor_with_very_many_likes_keeps_all_of_them() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
-    let mut created = Vec::new();
-    for _ in 0..110 {
-        created.push(ada.comment("posts/1", "x").await);
-    }
+    let created = ada.write_many("posts/1", None, 110).await;
     for id in &created {
         assert_eq!(bob.like(*id).await.ok(200).json, result(true, 1));
     }

@@ -245,7 +245,7 @@ async fn parents_carry_their_three_oldest_replies_oldest_first() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parents = world.written(2).await;
-    let replies = ada.write_replies("posts/1", parents[0], 5).await;
+    let replies = ada.write_many("posts/1", parents[0], 5).await;
     let shown = world.guest().see("posts/1", parents[0]).await;
     assert_eq!((ids(&shown["replies"]), &shown["replies_count"]), (replies[..3].to_vec(), &json!(5)));
     let list = world.guest().list("posts/1", "").await;
@@ -270,7 +270,7 @@ async fn a_reply_is_not_missed_while_it_moves_up() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let mut replies = ada.write_replies("posts/1", parent, 9).await;
+    let mut replies = ada.write_many("posts/1", parent, 9).await;
     let guest = world.guest();
     while !replies.is_empty() {
         ada.remove(replies.remove(0)).await.ok(204);
@@ -288,7 +288,7 @@ async fn when_one_of_the_first_replies_is_deleted_the_next_moves_up() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let mut replies = ada.write_replies("posts/1", parent, 6).await;
+    let mut replies = ada.write_many("posts/1", parent, 6).await;
     for gone in [1, 0, 0, 0, 0] {
         ada.remove(replies.remove(gone)).await.ok(204);
         world.wait_until_idle().await;
@@ -309,7 +309,7 @@ async fn a_new_number_of_embedded_replies_holds_for_old_threads_too() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let mut replies = ada.write_replies("posts/1", parent, 6).await;
+    let mut replies = ada.write_many("posts/1", parent, 6).await;
     for count in [5, 0, 1, 20, 2] {
         world.wait_until_idle().await;
         let other = world.again(&[("SVC_REPLIES_PER_PARENT", &count.to_string())]);
@@ -330,7 +330,7 @@ async fn replies_come_in_pages_oldest_first() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let parent = ada.comment("posts/1", "0").await;
-    let replies = ada.write_replies("posts/1", parent, 7).await;
+    let replies = ada.write_many("posts/1", parent, 7).await;
     for per_page in 1..=4_usize {
         let pages = world.guest().walk(&format!("comments/{parent}/replies?per_page={per_page}")).await;
         assert!(pages.iter().all(|page| page.total() == 7));

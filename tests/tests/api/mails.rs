@@ -25,6 +25,13 @@ pub(crate) fn member(world: &World, id: u64, name: &str) -> Actor {
     world.claiming(&json!({ "sub": id.to_string(), "name": name, "email": email }))
 }
 
+/// Returns a service and the members Ada and Bob.
+fn two() -> (World, Actor, Actor) {
+    let world = world();
+    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    (world, ada, bob)
+}
+
 pub(crate) async fn subscribe(actor: &Actor, thread: &str) -> u64 {
     let comment = json!({ "body": "Hello", "subscribe_to_replies": true });
     actor.post(&format!("{thread}/comments"), comment).await.ok(201).id()
@@ -89,8 +96,7 @@ fn header<'a>(mail: &'a SentMail, name: &str) -> &'a str {
 
 #[tokio::test]
 async fn a_member_is_notified_of_replies_to_a_comment_that_subscribed() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     let asked = subscribe(&ada, "posts/1").await;
     let silent = ada.comment("posts/1", "no mails of this").await;
     let reply = bob.reply("posts/1", asked, "A *fine* thought\n\nand more").await;
@@ -120,8 +126,7 @@ async fn a_guest_subscribes_only_with_an_address_that_can_receive_email() {
 
 #[tokio::test]
 async fn only_subscribers_are_notified_and_never_of_their_own_comments() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     let asked = subscribe(&ada, "posts/1").await;
     ada.reply("posts/1", asked, "my own").await;
     let silent = bob.comment("posts/1", "@ada").await;
@@ -135,8 +140,7 @@ async fn only_subscribers_are_notified_and_never_of_their_own_comments() {
 
 #[tokio::test]
 async fn an_email_names_its_sender_and_a_way_to_unsubscribe() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     let asked = subscribe(&ada, "posts/1").await;
     bob.reply("posts/1", asked, "x").await;
     let mails = sent(&world).await;
@@ -155,8 +159,7 @@ async fn an_email_names_its_sender_and_a_way_to_unsubscribe() {
 
 #[tokio::test]
 async fn one_click_unsubscribes_in_either_encoding_of_forms() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     choose(&ada, wants(&["replies"])).await;
     let asked = ada.comment("posts/1", "x").await;
     bob.reply("posts/1", asked, "y").await;
@@ -175,8 +178,7 @@ async fn one_click_unsubscribes_in_either_encoding_of_forms() {
 
 #[tokio::test]
 async fn one_email_covers_all_waiting_notifications() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     let (one, two) = (subscribe(&ada, "posts/1").await, subscribe(&ada, "posts/2").await);
     for (thread, parent) in [("posts/1", one), ("posts/2", two), ("posts/1", one)] {
         bob.reply(thread, parent, "x").await;
@@ -188,8 +190,7 @@ async fn one_email_covers_all_waiting_notifications() {
 
 #[tokio::test]
 async fn an_email_about_many_threads_has_no_line_that_servers_refuse() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     for post in 0..40 {
         let thread = format!("posts/{post}");
         let asked = subscribe(&ada, &thread).await;
@@ -466,8 +467,7 @@ async fn pages_of_links_and_confirmations_are_in_four_languages() {
 
 #[tokio::test]
 async fn a_member_who_unsubscribed_by_a_link_turns_emails_on_again() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     choose(&ada, wants(&["replies"])).await;
     let asked = ada.comment("posts/1", "x").await;
     bob.reply("posts/1", asked, "one").await;
@@ -600,8 +600,7 @@ async fn an_owner_who_refuses_a_strangers_claim_gets_no_other_confirmation() {
 
 #[tokio::test]
 async fn a_comment_subscribes_a_forgotten_member_but_not_an_unsubscribed_member() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     choose(&ada, wants(&["replies"])).await;
     let silent = ada.comment("posts/1", "x").await;
     ada.delete("me/notifications").await.ok(204);
@@ -644,8 +643,7 @@ async fn a_member_who_confirmed_an_address_and_unsubscribed_needs_no_second_conf
 
 #[tokio::test]
 async fn likes_edits_and_renames_notify_no_one() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     choose(&ada, wants(&["replies", "mentions", "own_records"])).await;
     world.moderator().put("posts/1", json!({ "author_id": 7 })).await.ok(200);
     let parent = ada.comment("posts/1", "x").await;
@@ -762,8 +760,7 @@ async fn an_unsubscribed_guest_is_not_enrolled_again_by_others_and_the_address_i
 
 #[tokio::test]
 async fn members_choose_their_notifications() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     let nothing = json!({ "email": null, "state": "off", "replies": false, "mentions": false, "own_records": false });
     assert_eq!(ada.get("me/notifications").await.ok(200).data(), &nothing);
     let chosen = ada.put("me/notifications", wants(&["replies", "mentions"])).await.ok(200);
@@ -808,8 +805,7 @@ async fn choosing_needs_an_address_and_switches_that_are_booleans() {
 
 #[tokio::test]
 async fn with_subscriptions_off_addresses_can_still_be_deleted_and_unsubscribed() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     choose(&ada, wants(&["replies"])).await;
     let parent = ada.comment("posts/1", "x").await;
     bob.reply("posts/1", parent, "y").await;
@@ -1091,8 +1087,7 @@ async fn a_reply_below_a_pending_comment_notifies_once_everyone_sees_it() {
 
 #[tokio::test]
 async fn a_muted_thread_is_silent_and_others_are_not() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     choose(&ada, wants(&["replies"])).await;
     let parents = [ada.comment("posts/1", "x").await, ada.comment("posts/2", "x").await];
     bob.reply("posts/1", parents[0], "one").await;
@@ -1192,8 +1187,7 @@ async fn no_plain_address_is_in_the_table_or_in_a_queue() {
 #[tokio::test]
 async fn a_worker_that_is_killed_at_any_step_announces_each_comment_once() {
     for steps in 1.. {
-        let world = world();
-        let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+        let (world, ada, bob) = two();
         let asked = subscribe(&ada, "posts/1").await;
         let replies = [bob.reply("posts/1", asked, "x").await, bob.reply("posts/1", asked, "y").await];
         world.wait_until_idle().await;
@@ -1273,8 +1267,7 @@ async fn a_worker_that_is_killed_between_the_servers_acceptance_and_its_note_sen
 
 #[tokio::test]
 async fn an_email_that_the_server_refuses_is_retried_for_a_day() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     let asked = subscribe(&ada, "posts/1").await;
     bob.reply("posts/1", asked, "x").await;
     let before = world.now();
@@ -1314,7 +1307,7 @@ async fn an_address_that_bounces_or_complains_gets_no_more_until_its_member_choo
 }
 
 /// Sends an SES notification about an email to this address.
-async fn hear_of(world: &World, recipient: &str, address: &str, kind: &str) {
+pub(crate) async fn hear_of(world: &World, recipient: &str, address: &str, kind: &str) {
     let event = json!({
         "eventType": kind,
         "bounce": { "bounceType": "Permanent" },
@@ -1456,8 +1449,7 @@ async fn emails_are_in_the_language_of_their_reader() {
 
 #[tokio::test]
 async fn titles_and_quotations_in_emails_have_the_direction_of_their_text() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     let asked = subscribe(&ada, "posts/1").await;
     bob.reply("posts/1", asked, "שלום.").await;
     let html = sent(&world).await.pop().unwrap().html;
@@ -1480,8 +1472,7 @@ async fn a_subscription_adds_no_cost_to_posting_a_comment() {
 
 #[tokio::test]
 async fn an_email_keeps_to_its_limits() {
-    let world = world();
-    let (ada, bob) = (member(&world, 7, "Ada"), member(&world, 8, "Bob"));
+    let (world, ada, bob) = two();
     let asked = subscribe(&ada, "posts/1").await;
     for body in ["x", "y"] {
         bob.reply("posts/1", asked, body).await;

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use shared::domain::ids::UserId;
 use shared::domain::secret::Secret;
-use tests::{Actor, SALT, SIGN_IN, TestResponse, World, ids, seen};
+use tests::{Actor, SALT, SIGN_IN, TestResponse, World, ids, reversed};
 
 use crate::sign_in;
 
@@ -71,10 +71,7 @@ async fn a_moderator_gets_the_item_of_one_comment_in_every_state() {
 async fn the_queue_says_how_many_comments_wait_and_how_many_are_reported() {
     let world = World::with(&[HELD]);
     let (ada, moderator) = (world.user(7, "Ada"), world.moderator());
-    let mut waiting = Vec::new();
-    for _ in 0..3 {
-        waiting.push(ada.comment("posts/1", "x").await);
-    }
+    let waiting = ada.write_many("posts/1", None, 3).await;
     judge(&world, "approve", waiting[0]).await;
     world.user(8, "Bob").report(waiting[0], "spam").await.ok(201);
     let one = format!("id={}", waiting[1]);
@@ -111,9 +108,7 @@ async fn the_queue_of_all_comments_has_every_comment_of_the_last_30_days_in_any_
     world.wait_until_idle().await;
     let listed = [reply, rejected, pending, approved, old];
     assert_eq!(world.moderator().queue("all").await, listed);
-    let pages = world.moderator().walk("moderation/comments?state=all&per_page=2&cursor=").await;
-    assert_eq!(seen(&pages), listed);
-    assert_eq!(seen(&world.moderator().walk_back(pages.last().unwrap()).await), listed);
+    assert_eq!(world.moderator().walk_both_ways("moderation/comments?state=all&per_page=2&cursor=").await, listed);
     // Expired entries may stay in the table for a while.
     world.pass(Duration::from_hours(29 * 24));
     assert_eq!(world.moderator().queue("all").await, listed[..4]);
@@ -125,17 +120,11 @@ async fn the_queue_of_all_comments_has_every_comment_of_the_last_30_days_in_any_
 async fn the_queue_is_walked_by_cursor_both_ways() {
     let world = World::with(&[HELD]);
     let ada = world.user(7, "Ada");
-    let mut created = Vec::new();
-    for _ in 0..7 {
-        created.push(ada.comment("posts/1", "x").await);
-    }
-    created.reverse();
+    let created = reversed(&ada.write_many("posts/1", None, 7).await);
     let moderator = world.moderator();
     for per_page in 1..=4 {
-        let pages = moderator.walk(&format!("moderation/comments?per_page={per_page}&cursor=")).await;
-        assert_eq!(seen(&pages), created, "{per_page}");
-        let back = moderator.walk_back(pages.last().unwrap()).await;
-        assert_eq!(seen(&back), created, "back, {per_page}");
+        let path = format!("moderation/comments?per_page={per_page}&cursor=");
+        assert_eq!(moderator.walk_both_ways(&path).await, created, "{per_page}");
     }
 }
 
@@ -245,7 +234,7 @@ async fn the_replies_below_a_rejected_comment_are_hidden_and_come_back_with_it()
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
     let parent = ada.comment("posts/1", "x").await;
-    let replies = bob.write_replies("posts/1", parent, 5).await;
+    let replies = bob.write_many("posts/1", parent, 5).await;
     let other = ada.comment("posts/1", "other").await;
     judge(&world, "reject", parent).await;
     world.wait_until_idle().await;

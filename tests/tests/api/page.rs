@@ -138,7 +138,7 @@ async fn replies_that_are_not_shown_have_a_separate_page() {
     let world = World::new();
     let ada = world.user(7, "Ada");
     let top = ada.comment("posts/1", "top").await;
-    let replies = ada.write_replies("posts/1", top, 5).await;
+    let replies = ada.write_many("posts/1", top, 5).await;
     let below = ada.reply("posts/1", replies[0], "below").await;
     let whole = page(&world.guest(), "lang=en&sort=newest&per_page=2").await;
     assert_eq!(articles(&whole), [vec![top], replies[..3].to_vec()].concat());

@@ -588,10 +588,7 @@ async fn likes_and_comments_of_a_shared_browser_with_another_address_stay() {
 async fn no_reply_to_an_erased_comment_is_lost_while_others_write() {
     let world = World::new();
     let (ada, bob) = (world.user(7, "Ada"), world.user(8, "Bob"));
-    let mut parents = Vec::new();
-    for n in 0..20 {
-        parents.push(ada.comment("posts/1", &n.to_string()).await);
-    }
+    let parents = ada.write_many("posts/1", None, 20).await;
     let strict = world.again(&[("SVC_REQUIRE_APPROVAL", "true")]);
     let eve = strict.user(9, "Eve");
     let answer = async {

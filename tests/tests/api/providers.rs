@@ -300,11 +300,17 @@ fn failed(answer: &TestResponse) {
     answer.clone().refused(422, "sign_in_failed");
 }
 
+/// Returns the providers, a service with these further settings that knows them, and a guest.
+async fn begin(more: &[(&'static str, &'static str)]) -> (Fake, World, Actor) {
+    let fake = Fake::start().await;
+    let world = fake.world(more);
+    let guest = world.guest();
+    (fake, world, guest)
+}
+
 #[tokio::test]
 async fn a_stranger_signs_in_with_github_and_comes_back_as_the_same_person() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
-    let guest = world.guest();
+    let (fake, world, guest) = begin(&[]).await;
     let started = start(&guest, "github", &format!("{PAGE}#comment-3")).await.ok(201);
     assert_eq!(started.data()["expires_in"], 900);
     assert!(!started.data()["flow"].as_str().unwrap().contains('.'));
@@ -369,9 +375,7 @@ async fn the_configuration_lists_the_methods_in_their_order() {
 
 #[tokio::test]
 async fn a_method_that_is_off_is_refused() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[("SVC_SIGN_IN", "github"), ("SVC_MAIL_FROM", "")]);
-    let guest = world.guest();
+    let (_fake, _world, guest) = begin(&[("SVC_SIGN_IN", "github"), ("SVC_MAIL_FROM", "")]).await;
     for provider in ["oidc", "email", "facebook", "GitHub", ""] {
         start(&guest, provider, PAGE).await.invalid("provider");
     }
@@ -390,9 +394,7 @@ async fn a_method_that_is_off_is_refused() {
 
 #[tokio::test]
 async fn a_flow_does_not_return_to_a_page_of_another_origin() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
-    let guest = world.guest();
+    let (_fake, _world, guest) = begin(&[]).await;
     for page in ["https://evil.example/", "https://ada@www.example.org/", ""] {
         start(&guest, "github", page).await.invalid("return_to");
     }
@@ -407,9 +409,7 @@ async fn a_flow_does_not_return_to_a_page_of_another_origin() {
 
 #[tokio::test]
 async fn a_flow_that_another_visitor_started_signs_no_one_in() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
-    let guest = world.guest();
+    let (fake, _world, guest) = begin(&[]).await;
     let other = format!("{}x", &VERIFIER[1..]);
     let short = VERIFIER[..42].to_owned();
     for verifier in [json!(other), json!(short), json!(""), json!(7), Value::Null] {
@@ -438,9 +438,7 @@ async fn a_code_that_leaked_is_of_no_use_in_another_network() {
 
 #[tokio::test]
 async fn a_code_is_valid_once_for_a_minute() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
-    let guest = world.guest();
+    let (fake, world, guest) = begin(&[]).await;
     let (flow, back) = go(&fake, &guest, "github").await;
     world.pass(Duration::from_secs(59));
     let right = code(&back);
@@ -459,9 +457,7 @@ async fn a_code_is_valid_once_for_a_minute() {
 
 #[tokio::test]
 async fn wrong_codes_count_among_those_of_the_network() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
-    let guest = world.guest();
+    let (fake, _world, guest) = begin(&[]).await;
     let (flow, back) = go(&fake, &guest, "github").await;
     for _ in 0..30 {
         failed(&finish(&guest, &json!("nothing"), "nothing").await);
@@ -471,9 +467,7 @@ async fn wrong_codes_count_among_those_of_the_network() {
 
 #[tokio::test]
 async fn a_state_that_is_not_right_leads_nowhere() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
-    let guest = world.guest();
+    let (fake, world, guest) = begin(&[]).await;
     let nowhere = async |path: String| {
         let answer = guest.get(&path).await.ok(400);
         let page = String::from_utf8(answer.body.to_vec()).unwrap();
@@ -559,9 +553,7 @@ async fn an_id_token_that_is_not_of_this_flow_is_refused() {
 
 #[tokio::test]
 async fn an_id_token_needs_the_issuers_signature_and_keys_are_fetched_once_a_minute() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
-    let guest = world.guest();
+    let (fake, world, guest) = begin(&[]).await;
     sign_in(&fake, &guest, "oidc").await;
     lock(&fake.shared).signs_with = (2, "a".to_owned());
     comes_back_failed(&fake, &guest, "oidc", "another key").await;
@@ -578,9 +570,7 @@ async fn an_id_token_needs_the_issuers_signature_and_keys_are_fetched_once_a_min
 
 #[tokio::test]
 async fn the_callback_of_another_issuer_is_refused() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
-    let guest = world.guest();
+    let (fake, world, guest) = begin(&[]).await;
     let back = async |provider: &str, more: String| {
         let started = start(&guest, provider, PAGE).await.ok(201);
         let query = fake.authorize(&started.data()["url"]);
@@ -627,9 +617,7 @@ async fn a_provider_that_cannot_be_reached_is_unavailable() {
 async fn all_calls_of_a_callback_take_at_most_seven_seconds_together() {
     let token = "/login/oauth/access_token";
     for (second, is_back) in [(2, true), (3, false)] {
-        let fake = Fake::start().await;
-        let world = fake.world(&[]);
-        let guest = world.guest();
+        let (fake, _world, guest) = begin(&[]).await;
         let started = start(&guest, "github", PAGE).await.ok(201);
         let path = format!("sign_in/callback/github?{}", fake.authorize(&started.data()["url"]));
         let slowly = async {
@@ -643,9 +631,7 @@ async fn all_calls_of_a_callback_take_at_most_seven_seconds_together() {
 
 #[tokio::test]
 async fn only_one_of_several_concurrent_callbacks_signs_in() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
-    let guest = world.guest();
+    let (fake, _world, guest) = begin(&[]).await;
     let started = start(&guest, "github", PAGE).await.ok(201);
     let path = format!("sign_in/callback/github?{}", fake.authorize(&started.data()["url"]));
     let answers = join_all((0..8).map(|_| guest.get(&path))).await;
@@ -731,9 +717,7 @@ async fn the_client_secret_is_in_the_body_only_if_the_provider_accepts_nothing_e
 
 #[tokio::test]
 async fn only_a_name_that_may_be_chosen_is_suggested() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[("SVC_SITE_NAME", "Example"), ("SVC_MODERATORS", "oidc:mod")]);
-    let guest = world.guest();
+    let (fake, _world, guest) = begin(&[("SVC_SITE_NAME", "Example"), ("SVC_MODERATORS", "oidc:mod")]).await;
     let suggested = async || sign_in(&fake, &guest, "oidc").await["suggested_name"].clone();
     fake.claim("name", &json!(" Ada\u{202e}\n"));
     assert_eq!(suggested().await, "Ada");
@@ -752,9 +736,7 @@ async fn only_a_name_that_may_be_chosen_is_suggested() {
 
 #[tokio::test]
 async fn accounts_from_different_sign_in_methods_are_never_linked() {
-    let fake = Fake::start().await;
-    let world = fake.world(&MAIL);
-    let guest = world.guest();
+    let (fake, world, guest) = begin(&MAIL).await;
     let by_code = crate::sign_in::sign_in(&world, &world.guest(), "ada@id.example").await.user["id"].clone();
     let id = async |provider: &str| sign_in(&fake, &guest, provider).await["user"]["id"].clone();
     let (github, oidc) = (id("github").await, id("oidc").await);
@@ -791,9 +773,7 @@ async fn an_address_that_the_provider_has_verified_gets_notifications() {
 
 #[tokio::test]
 async fn a_provider_account_can_moderate_and_be_banned_exported_and_erased() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[("SVC_MODERATORS", "github:7")]);
-    let guest = world.guest();
+    let (fake, world, guest) = begin(&[("SVC_MODERATORS", "github:7")]).await;
     let data = sign_in(&fake, &guest, "github").await;
     let owner = guest.clone().with_token(data["access_token"].as_str().unwrap());
     assert_eq!(owner.get("ui").await.ok(200).data()["auth"]["moderator"], true);
@@ -846,9 +826,7 @@ async fn a_network_starts_120_flows_and_reaches_the_callback_240_times_an_hour()
 
 #[tokio::test]
 async fn the_table_has_no_state_code_verifier_or_person_in_plain_text() {
-    let fake = Fake::start().await;
-    let world = fake.world(&MAIL);
-    let guest = world.guest();
+    let (fake, world, guest) = begin(&MAIL).await;
     let started = start(&guest, "oidc", PAGE).await.ok(201);
     let query = fake.authorize(&started.data()["url"]);
     let asked = lock(&fake.shared).codes.values().next().unwrap().clone();

@@ -13,7 +13,7 @@ use shared::domain::secret::Secret;
 use tests::{Actor, Faults, MAIL, SALT, SIGN_IN, Setup, TestResponse, World, by_guest, code, wants};
 use tracing_subscriber::util::SubscriberInitExt;
 
-use crate::mails::press;
+use crate::mails::{hear_of, press};
 
 const HOUR: Duration = Duration::from_hours(1);
 const DAY: Duration = Duration::from_hours(24);
@@ -442,15 +442,8 @@ async fn after_five_failures_in_an_hour_only_addresses_with_an_account_get_codes
 async fn a_bounce_of_another_email_stops_codes_to_the_address_without_counting_as_a_failed_code() {
     let world = World::with(&[&SIGN_IN[..], &MAIL].concat());
     for n in 0..6 {
-        let event = json!({
-            "eventType": "Bounce",
-            "bounce": { "bounceType": "Permanent" },
-            "mail": { "destination": [format!("old{n}@sign-in.example")], "tags": { "recipient": [format!("u{n}")] } },
-        });
-        let notification = json!({ "Type": "Notification", "Message": event.to_string() });
-        world.send_to_delivery(&notification.to_string());
+        hear_of(&world, &format!("u{n}"), &format!("old{n}@sign-in.example"), "Bounce").await;
     }
-    world.wait_until_idle().await;
     start(&world.guest(), "old0@sign-in.example").await;
     assert_eq!(mails(&world, "old0@sign-in.example").await.len(), 0);
     start(&world.guest(), "new@sign-in.example").await;

@@ -261,18 +261,6 @@ async fn a_name_in_a_token_shows_as_written_and_is_ignored_if_invisible() {
 }
 
 #[tokio::test]
-async fn no_email_is_ever_returned() {
-    let world = World::new();
-    let eve = world.claiming(&json!({ "sub": "20", "name": "Eve", "email": "eve@example.org" }));
-    eve.comment("posts/1", "x").await;
-    let ada = world.user(7, "Ada");
-    for path in ["users?q=eve", "posts/1/comments", "ui"] {
-        assert!(!eve.get(path).await.ok(200).json.to_string().contains("example.org"), "{path}");
-        assert!(!ada.get(path).await.ok(200).json.to_string().contains("example.org"), "{path}");
-    }
-}
-
-#[tokio::test]
 async fn a_new_name_and_picture_show_on_old_comments() {
     let world = World::new();
     let old = world.user(7, "Ada Byron");

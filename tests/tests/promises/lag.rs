@@ -55,7 +55,7 @@ async fn a_reply_that_the_index_lists_late_is_not_skipped_when_replies_move_up()
     let table = Lagging::new();
     let ada = table.world.user(7, "Ada");
     let parent = ada.comment("posts/1", "parent").await;
-    let mut replies = ada.write_replies("posts/1", parent, 3).await;
+    let mut replies = ada.write_many("posts/1", parent, 3).await;
     table.hold_all().await;
     let late = ada.reply("posts/1", parent, "reply").await;
     table.hold(&[late]).await;
@@ -74,7 +74,7 @@ async fn an_index_that_misses_a_reply_and_still_lists_a_deleted_one_is_not_taken
     let table = Lagging::new();
     let ada = table.world.user(7, "Ada");
     let parent = ada.comment("posts/1", "parent").await;
-    let mut replies = ada.write_replies("posts/1", parent, 3).await;
+    let mut replies = ada.write_many("posts/1", parent, 3).await;
     table.hold_all().await;
     replies.push(ada.reply("posts/1", parent, "reply").await);
     table.hold(&replies[3..]).await;
@@ -97,7 +97,7 @@ async fn replies_move_up_once_the_index_lists_all_of_them() {
     let table = Lagging::new();
     let ada = table.world.user(7, "Ada");
     let parent = ada.comment("posts/1", "parent").await;
-    let mut replies = ada.write_replies("posts/1", parent, 5).await;
+    let mut replies = ada.write_many("posts/1", parent, 5).await;
     table.hold(&replies[..1]).await;
     ada.remove(replies.remove(0)).await.ok(204);
     table.world.finish_jobs().await;

@@ -105,7 +105,7 @@ impl FromStr for ProviderAccount {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parts = text.split_once(':').and_then(|(id, subject)| Some((Provider::of_id(id)?, subject.trim())));
-        let (provider, subject) = parts.ok_or("not a provider account, such as github:7")?;
+        let (provider, subject) = parts.ok_or("expected a provider account, such as github:7")?;
         Self::new(provider, &subject.replace("%2C", ",").replace("%2c", ",").replace("%25", "%"))
             .ok_or("not an account id")
     }

@@ -27,7 +27,7 @@ pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
         let has_expired = found.is_none() && !ban.holds(now);
         if !has_expired && (found.as_ref() != Some(&wanted) || user.ban_id.is_none()) {
             let repair = vec![Write::put(wanted), with_id(user, ban, id)];
-            findings.push(of_user(user.id, "is not listed as banned", repair));
+            findings.push(of_user(user.id, "has a missing or wrong entry in the list of bans", repair));
         }
     }
     for ban in &snapshot.network_bans {
@@ -36,7 +36,11 @@ pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
         if found.as_ref() != Some(&wanted) && ban.ban.holds(now) {
             let unchanged = Write::unchanged(keys::network_ban(&ban.network));
             let repair = vec![Write::put(wanted), unchanged.still(network_ban::ID, Some(number(ban.id)))];
-            findings.push(Finding::new(format_args!("network {}", ban.network), "is not listed as banned", repair));
+            findings.push(Finding::new(
+                format_args!("network {}", ban.network),
+                "has a missing or wrong entry in the list of bans",
+                repair,
+            ));
         }
     }
     for (id, item) in stale {
@@ -56,7 +60,7 @@ pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
     findings
 }
 
-/// The id for a ban that was stored without one. Sorts before all other bans.
+/// The id for a ban that was stored without one: the user's id. Unlike other ids of bans, it doesn't contain a time.
 fn fallback(user: UserId) -> u64 {
     user.0
 }

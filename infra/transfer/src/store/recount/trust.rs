@@ -25,7 +25,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
         let missing = known.without_decision(&comments);
         let update = count(&writer, &missing)?.still(guest::APPROVED, number_set(known.approved()));
         let repair = update.still(guest::REJECTED, number_set(known.rejected()));
-        let problem = format!("{} comments were shown and do not count as approved", missing.len());
+        let problem = format!("public comments not counted as approved: {}", missing.len());
         Some(Finding::new(format_args!("writer {writer}"), problem, vec![repair]))
     });
     findings.collect()
