@@ -255,7 +255,7 @@ impl User {
             && self.account.as_ref().is_some_and(|own| own.epoch == account.epoch)
     }
 
-    /// The user with a newly chosen name. Choosing the first name isn't a rename.
+    /// The user with a newly chosen name. Choosing a name for the first time isn't a rename.
     #[must_use]
     pub fn renamed(&self, name: &str, now: Timestamp) -> Self {
         let is_first = self.name.is_empty();

@@ -188,7 +188,7 @@ items! {
             SUSPICIOUS     "sp"  B                        "the spam check doubted a text that waited for approval";
             VERDICTS       "vd"  L(verdict) names Words   "why the text is held; dropped when it is approved";
             PLACEHOLDER    "ph"  B                        "placeholder of a deleted comment: approved, without writer, body, likes or reports";
-            SOURCE         "so"  S         names Words    "source of an imported comment: format, site and id there: `disqus:558`, `disqus@blog:558`";
+            SOURCE         "so"  S         names Words    "source of an imported comment: the format, the site if known, and the id at the source, such as `disqus:558` or `disqus@blog:558`";
             LIKES          "lc"  N                        "number of likes, imported ones included";
             IMPORTED_LIKES "il"  N                        "number of likes that were imported without voters";
             REPLIES        "rc"  N                        "number of approved direct replies";
@@ -259,7 +259,7 @@ items! {
         }
     }
     count "count" {
-        key "T#type#record" "K"; export Derived; read "how many comments of a thread count";
+        key "T#type#record" "K"; export Derived; read "comment counts of threads";
         attributes {
             COUNT          "n"   N                        "number of counted comments";
         }
@@ -315,7 +315,7 @@ items! {
         key "H#handle" "U#id" names User; export Derived; read "mentions";
     }
     name_fragment "name fragment" {
-        key "N#rank#letter" "text#id" names User; export Derived; read "the search of names";
+        key "N#rank#letter" "text#id" names User; export Derived; read "the name search";
         attributes {
             ID             "u"   N         names User     "user id";
             NAME           "n"   S         names Name     "name";

@@ -5,7 +5,7 @@
 import { parts } from './addresses.js'
 import { h } from './dom.js'
 
-/** Elements allowed without attributes, and allowed attributes of all other elements. */
+/** Elements allowed without attributes, and other allowed elements with their allowed attributes. */
 const PLAIN = /^(p|[bht]r|em|strong|del|h[1-6]|blockquote|ul|li|pre|table|thead|tbody)$/
 const ALLOWED = { __proto__: null, a: ['href', 'rel', 'title'], img: ['src', 'alt', 'title'], ol: ['start'], code: ['class'], th: ['align'], td: ['align'] }
 

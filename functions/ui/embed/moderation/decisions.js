@@ -1,5 +1,5 @@
 /**
- * Makes decisions, and reports their results.
+ * Shows decisions at once, sends them when they can no longer be undone, and restores comments if a decision fails.
  * @import { Action, Batch, Choice, Decision, Grounds, Item, RecordThread, State } from '../types.d.ts'
  * @import { Client } from '../kit/api.js'
  * @import { App } from './app.js'
@@ -50,10 +50,7 @@ export class Decisions {
     return this.#outbox.open.flatMap(({ choices }) => choices).filter(({ item }) => belongs(item, state)).length
   }
 
-  /**
-   * Marks comments that the service rejects after a ban, and removes them from queues that they leave.
-   * @param {Item[]} items
-   */
+  /** Marks comments that the service rejects after a ban, and takes them out of queues. @param {Item[]} items */
   showRejected(items) {
     const open = items.filter((item) => applies(item, 'reject'))
     this.#show(open.map((item) => ({ item, action: 'reject' })), { reason: null, note: null })
@@ -134,10 +131,7 @@ export class Decisions {
 
   undelivered = () => this.#outbox.open
 
-  /**
-   * Applies a decision to a comment from a response, which may be older than the decision.
-   * @param {Item} item @param {Decision[]} before undelivered at the time of the request
-   */
+  /** Applies a decision to a comment from a response, which may be older than the decision. @param {Item} item @param {Decision[]} before undelivered at the time of the request */
   asDecided(item, before) {
     const last = this.#handled.has(item.id) && this.#outbox.about(item, before)
     return last ? decided(item, last.action, rejectionBy(this.app.me, last.grounds)) : item

@@ -38,10 +38,7 @@ export class Thread {
   path = null
   sort = ''
   closed = false
-  /**
-   * Set once a session has ended: its user, or an empty object if the user is unknown.
-   * @type {{ id?: number | null } | null}
-   */
+  /** The user whose session has ended; an empty object if unknown. @type {{ id?: number | null } | null} */
   ended = null
   toast = new Toast()
   section = h('section')

@@ -60,7 +60,7 @@ pub struct Account {
     pub id: UserId,
     /// A hash that is longer than the id, and distinguishes accounts with the same id.
     pub subject: String,
-    /// Signing out everywhere changes the account's epoch, which invalidates tokens with an earlier one.
+    /// Signing out everywhere changes the account's epoch, which invalidates tokens with another one.
     pub epoch: u64,
 }
 

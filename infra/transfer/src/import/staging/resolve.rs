@@ -18,7 +18,7 @@ use crate::import::thread_key::{self, ThreadKeys};
 /// The fate and place of a comment, as far as the source alone determines them.
 #[derive(Debug, Default)]
 pub(in crate::import) struct Decision {
-    /// The number of its thread. `None` if the page has no thread, so that the comment is refused.
+    /// The number of the comment's thread. `None` if the page has no thread; the comment is then refused.
     pub(in crate::import) thread: Option<usize>,
     pub(in crate::import) fate: Fate,
     /// Why the comment is imported only as a placeholder.
