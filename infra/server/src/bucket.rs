@@ -14,7 +14,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH};
 use http::{Method, Request, Response, StatusCode};
 use jiff::Timestamp;
 use percent_encoding::percent_decode_str;
@@ -23,8 +22,13 @@ use tempfile::TempDir;
 
 use self::files::{Files, Object};
 use crate::account::REGION;
+use crate::files::TEMPORARY;
 use crate::http_server::empty;
 use crate::publisher::{Publisher, Subscription};
+
+/// Headers of requests for more than the emulated operations do: conditions, copies, and bodies in chunks.
+const OPTIONS: [&str; 5] =
+    ["content-encoding", "if-match", "if-none-match", "x-amz-copy-source", "x-amz-decoded-content-length"];
 
 #[derive(Debug, thiserror::Error)]
 #[error("bucket: {0}")]
@@ -93,16 +97,21 @@ impl Bucket {
         self.puts().published()
     }
 
+    /// Publishes the puts since this time once more. A function may write or delete objects at the same time.
     pub fn publish_again(&self, since: SystemTime) -> Result<(), BucketError> {
         let bucket = &self.shared.files.bucket;
         let mut directories = vec![bucket.clone()];
         while let Some(directory) = directories.pop() {
             for entry in fs::read_dir(directory)? {
                 let entry = entry?;
-                let metadata = entry.metadata()?;
+                let metadata = match entry.metadata() {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    metadata => metadata?,
+                };
                 if metadata.is_dir() {
                     directories.push(entry.path());
                 } else if metadata.modified()? >= since
+                    && !entry.file_name().to_string_lossy().starts_with(TEMPORARY)
                     && let Ok(key) = entry.path().strip_prefix(bucket)
                 {
                     let put = put_event(self.name(), &key.to_string_lossy(), metadata.len());
@@ -113,48 +122,59 @@ impl Bucket {
         Ok(())
     }
 
-    async fn object(&self, key: String) -> io::Result<Option<Object>> {
+    /// Runs `work` with the files, where it may block.
+    async fn with_files<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Files) -> io::Result<T> + Send + 'static,
+    ) -> io::Result<T> {
         let shared = Arc::clone(&self.shared);
-        tokio::task::spawn_blocking(move || shared.files.get(&key)).await.map_err(io::Error::other).flatten()
+        tokio::task::spawn_blocking(move || work(&shared.files)).await.map_err(io::Error::other).flatten()
     }
 
     /// Handles a request to S3's interface that has the bucket in its path. Checks no signature.
     async fn respond(&self, request: Request<Bytes>) -> Response<Bytes> {
-        let bucket = self.clone();
-        let response = tokio::task::spawn_blocking(move || bucket.operate(&request)).await;
-        response.map_err(io::Error::other).flatten().unwrap_or_else(|error| {
+        let is_head = request.method() == Method::HEAD;
+        let response = self.operate(request).await.unwrap_or_else(|error| {
             tracing::error!("the bucket failed: {error}");
-            refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalError")
-        })
+            refused(StatusCode::INTERNAL_SERVER_ERROR, "InternalError", &error.to_string())
+        });
+        if is_head { response.map(|_| Bytes::new()) } else { response }
     }
 
     /// Only the operations that the service uses are implemented.
-    fn operate(&self, request: &Request<Bytes>) -> io::Result<Response<Bytes>> {
-        let path = percent_decode_str(request.uri().path()).decode_utf8_lossy();
-        let path = path.strip_prefix('/').and_then(|path| path.split_once('/'));
-        let Some((_, key)) = path.filter(|(bucket, _)| *bucket == self.name()) else {
-            return Ok(refused(StatusCode::NOT_FOUND, "NoSuchBucket"));
+    async fn operate(&self, request: Request<Bytes>) -> io::Result<Response<Bytes>> {
+        let path = percent_decode_str(request.uri().path()).decode_utf8().ok();
+        let path = path.as_deref().and_then(|path| path.strip_prefix('/')?.split_once('/'));
+        let is_plain =
+            matches!(request.uri().query(), None | Some("x-id=DeleteObject" | "x-id=GetObject" | "x-id=PutObject"))
+                && OPTIONS.iter().all(|name| !request.headers().contains_key(*name));
+        let Some((bucket, key)) = path.filter(|(_, key)| is_plain && !key.is_empty()) else {
+            return Ok(refused(StatusCode::NOT_IMPLEMENTED, "NotImplemented", "not emulated"));
         };
-        let is_plain = request.uri().query().is_none_or(|query| query.starts_with("x-id="))
-            && !request.headers().contains_key("x-amz-copy-source")
-            && request.headers().get(CONTENT_ENCODING).is_none();
-        let files = &self.shared.files;
-        match *request.method() {
-            Method::GET | Method::HEAD if is_plain => {
-                let Some(object) = files.get(key)? else { return Ok(refused(StatusCode::NOT_FOUND, "NoSuchKey")) };
-                Ok(respond_with(object, request.method()))
-            }
-            Method::PUT if is_plain => {
-                files.put(key, request.headers(), request.body())?;
-                self.puts().publish(put_event(self.name(), key, request.body().len() as u64));
-                Ok(empty(StatusCode::OK))
-            }
-            Method::DELETE if is_plain => {
-                files.delete(key)?;
-                Ok(empty(StatusCode::NO_CONTENT))
-            }
-            _ => Ok(refused(StatusCode::NOT_IMPLEMENTED, "NotImplemented")),
+        if bucket != self.name() {
+            return Ok(refused(StatusCode::NOT_FOUND, "NoSuchBucket", bucket));
         }
+        let key = key.to_owned();
+        Ok(match *request.method() {
+            Method::GET | Method::HEAD => {
+                let only_headers = request.method() == Method::HEAD;
+                let object = self.with_files(move |files| files.get(&key, only_headers)).await?;
+                object.map_or_else(|| refused(StatusCode::NOT_FOUND, "NoSuchKey", "no object"), Object::into_response)
+            }
+            Method::PUT => {
+                let put = put_event(bucket, &key, request.body().len() as u64);
+                if !self.with_files(move |files| files.put(&key, request.headers(), request.body())).await? {
+                    return Ok(refused(StatusCode::BAD_REQUEST, "InvalidArgument", "not a key"));
+                }
+                self.puts().publish(put);
+                empty(StatusCode::OK)
+            }
+            Method::DELETE => {
+                self.with_files(move |files| files.delete(&key)).await?;
+                empty(StatusCode::NO_CONTENT)
+            }
+            _ => refused(StatusCode::NOT_IMPLEMENTED, "NotImplemented", "not emulated"),
+        })
     }
 
     fn puts(&self) -> MutexGuard<'_, Publisher> {
@@ -163,18 +183,11 @@ impl Bucket {
     }
 }
 
-/// Returns an object, or only its headers for HEAD.
-fn respond_with(object: Object, method: &Method) -> Response<Bytes> {
-    let length = object.content.len();
-    let mut response = Response::new(if method == Method::HEAD { Bytes::new() } else { object.content.into() });
-    *response.headers_mut() = object.headers;
-    response.headers_mut().insert(CONTENT_LENGTH, length.into());
+fn refused(status: StatusCode, code: &str, message: &str) -> Response<Bytes> {
+    let body = format!("<Error><Code>{code}</Code><Message>{message}</Message></Error>");
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
     response
-}
-
-fn refused(status: StatusCode, code: &str) -> Response<Bytes> {
-    let body = format!("<Error><Code>{code}</Code><Message>{status}</Message></Error>");
-    empty(status).map(|_| body.into())
 }
 
 /// The record of a put, in version 2.1 of S3's format.
@@ -202,6 +215,7 @@ fn put_event(bucket: &str, key: &str, size: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use aws_lambda_events::event::s3::S3Event;
+    use aws_sdk_s3::operation::get_object::GetObjectError;
     use aws_sdk_s3::primitives::ByteStream;
     use serde_json::json;
 
@@ -266,12 +280,69 @@ mod tests {
         bucket.client().delete_object().bucket("things").key("in/a.png").send().await.unwrap();
         assert_eq!(files(), 2);
 
-        // A process that is killed during a deletion leaves the object's headers behind.
+        // A process that is killed during a deletion leaves the object's headers behind, and one that is killed during a put
+        // the file that it was writing.
         fs::remove_file(directory.path().join("things/in/b.png")).unwrap();
+        fs::write(directory.path().join("things/in/.tmpX.partial"), "pix").unwrap();
         let opened_again = Bucket::open(directory.path(), "things").unwrap();
         assert_eq!(files(), 1);
         let object = opened_again.client().head_object().bucket("things").key("in/c.png").send().await.unwrap();
         assert_eq!(object.content_type.as_deref(), Some("image/png"));
+        assert!(!directory.path().join("things/in/.tmpX.partial").exists());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn an_object_that_is_stored_and_deleted_concurrently_never_lacks_its_headers() {
+        let bucket = Bucket::temporary("things").unwrap();
+        for _ in 0..30 {
+            let put = bucket.client().put_object().bucket("things").key("in/a.png").content_type("image/png");
+            let put = tokio::spawn(put.body(ByteStream::from_static(b"pixels")).send());
+            let delete = tokio::spawn(bucket.client().delete_object().bucket("things").key("in/a.png").send());
+            let get = || bucket.client().get_object().bucket("things").key("in/a.png").send();
+            for object in [get().await, get().await] {
+                let kind = object.map(|object| object.content_type);
+                assert!(kind.is_err() || kind.is_ok_and(|kind| kind.as_deref() == Some("image/png")));
+            }
+            put.await.unwrap().unwrap();
+            delete.await.unwrap().unwrap();
+            let left = get().await.map(|object| object.content_type);
+            assert!(left.is_err() || left.is_ok_and(|kind| kind.as_deref() == Some("image/png")));
+        }
+    }
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn headers_are_kept_while_their_object_cannot_be_looked_up() {
+        use std::os::unix::fs::symlink;
+        let directory = tempfile::tempdir().unwrap();
+        let bucket = Bucket::open(directory.path(), "things").unwrap();
+        let put = bucket.client().put_object().bucket("things").key("in/a.png").content_type("image/png");
+        put.body(ByteStream::from_static(b"pixels")).send().await.unwrap();
+        // A link that leads to itself can't be followed, even by root.
+        let (folder, moved) = (directory.path().join("things/in"), directory.path().join("moved"));
+        fs::rename(&folder, &moved).unwrap();
+        symlink(&folder, &folder).unwrap();
+        assert!(Bucket::open(directory.path(), "things").is_err());
+        fs::remove_file(&folder).unwrap();
+        fs::rename(&moved, &folder).unwrap();
+        let object = Bucket::open(directory.path(), "things").unwrap();
+        let object = object.client().head_object().bucket("things").key("in/a.png").send().await.unwrap();
+        assert_eq!((object.content_length, object.content_type.as_deref()), (Some(6), Some("image/png")));
+    }
+
+    #[tokio::test]
+    async fn other_operations_are_refused_and_change_nothing() {
+        let bucket = Bucket::temporary("things").unwrap();
+        let put = || bucket.client().put_object().bucket("things").key("in/a.png");
+        put().body(ByteStream::from_static(b"pixels")).send().await.unwrap();
+        let part = bucket.client().upload_part().bucket("things").key("in/a.png").upload_id("u").part_number(1);
+        assert!(part.body(ByteStream::from_static(b"part")).send().await.is_err());
+        let abort = bucket.client().abort_multipart_upload().bucket("things").key("in/a.png").upload_id("u");
+        assert!(abort.send().await.is_err());
+        assert!(put().if_none_match("*").body(ByteStream::from_static(b"others")).send().await.is_err());
+        assert!(bucket.client().delete_bucket().bucket("things").send().await.is_err());
+        let object = bucket.client().get_object().bucket("things").key("in/a.png").send().await.unwrap();
+        assert_eq!(object.body.collect().await.unwrap().to_vec(), b"pixels");
     }
 
     #[tokio::test]
@@ -281,8 +352,17 @@ mod tests {
         assert!(get("in/missing").await.unwrap_err().as_service_error().unwrap().is_no_such_key());
         let head = bucket.client().head_object().bucket("things").key("in/missing").send().await;
         assert_eq!(head.unwrap_err().raw_response().unwrap().status().as_u16(), 404);
-        for key in ["../../etc/passwd", "/etc/passwd", "in/../../../etc/passwd"] {
-            assert!(get(key).await.is_err(), "{key}");
+        let long = "a".repeat(300);
+        let outside = bucket.shared.files.bucket.parent().unwrap().join("outside");
+        fs::write(&outside, "secret").unwrap();
+        for key in ["../outside", "in/../../outside", outside.to_str().unwrap(), "in", "in//a", "in/./a", "a\0b", &long]
+        {
+            let error = get(key).await.unwrap_err();
+            assert!(error.as_service_error().is_some_and(GetObjectError::is_no_such_key), "{key}: {error:?}");
+            bucket.client().delete_object().bucket("things").key(key).send().await.unwrap();
+            let put = bucket.client().put_object().bucket("things").key(key);
+            assert!(key == "in" || put.body(ByteStream::from_static(b"x")).send().await.is_err(), "{key}");
         }
+        assert_eq!(fs::read(&outside).unwrap(), b"secret");
     }
 }

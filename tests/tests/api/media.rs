@@ -113,6 +113,7 @@ async fn only_stored_images_are_served_below_media() {
         "/media/uploads",
         "/media/uploads/",
         "/media/uploads/missing.png",
+        &format!("/media/uploads/{}", "a".repeat(300)),
         "/media/thumbnails/missing",
         "/media/uploads/..%2Fuploads%2Fa.png",
         &format!("/media/uploads/./{name}"),

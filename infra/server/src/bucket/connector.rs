@@ -6,10 +6,10 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, S
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
-use bytes::Bytes;
-use http::Request;
+use http::{Request, StatusCode};
+use http_body_util::BodyExt;
 
-use super::Bucket;
+use super::{Bucket, refused};
 use crate::access;
 use crate::account::{ACCESS_KEY, REGION};
 
@@ -34,16 +34,14 @@ impl Bucket {
         let request: Request<SdkBody> =
             request.try_into_http1x().map_err(|error| ConnectorError::user(Box::new(error)))?;
         let key = request.uri().path().trim_start_matches('/').split_once('/').map_or("", |(_, key)| key);
-        if let Err(denied) = access::check_object(request.method(), key) {
+        let response = if let Err(denied) = access::check_object(request.method(), key) {
             tracing::error!("{denied}");
-            let body = format!("<Error><Code>AccessDenied</Code><Message>{denied}</Message></Error>");
-            let status = 403_u16.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
-            return Ok(HttpResponse::new(status, SdkBody::from(body)));
-        }
-        let (head, body) = request.into_parts();
-        let body = body.bytes().map(Bytes::copy_from_slice);
-        let body = body.ok_or_else(|| ConnectorError::user("the bucket takes no streaming body".into()))?;
-        let response = self.respond(Request::from_parts(head, body)).await;
+            refused(StatusCode::FORBIDDEN, "AccessDenied", &denied)
+        } else {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.map_err(ConnectorError::user)?;
+            self.respond(Request::from_parts(head, body.to_bytes())).await
+        };
         HttpResponse::try_from(response.map(SdkBody::from))
             .map_err(|error| ConnectorError::other(Box::new(error), None))
     }

@@ -1,19 +1,23 @@
 //! Stores each object as a file, and its headers as a JSON file in the folder that contains the bucket's folder.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::io::ErrorKind::{InvalidFilename, IsADirectory, NotADirectory, NotFound};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE, HeaderName};
-use http::{HeaderMap, HeaderValue};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, Response};
+use serde_json::{Map, Value};
 
 use crate::files;
 
-/// The headers that the service sets on objects.
-const HEADERS: [HeaderName; 3] = [CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_TYPE];
+/// The headers that the service sets on objects, and their names in the JSON file.
+const HEADERS: [(HeaderName, &str); 3] =
+    [(CACHE_CONTROL, "cache_control"), (CONTENT_DISPOSITION, "content_disposition"), (CONTENT_TYPE, "content_type")];
 /// The suffix of a file of headers.
 const SUFFIX: &str = ".metadata.json";
 
@@ -24,91 +28,128 @@ pub(super) struct Files {
     pub(super) bucket: PathBuf,
     /// The prefix of a file of headers, which the encoded key follows.
     prefix: String,
+    /// Held by the put or deletion in progress, so that an object and its headers change together.
+    writing: Mutex<()>,
 }
 
 #[derive(Debug)]
 pub(super) struct Object {
-    pub(super) headers: HeaderMap,
-    pub(super) content: Vec<u8>,
+    headers: HeaderMap,
+    content: Bytes,
+}
+
+impl Object {
+    pub(super) fn into_response(self) -> Response<Bytes> {
+        let mut response = Response::new(self.content);
+        *response.headers_mut() = self.headers;
+        response
+    }
 }
 
 impl Files {
-    /// Creates the bucket's folder if it's missing.
+    /// Creates the bucket's folder if it's missing. Removes what a killed process left behind, and files of checksums that
+    /// earlier versions kept beside the headers.
     pub(super) fn open(root: &Path, bucket: &str) -> io::Result<Self> {
         let prefix = format!(".bucket-{}.object-", URL_SAFE_NO_PAD.encode(bucket));
-        let files = Self { root: root.to_owned(), bucket: root.join(bucket), prefix };
+        let files = Self { root: root.to_owned(), bucket: root.join(bucket), prefix, writing: Mutex::default() };
         files::make_folder(&files.bucket)?;
+        files::remove_partial(root)?;
         files.remove_orphans()?;
         Ok(files)
     }
 
-    pub(super) fn get(&self, key: &str) -> io::Result<Option<Object>> {
-        use io::ErrorKind::{IsADirectory, NotADirectory, NotFound};
-        let Some(object) = self.object(key) else { return Ok(None) };
-        let content = match fs::read(object) {
-            Err(error) if matches!(error.kind(), NotFound | IsADirectory | NotADirectory) => return Ok(None),
+    /// The object without its content if `only_headers` is set.
+    pub(super) fn get(&self, key: &str, only_headers: bool) -> io::Result<Option<Object>> {
+        let Some(file) = self.object_file(key) else { return Ok(None) };
+        let read = match fs::metadata(&file) {
+            Ok(metadata) if only_headers && metadata.is_file() => Ok((metadata.len(), Vec::new())),
+            Ok(_) => fs::read(&file).map(|content| (content.len() as u64, content)),
+            Err(error) => Err(error),
+        };
+        let (length, content) = match read {
+            Err(error) if is_absence(&error) => return Ok(None),
             read => read?,
         };
-        let headers: BTreeMap<String, String> = match fs::read(self.headers(key)) {
-            Err(error) if error.kind() == NotFound => BTreeMap::new(),
-            read => serde_json::from_slice(&read?)?,
+        let mut headers = match fs::read(self.headers_file(key)) {
+            // The object was deleted after it was read.
+            Err(error) if error.kind() == NotFound && !file.try_exists()? => return Ok(None),
+            // The file was copied here without headers.
+            Err(error) if error.kind() == NotFound => HeaderMap::new(),
+            read => parse(&read?, key),
         };
-        let header = |name: HeaderName| Some((name.clone(), headers.get(&field(&name))?.parse().ok()?));
-        Ok(Some(Object { headers: HEADERS.into_iter().filter_map(header).collect(), content }))
+        headers.insert(CONTENT_LENGTH, length.into());
+        Ok(Some(Object { headers, content: content.into() }))
     }
 
-    /// Waits until the object is on the disk. The headers come first, so that no object lacks them.
-    pub(super) fn put(&self, key: &str, headers: &HeaderMap, content: &[u8]) -> io::Result<()> {
-        let object = self.object(key).ok_or(io::ErrorKind::InvalidInput)?;
-        let value = |name: &HeaderName| headers.get(name).map(HeaderValue::to_str)?.ok();
-        let headers = HEADERS.iter().filter_map(|name| Some((field(name), value(name)?)));
-        files::write(&self.headers(key), &serde_json::to_vec(&headers.collect::<BTreeMap<_, _>>())?)?;
-        object.parent().map_or(Ok(()), files::make_folder)?;
-        files::write(&object, content)
+    /// Waits until the object is on the disk. Returns false if there can be no object with this key.
+    pub(super) fn put(&self, key: &str, headers: &HeaderMap, content: &[u8]) -> io::Result<bool> {
+        let Some(file) = self.object_file(key) else { return Ok(false) };
+        let value = |name: &HeaderName| headers.get(name)?.to_str().ok();
+        let headers = HEADERS.iter().filter_map(|(name, field)| Some(((*field).to_owned(), value(name)?.into())));
+        let headers = Value::Object(headers.collect()).to_string();
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        // First, so that a killed process leaves no object without them.
+        files::write(&self.headers_file(key), headers.as_bytes())?;
+        file.parent().map_or(Ok(()), files::make_folder)?;
+        files::write(&file, content)?;
+        Ok(true)
     }
 
     /// Succeeds even if the object doesn't exist.
     pub(super) fn delete(&self, key: &str) -> io::Result<()> {
-        self.object(key).map_or(Ok(()), |object| remove(&object))?;
-        remove(&self.headers(key))
+        let Some(file) = self.object_file(key) else { return Ok(()) };
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        remove(&file)?;
+        remove(&self.headers_file(key))
     }
 
-    /// The file of an object. `None` if the key would be outside of the bucket.
-    fn object(&self, key: &str) -> Option<PathBuf> {
-        let is_plain = Path::new(key).components().all(|part| matches!(part, Component::Normal(_)));
-        (is_plain && !key.is_empty() && !key.contains('\0')).then(|| self.bucket.join(key))
+    /// The file of an object. `None` for keys that no object here can have, such as those that would leave the bucket.
+    fn object_file(&self, key: &str) -> Option<PathBuf> {
+        let is_plain = key.split('/').all(|part| !["", ".", ".."].contains(&part)) && !key.contains(['\0', '\\']);
+        is_plain.then(|| self.bucket.join(key))
     }
 
-    fn headers(&self, key: &str) -> PathBuf {
+    fn headers_file(&self, key: &str) -> PathBuf {
         self.root.join(format!("{}{}{SUFFIX}", self.prefix, URL_SAFE_NO_PAD.encode(key)))
     }
 
-    /// Removes headers without an object, which remain if the process is killed during a put or a deletion.
     fn remove_orphans(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let entry = entry?;
             let name = entry.file_name();
             let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(&self.prefix)) else { continue };
-            let key =
-                rest.strip_suffix(SUFFIX).and_then(|key| String::from_utf8(URL_SAFE_NO_PAD.decode(key).ok()?).ok());
-            if !key.and_then(|key| self.object(&key)).is_some_and(|object| object.exists()) {
-                remove(&entry.path())?;
+            let key = rest.strip_suffix(SUFFIX).and_then(|key| URL_SAFE_NO_PAD.decode(key).ok());
+            let object = key.and_then(|key| self.object_file(&String::from_utf8(key).ok()?));
+            if !object.map_or(Ok(false), |object| object.try_exists())? {
+                fs::remove_file(entry.path())?;
             }
         }
         Ok(())
     }
 }
 
-/// The name of a header in the JSON file.
-fn field(header: &HeaderName) -> String {
-    header.as_str().replace('-', "_")
+/// Reads a file of headers. A damaged one counts as empty, because the image can be shown without it.
+fn parse(json: &[u8], key: &str) -> HeaderMap {
+    let fields: Map<String, Value> = serde_json::from_slice(json).unwrap_or_else(|error| {
+        tracing::warn!("the headers of the object {key} can't be read: {error}");
+        Map::new()
+    });
+    let header = |(name, field): (HeaderName, &str)| Some((name, fields.get(field)?.as_str()?.parse().ok()?));
+    HEADERS.into_iter().filter_map(header).collect()
 }
 
 /// Removes a file if it exists, so that it stays removed after a power failure.
 fn remove(file: &Path) -> io::Result<()> {
-    match fs::remove_file(file) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-        Ok(()) => files::sync_folder(file),
-    }
+    let if_present = |done: io::Result<()>| match done {
+        Err(error) if is_absence(&error) => Ok(()),
+        done => done,
+    };
+    if_present(fs::remove_file(file))?;
+    // Also if it was missing, because its removal by a killed process may not have reached the disk.
+    if_present(files::sync_folder(file))
+}
+
+/// Whether the error means that no file has this name.
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), InvalidFilename | IsADirectory | NotADirectory | NotFound)
 }

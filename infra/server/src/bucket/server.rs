@@ -1,5 +1,5 @@
-//! Serves the bucket over HTTP, for functions in other processes. Signed requests go to S3's interface (path style),
-//! all others to the website.
+//! Serves the bucket over HTTP, for functions in other processes. Requests with an `Authorization` header go to S3's
+//! interface (path style), all others to the website.
 
 use http::header::AUTHORIZATION;
 use tokio::net::TcpListener;

@@ -7,7 +7,7 @@ use http::header::{
 };
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 
-use super::{Bucket, respond_with};
+use super::Bucket;
 
 /// Identical to the template's `MediaHeaders`.
 const HEADERS: [(HeaderName, &str); 4] = [
@@ -46,8 +46,9 @@ impl Website {
             return refused;
         }
         let Some(key) = key else { return empty(StatusCode::NOT_FOUND) };
-        match self.bucket.object(key.to_owned()).await {
-            Ok(Some(object)) => respond_with(object, method),
+        let (key, only_headers) = (key.to_owned(), method == Method::HEAD);
+        match self.bucket.with_files(move |files| files.get(&key, only_headers)).await {
+            Ok(Some(object)) => object.into_response(),
             Ok(None) => empty(StatusCode::NOT_FOUND),
             Err(error) => {
                 tracing::error!("reading an object failed: {error}");
