@@ -18,7 +18,7 @@ use shared::store::Store;
 
 use self::records::thread_key;
 use self::sorted::Sorted;
-use crate::store::export::{imported_salt, scan_page};
+use crate::store::export::{for_each_stored, imported_salt};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
@@ -36,15 +36,7 @@ pub enum ExportError {
 /// Writes the whole table. `salt` is the fingerprint of its salt. Returns the number of comments.
 pub async fn export(store: &Store, salt: String, out: &mut impl Write) -> Result<u64, ExportError> {
     let mut sorted = Sorted::default();
-    let mut position = None;
-    loop {
-        let (items, next) = scan_page(store, position).await?;
-        items.into_iter().try_for_each(|item| sorted.add(item))?;
-        if next.is_none() {
-            break;
-        }
-        position = next;
-    }
+    for_each_stored(store, |item| sorted.add(item)).await?;
     // Hashed user ids always use this table's own salt, because imports refuse those with another salt.
     let imported = if sorted.has_hashed_users { None } else { imported_salt(store).await? };
     sorted.write(imported.unwrap_or(salt), out)

@@ -387,20 +387,8 @@ fn left(took: Duration, done: u64, total: u64) -> String {
 
 /// The names of all formats, wrapped for the help.
 fn format_names() -> String {
-    let mut names = String::new();
-    for format in Format::all() {
-        let line = names.rfind('\n').map_or(0, |end| end + 1);
-        let separator = if names.is_empty() {
-            ""
-        } else if names.len() - line > 42 {
-            ",\n"
-        } else {
-            ", "
-        };
-        names.push_str(separator);
-        names.push_str(format.name());
-    }
-    names
+    let names: Vec<&str> = Format::all().map(Format::name).collect();
+    names.chunks(6).map(|line| line.join(", ")).collect::<Vec<_>>().join(",\n")
 }
 
 fn format_parser() -> impl TypedValueParser<Value = Format> {

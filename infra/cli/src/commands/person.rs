@@ -36,28 +36,16 @@ const LEFT: u8 = 1;
 /// Export or erase one person's data
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    Export(Export),
-    Erase(Erase),
-}
-
-/// Export a person's profile, comments, likes and reports in the native format;
-/// see docs/native-format.md. The exit code is 3 if the table cannot be used
-#[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
-pub(super) struct Export {
-    #[command(flatten)]
-    options: Options,
-}
-
-/// Erase a person and print a receipt as JSON; see docs/moving.md. Run the same
-/// command again to finish an interrupted erasure. The exit code is 0 even if
-/// the person is unknown, 1 if something still names the person, 3 if the table
-/// cannot be used
-#[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
-pub(super) struct Erase {
-    #[command(flatten)]
-    options: Options,
+    /// Export a person's profile, comments, likes and reports in the native format;
+    /// see docs/native-format.md. The exit code is 3 if the table cannot be used
+    #[command(verbatim_doc_comment)]
+    Export(Options),
+    /// Erase a person and print a receipt as JSON; see docs/moving.md. Run the same
+    /// command again to finish an interrupted erasure. The exit code is 0 even if
+    /// the person is unknown, 1 if something still names the person, 3 if the table
+    /// cannot be used
+    #[command(verbatim_doc_comment)]
+    Erase(Options),
 }
 
 #[derive(Debug, Args)]
@@ -116,18 +104,17 @@ impl WhoOptions {
 
 impl Command {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        let (Self::Export(Export { options }) | Self::Erase(Erase { options })) = &self;
+        let (Self::Export(options) | Self::Erase(options)) = &self;
         options.who.check()?;
         match self {
-            Self::Export(export) => export.options.export().await,
-            Self::Erase(erase) => erase.options.erase().await,
+            Self::Export(options) => options.export().await,
+            Self::Erase(options) => options.erase().await,
         }
     }
 
     pub(super) fn is_for_deployed_table(&self) -> bool {
-        match self {
-            Self::Export(Export { options }) | Self::Erase(Erase { options }) => options.table.is_some(),
-        }
+        let (Self::Export(options) | Self::Erase(options)) = self;
+        options.table.is_some()
     }
 }
 

@@ -114,23 +114,13 @@ fn export_accepts_either_a_data_directory_or_a_deployed_table() {
     assert!(parsed("export --table comments --data-dir x").unwrap_err().contains("--data-dir"));
 }
 
+const COMMANDS: &str = "serve,backup,restore,token,moderate,check,import,export,person export,person erase";
+
 #[test]
 fn help_fits_80_columns_and_shows_defaults() {
-    for line in [
-        "--help",
-        "-h",
-        "serve --help",
-        "backup --help",
-        "restore --help",
-        "token --help",
-        "moderate --help",
-        "check --help",
-        "import --help",
-        "export --help",
-        "person erase --help",
-        "person export --help",
-    ] {
-        let help = parsed(line).unwrap_err();
+    let of_commands = COMMANDS.split(',').map(|command| format!("{command} --help"));
+    for line in of_commands.chain(["--help".to_owned(), "-h".to_owned()]) {
+        let help = parsed(&line).unwrap_err();
         assert!(help.contains("[default: "), "{help}");
         assert!(help.lines().all(|line| line.chars().count() <= 80), "{help}");
     }
@@ -139,18 +129,7 @@ fn help_fits_80_columns_and_shows_defaults() {
 #[test]
 fn help_lists_the_options_of_every_command() {
     let help = parsed("--help").unwrap_err();
-    for command in [
-        "serve",
-        "backup",
-        "restore",
-        "token",
-        "moderate",
-        "check",
-        "import",
-        "export",
-        "person export",
-        "person erase",
-    ] {
+    for command in COMMANDS.split(',') {
         let own = parsed(&format!("{command} --help")).unwrap_err();
         let options: Vec<&str> = own.lines().filter(|line| line.trim_start().starts_with("--")).collect();
         let section = help.split(&format!("\ncargo local {command}:\n")).nth(1).unwrap_or_else(|| panic!("{help}"));

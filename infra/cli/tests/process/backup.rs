@@ -5,17 +5,16 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use serde_json::Value;
 use tests::{Service, dot};
 
 use crate::serve::{guest, serve, serve_command, start, token};
-use crate::{local, on_data, stderr, under, unprivileged};
+use crate::{limited, on_data, stderr, unprivileged};
 
 fn back_up(data_dir: &Path, out: &Path) -> Output {
     on_data(&["backup", "--out", out.to_str().unwrap()], data_dir).output().unwrap()
@@ -159,15 +158,9 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     refused(&restore(&evil_file, &path("copy")), "evil.tar");
     assert!(!path("evil").exists() && !path("copy").exists());
 
-    #[cfg(unix)]
-    {
-        // A file size limit acts like a full disk.
-        let limit = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
-        let mut full = Command::new("bash");
-        full.args(["-c", limit, env!("CARGO_BIN_EXE_comments-server"), "restore"]).arg(&out);
-        refused(&full.arg("--data-dir").arg(path("copy")).output().unwrap(), "check its free space");
-        assert!(!path("copy").exists());
-    }
+    let full = limited(16, &on_data(&["restore", out.to_str().unwrap()], &path("copy"))).output().unwrap();
+    refused(&full, "check its free space");
+    assert!(!path("copy").exists());
 
     // A directory that contains only a lock file, as a service leaves it if its port is taken.
     fs::create_dir(path("locked")).unwrap();
@@ -194,16 +187,12 @@ fn a_backup_that_cannot_read_or_write_a_file_names_it() {
         refused(&back_up(&out).output().unwrap(), &format!("{}: Permission denied", file.display()));
         fs::set_permissions(&file, before).unwrap();
     }
-    // A file size limit acts like a full disk.
-    let limited = |blocks: u32, out: &Path| {
-        let limit = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
-        under("bash", &["-c", &limit], &back_up(out)).output().unwrap()
-    };
-    refused(&limited(60, &out), &format!("copying the table in {}: ", data.display()));
+    let full = |kilobytes: u32, out: &Path| limited(kilobytes, &back_up(out)).output().unwrap();
+    refused(&full(60, &out), &format!("copying the table in {}: ", data.display()));
     let noise = (0..1_u32 << 20).flat_map(|n| n.wrapping_mul(0x9E37_79B9).rotate_left(n % 31).to_le_bytes());
     fs::write(data.join("objects/media/large"), noise.collect::<Vec<u8>>()).unwrap();
     for out in [out, folder.path().join("b.tar.gz")] {
-        refused(&limited(2000, &out), &format!("{}: File too large", out.display()));
+        refused(&full(2000, &out), &format!("{}: File too large", out.display()));
     }
 }
 
@@ -282,16 +271,4 @@ fn a_directory_of_a_newer_version_or_a_killed_restore_exits_with_3_and_stays_as_
     fs::write(data.join("version"), "1\n").unwrap();
     fs::create_dir(data.join(".tmp-restore")).unwrap();
     all_refused("restore");
-}
-
-#[tokio::test]
-async fn the_receipt_of_an_erasure_names_backups() {
-    let folder = tempfile::tempdir().unwrap();
-    let (service, address) = serve(folder.path(), &[]);
-    guest(&service, &address).with_token(&token(folder.path())).comment("posts/1", "x").await;
-    assert!(service.stop().success());
-    let erased = on_data(&["person", "erase", "--user", "7"], folder.path()).output().unwrap();
-    let receipt: Value = serde_json::from_slice(&erased.stdout).unwrap();
-    assert_eq!(receipt["stays"][0]["what"], "backups", "{receipt}");
-    assert!(local(&["backup", "--help"]).output().unwrap().status.success());
 }

@@ -13,13 +13,13 @@ use serde_json::json;
 use tempfile::TempDir;
 use tests::{MAIL, SECRET, START, Service, TestResponse, sign, wants};
 
-use crate::{local, on_data, serve, stderr};
+use crate::{fails, local, on_data, serve, stderr};
 
 /// Maximum wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 #[tokio::test]
-async fn the_startup_output_lists_the_addresses_and_working_tokens() {
+async fn the_startup_output_lists_the_addresses_the_embed_code_and_working_tokens() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = serve(data_dir.path());
     let labels = service.printed.iter().filter_map(|line| line.split_whitespace().next());
@@ -27,19 +27,13 @@ async fn the_startup_output_lists_the_addresses_and_working_tokens() {
         labels.collect::<Vec<_>>(),
         ["listening", "demo", "guests", "embed", "<comment-thread", "API", "moderate", "member", "moderator"]
     );
-    assert_eq!(service.said("API"), format!("{}/svc/api/v1", service.said("listening")));
+    let site = service.said("listening");
+    assert_eq!(service.said("API"), format!("{site}/svc/api/v1"));
     for role in ["member", "moderator"] {
         let ui = service.guest().with_token(service.said(role)).get("ui").await.ok(200);
         assert_eq!(ui.data()["auth"]["authenticated"], true);
     }
     service.guest().send_at(Method::GET, "/nowhere", "").await.refused(404, "not_found");
-}
-
-#[tokio::test]
-async fn the_startup_output_shows_the_demo_the_moderation_page_and_the_embed_code() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let service = serve(data_dir.path());
-    let site = service.said("listening");
     let line = |label| service.printed.iter().find(|line| line.starts_with(label)).unwrap();
     assert_eq!(service.said("demo"), format!("{site}/"));
     service.at(site).send_at(Method::GET, "/", "").await.ok(200);
@@ -80,14 +74,12 @@ async fn emails_become_files_in_the_data_directory() {
         service.guest().get("ui").await.ok(200);
     };
     assert!(mail.contains("To: ada@example.org\r\n"), "{mail}");
-    #[cfg(unix)]
     assert_private(&data_dir);
     let demo = service.at(service.said("listening")).send_at(Method::GET, "/", "").await.ok(200);
     assert!(demo.json.as_str().unwrap().contains("<a href=\"/_mail\">"), "{}", demo.json);
 }
 
 /// Asserts that other users of this machine can't read anything personal or secret.
-#[cfg(unix)]
 fn assert_private(data_dir: &std::path::Path) {
     use std::os::unix::fs::PermissionsExt;
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
@@ -305,11 +297,6 @@ fn the_first_start_or_import_stores_the_configured_salt_permanently() {
     }
     for data in [started, imported] {
         assert_eq!(fs::read_to_string(data.join("visitor-salt")).unwrap(), SALT);
-        for words in [&["--port", "0"][..], &["check"]] {
-            let refused = run(words, &data, "of another site, by mistake").output().unwrap();
-            assert_eq!(refused.status.code(), Some(2), "{words:?}: {}", stderr(&refused));
-            assert!(stderr(&refused).contains("SVC_VISITOR_SALT"), "{words:?}: {}", stderr(&refused));
-        }
         drop(serve(&data));
     }
 }
@@ -322,7 +309,6 @@ async fn links_are_correct_when_the_public_url_is_the_printed_api_address() {
     assert_eq!(list.json["meta"]["path"], "https://api.example.org/svc/api/v1/posts/1/comments");
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_start_that_failed_leaves_no_unfinished_work() {
     let data_dir = tempfile::tempdir().unwrap();
@@ -386,9 +372,7 @@ async fn a_table_with_comments_is_refused_without_its_salt() {
         assert!(error.starts_with(&expected) && error.lines().count() == 1, "{error}");
         let commands: [&[&str]; 3] = [&["check"], &["export"], &["backup", "--out", "-"]];
         for words in commands {
-            let output = on_data(words, data_dir.path()).output().unwrap();
-            assert_eq!(output.status.code(), Some(3), "{words:?}");
-            assert!(stderr(&output).starts_with(&expected), "{}", stderr(&output));
+            fails(on_data(words, data_dir.path()), 3, &[&expected]);
         }
     }
     let check = on_data(&["check"], data_dir.path()).env("SVC_VISITOR_SALT", salt).output().unwrap();
@@ -419,26 +403,22 @@ async fn a_table_with_comments_is_refused_with_another_salt() {
     let run = |words: &[&str], salt: Option<&str>| {
         let mut command = on_data(words, data_dir.path());
         command.envs(salt.map(|salt| ("SVC_VISITOR_SALT", salt)));
-        command.output().unwrap()
+        command
     };
     let expected = format!("error: {} isn't the salt that this table was written with, ", file.display());
     let commands: [&[&str]; 4] = [&["--port", "0"], &["check"], &["export"], &["backup", "--out", "-"]];
     for salt in [&moved[..20], "another salt of sufficient length"] {
         fs::write(&file, salt).unwrap();
         for words in commands {
-            let output = run(words, None);
-            assert_eq!(output.status.code(), Some(3), "{words:?}");
-            assert!(stderr(&output).starts_with(&expected), "{words:?}: {}", stderr(&output));
+            fails(run(words, None), 3, &[&expected]);
         }
         fs::remove_file(&file).unwrap();
         for words in commands {
-            let output = run(words, Some(salt));
-            assert_eq!(output.status.code(), Some(2), "{words:?}");
-            assert!(stderr(&output).contains("SVC_VISITOR_SALT"), "{words:?}: {}", stderr(&output));
+            fails(run(words, Some(salt)), 2, &["SVC_VISITOR_SALT"]);
         }
         assert!(!file.exists());
     }
-    let check = run(&["check"], Some(moved));
+    let check = run(&["check"], Some(moved)).output().unwrap();
     assert!(check.status.success(), "{}", stderr(&check));
 }
 
@@ -469,10 +449,9 @@ async fn a_used_directory_without_its_table_is_refused_and_gets_no_new_table() {
     let import = ["import", "native", dump.to_str().unwrap(), "--dry-run"];
     let commands: [&[&str]; 5] = [&["--port", "0"], &import[..3], &import, &["check"], &["backup", "--out", "-"]];
     for words in commands {
-        let output = on_data(words, data).output().unwrap();
         let expected = format!("error: {} is missing, although a service has used the directory; ", table.display());
-        assert_eq!(output.status.code(), Some(3), "{words:?}: {}", stderr(&output));
-        assert!(stderr(&output).starts_with(&expected) && !table.exists(), "{words:?}: {}", stderr(&output));
+        fails(on_data(words, data), 3, &[&expected]);
+        assert!(!table.exists(), "{words:?}");
     }
     fs::rename(&backup, &table).unwrap();
     assert_eq!(serve(data).guest().list("posts/1", "").await.rows().len(), 1);
@@ -503,10 +482,8 @@ async fn an_empty_table_beside_secrets_is_reported_as_damaged_and_left_unchanged
             &["person", "erase", "--user", "7"],
         ];
         for words in commands {
-            let output = on_data(words, &data).output().unwrap();
             let expected = format!("error: {}: is empty, although a service has used the directory; ", table.display());
-            assert_eq!(output.status.code(), Some(3), "{words:?}: {}", stderr(&output));
-            assert!(stderr(&output).starts_with(&expected), "{words:?}: {}", stderr(&output));
+            fails(on_data(words, &data), 3, &[&expected]);
             assert_eq!(fs::read(&table).unwrap(), content, "{words:?}");
         }
     }
@@ -515,7 +492,6 @@ async fn an_empty_table_beside_secrets_is_reported_as_damaged_and_left_unchanged
     assert_eq!(service.guest().list("posts/1", "").await.rows().len(), 1);
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_table_may_be_a_symbolic_link() {
     let directory = tempfile::tempdir().unwrap();
@@ -585,10 +561,8 @@ async fn a_table_whose_log_is_damaged_is_left_as_it_is() {
     fs::write(&log, &damaged).unwrap();
     let content = fs::read(&table).unwrap();
     for words in [&["check"] as &[&str], &["export"], &["check", "--repair"], &["--port", "0"]] {
-        let output = on_data(words, &data).output().unwrap();
         let expected = format!("error: {}: is empty, although a service has used the directory; ", table.display());
-        assert_eq!(output.status.code(), Some(3), "{words:?}: {}", stderr(&output));
-        assert!(stderr(&output).starts_with(&expected), "{words:?}: {}", stderr(&output));
+        fails(on_data(words, &data), 3, &[&expected]);
         assert_eq!(
             (fs::read(&table).unwrap(), fs::read(&log).unwrap()),
             (content.clone(), damaged.clone()),
@@ -597,25 +571,22 @@ async fn a_table_whose_log_is_damaged_is_left_as_it_is() {
     }
 }
 
-/// Runs a command as a user who can read the files but not write them.
-#[cfg(unix)]
-fn as_reader(words: &[&str], data: &Path) -> std::process::Output {
+/// A command that is run as a user who can read the files but not write them.
+fn as_reader(words: &[&str], data: &Path) -> Command {
     use std::os::unix::process::CommandExt;
     let mut command = on_data(words, data);
     // Root can write read-only files.
     if fs::File::options().append(true).open(data.join("table.db")).is_ok() {
         command.uid(65534).gid(65534);
     }
-    command.output().unwrap()
+    command
 }
 
-#[cfg(unix)]
 fn allow(path: &Path, mode: u32) {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn a_read_only_snapshot_can_be_exported_and_checked_and_stays_unchanged() {
     let directory = tempfile::tempdir().unwrap();
@@ -637,20 +608,18 @@ async fn a_read_only_snapshot_can_be_exported_and_checked_and_stays_unchanged() 
     }
     allow(&data, 0o555);
 
-    let exported = as_reader(&["export"], &data);
+    let exported = as_reader(&["export"], &data).output().unwrap();
     assert_eq!(exported.status.code(), Some(0), "{}", stderr(&exported));
     assert_eq!(String::from_utf8_lossy(&exported.stdout).matches("in the log alone").count(), 3);
-    let person = as_reader(&["person", "export", "--user", "1"], &data);
+    let person = as_reader(&["person", "export", "--user", "1"], &data).output().unwrap();
     assert_eq!(person.status.code(), Some(0), "{}", stderr(&person));
     assert_eq!(String::from_utf8_lossy(&person.stdout).matches("in the log alone").count(), 3);
-    let check = as_reader(&["check"], &data);
+    let check = as_reader(&["check"], &data).output().unwrap();
     assert!(check.stdout.ends_with(b" found\n") && check.status.code() < Some(3), "{}", stderr(&check));
     let says = "error: the last process did not finish its work; start and stop the service, ";
     assert!(check.status.success() || stderr(&check).starts_with(says), "{}", stderr(&check));
     for words in [&["check", "--repair"] as &[&str], &["person", "erase", "--user", "1"], &["--port", "0"]] {
-        let refused = as_reader(words, &data);
-        assert_eq!(refused.status.code(), Some(3), "{words:?}: {}", stderr(&refused));
-        assert!(stderr(&refused).contains("denied"), "{words:?}: {}", stderr(&refused));
+        fails(as_reader(words, &data), 3, &["denied"]);
     }
     assert_eq!(files(), before);
 
@@ -664,14 +633,13 @@ async fn a_read_only_snapshot_can_be_exported_and_checked_and_stays_unchanged() 
     std::os::unix::fs::symlink(disk.join("table.db"), data.join("table.db")).unwrap();
     allow(&disk, 0o555);
     allow(&data, 0o555);
-    let linked = as_reader(&["export"], &data);
+    let linked = as_reader(&["export"], &data).output().unwrap();
     allow(&disk, 0o755);
     allow(&data, 0o755);
     assert_eq!(linked.status.code(), Some(0), "{}", stderr(&linked));
     assert_eq!(linked.stdout, exported.stdout);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_refused_command_leaves_no_file_beside_a_table_that_cannot_be_written() {
     let directory = tempfile::tempdir().unwrap();
@@ -687,14 +655,11 @@ fn a_refused_command_leaves_no_file_beside_a_table_that_cannot_be_written() {
     let names = || fs::read_dir(&data).unwrap().map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>();
     let before = names();
     for words in [&["check", "--repair"] as &[&str], &["person", "erase", "--user", "1"], &["--port", "0"]] {
-        let refused = as_reader(words, &data);
-        assert_eq!(refused.status.code(), Some(3), "{words:?}: {}", stderr(&refused));
-        assert!(stderr(&refused).contains("table.db: Permission denied"), "{words:?}: {}", stderr(&refused));
+        fails(as_reader(words, &data), 3, &["table.db: Permission denied"]);
         assert_eq!(names(), before, "{words:?}");
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_data_directory_that_cannot_be_read_is_not_mistaken_for_an_unused_one() {
     let directory = tempfile::tempdir().unwrap();
@@ -708,9 +673,7 @@ fn a_data_directory_that_cannot_be_read_is_not_mistaken_for_an_unused_one() {
     fs::write(&dump, "").unwrap();
     let import = ["import", "native", dump.to_str().unwrap(), "--dry-run"];
     for words in [&["check"] as &[&str], &["export"], &erase, &["backup", "--out", "-"], &token, &import] {
-        let refused = as_reader(words, &data);
-        assert_eq!(refused.status.code(), Some(3), "{words:?}: {}", stderr(&refused));
-        assert!(stderr(&refused).starts_with(&expected), "{words:?}: {}", stderr(&refused));
+        fails(as_reader(words, &data), 3, &[&expected]);
     }
     allow(&data, 0o755);
 }
@@ -786,7 +749,6 @@ fn usage_shows_the_command_as_it_was_typed() {
     assert_eq!(version, concat!("comments-server ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
-#[cfg(unix)]
 #[tokio::test]
 async fn sigterm_stops_the_service_cleanly_and_the_next_start_has_the_same_secret() {
     let data_dir = tempfile::tempdir().unwrap();

@@ -1,14 +1,13 @@
 //! The page at `/` of `cargo local`, and the thread that the page's first GET fills.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use futures_util::future::join_all;
 use http::Method;
 use serde_json::{Value, json};
 use tests::{Actor, MAIL, SECRET, Service, TestResponse, sign, wants};
 
-use crate::{on_data, serve};
+use crate::{assert_in_order, on_data, serve};
 
 const THREAD: &str = "posts/demo";
 const PEOPLE: usize = 6;
@@ -50,11 +49,6 @@ fn time(comment: &Value) -> i64 {
     comment["created_at"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap().as_second()
 }
 
-fn assert_consistent(data_dir: &Path) {
-    let check = on_data(&["check"], data_dir).output().unwrap();
-    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
-}
-
 #[tokio::test]
 async fn the_first_visit_to_the_demo_page_creates_a_month_of_conversation() {
     let data_dir = tempfile::tempdir().unwrap();
@@ -85,7 +79,7 @@ async fn the_first_visit_to_the_demo_page_creates_a_month_of_conversation() {
     let found = service.member().get("users?q=wanj").await.ok(200);
     assert_eq!(found.data()[0]["name"], "Wanjiru Kamau");
     assert!(service.stop().success());
-    assert_consistent(data_dir.path());
+    assert_in_order(data_dir.path());
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -10,21 +11,13 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
-use crate::{local, on_data, stderr};
+use crate::{fails, local, on_data, stderr};
 
 const DUMP: &str = r#"<disqus xmlns:dsq="http://disqus.com/disqus-internals">
   <thread dsq:id="1"><link>https://blog.example/hello/</link></thread>
   <post dsq:id="10"><message>one</message><createdAt>2014-01-02T03:04:05Z</createdAt><isDeleted>false</isDeleted>
     <isSpam>false</isSpam><author><name>Ada</name><email>ada@example.org</email></author><thread dsq:id="1"/></post>
 </disqus>"#;
-
-fn refused(command: &mut Command, says: &[&str]) {
-    let output = command.output().unwrap();
-    let error = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{command:?}: {error}");
-    assert!(error.starts_with("error: ") && says.iter().all(|part| error.contains(part)), "{command:?}: {error}");
-    assert!(output.stdout.is_empty(), "{command:?}");
-}
 
 fn done(command: &mut Command) -> Output {
     let output = command.output().unwrap();
@@ -78,7 +71,7 @@ fn no_output_replaces_a_file_of_the_data_directory() {
         for name in ["table.db", "visitor-salt", "new", "objects/x.json"] {
             for data_dir in ["data", "other"] {
                 let line = format!("{command} data/{name} --data-dir {data_dir}");
-                refused(&mut place.run(&line), &[option, "outside the data directory"]);
+                fails(&mut place.run(&line), 2, &[option, "outside the data directory"]);
             }
         }
         assert!(place.files() == before, "{command}");
@@ -99,7 +92,7 @@ fn no_output_replaces_a_file_of_the_data_directory() {
 #[test]
 fn a_data_directory_is_recognized_by_all_of_its_names() {
     let place = Place::new();
-    let refused = |command: &mut Command| refused(command, &["--out", "outside the data directory"]);
+    let refused = |command: &mut Command| fails(command, 2, &["--out", "outside the data directory"]);
     let before = place.files();
     let absolute = place.path("data/table.db");
     refused(place.run("export --data-dir data --out").arg(&absolute));
@@ -109,17 +102,13 @@ fn a_data_directory_is_recognized_by_all_of_its_names() {
     refused(place.run("export --out data/table.db").env("COMMENTS_DATA_DIR", "data"));
     refused(place.run("backup --out data/table.db").env("COMMENTS_DATA_DIR", "data"));
     refused(&mut place.run("export --table comments --out data/table.db"));
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::symlink;
-        symlink("data", place.path("link")).unwrap();
-        symlink("data/table.db", place.path("table")).unwrap();
-        refused(&mut place.run("export --data-dir data --out link/table.db"));
-        refused(&mut place.run("export --data-dir link --out data/table.db"));
-        refused(&mut place.run("export --data-dir data --out table"));
-        symlink("data", place.path(".local")).unwrap();
-        refused(&mut place.run("export --out .local/table.db"));
-    }
+    symlink("data", place.path("link")).unwrap();
+    symlink("data/table.db", place.path("table")).unwrap();
+    refused(&mut place.run("export --data-dir data --out link/table.db"));
+    refused(&mut place.run("export --data-dir link --out data/table.db"));
+    refused(&mut place.run("export --data-dir data --out table"));
+    symlink("data", place.path(".local")).unwrap();
+    refused(&mut place.run("export --out .local/table.db"));
     assert!(place.files() == before);
 }
 
@@ -128,11 +117,10 @@ fn a_report_cannot_overwrite_an_input_file() {
     let place = Place::new();
     fs::write(place.path("map"), "/a posts/a\n").unwrap();
     fs::write(place.path("users"), "ada 7\n").unwrap();
-    #[cfg(unix)]
-    std::os::unix::fs::symlink("dump.xml", place.path("link.xml")).unwrap();
+    symlink("dump.xml", place.path("link.xml")).unwrap();
     let all = "import disqus dump.xml --map map --users users --data-dir data --report";
     for name in ["dump.xml", "./dump.xml", "map", "users", "link.xml"] {
-        refused(place.run(all).arg(name), &["--report", "another file"]);
+        fails(place.run(all).arg(name), 2, &["--report", "another file"]);
     }
     assert_eq!(fs::read_to_string(place.path("dump.xml")).unwrap(), DUMP);
     assert_eq!(fs::read_to_string(place.path("map")).unwrap(), "/a posts/a\n");
@@ -204,7 +192,7 @@ fn person_commands_accept_only_one_person() {
         "person erase --user 7 --user 8",
         "person erase --email a@b.org --email c@d.org",
     ] {
-        refused(&mut local(&line.split(' ').collect::<Vec<_>>()), &["one person"]);
+        fails(&mut local(&line.split(' ').collect::<Vec<_>>()), 2, &["one person"]);
     }
 }
 
@@ -214,7 +202,7 @@ fn person_commands_accept_only_one_email_address() {
     for address in ["a@b.org,c@d.org", "a@b.org;c@d.org", "a@b.org c@d.org", "Ada <a@b.org>", "<a@b.org>", "a@b@c.org"]
     {
         for command in ["person erase --data-dir data --email", "person export --data-dir data --email"] {
-            refused(place.run(command).arg(address), &["--email", "one address, such as ada@example.org"]);
+            fails(place.run(command).arg(address), 2, &["--email", "one address, such as ada@example.org"]);
         }
     }
     done(place.run("person erase --data-dir data --email").arg(" Ada@Example.org "));
@@ -226,7 +214,7 @@ fn trusted_proxies_cannot_include_every_address() {
     for everyone in ["0.0.0.0/0", "::/0", "10.0.0.0/8,0.0.0.0/0", "1.2.3.4/0", "::ffff:0.0.0.0/96"] {
         let mut command = place.run("serve --data-dir new --listen 127.0.0.1:0 --trusted-proxies");
         command.arg(everyone).env("SVC_PUBLIC_URL", "https://comments.example.org");
-        refused(&mut command, &["--trusted-proxies", "list the proxies' own addresses"]);
+        fails(&mut command, 2, &["--trusted-proxies", "list the proxies' own addresses"]);
     }
     assert!(!place.path("new").exists());
 }
@@ -236,7 +224,7 @@ fn keep_query_accepts_only_parameter_names() {
     let place = Place::new();
     for names in ["?p", "p=", "p=1", "p;q", "p q", "&p", "p#", "id,?p"] {
         let mut command = place.run("import disqus dump.xml --data-dir data --keep-query");
-        refused(command.arg(names), &["--keep-query", "only names, such as p,id"]);
+        fails(command.arg(names), 2, &["--keep-query", "only names, such as p,id"]);
     }
     done(place.run("import disqus dump.xml --data-dir data --keep-query").arg("p, id,"));
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use server::engine::Engine;
 use tests::{Actor, MAIL, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 
-use crate::{count, on_data, serve};
+use crate::{assert_in_order, count, on_data, serve};
 
 /// The default of the environment variable `KILLS`.
 const KILLS: u64 = 5;
@@ -103,8 +103,7 @@ async fn after_a_kill_everything_acknowledged_is_stored_and_the_table_in_order()
         }
     }
     assert!(service.stop().success());
-    let check = on_data(&["check"], data_dir.path()).output().unwrap();
-    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+    assert_in_order(data_dir.path());
 }
 
 pub(crate) fn serve_all(data_dir: &Path) -> Service {
@@ -229,23 +228,28 @@ async fn changes_that_could_not_be_followed_up_are_reported_and_retried_at_the_n
 }
 
 #[tokio::test]
-async fn a_job_that_was_given_up_is_reported_and_retried_at_the_next_start() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let service = serve(data_dir.path());
-    let member = service.member();
-    let parent = member.comment("posts/1", "x").await;
-    member.reply("posts/1", parent, "x").await;
-    assert!(service.stop().success());
+async fn a_job_that_was_given_up_or_interrupted_by_five_kills_is_finished_at_the_next_start() {
+    for queue in ["JobsDeadLetters", "JobsQueue"] {
+        let data_dir = tempfile::tempdir().unwrap();
+        let service = serve(data_dir.path());
+        let member = service.member();
+        let parent = member.comment("posts/1", "x").await;
+        member.reply("posts/1", parent, "x").await;
+        assert!(service.stop().success());
 
-    remove_comment(data_dir.path(), parent).await;
-    assert!(has_orphans(data_dir.path()));
-    let file = put_clean_up(data_dir.path(), "JobsDeadLetters", parent, 5);
-    let service = serve(data_dir.path());
-    let log = service.log();
-    assert!(log.contains("JobsDeadLetters: retrying messages given up earlier (1)"), "{log}");
-    assert!(log.contains(file.parent().unwrap().to_str().unwrap()), "{log}");
-    assert!(service.stop().success());
-    assert!(!file.exists() && !has_orphans(data_dir.path()));
+        remove_comment(data_dir.path(), parent).await;
+        assert!(has_orphans(data_dir.path()));
+        // A job in `JobsQueue` was received but never deleted.
+        let file = put_clean_up(data_dir.path(), queue, parent, 5);
+        let service = serve(data_dir.path());
+        let log = service.log();
+        if queue == "JobsDeadLetters" {
+            assert!(log.contains("JobsDeadLetters: retrying messages given up earlier (1)"), "{log}");
+            assert!(log.contains(file.parent().unwrap().to_str().unwrap()), "{log}");
+        }
+        assert!(service.stop().success());
+        assert!(!file.exists() && !has_orphans(data_dir.path()), "{queue}");
+    }
 }
 
 /// Puts a hidden job into a queue, as if it had been received `receives` times.
@@ -285,23 +289,6 @@ async fn after_a_crash_the_next_start_finishes_the_work_that_was_left() {
     assert!(serve(data_dir.path()).stop().success());
     assert!(thumbnail.exists());
     assert!(is_in_order(data_dir.path()));
-}
-
-#[tokio::test]
-async fn a_job_interrupted_by_five_kills_is_finished_at_the_next_start() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let service = serve(data_dir.path());
-    let member = service.member();
-    let parent = member.comment("posts/1", "x").await;
-    member.reply("posts/1", parent, "x").await;
-    assert!(service.stop().success());
-
-    remove_comment(data_dir.path(), parent).await;
-    assert!(has_orphans(data_dir.path()));
-    // The job was received but never deleted.
-    let file = put_clean_up(data_dir.path(), "JobsQueue", parent, 5);
-    assert!(serve(data_dir.path()).stop().success());
-    assert!(!file.exists() && !has_orphans(data_dir.path()));
 }
 
 #[tokio::test]

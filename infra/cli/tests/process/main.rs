@@ -1,14 +1,12 @@
 //! `cargo local` as a process. These tests aren't in the package `tests`, because Cargo builds this binary and sets its
 //! path only for tests in the same package.
 
-#[cfg(unix)]
 mod backup;
 mod cli;
 mod demo;
 mod export;
 mod flags;
 mod import;
-#[cfg(unix)]
 mod killed;
 mod moderate;
 mod person;
@@ -16,6 +14,7 @@ mod person;
 mod power;
 mod serve;
 
+use std::borrow::BorrowMut;
 use std::path::Path;
 use std::process::{Command, Output};
 
@@ -26,13 +25,11 @@ fn local(words: &[&str]) -> Command {
 }
 
 /// A number from the environment, or else the default `usual`.
-#[cfg(unix)]
 #[expect(clippy::disallowed_methods, reason = "no setting of the service")]
 fn count(name: &str, usual: u64) -> u64 {
     std::env::var(name).map_or(usual, |count| count.parse().unwrap())
 }
 
-#[cfg(unix)]
 fn under(program: &str, words: &[&str], command: &Command) -> Command {
     let mut outer = Command::new(program);
     outer.args(words).arg(command.get_program()).args(command.get_args());
@@ -46,10 +43,14 @@ fn under(program: &str, words: &[&str], command: &Command) -> Command {
 }
 
 /// Runs the command as an unprivileged user, because permissions don't restrict root.
-#[cfg(unix)]
 fn unprivileged(command: &Command) -> Command {
     let user = ["--reuid=65534", "--regid=65534", "--clear-groups"];
     if rustix::process::getuid().is_root() { under("setpriv", &user, command) } else { under("env", &[], command) }
+}
+
+/// Limits the size of files, which acts like a full disk.
+fn limited(kilobytes: u32, command: &Command) -> Command {
+    under("bash", &["-c", &format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"")], command)
 }
 
 /// `words` are a subcommand and its options.
@@ -57,6 +58,21 @@ fn on_data(words: &[&str], data_dir: &Path) -> Command {
     let mut command = local(words);
     command.arg("--data-dir").arg(data_dir);
     command
+}
+
+fn assert_in_order(data_dir: &Path) {
+    let check = on_data(&["check"], data_dir).output().unwrap();
+    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+}
+
+/// Asserts that a command exits with this code, prints nothing, and names all of this in its error.
+fn fails(mut command: impl BorrowMut<Command>, code: i32, says: &[&str]) {
+    let command: &mut Command = command.borrow_mut();
+    let output = command.output().unwrap();
+    let error = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{command:?}: {error}");
+    assert!(error.starts_with("error: ") && says.iter().all(|part| error.contains(part)), "{command:?}: {error}");
+    assert!(output.stdout.is_empty(), "{command:?}");
 }
 
 fn serve(data_dir: &Path) -> Service {

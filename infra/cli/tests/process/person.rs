@@ -13,9 +13,7 @@ use serde_json::{Value, json};
 use tests::{Actor, MAIL, SECRET, Service, WEBHOOKS, sign};
 use tokio::task::JoinSet;
 
-#[cfg(unix)]
-use crate::under;
-use crate::{local, on_data, serve, stderr};
+use crate::{assert_in_order, limited, local, on_data, serve, stderr};
 
 /// A page with two comments by Ada: the first has a reply by Bob, and the second has none.
 fn dump(first: &str) -> String {
@@ -52,11 +50,6 @@ fn erase(who: &[&str], data: &Path) -> Output {
 fn receipt(output: &Output) -> Value {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
     serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn assert_in_order(data: &Path) {
-    let check = on_data(&["check"], data).output().unwrap();
-    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
 fn contains(directory: &Path, text: &str) -> bool {
@@ -279,7 +272,6 @@ async fn mentions_that_others_deleted_before_the_service_was_killed_are_erased()
     assert_eq!(receipt(&erase(&["--user", "7"], &data))["gone"], json!({}));
 }
 
-#[cfg(unix)]
 #[test]
 fn an_erasure_that_stopped_halfway_is_repaired_by_the_next_start() {
     let directory = tempfile::tempdir().unwrap();
@@ -299,14 +291,12 @@ fn an_erasure_that_stopped_halfway_is_repaired_by_the_next_start() {
         }
     }
     import(&lines, &[], &seed);
-    // A file size limit acts like a full disk.
     for kilobytes in [1600, 1800, 2000] {
         let data = directory.path().join(kilobytes.to_string());
         let copied = Command::new("cp").arg("-r").args([&seed, &data]).status().unwrap();
         assert!(copied.success());
         let erase = on_data(&["person", "erase", "--email", "ada@example.org"], &data);
-        let limit = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
-        let full = under("bash", &["-c", &limit], &erase).output().unwrap();
+        let full = limited(kilobytes, &erase).output().unwrap();
         assert_eq!(full.status.code(), Some(3), "{}", stderr(&full));
         assert!(fs::metadata(data.join("lock")).unwrap().len() > 0, "the next start wouldn't know");
         assert!(serve(&data).stop().success());
@@ -526,8 +516,6 @@ fn a_dash_is_standard_output_for_every_command() {
     assert_eq!(erased["gone"]["comments"], 1);
 }
 
-/// A file size limit acts like a full disk.
-#[cfg(unix)]
 #[test]
 fn a_receipt_is_printed_although_the_database_cannot_be_compacted() {
     let directory = tempfile::tempdir().unwrap();
@@ -542,9 +530,8 @@ fn a_receipt_is_printed_although_the_database_cannot_be_compacted() {
     let lines = [json!({ "thread": { "key": "/b", "url": "/b" } })].into_iter().chain(others);
     let more: Vec<String> = lines.map(|line| format!("{line}\n")).collect();
     import(&(dump("ada-1") + &more.concat()), &[], &data);
-    let erase = ["person", "erase", "--email", "ada@example.org"];
-    let limit = ["-c", "trap '' XFSZ; ulimit -f 1024; exec \"$0\" \"$@\""];
-    let full = under("bash", &limit, &on_data(&erase, &data)).output().unwrap();
+    let mut erase = on_data(&["person", "erase", "--email", "ada@example.org"], &data);
+    let full = limited(1024, &erase).output().unwrap();
     let error = stderr(&full);
     assert_eq!(full.status.code(), Some(3), "{error}");
     let erased: Value = serde_json::from_slice(&full.stdout).unwrap();
@@ -554,10 +541,10 @@ fn a_receipt_is_printed_although_the_database_cannot_be_compacted() {
     #[cfg(target_os = "linux")]
     {
         let nowhere = fs::File::options().write(true).open("/dev/full").unwrap();
-        let neither = under("bash", &limit, &on_data(&erase, &data)).stdout(nowhere).output().unwrap();
+        let neither = limited(1024, &erase).stdout(nowhere).output().unwrap();
         let error = stderr(&neither);
         assert!(error.contains("save this report:\n{") && error.ends_with("; run the same command again\n"), "{error}");
     }
-    assert_eq!(receipt(&on_data(&erase, &data).output().unwrap())["gone"], json!({}));
+    assert_eq!(receipt(&erase.output().unwrap())["gone"], json!({}));
     assert!(!contains(&data, "Ada Lovelace"));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -13,9 +13,7 @@ use http::{HeaderName, Method};
 use serde_json::{Value, json};
 use tests::{Actor, MAIL, SECRET, Service, dot};
 
-use crate::{local, on_data, stderr};
-#[cfg(unix)]
-use crate::{under, unprivileged};
+use crate::{fails, local, on_data, under, unprivileged};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(crate) const SITE: &str = "https://comments.example.org";
@@ -135,15 +133,6 @@ fn a_secret_of_several_lines_is_kept_as_it_was_set() {
     assert!(on_data(&["check"], folder.path()).output().unwrap().status.success());
 }
 
-fn refused(mut command: Command, code: i32, says: &[&str]) -> Output {
-    let output = command.output().unwrap();
-    let error = stderr(&output);
-    assert_eq!(output.status.code(), Some(code), "{error}");
-    assert!(error.starts_with("error: ") && says.iter().all(|part| error.contains(part)), "{error}");
-    assert!(output.stdout.is_empty());
-    output
-}
-
 #[test]
 fn wrong_settings_stop_the_start_with_2_before_anything_is_touched() {
     let folder = tempfile::tempdir().unwrap();
@@ -153,18 +142,18 @@ fn wrong_settings_stop_the_start_with_2_before_anything_is_touched() {
         command.envs(settings.iter().copied());
         command
     };
-    refused(with(&[], &[("SVC_PUBLIC_URL", "")]), 2, &["SVC_PUBLIC_URL", "https://comments.example.org"]);
-    refused(with(&[], &[("SVC_PUBLIC_URL", "comments")]), 2, &["SVC_PUBLIC_URL"]);
-    refused(with(&[], &[("SVC_PER_PAGE", "many")]), 2, &["SVC_PER_PAGE"]);
-    refused(with(&[], &[("SVC_API_PREFIX", "healthz")]), 2, &["SVC_API_PREFIX"]);
-    refused(with(&[], &[("SVC_API_PREFIX", "media/api")]), 2, &["SVC_API_PREFIX=\"media/api\": expected "]);
-    refused(with(&[], &[MAIL.as_slice(), &[("SVC_PUBLIC_URL", SITE)]].concat()), 2, &["SVC_SMTP_URL"]);
-    refused(with(&[], &[("SVC_SIGN_IN", "true")]), 2, &["SVC_MAIL_FROM"]);
+    fails(with(&[], &[("SVC_PUBLIC_URL", "")]), 2, &["SVC_PUBLIC_URL", "https://comments.example.org"]);
+    fails(with(&[], &[("SVC_PUBLIC_URL", "comments")]), 2, &["SVC_PUBLIC_URL"]);
+    fails(with(&[], &[("SVC_PER_PAGE", "many")]), 2, &["SVC_PER_PAGE"]);
+    fails(with(&[], &[("SVC_API_PREFIX", "healthz")]), 2, &["SVC_API_PREFIX"]);
+    fails(with(&[], &[("SVC_API_PREFIX", "media/api")]), 2, &["SVC_API_PREFIX=\"media/api\": expected "]);
+    fails(with(&[], &[MAIL.as_slice(), &[("SVC_PUBLIC_URL", SITE)]].concat()), 2, &["SVC_SMTP_URL"]);
+    fails(with(&[], &[("SVC_SIGN_IN", "true")]), 2, &["SVC_MAIL_FROM"]);
     for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
-        refused(with(&["--listen", open], &[]), 2, &["--listen", "--trusted-proxies"]);
+        fails(with(&["--listen", open], &[]), 2, &["--listen", "--trusted-proxies"]);
     }
-    refused(with(&["--listen", "3000"], &[]), 2, &["--listen"]);
-    refused(with(&["--trusted-proxies", "caddy"], &[]), 2, &["--trusted-proxies"]);
+    fails(with(&["--listen", "3000"], &[]), 2, &["--listen"]);
+    fails(with(&["--trusted-proxies", "caddy"], &[]), 2, &["--trusted-proxies"]);
     assert!(!data_dir.exists());
 }
 
@@ -184,8 +173,8 @@ fn the_first_start_stores_the_salt_and_the_seed_permanently() {
     let seed = fs::read_to_string(folder.path().join("sign-in-seed")).unwrap();
     start(&[("SVC_JWT_SECRET", OTHER)]);
     start(&[("SVC_VISITOR_SALT", SECRET), ("SVC_SIGN_IN_SEED", &seed)]);
-    refused(with(&[("SVC_VISITOR_SALT", OTHER)]), 2, &["SVC_VISITOR_SALT", "visitor-salt"]);
-    refused(with(&[("SVC_SIGN_IN_SEED", OTHER)]), 2, &["SVC_SIGN_IN_SEED", "sign-in-seed"]);
+    fails(with(&[("SVC_VISITOR_SALT", OTHER)]), 2, &["SVC_VISITOR_SALT", "visitor-salt"]);
+    fails(with(&[("SVC_SIGN_IN_SEED", OTHER)]), 2, &["SVC_SIGN_IN_SEED", "sign-in-seed"]);
 }
 
 #[test]
@@ -204,12 +193,12 @@ fn a_secret_file_that_was_cut_short_or_overwritten_is_named() {
             fs::write(&path, cut).unwrap();
             let commands = [["check"].as_slice(), &["backup", "--out", "-"], &["token", "--id", "7", "--name", "Ada"]];
             for words in commands {
-                refused(on_data(words, folder.path()), 3, &[&named]);
+                fails(on_data(words, folder.path()), 3, &[&named]);
             }
             for value in ["", SECRET] {
                 let mut command = serve_command(folder.path(), &[]);
                 command.env(variable, value);
-                refused(command, 3, &[&named]);
+                fails(command, 3, &[&named]);
             }
             assert_eq!(fs::read(&path).unwrap(), cut);
         }
@@ -217,7 +206,6 @@ fn a_secret_file_that_was_cut_short_or_overwritten_is_named() {
     }
 }
 
-#[cfg(unix)]
 #[test]
 fn a_directory_in_which_no_file_can_be_created_is_named() {
     use std::fs::{Permissions, set_permissions};
@@ -228,8 +216,8 @@ fn a_directory_in_which_no_file_can_be_created_is_named() {
     assert!(start(&mut unprivileged(&serve_command(&data_dir, &[]))).0.stop().success());
     set_permissions(&data_dir, Permissions::from_mode(0o555)).unwrap();
     let says = [&*format!("{}: Permission denied", data_dir.display()), "create files in this directory"];
-    refused(unprivileged(&serve_command(&data_dir, &[])), 3, &says);
-    refused(unprivileged(&on_data(&["check", "--repair"], &data_dir)), 3, &says);
+    fails(unprivileged(&serve_command(&data_dir, &[])), 3, &says);
+    fails(unprivileged(&on_data(&["check", "--repair"], &data_dir)), 3, &says);
     // A command that only reads works on a copy.
     assert!(unprivileged(&on_data(&["check"], &data_dir)).output().unwrap().status.success());
     set_permissions(&data_dir, Permissions::from_mode(0o755)).unwrap();
@@ -242,8 +230,8 @@ fn a_taken_port_exits_with_1_and_unusable_data_with_3() {
     let taken = TcpListener::bind(taken).unwrap();
     let address = taken.local_addr().unwrap();
     let command = serve_command(folder.path(), &["--listen", &address.to_string()]);
-    refused(command, 1, &[&format!("port {}", address.port()), "--listen"]);
-    refused(
+    fails(command, 1, &[&format!("port {}", address.port()), "--listen"]);
+    fails(
         serve_command(folder.path(), &["--listen", "192.0.2.1:3000", "--trusted-proxies", ""]),
         1,
         &["192.0.2.1:3000", "--listen"],
@@ -251,10 +239,10 @@ fn a_taken_port_exits_with_1_and_unusable_data_with_3() {
 
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    refused(serve_command(&file, &[]), 3, &["file"]);
+    fails(serve_command(&file, &[]), 3, &["file"]);
     let data_dir = folder.path().join("data");
     let (service, _) = serve(&data_dir, &[]);
-    refused(serve_command(&data_dir, &[]), 3, &["another process uses"]);
+    fails(serve_command(&data_dir, &[]), 3, &["another process uses"]);
     assert!(service.stop().success());
     let table = data_dir.join("table.db");
     let names = || {
@@ -266,7 +254,7 @@ fn a_taken_port_exits_with_1_and_unusable_data_with_3() {
     broken[4096..8192].fill(0xAB);
     for content in [b"no database".as_slice(), &broken] {
         fs::write(&table, content).unwrap();
-        refused(serve_command(&data_dir, &[]), 3, &["table.db", "damaged"]);
+        fails(serve_command(&data_dir, &[]), 3, &["table.db", "damaged"]);
         assert!(fs::read(&table).unwrap() == content && names() == before, "{:?}", names());
     }
 }
@@ -277,8 +265,13 @@ fn a_directory_without_a_version_is_upgraded_at_the_start() {
     let data_dir = folder.path().join("data");
     copy_tree(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/data_dirs/unversioned")), &data_dir);
     let (service, address) = serve(&data_dir, &[]);
-    let thread = tokio::runtime::Runtime::new().unwrap().block_on(guest(&service, &address).list("posts/1", ""));
+    let (runtime, guest) = (tokio::runtime::Runtime::new().unwrap(), guest(&service, &address));
+    let thread = runtime.block_on(guest.list("posts/1", ""));
     assert!(thread.json.to_string().contains("Written before there were versions."), "{}", thread.json);
+    let image = "/media/uploads/WUEu_ejWCIP_cI1nRhQNFnQr-1x1.gif";
+    let image = runtime.block_on(guest.send_at(Method::GET, image, ""));
+    assert_eq!((image.header("content-type"), image.header("cache-control")), ("image/gif", "public, max-age=86400"));
+    assert_eq!(image.header("content-disposition"), "inline; filename=\"image.gif\"");
     assert!(service.stop().success());
     assert_eq!(fs::read_to_string(data_dir.join("version")).unwrap(), "1\n");
     assert!(on_data(&["check"], &data_dir).output().unwrap().status.success());
@@ -321,7 +314,7 @@ async fn commands_find_the_data_directory_in_the_environment() {
         &["export"],
         &["person", "export", "--user", "7"],
     ] {
-        refused(on_data(words, &missing), 3, &["missing"]);
+        fails(on_data(words, &missing), 3, &["missing"]);
     }
     assert!(!missing.exists());
 }
@@ -424,7 +417,6 @@ fn the_hundred_and_first_connection_of_an_address_waits() {
     the_next_waits(&address, 100);
 }
 
-#[cfg(unix)]
 #[test]
 fn the_thousand_and_first_connection_waits_and_the_limit_of_files_is_raised() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -438,7 +430,6 @@ fn the_thousand_and_first_connection_waits_and_the_limit_of_files_is_raised() {
     the_next_waits(&address, 1_000);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_stop_finishes_active_requests_and_closes_idle_connections() {
     let folder = tempfile::tempdir().unwrap();

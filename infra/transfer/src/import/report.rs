@@ -231,21 +231,8 @@ mod tests {
     fn a_report_in_json_has_the_documented_names() {
         let json = serde_json::to_value(report()).unwrap();
         let names: Vec<&str> = json.as_object().unwrap().keys().map(String::as_str).collect();
-        let mut expected = [
-            "read",
-            "new",
-            "already_there",
-            "skipped",
-            "refused",
-            "threads",
-            "unmapped",
-            "moved",
-            "cut",
-            "changed",
-            "missing",
-        ];
-        expected.sort_unstable();
-        assert_eq!(names, expected);
+        let expected = "already_there changed cut missing moved new read refused skipped threads unmapped";
+        assert_eq!(names.join(" "), expected);
         assert_eq!(json["refused"], serde_json::json!([{ "id": "558", "reason": "time" }]));
     }
 }

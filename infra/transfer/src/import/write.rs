@@ -6,7 +6,7 @@
 mod exported;
 mod throttle;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::slice;
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ pub enum Progress<'a> {
 impl Importer<'_> {
     /// Locates all comments and writes the new ones. Call this while holding the lease. Returns the write units spent.
     pub async fn run(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
-        self.locate().await?;
+        self.staging.locate(Some(self.store), self.prefix).await?;
         self.staging.check_table(self.store).await?;
         if let Some(file) = &self.staging.native {
             begin_native(self.store, file).await?;
@@ -93,17 +93,13 @@ impl Importer<'_> {
         if let Some(thread) = self.unsettled().await? {
             progress(Progress::Settling(&thread));
             self.repair_unfinished().await?;
-            self.locate().await?;
+            self.staging.locate(Some(self.store), self.prefix).await?;
         }
         let units = self.write(progress).await?;
         if self.staging.native.is_some() {
             end_native(self.store).await?;
         }
         Ok(units)
-    }
-
-    async fn locate(&mut self) -> Result<(), WriteError> {
-        Ok(self.staging.locate(Some(self.store), self.prefix).await?)
     }
 
     pub(super) async fn write(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
@@ -114,7 +110,8 @@ impl Importer<'_> {
         for number in self.staging.targets() {
             let target = &self.staging.threads.all[number];
             let thread = target.thread.clone();
-            if !self.staging.gains(target) && self.unfinished(slice::from_ref(&thread)).await?.is_empty() {
+            if !self.staging.gains(target) && unfinished_imports(self.store, slice::from_ref(&thread)).await?.is_empty()
+            {
                 continue;
             }
             // Describes the thread first, so that an interrupted import has described every thread that it wrote.
@@ -139,7 +136,7 @@ impl Importer<'_> {
         for some in self.staging.targets().chunks(BATCH) {
             let targets = some.iter().map(|number| &self.staging.threads.all[*number]);
             let threads: Vec<ThreadId> = targets.clone().map(|target| target.thread.clone()).collect();
-            let unfinished = self.unfinished(&threads).await?;
+            let unfinished = unfinished_imports(self.store, &threads).await?;
             for target in targets {
                 if let Some(Unfinished::InBatches(plan)) = unfinished.get(&target.thread)
                     && *plan != self.plan(target)
@@ -149,10 +146,6 @@ impl Importer<'_> {
             }
         }
         Ok(None)
-    }
-
-    async fn unfinished(&self, threads: &[ThreadId]) -> Result<HashMap<ThreadId, Unfinished>, WriteError> {
-        Ok(unfinished_imports(self.store, threads).await?)
     }
 
     /// A hash of everything that determines a thread's comments and counts.

@@ -14,7 +14,7 @@ use super::PersonError;
 use crate::export::ExportError;
 use crate::export::records;
 use crate::import::record::Record;
-use crate::store::export::{StoredItem, scan_page};
+use crate::store::export::{StoredItem, for_each_stored};
 use crate::store::person::find::{identify, wrote};
 
 /// Writes the person's records. `salt` is the fingerprint of the table's salt. Returns the number of records after the
@@ -22,17 +22,11 @@ use crate::store::person::find::{identify, wrote};
 pub async fn export(store: &Store, who: Who, salt: String, out: &mut impl Write) -> Result<u64, PersonError> {
     let person = identify(store, who, None).await?.ok_or(PersonError::Importing)?;
     let mut found = Found { person: &person, records: BTreeMap::new(), pins: BTreeMap::new() };
-    let mut position = None;
-    loop {
-        let (items, next) = scan_page(store, position).await?;
-        for item in items {
-            found.add(item);
-        }
-        if next.is_none() {
-            break;
-        }
-        position = next;
-    }
+    for_each_stored(store, |item| {
+        found.add(item);
+        Ok::<_, PersonError>(())
+    })
+    .await?;
     Ok(found.write(salt, out).map_err(ExportError::from)?)
 }
 

@@ -10,6 +10,7 @@ use shared::store::keys::{self, Item, ItemKind, Key};
 use shared::store::schema::{guest_bound, import_journal, native_import};
 use shared::store::{Reading, Store, read};
 
+use crate::store::for_each_item;
 use crate::store::sources::SourceRow;
 
 /// An item that can't be derived from other items and doesn't expire.
@@ -36,19 +37,13 @@ pub struct GuestCount {
     pub count: i64,
 }
 
-#[derive(Debug)]
-pub struct ScanPosition(Item);
-
-/// Returns a page of items in no particular order, and the position of the next page, or `None` at the end. Fails if an
-/// item doesn't match the kind in its key.
-pub async fn scan_page(
+/// Calls `each` with every item that exports include, in no particular order, until it fails. Fails if an item doesn't
+/// match the kind in its key.
+pub async fn for_each_stored<E: From<Fault>>(
     store: &Store,
-    start: Option<ScanPosition>,
-) -> Result<(Vec<StoredItem>, Option<ScanPosition>), Fault> {
-    let (items, next) = store.scan(start.map(|start| start.0)).await?;
-    let items = items.into_iter().map(stored).filter_map(Result::transpose);
-    let items = items.map(|item| item.map(|item| kept_item(store, item)));
-    Ok((items.collect::<Result<_, _>>()?, next.map(ScanPosition)))
+    mut each: impl FnMut(StoredItem) -> Result<(), E>,
+) -> Result<(), E> {
+    for_each_item(store, |item| stored(item)?.map_or(Ok(()), |item| each(kept_item(store, item)))).await
 }
 
 /// Removes data that the settings don't allow to be stored.
@@ -92,35 +87,7 @@ fn of_kind(key: &Key, item: Item) -> Result<Option<StoredItem>, Fault> {
             StoredItem::Importing(Some(thread))
         }
         ItemKind::NativeImport if item.contains_key(native_import::UNFINISHED) => StoredItem::Importing(None),
-        ItemKind::HiddenReply { .. }
-        | ItemKind::Guest(_)
-        | ItemKind::Counted(..)
-        | ItemKind::Count(_)
-        | ItemKind::Handle(_)
-        | ItemKind::NameFragment(_)
-        | ItemKind::Queue { .. }
-        | ItemKind::Log
-        | ItemKind::Banned(_)
-        | ItemKind::NetworkBan(_)
-        | ItemKind::Forgotten
-        | ItemKind::Erasure
-        | ItemKind::ErasedComment(_)
-        | ItemKind::ImportJournal(_)
-        | ItemKind::ImportLease
-        | ItemKind::NativeImport
-        | ItemKind::Limiter(_)
-        | ItemKind::Repeat(_)
-        | ItemKind::Idempotency(_)
-        | ItemKind::NotificationState(_)
-        | ItemKind::Inbox(_)
-        | ItemKind::RedirectFlow
-        | ItemKind::Sessions(_)
-        | ItemKind::PublicKeys
-        | ItemKind::ModeratorNames
-        | ItemKind::Endpoint
-        | ItemKind::EndpointCount
-        | ItemKind::Delivery
-        | ItemKind::Unknown => return Ok(None),
+        _ => return Ok(None),
     }))
 }
 

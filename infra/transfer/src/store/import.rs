@@ -46,9 +46,6 @@ pub struct Occupant {
     pub thread: ThreadId,
     /// Ancestors from the top-level comment down to the direct parent.
     pub ancestors: Vec<CommentId>,
-    /// The writer; [`Visitor::nobody`] for placeholders and unknown writers.
-    pub visitor: Visitor,
-    pub is_placeholder: bool,
     /// The state, and the time of the last edit.
     pub version: (State, Option<Timestamp>),
 }
@@ -208,10 +205,9 @@ pub async fn occupants(store: &Store, ids: &[CommentId]) -> Result<HashMap<Comme
     let items = store.batch_get(ids.iter().map(|id| keys::comment(*id)).collect(), Reading::Consistent).await?;
     let occupants = items.into_values().map(|item| {
         let comment: Comment = read(item)?;
-        let visitor = comment.visitor();
         let version = (comment.state, comment.edited_at);
-        let Comment { id, source, thread, ancestors, is_placeholder, .. } = comment;
-        Ok((id, Occupant { source, thread, ancestors, visitor, is_placeholder, version }))
+        let Comment { id, source, thread, ancestors, .. } = comment;
+        Ok((id, Occupant { source, thread, ancestors, version }))
     });
     occupants.collect()
 }
@@ -323,15 +319,8 @@ pub async fn finish_import(store: &Store, thread: &ThreadId, totals: &ThreadTota
         let stored = store.one_item(&keys::thread(thread), Reading::Consistent).await?;
         let has_pin = stored.is_some_and(|thread| thread.contains_key(thread::PIN));
         let pin = match totals.pin.filter(|_| !has_pin) {
-            Some(pin)
-                if store
-                    .comment(pin.comment, Reading::Consistent)
-                    .await?
-                    .is_some_and(|comment| comment.may_count()) =>
-            {
-                Some(pin)
-            }
-            _ => None,
+            Some(pin) => store.comment(pin.comment, Reading::Consistent).await?.filter(Comment::may_count).map(|_| pin),
+            None => None,
         };
         match store.transact(finish(thread, totals, pin)?).await? {
             Outcome::Failed(failed) if failed.includes(Label::Pin) => {}
@@ -408,11 +397,8 @@ pub async fn describe_thread(store: &Store, thread: &ThreadId, about: &Thread) -
         (thread::AUTHOR, author),
         (thread::CLOSED, about.closed.filter(|_| stored.closed.is_none()).map(AttributeValue::Bool)),
     ];
-    let update = Write::update(keys::thread(thread));
-    let update = missing.into_iter().fold(update, |update, (name, value)| match value {
-        Some(value) => update.set(name, value),
-        None => update,
-    });
+    let missing = missing.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    let update = missing.fold(Write::update(keys::thread(thread)), |update, (name, value)| update.set(name, value));
     if update.has_changes() {
         store.update("describing a thread", update).await?;
     }

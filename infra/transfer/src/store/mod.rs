@@ -13,12 +13,12 @@ use shared::error::Fault;
 use shared::store::Store;
 use shared::store::keys::Item;
 
-/// Calls `each` with every item of the table, read consistently.
-async fn for_each_item(store: &Store, mut each: impl FnMut(Item)) -> Result<(), Fault> {
+/// Calls `each` with every item of the table, read consistently, until it fails.
+async fn for_each_item<E: From<Fault>>(store: &Store, mut each: impl FnMut(Item) -> Result<(), E>) -> Result<(), E> {
     let mut start = None;
     loop {
         let (items, next) = store.scan(start).await?;
-        items.into_iter().for_each(&mut each);
+        items.into_iter().try_for_each(&mut each)?;
         start = next;
         if start.is_none() {
             return Ok(());

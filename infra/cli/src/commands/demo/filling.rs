@@ -8,11 +8,13 @@ use jiff::Timestamp;
 use shared::config::Config;
 use shared::domain::ids::{CommentId, ThreadId, UserId, Visitor, salt_fingerprint};
 use shared::domain::person::PersonHashes;
+use shared::domain::thread::Thread;
 use shared::domain::time::{self, Clock};
 use shared::store::Store;
 use tokio::runtime::Handle;
 use tokio::task::spawn_blocking;
-use transfer::import::record::{Author, Comment, FORMAT, Head, Like, NATIVE, Record, Thread, User, VERSION};
+use transfer::export::records;
+use transfer::import::record::{Author, Comment, Like, Record, User};
 use transfer::import::write::{Importer, WriteLimits};
 use transfer::import::{Format, Import, Users};
 use transfer::lease::{Lease, PATIENCE};
@@ -85,29 +87,14 @@ impl Filling {
 
     /// The conversation as records of an export of this table. `None` if the times are out of range for ids.
     fn records(&self, thread: &ThreadId, now: time::Timestamp) -> Option<Vec<Record>> {
-        let key = format!("{}/{}", thread.kind, thread.record);
-        let head = Head {
-            format: FORMAT.to_owned(),
-            version: VERSION,
-            source: NATIVE.to_owned(),
-            site: None,
-            salt: Some(salt_fingerprint(&self.config.visitor_salt)),
-            records: None,
-        };
-        let page = Thread {
-            key: key.clone(),
-            kind: Some(thread.kind.clone()),
-            id: Some(thread.record.clone()),
-            title: Some(super::TITLE.to_owned()),
-            url: Some(self.url.clone()),
-            author_id: Some(MARTA.id),
-            ..Thread::default()
-        };
+        let (title, url) = (Some(super::TITLE.to_owned()), Some(self.url.clone()));
+        let page = Thread { title, url, author: Some(UserId(MARTA.id)), ..Thread::default() };
         let user = |person: &Person| User { user_id: Some(person.id), name: person.name.to_owned(), ..User::default() };
-        let mut records = vec![Record::Head(head), Record::Thread(page)];
-        records.extend(EVERYONE.map(|person| Record::User(user(person))));
-        add(&mut records, &CONVERSATION, &key, None, now)?;
-        Some(records)
+        let mut all = vec![records::thread(thread, &page)];
+        all.extend(EVERYONE.map(|person| Record::User(user(person))));
+        add(&mut all, &CONVERSATION, &records::thread_key(thread), None, now)?;
+        all.insert(0, records::head(salt_fingerprint(&self.config.visitor_salt), all.len() as u64));
+        Some(all)
     }
 }
 

@@ -124,26 +124,14 @@ impl Xml {
 
     /// The next start or end tag. Skips text.
     pub(super) fn next_event(&mut self) -> Result<XmlEvent, ReadError> {
-        if self.is_empty {
-            return Ok(self.close());
-        }
-        loop {
-            match self.event()? {
-                Event::Start(start) => return self.start(&start, false),
-                Event::Empty(start) => return self.start(&start, true),
-                Event::End(_) => return Ok(self.close()),
-                Event::Eof => return self.end_of_file(),
-                _ => {}
-            }
-        }
+        self.next_in(None)
     }
 
     /// Reads the rest of the element whose start tag was read last.
     pub(super) fn element(&mut self, tag: Tag) -> Result<Element, ReadError> {
         let mut open = vec![Element { tag, ..Element::default() }];
         loop {
-            let event = if self.is_empty { self.close() } else { self.content(&mut open)? };
-            match event {
+            match self.next_in(open.last_mut())? {
                 XmlEvent::Start(tag) => open.push(Element { tag, ..Element::default() }),
                 XmlEvent::End | XmlEvent::Done => {
                     let Some(mut done) = open.pop() else {
@@ -161,20 +149,24 @@ impl Xml {
         }
     }
 
-    /// Like [`next_event`](Self::next_event), but adds the text before the event to the innermost element.
-    fn content(&mut self, open: &mut [Element]) -> Result<XmlEvent, ReadError> {
+    /// The next start or end tag. Adds the text before it to `element`, and otherwise skips it.
+    fn next_in(&mut self, mut element: Option<&mut Element>) -> Result<XmlEvent, ReadError> {
+        if self.is_empty {
+            return Ok(self.close());
+        }
         loop {
             let text = match self.event()? {
                 Event::Start(start) => return self.start(&start, false),
                 Event::Empty(start) => return self.start(&start, true),
                 Event::End(_) => return Ok(self.close()),
                 Event::Eof => return self.end_of_file(),
+                _ if element.is_none() => continue,
                 Event::Text(text) => clean(&self.decode(&text)),
                 Event::CData(text) => clean(&self.decode(&text)),
                 Event::GeneralRef(reference) => resolve(&reference),
                 _ => continue,
             };
-            if let Some(element) = open.last_mut() {
+            if let Some(element) = &mut element {
                 element.text.push_str(&text);
             }
         }

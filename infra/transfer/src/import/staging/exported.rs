@@ -16,7 +16,7 @@ use super::{Fate, Placed, Staging, Target};
 use crate::import::author::{kept_avatar, kept_name};
 use crate::import::record::{self, Record, own_source};
 use crate::import::time::timestamp;
-use crate::store::export::{GuestCount, StoredItem, scan_page};
+use crate::store::export::{GuestCount, StoredItem, for_each_stored};
 use crate::store::import::Attached;
 use crate::store::restore::{Entry, VisitorEntries, native_import};
 use crate::store::sources::SourceRow;
@@ -79,21 +79,13 @@ impl Staging {
             Some(began) if began.is_unfinished => return Err(TableError::Unfinished),
             _ => {}
         }
-        let mut start = None;
-        loop {
-            let (items, next) = scan_page(store, start).await?;
-            let is_other = |item: &StoredItem| match item {
-                StoredItem::Comment(comment) => !comment.is_placeholder && !self.located.contains_key(&comment.id),
-                _ => false,
-            };
-            if items.iter().any(is_other) {
-                return Err(TableError::Occupied);
+        for_each_stored(store, |item| match item {
+            StoredItem::Comment(comment) if !comment.is_placeholder && !self.located.contains_key(&comment.id) => {
+                Err(TableError::Occupied)
             }
-            start = Some(match next {
-                Some(next) => next,
-                None => return Ok(()),
-            });
-        }
+            _ => Ok(()),
+        })
+        .await
     }
 
     /// The reports and guest counts of a comment.

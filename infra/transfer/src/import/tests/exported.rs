@@ -73,27 +73,25 @@ fn dump() -> Vec<Value> {
     export(&comments, &[like(1, "u7"), like(1, "gABC"), like(3, "u7"), like(5, "u8"), report])
 }
 
-fn read(records: &[Value]) -> Staging {
+/// Reads records as a native file if `file` is set. Its hash depends on `file`.
+fn read(file: Option<&str>, records: &[Value]) -> Staging {
     let mut staging = Staging::default();
-    fill(&mut staging, records);
-    staging
-}
-
-fn fill(staging: &mut Staging, records: &[Value]) {
+    staging.native = file.map(str::to_owned);
     for record in records {
         staging.add(serde_json::from_value(record.clone()).unwrap());
     }
     staging.resolve(&ThreadKeys::default(), false);
+    staging
 }
 
-async fn placed(store: &Store, records: &[Value]) -> Staging {
-    let mut staging = read(records);
+async fn placed(store: &Store, file: Option<&str>, records: &[Value]) -> Staging {
+    let mut staging = read(file, records);
     staging.locate(Some(store), "native").await.unwrap();
     staging
 }
 
 async fn import(store: &Store, records: &[Value]) -> Report {
-    let mut staging = placed(store, records).await;
+    let mut staging = placed(store, None, records).await;
     importer(store, &mut staging, &Users::default()).run(&mut |_| ()).await.unwrap();
     staging.report()
 }
@@ -134,19 +132,16 @@ async fn comments_keep_their_ids_and_a_second_import_adds_nothing() {
 #[tokio::test]
 async fn a_native_file_can_be_imported_again_but_another_one_needs_an_empty_table() {
     let store = store();
-    let native = |records: &[Value], file: &str| {
-        let mut staging = read(records);
-        staging.native = Some(file.to_owned());
-        staging
+    let run = async |file: &str, records: &[Value]| {
+        let mut staging = read(Some(file), records);
+        importer(&store, &mut staging, &Users::default()).run(&mut |_| ()).await
     };
-    let run = async |mut staging: Staging| importer(&store, &mut staging, &Users::default()).run(&mut |_| ()).await;
-    let first = native(&dump(), "first");
-    run(first).await.unwrap();
-    let refused = run(native(&export(&[comment(9)], &[]), "second")).await;
+    run("first", &dump()).await.unwrap();
+    let refused = run("second", &export(&[comment(9)], &[])).await;
     assert!(refused.unwrap_err().to_string().contains("an empty table"));
     import(&store, &export(&[comment(9)], &[])).await;
-    run(native(&dump(), "first")).await.unwrap();
-    assert!(run(native(&dump(), "third")).await.is_err(), "another comment is there");
+    run("first", &dump()).await.unwrap();
+    assert!(run("third", &dump()).await.is_err(), "another comment is there");
     assert_eq!(findings(&store).await, [""; 0]);
 }
 
@@ -208,7 +203,7 @@ async fn a_visitor_with_more_likes_than_fit_in_one_item_gets_overflow_items() {
 
 /// Runs an import that is interrupted after this many batches. Likes are written before the comments.
 async fn interrupted_import(store: &Store, records: &[Value], batches: usize) {
-    let mut staging = placed(store, records).await;
+    let mut staging = placed(store, None, records).await;
     let users = Users::default();
     let importer = importer(store, &mut staging, &users);
     let staging = &importer.staging;
@@ -240,7 +235,7 @@ async fn an_import_of_an_export_killed_at_any_call_is_finished_without_loss_by_r
     for calls in 0.. {
         let engine = engine();
         let store = store_of(engine.client_builder());
-        let mut staging = placed(&store, &records).await;
+        let mut staging = placed(&store, None, &records).await;
         let killed = store_of(engine.client_builder().interceptor(unsent(calls)));
         let is_killed = importer(&killed, &mut staging, &Users::default()).run(&mut |_| ()).await.is_err();
         let report = import(&store, &records).await;
@@ -259,18 +254,11 @@ async fn a_table_cannot_be_exported_checked_or_searched_until_its_native_import_
     let other = json!({ "thread": { "key": "posts/2", "type": "posts", "id": "2" } });
     let elsewhere = json!({ "comment": with(comment(11), &json!({ "thread": "posts/2" })) });
     let records = [dump(), vec![other, elsewhere]].concat();
-    let file = async |store: &Store| {
-        let mut staging = Staging::default();
-        staging.native = Some(String::new());
-        fill(&mut staging, &records);
-        staging.locate(Some(store), "native").await.unwrap();
-        staging
-    };
     let mut unfinished = 0;
     for calls in 0.. {
         let engine = engine();
         let store = store_of(engine.client_builder());
-        let mut staging = file(&store).await;
+        let mut staging = placed(&store, Some(""), &records).await;
         let killed = store_of(engine.client_builder().interceptor(unsent(calls)));
         let is_killed = importer(&killed, &mut staging, &Users::default()).run(&mut |_| ()).await.is_err();
         let is_unfinished = native_import(&store).await.unwrap().is_some() && is_killed;
@@ -282,7 +270,7 @@ async fn a_table_cannot_be_exported_checked_or_searched_until_its_native_import_
         let person = identify(&store, Who::User(UserId(7)), None).await.unwrap();
         assert_eq!(person.is_none(), is_unfinished, "{calls}");
         unfinished += usize::from(is_unfinished);
-        let mut again = file(&store).await;
+        let mut again = placed(&store, Some(""), &records).await;
         importer(&store, &mut again, &Users::default()).run(&mut |_| ()).await.unwrap();
         assert!(exported(&store).await.contains("body of 11"), "{calls}");
         if !is_killed {
@@ -294,31 +282,24 @@ async fn a_table_cannot_be_exported_checked_or_searched_until_its_native_import_
 
 #[tokio::test]
 async fn a_table_with_an_unfinished_import_takes_only_the_same_file() {
-    let file = async |store: &Store, hash: &str, records: &[Value]| {
-        let mut staging = Staging::default();
-        staging.native = Some(hash.to_owned());
-        fill(&mut staging, records);
-        staging.locate(Some(store), "native").await.unwrap();
-        staging
-    };
     let other = export(&[comment(9)], &[]);
     let mut refused = 0;
     for calls in 0.. {
         let engine = engine();
         let store = store_of(engine.client_builder());
-        let mut staging = file(&store, "", &dump()).await;
+        let mut staging = placed(&store, Some(""), &dump()).await;
         let killed = store_of(engine.client_builder().interceptor(unsent(calls)));
         if importer(&killed, &mut staging, &Users::default()).run(&mut |_| ()).await.is_ok() {
             assert!(refused > 20, "{refused} of {calls}");
             return;
         }
-        let mut second = file(&store, "of another file", &other).await;
+        let mut second = placed(&store, Some("of another file"), &other).await;
         if findings(&store).await.is_empty() {
             continue;
         }
         let result = importer(&store, &mut second, &Users::default()).run(&mut |_| ()).await;
         assert!(matches!(result, Err(WriteError::Occupied(TableError::Unfinished))), "{calls}: {result:?}");
-        let mut again = file(&store, "", &dump()).await;
+        let mut again = placed(&store, Some(""), &dump()).await;
         importer(&store, &mut again, &Users::default()).run(&mut |_| ()).await.unwrap();
         assert_eq!(findings(&store).await, [""; 0], "{calls}");
         refused += 1;
@@ -372,7 +353,7 @@ async fn likes_from_an_interrupted_import_are_not_added_to_another_export() {
 async fn likes_from_an_interrupted_import_are_counted_when_the_same_file_is_imported_again() {
     let store = store();
     import(&store, &export(&[comment(9)], &[])).await;
-    let staging = placed(&store, &dump()).await;
+    let staging = placed(&store, None, &dump()).await;
     restore_entries(&store, &thread(), &staging.entries(target(&staging))).await.unwrap();
     import(&store, &dump()).await;
     assert_eq!(findings(&store).await, [""; 0]);
@@ -411,7 +392,7 @@ async fn a_comment_costs_four_to_seven_write_units_and_a_like_at_most_one() {
     let friend: Vec<Value> = (0..90).map(|number| like(number + 1, "u7")).collect();
     let units = async |likes: &[Value]| {
         let store = store();
-        let mut staging = placed(&store, &export(&comments, likes)).await;
+        let mut staging = placed(&store, None, &export(&comments, likes)).await;
         let users = Users::default();
         importer(&store, &mut staging, &users).run(&mut |_| ()).await.unwrap()
     };
@@ -425,7 +406,7 @@ async fn a_comment_costs_four_to_seven_write_units_and_a_like_at_most_one() {
 
 #[test]
 fn another_salt_is_reported_and_refused_with_hashed_user_ids() {
-    let plain = read(&dump());
+    let plain = read(None, &dump());
     assert_eq!(plain.other_salt(Some("salt")).unwrap(), None);
     assert_eq!(plain.other_salt(Some("other")).unwrap(), Some("salt"));
     assert_eq!(plain.other_salt(None).unwrap(), Some("salt"));
@@ -439,7 +420,7 @@ fn another_salt_is_reported_and_refused_with_hashed_user_ids() {
         json!({ "report": with(report.clone(), &json!({ "visitor": format!("u{hashed}") })) }),
         json!({ "report": with(report, &json!({ "visitor": "", "user_id": hashed })) }),
     ] {
-        let staging = read(&[dump(), vec![record.clone()]].concat());
+        let staging = read(None, &[dump(), vec![record.clone()]].concat());
         assert!(staging.other_salt(Some("other")).is_err() && staging.other_salt(None).is_err(), "{record}");
         assert_eq!(staging.other_salt(Some("salt")).unwrap(), None);
     }

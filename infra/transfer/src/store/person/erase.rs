@@ -500,8 +500,8 @@ async fn erase_name(store: &Store, key: Key, id: UserId) -> Result<bool, Fault> 
     Ok(store.transact(vec![Write::delete(key).exists(), nameless]).await? == Outcome::Done)
 }
 
-/// A write that removes a like or a report from a visitor's item.
-fn without_entry(key: &Key, set: &'static str, id: CommentId) -> Write {
+/// A write that removes a like or a report from a visitor's item, if it's there.
+pub(in crate::store) fn without_entry(key: &Key, set: &'static str, id: CommentId) -> Write {
     let entry = Write::update(key.clone()).subtract(set, id_set(id)).when(format!("contains({set}, :id)"));
     entry.with(":id", number(id.0))
 }

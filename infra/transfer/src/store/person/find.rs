@@ -133,14 +133,7 @@ pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Resu
     let mut person = Person::new(who);
     person.known.extend(earlier.unwrap_or_default());
     let mut identified = Identification::default();
-    let mut result = Ok(());
-    for_each_item(store, |item| {
-        if result.is_ok() {
-            result = identified.add(&person, item);
-        }
-    })
-    .await?;
-    result?;
+    for_each_item(store, |item| identified.add(&person, item)).await?;
     // If several people share a network and a browser, it's unknown who gave which like.
     identified.known.visitors.retain(|visitor| !identified.others.contains(visitor));
     person.known.extend(identified.known);
@@ -157,16 +150,12 @@ pub async fn matches(
 ) -> Result<Vec<Match>, Fault> {
     let handles = person.handles();
     let mut matches = BTreeSet::new();
-    let mut result = Ok(());
     for_each_item(store, |item| {
-        let found = match_of(person, &handles, who, now, item, &mut see);
-        match found {
-            Ok(found) => matches.extend(found.map(Match)),
-            Err(fault) => result = Err(fault),
-        }
+        matches.extend(match_of(person, &handles, who, now, item, &mut see)?.map(Match));
+        Ok::<_, Fault>(())
     })
     .await?;
-    result.map(|()| matches.into_iter().collect())
+    Ok(matches.into_iter().collect())
 }
 
 /// Looks for the person in every attribute of every item.
@@ -179,6 +168,7 @@ pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) 
         if let Some(key) = Key::of(&item).filter(is_searched) {
             search.look(&key, &item);
         }
+        Ok::<_, Fault>(())
     })
     .await?;
     Ok(search.remains())

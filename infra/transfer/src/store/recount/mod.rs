@@ -128,7 +128,11 @@ pub async fn check_unfinished(store: &Store, now: Timestamp) -> Result<(Vec<Thre
 
 async fn snapshot(store: &Store) -> Result<Snapshot, Fault> {
     let mut snapshot = Snapshot::default();
-    for_each_item(store, |item| snapshot.add(item)).await?;
+    for_each_item(store, |item| {
+        snapshot.add(item);
+        Ok::<_, Fault>(())
+    })
+    .await?;
     Ok(snapshot)
 }
 

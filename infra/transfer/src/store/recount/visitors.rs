@@ -8,11 +8,13 @@ use shared::domain::ids::{CommentId, ThreadId, Visitor};
 use shared::store::keys::{self, Item, Key, Scope};
 use shared::store::schema::{comment, visitor_state};
 use shared::store::transaction::Write;
-use shared::store::{id_set, number, text, yes};
+use shared::store::{id_set, text, yes};
 
 use super::Finding;
 use super::repair::{absent, recounted};
 use super::snapshot::{Snapshot, StoredVisitorState};
+use crate::store::import::Hidden;
+use crate::store::person::erase::without_entry;
 
 /// A visitor, and a thread's id as text.
 type VisitorThread = (Visitor, String);
@@ -34,7 +36,7 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
         for id in standing(&state.liked) {
             if !liked.insert((visitor, id)) {
                 let problem = format!("visitor {visitor} likes it twice");
-                findings.push(Finding::of_comment(id, problem, vec![forget(key, visitor_state::LIKED, id)]));
+                findings.push(Finding::of_comment(id, problem, vec![without_entry(key, visitor_state::LIKED, id)]));
             }
         }
         for id in standing(&state.reported) {
@@ -46,7 +48,7 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
             } else {
                 continue;
             };
-            findings.push(Finding::of_comment(id, problem, vec![forget(key, visitor_state::REPORTED, id)]));
+            findings.push(Finding::of_comment(id, problem, vec![without_entry(key, visitor_state::REPORTED, id)]));
         }
     }
     let reports = snapshot.reports.iter().flat_map(|(id, reports)| {
@@ -72,15 +74,9 @@ fn of_unwritten(snapshot: &Snapshot, key: &Key, set: &'static str, ids: &BTreeSe
     let ids = ids.iter().map(|id| CommentId(*id)).filter(|id| !snapshot.comments.contains_key(id));
     let finding = |id| {
         let problem = format!("{} lists it in {set}, but it was never imported", key.pk);
-        Finding::of_comment(id, problem, vec![forget(key, set, id), absent(id)])
+        Finding::of_comment(id, problem, vec![without_entry(key, set, id), absent(id)])
     };
     ids.map(finding).collect()
-}
-
-/// Removes a comment from a set of a visitor's state, if the set contains it.
-fn forget(key: &Key, set: &'static str, id: CommentId) -> Write {
-    let removal = Write::update(key.clone()).subtract(set, id_set(id));
-    removal.when(format!("contains({set}, :id)")).with(":id", number(id.0))
 }
 
 /// The key of the visitor's item to which an entry for this comment is added.
@@ -91,14 +87,6 @@ fn entry_key(snapshot: &Snapshot, visitor: &Visitor, comment: &Comment) -> Key {
     } else {
         keys::visitor_state(visitor, &comment.thread)
     }
-}
-
-/// A visitor's own unapproved comments in a thread, including those below a missing comment.
-#[derive(Default)]
-struct Hidden {
-    parents: u64,
-    replies: u64,
-    has_separate: bool,
 }
 
 pub(super) fn check_hidden_counts(snapshot: &Snapshot) -> Vec<Finding> {
@@ -135,6 +123,7 @@ pub(super) fn check_hidden_counts(snapshot: &Snapshot) -> Vec<Finding> {
     findings
 }
 
+/// Counts visitors' own unapproved comments in each thread, including those below a missing comment.
 fn count_hidden(snapshot: &Snapshot) -> BTreeMap<VisitorThread, Hidden> {
     let mut hidden: BTreeMap<VisitorThread, Hidden> = BTreeMap::new();
     for stored in snapshot.comments.values().filter(|stored| !stored.comment.is_approved()) {
