@@ -1,9 +1,9 @@
 //! Reads the locale files, one per language, validates them and generates Rust code from them.
 //!
-//! A locale file consists of sections, which map keys to texts. A text that contains a number is a plural: an object with one
-//! form per CLDR plural category of the language, such as `{"one": "{n} day", "other": "{n} days"}`. Names in braces are
-//! placeholders. A form that applies to only one number may spell that number out. English has all texts. Other languages may
-//! omit any section that isn't in [`REQUIRED`], and fall back to English for it.
+//! A locale file consists of sections, which map keys to texts. A text with the placeholder `{n}` is a plural: an
+//! object with one form per CLDR plural category of the language, such as `{"one": "{n} day", "other": "{n} days"}`.
+//! Names in braces are placeholders. A form that applies to only one number may spell that number out. English has all
+//! texts. Other languages may omit any section that isn't in [`REQUIRED`], and fall back to English for it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -65,8 +65,8 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// Whether the category applies to exactly one number, so that its form may spell the number out: Arabic `يومين` means two
-    /// days.
+    /// Whether the category applies to exactly one number in [`Self::forms`], so its form may spell the number out:
+    /// Arabic `يومين` means two days.
     fn is_of_one_number(&self, category: &str) -> bool {
         self.forms.iter().filter(|form| self.categories[**form] == category).count() == 1
     }
@@ -115,7 +115,7 @@ impl Text {
     }
 }
 
-/// Checks all locales. Returns one message per problem.
+/// Checks all locales. Returns one message per problem, but at most one per text.
 pub(crate) fn mistakes(locales: &Locales, rules: impl Fn(&str) -> Option<Rules>) -> Vec<String> {
     let Some(english) = locales.get(ENGLISH) else { return vec![format!("{ENGLISH} is missing")] };
     let mut mistakes = Vec::new();

@@ -8,8 +8,8 @@ import { readdirSync, writeFileSync } from 'node:fs'
 
 const ORDER = ['zero', 'one', 'two', 'few', 'many', 'other']
 /**
- * The forms of smaller numbers are stored. A larger number has the form of 100 plus its last two digits; a multiple of
- * a million has the form of a million.
+ * The forms of numbers below this one are stored. Any other number has the form of 100 plus its last two digits, or,
+ * if it is a multiple of a million, the form of a million.
  */
 const STORED = 200
 const MILLION = 1_000_000

@@ -50,8 +50,8 @@ pub fn find_loosely(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether an address is recognizable by the text at `at`: `://`, `@` or `www.`. A mention doesn't count, and neither does
-/// `www.` within a word.
+/// Whether the text at `at` is a sign of an address: `://` or `@` directly after a word, or `www.` at the start of a
+/// word. The `@` of a mention doesn't follow a word.
 fn is_sign(text: &str, at: usize) -> bool {
     let rest = &text.as_bytes()[at..];
     let begins = |sign: &[u8]| rest.get(..sign.len()).is_some_and(|start| start.eq_ignore_ascii_case(sign));
@@ -158,8 +158,8 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Measures the possible address at the start of `text`, which must begin with a scheme. `meant` maps each character of
-    /// `text` to the character that it represents.
+    /// Measures the possible address at the start of `text`. `meant` maps each character of `text` to the character
+    /// that it represents.
     #[must_use]
     pub fn of(text: &str, meant: impl Fn(char) -> char) -> Self {
         let (mut end, mut read) = (0, text.len());

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 const GRAVATAR: &str = "https://www.gravatar.com/avatar/";
 
-/// A person's picture, serialized as a short string.
+/// A person's picture, serialized as a string.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub enum Avatar {

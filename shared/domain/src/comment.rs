@@ -67,7 +67,7 @@ pub struct Comment {
     /// comment earns its writer no trust.
     #[serde(rename = "bt", default, skip_serializing_if = "is_default")]
     pub by_trust: bool,
-    /// The reasons for holding the current text, until a moderator approves it. Empty if the text isn't held.
+    /// The reasons for holding the current text, until a moderator approves it.
     #[serde(rename = "vd", default, skip_serializing_if = "Vec::is_empty")]
     pub verdicts: Vec<Verdict>,
     /// A placeholder for a deleted comment with replies. It is approved, and has no writer, text, likes or reports.
@@ -118,15 +118,15 @@ pub struct Comment {
     /// Whether the comment was public before a moderator rejected it.
     #[serde(rename = "ws", default, skip_serializing_if = "is_default")]
     pub was_shown: bool,
-    /// Set for rejected comments, except imported ones and those rejected before rejections were stored.
+    /// The rejection. May be missing if the comment was imported, or rejected before rejections were stored.
     #[serde(rename = "rj", default, skip_serializing_if = "Option::is_none")]
     pub rejection: Option<Box<Rejection>>,
     /// The log entry id of the latest moderator decision; 0 if there is none. A decision that changes nothing isn't
     /// logged. It is recorded here only if it is an approval and the writer was banned after the previous decision.
     #[serde(rename = "de", default, skip_serializing_if = "is_default")]
     pub decided: u64,
-    /// Lets a deletion detect concurrent changes to replies that don't change a count (`store::deletion`). 0 if no reply has
-    /// ever been unapproved.
+    /// Lets a deletion detect concurrent changes to replies that don't change a count (`store::deletion`). While it is
+    /// 0, no reply has ever been unapproved.
     #[serde(rename = "dg", default, skip_serializing_if = "is_default")]
     pub deletion_guard: u64,
 }

@@ -1,5 +1,5 @@
-//! All settings. They are read from environment variables once, at startup, and nowhere else. An invalid value aborts startup
-//! with an error that names the variable, its value and the accepted values.
+//! All settings. They are read from environment variables once, at startup, and nowhere else. An invalid value aborts
+//! startup with an error that names the variable, its value (unless it is a secret) and the accepted values.
 
 mod auth;
 mod mail;
@@ -60,7 +60,7 @@ pub struct Config {
     pub table_name: String,
     /// `JOBS_QUEUE_URL`: the queue of the function `jobs`, for functions that start jobs
     pub jobs_queue_url: Option<String>,
-    /// `DELIVERIES_QUEUE_URL`: the queue of the function `delivery`, for functions that send notifications
+    /// `DELIVERIES_QUEUE_URL`: the queue of the function `delivery`, for functions that start deliveries
     pub deliveries_queue_url: Option<String>,
     pub media_bucket: String,
     /// `MEDIA_BASE_URL`, without a trailing slash
@@ -83,7 +83,7 @@ pub struct Config {
     pub mail: Option<Mail>,
     /// `SVC_SITE_NAME`, or else the host of `SVC_PAGE_URL` or `SVC_PUBLIC_URL`
     pub site_name: Option<String>,
-    /// `None` without `SVC_SIGN_IN`
+    /// `None` if sign-in is off
     pub sign_in: Option<SignIn>,
     /// `SVC_GITHUB_URL` and `SVC_OIDC_ISSUER`
     pub issuers: Issuers,
@@ -110,7 +110,7 @@ pub struct Config {
     pub variables: Vec<&'static str>,
 }
 
-/// The comments that are held for a moderator.
+/// The comments that need a moderator's approval. Suspected spam needs it in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequireApproval {
     /// `false`: none.
@@ -197,8 +197,8 @@ impl ConfigError {
     }
 }
 
-/// Whether records may have this type: up to 64 characters of `A-Z a-z 0-9 . _ ~ -`, neither `.` nor `..`, and not the name of a
-/// route.
+/// Whether records may have this type: up to 64 characters of `A-Z a-z 0-9 . _ ~ -`, neither `.` nor `..`, and not the
+/// first segment of a route.
 #[must_use]
 pub fn is_type(alias: &str) -> bool {
     alias.len() <= 64 && vars::is_segment(alias) && !is_reserved(alias)
@@ -224,8 +224,8 @@ impl Config {
         said.map(str::to_owned).or_else(|| self.page_url.as_ref().map(made))
     }
 
-    /// Reads the settings from `var`, for functions that serve requests. Missing and empty variables get the profile's
-    /// defaults.
+    /// Reads the settings from `var`, for functions that serve requests. Optional variables that are missing or empty
+    /// get their defaults.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
         Self::from_vars_with(Needs::Callers, var)
     }

@@ -45,8 +45,8 @@ fn is_contextual(c: char) -> bool {
     matches!(c, '\u{b7}' | '\u{375}' | '\u{5f3}' | '\u{5f4}' | '\u{30fb}')
 }
 
-/// Whether we can send email to the address. It must be ASCII, because many mail servers accept nothing else, and its domain
-/// must not end in a number.
+/// Whether we can send email to the address. It must be ASCII, because many mail servers accept nothing else, and the
+/// last label of its domain must not be a number.
 #[must_use]
 pub fn is_mailable(text: &str) -> bool {
     let ends_in_number = text.rsplit('.').next().is_some_and(|last| last.bytes().all(|byte| byte.is_ascii_digit()));

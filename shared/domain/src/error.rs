@@ -1,6 +1,6 @@
-//! The errors of the API. A [`Refusal`] is caused by the caller and has a status, a code and a message; [`Refusal::row`] has the
-//! table of refusals, which is also in `tests/errors.out`. `http::response` turns a refusal into a body. A [`Fault`] is a
-//! failure of the service: it is logged and never shown.
+//! The errors of the API. A [`Refusal`] is sent to the caller and has a status, a code and a message; [`Refusal::row`]
+//! has the table of refusals, which is also in `tests/errors.out`. `http::response` turns a refusal into a body. A
+//! [`Fault`] is a failure of the service: it is logged and never shown.
 
 use std::error::Error as StdError;
 
@@ -160,8 +160,8 @@ impl FieldErrors {
 #[error("{doing}")]
 pub struct Fault {
     doing: &'static str,
-    /// Whether the cause is a throttle or a conflict that outlasted every retry. The response is then 503 instead of 500, so
-    /// that the caller may try again.
+    /// Whether the cause may be temporary, such as throttling or a conflict that outlasted every retry. The response is
+    /// then 503 instead of 500, so that the caller may try again.
     pub transient: bool,
     #[source]
     source: Option<Box<dyn StdError + Send + Sync>>,

@@ -56,15 +56,14 @@ impl CommentId {
         }
     }
 
-    /// An upper bound of the ids created up to and including this time. All later ids are above it.
+    /// The highest id of this time, if the time is not before the first id with millisecond precision.
     #[must_use]
     pub fn last_of(time: Timestamp) -> Self {
         Self(u64::try_from(time.0 - EPOCH + 1).map_or(0, |next| (next << RANDOM_BITS).saturating_sub(1)))
     }
 
-    /// The possible ids of a comment that was written elsewhere at this time, in the order to try them. The low bits of `tie`
-    /// choose the first id, so comments of the same second are ordered by tie. `None` if the time is before 1970 or too late
-    /// for an id.
+    /// The possible ids of a comment that was written elsewhere at this time, in the order to try them. The low bits of
+    /// `tie` choose the first id. `None` if the time is before 1970 or too late for an id.
     pub fn slots(at: Timestamp, tie: u64) -> Option<impl Iterator<Item = Self>> {
         let (time, bits) =
             if at < Self(SEAM).created_at() { (at.seconds(), TIE_BITS) } else { (at.0 - EPOCH, RANDOM_BITS) };
@@ -391,8 +390,8 @@ impl IdSource {
         CommentId(*last)
     }
 
-    /// An id above `floor`. If `floor` is ahead of the clock, the id is `steps` milliseconds above `floor`, and later ids may be
-    /// below it.
+    /// An id above `floor`. If `floor` is ahead of the clock, the id is at least `steps` milliseconds above `floor`,
+    /// and later ids may be below it.
     #[must_use]
     pub fn after(&self, floor: CommentId, steps: u64) -> CommentId {
         let id = self.next();

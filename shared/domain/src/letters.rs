@@ -99,7 +99,7 @@ pub fn is_of_word(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphanumeric() } else { of_word(category(c)) }
 }
 
-/// Whether `c` is invisible and only affects display, such as a joiner. U+200B doesn't count, because it separates words.
+/// Whether `c` is a format character, such as a joiner. U+200B doesn't count, because it separates words.
 #[must_use]
 pub fn is_format(c: char) -> bool {
     !c.is_ascii() && c != '\u{200b}' && category(c) == GeneralCategory::Format

@@ -14,9 +14,9 @@ use crate::seal::{DerivedKeys, Seal, tag};
 use crate::secret::Secret;
 use crate::time::{Hour, Timestamp};
 
-/// Characters in the signature of a link: 132 bits.
+/// Characters in the signature of a link, and in the hash of a guest, a member or an email: 132 bits.
 const SIGNATURE: usize = 22;
-/// Characters in the hash of a thread, in links and in the set of muted threads: 66 bits.
+/// Characters in the hash of a thread: 66 bits.
 const THREAD: usize = 11;
 /// Characters in the hash of an address, a domain or a network: 66 bits.
 const ADDRESS: usize = 11;
@@ -85,7 +85,7 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// A confirmation that is valid for seven days from `now`.
+    /// A confirmation that is valid for seven days from `now`, and then until the end of the hour.
     #[must_use]
     pub fn confirm(asker: String, now: Timestamp) -> Self {
         Self::Confirm { until: Hour::of(now).after(CONFIRM_HOURS), asker }
@@ -134,7 +134,7 @@ impl MailKeys {
         Recipient(format!("m{}", tag(&self.names, &["guest", &canonical(address)], SIGNATURE)))
     }
 
-    /// A keyed hash of a sealed address, for links. All spellings of one mailbox have the same hash. `None` if the address can't
+    /// A keyed hash of a sealed address. All spellings of one mailbox have the same hash. `None` if the address can't
     /// be opened.
     #[must_use]
     pub fn address(&self, sealed: &str) -> Option<String> {
@@ -147,7 +147,7 @@ impl MailKeys {
         tag(&self.names, &["address", &canonical(address)], ADDRESS)
     }
 
-    /// A keyed hash of a thread, for the set of muted threads.
+    /// A keyed hash of a thread, for links and muted threads.
     #[must_use]
     pub fn thread(&self, thread: &ThreadId) -> String {
         tag(&self.names, &["thread", &thread.to_string()], THREAD)
@@ -159,7 +159,7 @@ impl MailKeys {
         tag(&self.names, &["network", &network.to_string()], ADDRESS)
     }
 
-    /// A keyed hash of a sealed address's domain, for the limits on emails to it. `None` if the address can't be opened.
+    /// A keyed hash of a sealed address's domain, for the limits per domain. `None` if the address can't be opened.
     #[must_use]
     pub fn domain(&self, sealed: &str) -> Option<String> {
         let address = canonical(&self.open(sealed)?);

@@ -62,9 +62,9 @@ fn piled_marks(apart: &str) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The look of a name: its skeletons (UTS 39) without marks, white space and invisible characters. One skeleton isn't enough:
-/// folding case first hides that `I` looks like `l`, and without folding, `ADA` differs from `Ada`. A name in capitals of two
-/// scripts may have both problems.
+/// The look of a name: its skeletons (UTS 39) without marks, punctuation, symbols, white space and invisible
+/// characters. One skeleton isn't enough: folding case first hides that `I` looks like `l`, and without folding, `ADA`
+/// differs from `Ada`. A name in capitals of two scripts may have both problems.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Look {
     written: Signs,

@@ -91,7 +91,7 @@ pub struct KnownBy {
     /// Whether the profile has a picture that does not come from an address.
     #[serde(rename = "pi", default, skip_serializing_if = "std::ops::Not::not")]
     pub has_picture: bool,
-    /// Whether the profile has changed, so that other people may have used a name that is no longer stored.
+    /// Whether the profile has changed, so other people may have used a name that is no longer stored.
     #[serde(rename = "rn", default, skip_serializing_if = "std::ops::Not::not")]
     pub profile_changed: bool,
 }

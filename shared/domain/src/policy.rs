@@ -89,7 +89,7 @@ pub fn may_write_in(config: &Config, viewer: &Viewer, thread: &Thread, now: Time
     if is_closed(config, thread, now) && !viewer.is_moderator() { Err(Refusal::ThreadClosed) } else { Ok(()) }
 }
 
-/// The refusal for a reply whose parent does not exist or may not be seen.
+/// The refusal for a reply whose parent does not exist or is not in the writer's lists.
 pub fn missing_parent() -> Refusal {
     FieldErrors::one("parent_id", "The parent comment does not exist.")
 }
@@ -258,7 +258,7 @@ pub fn in_lists(visitor: &Visitor, comment: &Comment, ancestors: &[Comment]) -> 
     with_ancestors(comment, ancestors).all(|comment| shown_to(visitor, comment))
 }
 
-/// Whether everyone sees the comment in lists, so that shared caches may keep the list of its replies.
+/// Whether everyone sees the comment in lists. Shared caches may then keep the list of its replies.
 pub fn is_public(comment: &Comment, ancestors: &[Comment]) -> bool {
     with_ancestors(comment, ancestors).all(Comment::is_approved)
 }

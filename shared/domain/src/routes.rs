@@ -112,7 +112,7 @@ pub fn find(method: &Method, segments: &[&str]) -> Option<&'static Route> {
     fitting.min_by_key(|route| route.path.matches('{').count())
 }
 
-/// Names that no type of records may have: the first segments of all routes.
+/// Names that no type of records may have: the first segments of routes, except parameters.
 pub(crate) fn reserved_types() -> impl Iterator<Item = &'static str> {
     let first = ROUTES.iter().filter_map(|route| route.path.split('/').next());
     first.filter(|segment| !segment.starts_with('{'))

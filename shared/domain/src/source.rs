@@ -299,9 +299,9 @@ fn restored_event(event: Event<'_>) -> Event<'_> {
 /// Searches the parser's events for addresses that contain markup.
 struct Reader<'a> {
     text: &'a str,
-    /// The characters to look for, the first of [`MARKUP`].
+    /// The characters to look for: all of [`MARKUP`], or all but the last.
     markup: &'static [char],
-    /// Their positions in addresses, each with the character that shields it.
+    /// The positions of markup in addresses, each with the character that shields it.
     found: Vec<(usize, char)>,
     /// The closing delimiters of open emphasis and strikethrough.
     closing: Vec<Range<usize>>,

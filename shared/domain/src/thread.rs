@@ -123,7 +123,7 @@ impl Thread {
         self.known_url().or(page.and_then(|page| page.url.as_deref()))
     }
 
-    /// Whether `page` has a title or an address, and no page has reported one for this thread before.
+    /// Whether `page` has a title and no page has reported a title for this thread before, or the same for the address.
     #[must_use]
     pub fn lacks(&self, page: &PageInfo) -> bool {
         (page.title.is_some() && self.page_title.is_none()) || (page.url.is_some() && self.page_url.is_none())
@@ -176,8 +176,8 @@ pub fn is_address(text: &str) -> bool {
     text.chars().count() <= MAX_ADDRESS && visible::is_plain_line(text) && text.parse().is_ok_and(is_web)
 }
 
-/// A record's address from another system, normalized by the URL standard and without user and password. `None` if the text
-/// isn't an address.
+/// A record's address from another system. If the text isn't valid as it is, it is normalized by the URL standard,
+/// without user and password. `None` if the result isn't an address either.
 #[must_use]
 pub fn imported_address(text: &str) -> Option<String> {
     if is_address(text) {

@@ -1,4 +1,4 @@
-//! Timestamps, and the clock. No other code reads the system's time.
+//! Timestamps, and the clock. No other code reads the system's time, except to sign calls to AWS.
 
 use std::fmt;
 use std::ops::{Add, Sub};

@@ -18,7 +18,8 @@ const REJECTION_WINDOW: Duration = Duration::from_hours(30 * 24);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trust {
-    /// Comments whose latest decision is an approval.
+    /// Comments whose latest decision is an approval, or that earn trust without one
+    /// ([`crate::comment::Comment::earns_trust`]).
     #[serde(rename = "ap", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]
     approved: BTreeSet<u64>,
     /// The newest comments whose latest decision is a rejection.

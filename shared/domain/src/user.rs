@@ -291,7 +291,7 @@ impl User {
         }
     }
 
-    /// Whether the user has only an id, and perhaps moderators' decisions about comments.
+    /// Whether the user has neither a name nor a ban. There may still be moderators' decisions about comments.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.name.is_empty() && self.ban.is_none()
@@ -303,7 +303,7 @@ impl User {
         self.ban.as_ref().filter(|ban| ban.holds(now))
     }
 
-    /// The name to show. A user who was banned before the first sign-in is shown with a name made from the id.
+    /// The name to show. A user without a name is shown with one made from the id.
     #[must_use]
     pub fn shown_name(&self) -> String {
         if self.name.is_empty() { placeholder(self.id) } else { self.name.clone() }
@@ -320,7 +320,7 @@ fn change_after(earlier: Option<Timestamp>, now: Timestamp) -> Timestamp {
     earlier.map_or(now, |then| now.max(then + Duration::from_secs(1)))
 }
 
-/// The name of a user whose tokens have no name.
+/// The name shown for a user who has none.
 fn placeholder(id: UserId) -> String {
     format!("User {id}")
 }

@@ -32,7 +32,7 @@ pub enum Rule {
     Repeat,
     /// Akismet found spam, or returned no verdict.
     Akismet,
-    /// No moderator has approved a comment of the writer yet.
+    /// No comment of the writer counts as approved yet.
     FirstComment,
     /// Some recent comments of the writer were rejected.
     Rejections,

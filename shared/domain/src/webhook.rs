@@ -34,7 +34,7 @@ const RETRIES: [Duration; 7] = [
     Duration::from_hours(6),
     MAX_PAUSE,
 ];
-/// An endpoint is disabled after this time without any success.
+/// An endpoint that fails for this long without any success is disabled.
 const MAX_FAILING: Duration = Duration::from_hours(5 * 24);
 /// If an attempt hasn't ended within this time, its worker has died.
 const LEASE: Duration = Duration::from_mins(1);

@@ -1,5 +1,5 @@
-//! Validates the addresses of webhooks. Moderators choose them, and the service calls them from inside its network, so no
-//! address may lead into a private network.
+//! Validates the addresses of webhooks. Moderators choose them, and the service calls them from inside its network, so
+//! by default, no address may lead into a private network.
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

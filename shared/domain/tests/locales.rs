@@ -1,4 +1,4 @@
-//! Tests the build's errors about mistakes in `locales/`, and that every text is used.
+//! Tests the build's errors about mistakes in `locales/`, and that every text with a function is used.
 
 #[path = "../build/locales.rs"]
 mod locales;

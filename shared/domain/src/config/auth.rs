@@ -54,7 +54,8 @@ pub(super) fn check_length(variable: &'static str, secret: &Secret, least: usize
     Err(ConfigError { variable, held: None, accepted: format!("a secret of at least {least} bytes") })
 }
 
-/// Whether the text is a public key or a certificate: PEM, an OpenSSH key, a JWK, a JWKS, or DER in base64.
+/// Whether the text looks like a public key or a certificate: PEM, an OpenSSH key, a JWK, a JWKS, or PEM or DER in
+/// base64.
 fn is_public_key(text: &str) -> bool {
     let text = text.trim_matches(|c: char| c.is_whitespace() || "\u{feff}\"'".contains(c));
     let is_jwk = |json: Value| json.get("keys").is_some() || json.get("kty").is_some_and(|kind| kind != "oct");

@@ -1,5 +1,5 @@
-//! Profiles: defaults for kinds of sites, which override those in `config.rs`. A variable that is set takes precedence over
-//! both.
+//! Profiles: defaults for kinds of sites, which override the general defaults. A variable that is set takes precedence
+//! over both.
 
 pub type Defaults = &'static [(&'static str, &'static str)];
 

@@ -44,7 +44,6 @@ impl SignIn {
         self.methods.contains(&method)
     }
 
-    /// Our client at this provider; `None` if the provider isn't among the methods.
     #[must_use]
     pub fn client(&self, provider: Provider) -> Option<&ProviderClient> {
         self.clients.iter().find(|client| client.provider == provider)

@@ -32,7 +32,7 @@ pub enum Status {
     /// The owner hasn't confirmed the address yet.
     Asked,
     On,
-    /// Unsubscribed. Only the member can turn emails on again.
+    /// Unsubscribed. A member can turn emails on again; a guest can't.
     Off,
     /// The address can't receive emails.
     Bounced,
@@ -146,7 +146,7 @@ pub struct Enrolment {
     /// A confirmed address, or one that bounced.
     #[serde(rename = "ad", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// Askers, oldest first. In a member's item, the member is the only one.
+    /// In a member's item, the member is the only asker.
     #[serde(rename = "ak", default, skip_serializing_if = "Vec::is_empty")]
     pub(super) askers: Vec<Asker>,
     #[serde(rename = "re", default, skip_serializing_if = "is_default")]
@@ -293,8 +293,7 @@ impl Enrolment {
         owner.status == Status::Off && (is_later || !address.confirmed)
     }
 
-    /// Whether the asker is confirmed, or its confirmation is waiting to be sent or was sent less than a day ago. Another
-    /// request then changes nothing.
+    /// Whether the asker is confirmed, or its confirmation is waiting to be sent or was sent less than a day ago.
     #[must_use]
     pub fn has_heard(&self, name: &str, now: Timestamp) -> bool {
         self.asker(name)

@@ -12,8 +12,8 @@
 //! A notice is in one set at a time, so that each comment is emailed once, however often its event and the queue message are
 //! delivered. There are three exceptions. If a worker dies after the server accepts the email but before this is stored, the
 //! email is sent again with the same `Message-ID`. Beyond 100 waiting notices only a count is stored, so a redelivered event
-//! counts twice. Only the newest 200 to 400 sent notices are stored, so a comment whose event is redelivered later is emailed
-//! again. A notice in flight is also in `aside` if its text was accepted meanwhile.
+//! counts twice. Sent notices are stored for a limited time, and at most 400 of them, so a comment whose event is
+//! redelivered later is emailed again. A notice in flight is also in `aside` if its text was accepted meanwhile.
 //!
 //! [`Enrolment`] has the address and the consent, and [`Schedule`] has the emails. Both are stored as attributes of one item.
 
@@ -83,7 +83,8 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notified {
     Added,
-    /// The notice is already waiting or in flight. The process that added it may have died before sending the queue message.
+    /// The notice is already held, waiting or in flight. The process that added it may have died before sending the
+    /// queue message.
     Waiting,
     /// The recipient was notified before, or isn't subscribed.
     No,
@@ -116,7 +117,8 @@ impl NotificationState {
         self.enrolment.ask(asker, self.schedule.confirming.as_deref(), now, wait);
     }
 
-    /// Records that a member claims an address without proof, replacing the address claimed before.
+    /// Records that a member claims an address without proof, replacing the address claimed before. Ignored while the
+    /// member has a confirmed address.
     pub fn claim_address(&mut self, asker: Asker, now: Timestamp, wait: Duration) {
         self.enrolment.claim(asker, self.schedule.confirming.as_deref(), now, wait);
     }
@@ -339,7 +341,7 @@ impl NotificationState {
         step
     }
 
-    /// Corrects what was scheduled while the clock was ahead, which might otherwise wait for years.
+    /// Corrects times that were set while the clock was ahead, and may be years away.
     fn correct(&mut self, now: Timestamp) {
         if let Some(claim) = &mut self.schedule.claim {
             claim.shorten(CLAIM, now);

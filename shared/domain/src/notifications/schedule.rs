@@ -11,7 +11,7 @@ use crate::time::{Timestamp, stored};
 
 /// Maximum notices in each of the two sets of past notifications.
 const MAX_NOTIFIED: usize = 200;
-/// Maximum emails within 24 hours.
+/// Maximum emails within 24 hours, apart from digests and confirmations.
 pub(super) const MAX_MAILS: usize = 10;
 /// Waits after the first, second and later emails within 24 hours. Notifications are collected meanwhile.
 const WAITS: [Duration; 3] = [Duration::from_mins(15), HOUR, Duration::from_hours(6)];
@@ -45,7 +45,7 @@ pub struct Schedule {
     pub(super) due: Option<Timestamp>,
     #[serde(rename = "cl", default, skip_serializing_if = "Option::is_none")]
     pub(super) claim: Option<Claim>,
-    /// The times of emails sent in the last 24 hours.
+    /// The times of emails sent in the last 24 hours, apart from confirmations.
     #[serde(rename = "se", default, skip_serializing_if = "Vec::is_empty", serialize_with = "stored::list")]
     pub(super) sent: Vec<Timestamp>,
     #[serde(rename = "rf", default, skip_serializing_if = "is_default")]

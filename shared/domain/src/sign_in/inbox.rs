@@ -15,7 +15,8 @@ const MAX_TRIES: u32 = 5;
 /// signed in from.
 const UNUSED_OF_HOUR: usize = 3;
 const UNUSED_OF_DAY: usize = 6;
-/// Maximum codes that one unknown network may cause per day, so that it can't prevent the owner from getting one.
+/// Maximum unused codes that one unknown network may cause per day, so that it can't prevent the owner from getting
+/// one.
 const UNUSED_OF_NETWORK: usize = 2;
 /// Maximum stored characters of a host. The last characters are stored, because they identify the owner of the host.
 const MAX_HOST: usize = 96;
@@ -110,8 +111,8 @@ impl Inbox {
         self.clone().start(flow.clone(), asker, now)
     }
 
-    /// Adds a flow if one more code may be sent to the address. Returns whether the flow was added; if not, the inbox must not
-    /// be stored. Safe to repeat, because the response to a write may be lost.
+    /// Adds a flow if one more code may be sent to the address. Returns whether the inbox has the flow; if not, the
+    /// inbox must not be stored. Safe to repeat, because the response to a write may be lost.
     pub fn start(&mut self, flow: Flow, asker: &Asker, now: Timestamp) -> bool {
         if self.flows.iter().any(|started| started.nonce == flow.nonce) {
             return true;

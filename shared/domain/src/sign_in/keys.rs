@@ -31,7 +31,7 @@ const CODES: u32 = 100_000_000;
 const INBOX: usize = 22;
 /// Characters in the hash of a network or a domain: 66 bits.
 const SHORT: usize = 11;
-/// Characters in the signature of a refresh token: 258 bits.
+/// Characters in the signature of a refresh token: 256 bits.
 const SIGNATURE: usize = 43;
 /// Characters in the id of a public key.
 const KEY_ID: usize = 16;
@@ -105,14 +105,14 @@ impl FlowKeys {
         tag(&self.names, &["inbox", &canonical(address)], INBOX)
     }
 
-    /// A keyed hash of one address, used to stop codes to it. Only case is folded. If tags were removed, a stranger could stop
-    /// codes to another person with an address that doesn't exist, because not all servers treat `+` as the start of a tag.
+    /// A keyed hash of one address, used to stop codes to it. Tags are kept. Otherwise, a stranger could stop codes to
+    /// another person with an address that doesn't exist, because not all servers treat `+` as the start of a tag.
     #[must_use]
     pub fn address(&self, address: &str) -> String {
         tag(&self.names, &["address", &exact(address)], INBOX)
     }
 
-    /// A keyed hash of an address's domain, for the limits on emails to it.
+    /// A keyed hash of an address's domain, for the limit on codes per domain.
     #[must_use]
     pub fn domain(&self, address: &str) -> String {
         let address = canonical(address);
@@ -126,13 +126,14 @@ impl FlowKeys {
         tag(&self.names, &["network", &cut(ip, 32).to_string()], SHORT)
     }
 
-    /// A keyed hash of a caller's wider network: a /24 or a /48. A phone stays in it while it moves between addresses.
+    /// A keyed hash of a caller's wider network: a /24 or a /48. A phone usually stays in the same one when its address
+    /// changes.
     #[must_use]
     pub fn wider_network(&self, ip: IpAddr) -> String {
         tag(&self.names, &["wider network", &cut(ip, 24).to_string()], SHORT)
     }
 
-    /// The id of the redirect flow with this `state`. The page has the id. Only the provider's response has the state.
+    /// The id of the redirect flow with this `state`. The page keeps the id, and the provider's response has the state.
     #[must_use]
     pub fn redirect(&self, state: &str) -> String {
         tag(&self.names, &["redirect", state], INBOX)

@@ -130,8 +130,8 @@ impl RedirectFlow {
         *self = Self { version: self.version, ends: self.ends, ..Self::default() };
     }
 
-    /// Removes and returns the data that the callback of this provider needs. `None` if the data was already removed or the
-    /// flow has ended.
+    /// Removes and returns the data that the callback of this provider needs. `None` if the data was already removed,
+    /// the flow has ended, or it leads to another provider.
     pub fn take(&mut self, provider: &str, now: Timestamp) -> Option<Started> {
         if !self.is_live(now) || self.provider != provider {
             return None;
@@ -151,7 +151,7 @@ impl RedirectFlow {
 
     /// Finishes the flow. Returns the provider's id and the sealed profile if the code is correct and comes from the
     /// page that started the flow, on the network that reached the callback. A correct code from anywhere else ends the
-    /// flow, because it was stolen.
+    /// flow, because it may have been stolen.
     pub fn finish(&mut self, given: &Finish<'_>, now: Timestamp) -> Option<(String, String)> {
         let is_right = |returned: &Returned| returned.code == given.code;
         if !self.is_live(now) {
