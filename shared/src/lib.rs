@@ -1,8 +1,8 @@
 //! The code that the functions share. For each request, [`app`] calls a function's handler, which reads the request ([`http`]),
 //! consults [`policy`], calls the [`store`] and shapes the response ([`http`]).
 //!
-//! Layers: `aws ← auth ← store ← http ← app`. A module uses only modules to its left. Code that doesn't use AWS is in the crate
-//! `domain`, below all of them.
+//! Layers: `aws ← auth ← store ← http ← app`. A module uses only modules to its left. The crate `domain`, which doesn't
+//! use AWS, is below all of them.
 
 pub mod app;
 pub mod auth;

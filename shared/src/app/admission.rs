@@ -383,7 +383,8 @@ impl App {
         keyed_hash(&self.config.visitor_salt, &["network", &call.network.to_string()])
     }
 
-    /// Whether this is a guest's write from a banned network. Always false for reads, because caches share their responses.
+    /// Whether this is a guest's restricted write from a banned network. Always false for reads, because caches share
+    /// their responses.
     async fn network_is_banned(&self, call: &Call, class: RateClass) -> Result<bool> {
         if !class.is_restricted() || !matches!(call.credential, Credential::None) {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! Stops sign-in codes to addresses that bounced, and to those whose owner refused a code or complained.
+//! Stops sign-in codes to addresses that bounced or refused a code, and to those whose owner complained.
 
 use crate::app::App;
 use crate::domain::sign_in::account_of;

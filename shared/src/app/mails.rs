@@ -55,7 +55,8 @@ impl App {
         keys.open(&address.sealed).map(|email| keys.guest(&email))
     }
 
-    /// Whether the recipient's address was unsubscribed from all emails through another recipient with the same address.
+    /// Whether the owner of the recipient's address is another recipient, who has unsubscribed from all emails. See
+    /// [`Enrolment::is_stopped_by`].
     pub async fn is_stopped(&self, recipient: &Recipient, enrolment: &Enrolment) -> Result<bool, Fault> {
         let Some(address) = &enrolment.address else { return Ok(false) };
         self.is_stopped_at(recipient, enrolment, address).await
@@ -95,7 +96,7 @@ impl App {
         self.stop_recipient(recipient).await
     }
 
-    /// Stops all emails to a recipient, but not to other recipients with the same address.
+    /// Unsubscribes one recipient from all emails, and deletes the recipient's address.
     pub async fn stop_recipient(&self, recipient: &Recipient) -> Result<(), Fault> {
         let (keys, now) = (self.mail_keys(), self.clock.now());
         let stop = |state: &mut NotificationState| {

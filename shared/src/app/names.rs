@@ -80,7 +80,7 @@ impl App {
 
     /// The names of moderators named in the settings, and of those who have acted as moderators.
     pub async fn present_moderator_names(&self) -> Result<ModeratorNames, Fault> {
-        // Reads users one by one, because not every function has permission to read in batches.
+        // Reads each user separately, because not every function has permission to read in batches.
         let named = self.config.named_moderators(&[]).map(|id| self.store.user(id, Reading::Eventual));
         let (mut names, named) = try_join(self.store.moderator_names(), try_join_all(named)).await?;
         for user in named.into_iter().flatten().filter(|user| !user.name.is_empty()) {

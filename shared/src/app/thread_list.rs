@@ -139,7 +139,7 @@ pub struct Neighbours {
 }
 
 impl Neighbours {
-    /// The neighbors of a page that was read by cursor.
+    /// Links to the neighbors of a page, by cursor.
     #[must_use]
     pub fn in_walk(address: &ListAddress, signer: &CursorSigner<'_>, cursors: PageCursors) -> Self {
         let link = |cursor: Option<Cursor>| cursor.map(|cursor| address.with("cursor", &signer.sign(cursor)));

@@ -15,7 +15,7 @@ use crate::domain::time::Timestamp;
 const PAUSE: Duration = Duration::from_mins(1);
 /// The pause while no keys are cached, because every token is refused then.
 const PAUSE_WITHOUT_KEYS: Duration = Duration::from_secs(5);
-/// Maximum age of cached keys, so that withdrawn keys expire.
+/// Cached keys older than this are fetched again, so that withdrawn keys expire.
 const MAX_AGE: Duration = Duration::from_hours(1);
 
 pub(super) struct Jwks {

@@ -175,8 +175,8 @@ fn wrong_claim(token: &str, key: &DecodingKey, validation: &Validation) -> BadTo
     }
 }
 
-/// `sub`, `exp`, `nbf`, `iss` and `aud` decide whether a token is valid, so a type other than RFC 7519's is an error. Other
-/// claims of a wrong type are ignored.
+/// `sub`, `exp`, `nbf`, `iss` and `aud` decide whether a token is valid, so a type other than RFC 7519's is an error.
+/// Other claims of a wrong type are ignored, but such an `email_verified` counts as false.
 #[derive(Deserialize)]
 struct Payload {
     sub: String,

@@ -17,7 +17,7 @@ use crate::aws::https;
 type BoxError = Box<dyn StdError + Send + Sync>;
 
 pub struct Call<'a> {
-    /// Name of the service in signatures and host names, such as `ssm`.
+    /// Name of the service in signatures, such as `ssm`.
     pub service: &'static str,
     pub region: &'a str,
     /// Scheme and host. An endpoint in the SDK configuration replaces them.

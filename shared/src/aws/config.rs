@@ -24,8 +24,8 @@ const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(3);
 /// Leaves time to respond to a caller that waits ten seconds.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(9);
 
-/// Region, credentials and endpoints (`AWS_ENDPOINT_URL`, or `AWS_ENDPOINT_URL_DYNAMODB` and `AWS_ENDPOINT_URL_S3` for
-/// one service).
+/// Region, credentials, timeouts, and endpoints (`AWS_ENDPOINT_URL`, or for one service a variable such as
+/// `AWS_ENDPOINT_URL_DYNAMODB`).
 pub async fn sdk_config() -> SdkConfig {
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::v2026_01_12())

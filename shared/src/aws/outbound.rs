@@ -64,7 +64,8 @@ impl Outbound {
     ///
     /// # Errors
     ///
-    /// When no response head arrives in time. A response with an error status is not an error.
+    /// When the address is private and private addresses aren't allowed, or no response head arrives in time. A
+    /// response with an error status is not an error.
     pub async fn send(&self, request: http::Request<String>) -> Result<StatusCode, Error> {
         // The connector doesn't pass IP addresses to the resolver, so they are checked here.
         let host = request.uri().host().unwrap_or_default().trim_matches(['[', ']']);

@@ -39,7 +39,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When SQS doesn't accept the message in three attempts.
+    /// When SQS refuses the message, or fails in three attempts.
     pub async fn send(&self, message: &impl Serialize, delay: Duration) -> Result<(), Fault> {
         let doing = "sending a message";
         let body = serde_json::to_string(message).map_err(|error| Fault::new(doing, error))?;
@@ -53,7 +53,7 @@ impl Queue {
     ///
     /// # Errors
     ///
-    /// When SQS doesn't accept the delay in three attempts.
+    /// When SQS refuses the delay, or fails in three attempts.
     pub async fn hide(&self, receipt: &str, delay: Duration) -> Result<(), Fault> {
         let seconds = delay.min(MAX_HIDDEN).as_secs();
         let input = json!({ "QueueUrl": self.url, "ReceiptHandle": receipt, "VisibilityTimeout": seconds });

@@ -214,8 +214,8 @@ impl Call {
         quality::weight_of(accepted, "gzip").is_some_and(|weight| weight > 0)
     }
 
-    /// Whether the response includes the caller's own comments, likes and reports, so that no cache may share it: the request
-    /// has `mine=1` or a guest's `Comment-Key`.
+    /// Whether the response includes the caller's own comments, likes and reports, so no cache may share it: a GET
+    /// request has `mine=1`, or the request has a guest's `Comment-Key`.
     pub(super) fn is_for_the_caller_alone(&self) -> bool {
         let is_marked = self.method == Method::GET && self.parameter("mine") == Some("1");
         is_marked || matches!(self.comment_key(), Ok(Some(_)))

@@ -138,7 +138,8 @@ pub struct ThreadResource {
     #[serde(rename = "type")]
     kind: String,
     id: String,
-    /// The record's title and address, from the host application or else from a page.
+    /// The record's title and address, from the host application or else from a page. Without either, the address is
+    /// built from `SVC_PAGE_URL`.
     title: Option<String>,
     url: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Finds, creates, edits and deletes single comments. Related writes form one transaction, whose conditions detect changes
+//! Finds, creates and changes single comments. Related writes form one transaction, whose conditions detect changes
 //! since the comment was read.
 
 use std::collections::{BTreeSet, HashMap};
@@ -79,8 +79,8 @@ pub struct Edit {
 
 impl Edit {
     fn applied_to(&self, comment: &Comment) -> Comment {
-        // Each edit is at least one whole second later than the previous one, because responses show edit times in seconds, and
-        // the edit time must distinguish the comment's texts.
+        // Each edit is in a later second than the previous text, because responses show edit times in seconds, and the
+        // edit time must distinguish the comment's texts.
         let at = self.at.max(Timestamp((comment.updated_at().seconds() + 1) * 1000));
         Comment {
             body: self.body.clone(),

@@ -9,7 +9,7 @@
 //!
 //! - an unapproved reply is added, or a reply loses its approval;
 //! - an unapproved reply below a placeholder is removed;
-//! - the parent becomes a placeholder because this comment is a live reply.
+//! - the comment's parent becomes a placeholder because the comment is a pending reply.
 //!
 //! While the guard is 0, all replies are approved, so none needs to be read.
 
@@ -137,7 +137,8 @@ impl Store {
     }
 }
 
-/// The writes that delete a comment without replies, on condition that it still has none.
+/// The writes that delete a comment without a live reply, on condition that its replies are unchanged since it was
+/// read.
 pub fn leave(comment: &Comment, parent: Option<&Comment>, thread: &Thread) -> Vec<Write> {
     let mut writes: Vec<Write> = remove(comment).collect();
     match (comment.is_approved(), parent) {

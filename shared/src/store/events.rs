@@ -132,7 +132,7 @@ impl<'a> Record<'a> {
         match &self.change {
             Change::Comment(images) => Event::of_comment(images.old.as_ref(), images.new.as_ref(), self.at),
             Change::User(images) => {
-                // A user without a name was banned before the first sign-in, or has an account and chooses a name later.
+                // A user without a name has not signed in yet, or has an account and chooses a name later.
                 let is_known = |old: &&User| !old.name.is_empty() || old.account.is_some();
                 let known = images.old.as_ref().filter(is_known).zip(images.new.as_ref());
                 known.filter(|(old, new)| !old.looks_like(new)).map(|(old, new)| Event::UserRenamed(old, new))
@@ -150,7 +150,7 @@ pub enum Event<'a> {
     /// A comment was created, but not by an import.
     CommentCreated(&'a Comment),
     CommentRemoved(&'a Comment, Timestamp),
-    /// A comment became visible to everyone, or hidden: the comment after the change.
+    /// A comment was approved, or lost its approval: the comment after the change.
     CommentShownOrHidden(&'a Comment, Timestamp),
     /// An approved comment became a placeholder.
     BecamePlaceholder(&'a Comment),

@@ -142,8 +142,8 @@ impl Store {
         self.transact(vec![Write::delete(key)]).await.map(drop)
     }
 
-    /// Removes a comment whose parent no longer exists, so that no parent needs an update. Returns false if the comment
-    /// no longer exists.
+    /// Removes a comment whose parent no longer exists, so no parent needs an update. Returns false if the comment no
+    /// longer exists.
     pub async fn remove_comment(&self, id: CommentId) -> Result<bool, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
             return Ok(false);

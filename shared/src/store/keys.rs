@@ -1,7 +1,7 @@
 //! Builds and parses every key of the table. `schema` lists the items and their attributes.
 //!
-//! Comments that only their writer may see (unapproved ones) are in the same indexes as others, in partitions that end in
-//! `#visitor`. `placement` decides where a comment is placed.
+//! Unapproved comments, which lists show only to their writers, are in the same indexes as others, in partitions that
+//! end in `#visitor`. `placement` decides where a comment is placed.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::domain::webhook::{EndpointId, MessageId};
 
 pub type Item = HashMap<String, AttributeValue>;
 
-/// The highest id, because keys have sixteen digits.
+/// The highest number that fits in the sixteen digits of an id in a key.
 const LAST: u64 = 9_999_999_999_999_999;
 /// Sorts after digits and `#`.
 const END: &str = "~";

@@ -1,5 +1,5 @@
-//! Counts requests per minute and caller, across all instances through the table. Once an instance has refused a caller, it
-//! refuses that caller for the rest of the minute without accessing the table.
+//! Counts requests per minute and caller, across all instances through the table. Once an instance knows that a caller
+//! is over the limit, it refuses that caller without accessing the table.
 //!
 //! **Writes** are each counted in the table. A write that costs more than twenty units counts as several writes: the surplus is
 //! added before the response is sent. Concurrent writes don't see each other's surplus, so in the worst case each of the sixty
@@ -11,8 +11,8 @@
 //! A large read is a feed, or a page of comments over the default size. It reserves its maximum cost. An instance allows its
 //! first large read like any other read. Later large reads reserve in the table before they run, unless the granted reads cover
 //! them. A feed reserves again once it knows how many comments are above its entries, before it reads these comments. The
-//! unused part of a reservation is granted again. If more than `MAX_UNUSED` granted reads are unused, the excess is returned
-//! to the table. If a large read is refused, its booking is returned as well, except for one read.
+//! unused part of a reservation is granted again. If more than `MAX_UNUSED` granted reads are unused, all but one block
+//! are returned to the table. If a large read is refused, its booking is returned as well, except for one read.
 //!
 //! Each further instance lets the caller exceed the limit by at most nine cheap reads and one page of the largest comments.
 //! `infra/measure/README.md` lists the units.
@@ -31,7 +31,8 @@ use crate::error::Fault;
 
 /// Number of reads that an instance grants before it accesses the table, and that it then books in the table at a time.
 const BLOCK: u32 = 10;
-/// Maximum granted reads that an instance keeps unused. It returns the excess to the table, so that other instances can use it.
+/// Maximum granted reads that an instance keeps unused. If more are unused, it returns all but one block to the table,
+/// so that other instances can use them.
 const MAX_UNUSED: u32 = 2 * BLOCK;
 /// Maximum callers that an instance stores.
 const MAX_CALLERS: usize = 10_000;
@@ -208,7 +209,7 @@ impl Counts {
             // A new minute has begun, or the clock was set back.
             *known = Minute { minute: counter.minute(), callers: HashMap::new() };
         } else if known.minute > counter.minute() {
-            // The request began in the previous minute, and must not reset the counts of the new minute.
+            // The request began in an earlier minute, and must not reset the counts of the new minute.
             return change(&mut Window::new(counter.limiter, counter.limit));
         }
         let key = (counter.limiter, counter.caller.to_owned());
@@ -304,7 +305,7 @@ impl Store {
                 return Ok(status);
             }
             has_asked = true;
-            // Books this read and `BLOCK - 1` others, so a read that counts once books exactly one block.
+            // Books this read and `BLOCK - 1` others, besides reads that aren't booked yet.
             let count = self.counts.window(counter, |window| window.ask(reads - 1 + BLOCK));
             self.ask(counter, count).await?;
         }
@@ -337,8 +338,8 @@ impl Store {
         }
     }
 
-    /// Whether the visitor wrote the same text in another request within the last minute. Also records the text of this
-    /// request.
+    /// Whether the visitor wrote the same text in another request within the last minute. If not, records the text of
+    /// this request.
     pub async fn is_repeat(
         &self,
         visitor: &Visitor,

@@ -348,8 +348,8 @@ pub fn id_set(id: CommentId) -> AttributeValue {
     AttributeValue::Ns(vec![id.to_string()])
 }
 
-/// The fault for an SDK error. Throttling and time-outs that outlast the SDK's retries are transient; any other error is a bug
-/// or a misconfiguration.
+/// The fault for an SDK error. Throttling, conflicts, and network and server errors that outlast the SDK's retries are
+/// transient; any other error is a bug or a misconfiguration.
 pub fn fault<E, R>(doing: &'static str, error: SdkError<E, R>) -> Fault
 where
     E: std::error::Error + aws_smithy_types::error::metadata::ProvideErrorMetadata + Send + Sync + 'static,

@@ -32,7 +32,7 @@ const MAX_RESOLUTIONS: usize = 20;
 pub enum Verdict {
     /// Everyone sees the comment.
     Approve,
-    /// Only its writer sees the comment, with the grounds for the rejection.
+    /// In lists, only its writer sees the comment, with the grounds for the rejection.
     Reject(Grounds),
     /// The comment's reports so far are unfounded.
     Dismiss,
@@ -209,7 +209,7 @@ impl Store {
         if comment.is_approved() { Ok(decision.into_plan()) } else { self.show(decision).await }
     }
 
-    /// The plan for a rejection. Rejecting again on the same grounds changes nothing.
+    /// The plan for a rejection. Rejecting again on the same grounds keeps the first rejection.
     pub(super) async fn reject(&self, comment: Comment, rejection: Rejection, by: By<'_>) -> Result<Plan, Fault> {
         let verdict = Verdict::Reject(rejection.grounds.clone());
         let is_same = comment.state == State::Rejected && comment.grounds() == rejection.grounds;

@@ -16,7 +16,7 @@ use crate::domain::notifications::NotificationState;
 use crate::domain::time::{Hour, Timestamp};
 use crate::error::Fault;
 
-/// Maximum users with the same handle that a mention can notify.
+/// Maximum users with the same handle that are read for a mention.
 const MAX_NAMESAKES: usize = 100;
 
 impl Store {

@@ -9,7 +9,7 @@ use super::{Reading, Store, placement, yes};
 use crate::domain::comment::Comment;
 use crate::error::Fault;
 
-/// The attributes that a comment loses when it becomes a placeholder: its writer, text, state, likes and reports.
+/// The attributes that a comment loses when it becomes a placeholder.
 pub const LOST: [&str; 25] = [
     comment::USER,
     comment::GUEST,

@@ -29,7 +29,7 @@ const MAX_COUNTED: usize = 100;
 
 /// Maximum comments that a filtered page reads.
 const MAX_FILTERED: usize = 200;
-/// A filtered page ends after this many read units. Reading the parents of its comments may take more.
+/// A filtered page ends before its comments may take more read units than this. Reading their ancestors may take more.
 const MAX_FILTERED_UNITS: f64 = 300.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

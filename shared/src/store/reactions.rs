@@ -203,7 +203,7 @@ impl Store {
             new.date(ids);
             match self.transact(new.writes()?).await? {
                 Outcome::Done => return Ok(Reported::Done),
-                // A full item no longer changes, so the entry is in the overflow item.
+                // A full item gains no more entries, so the entry is in the overflow item.
                 Outcome::Failed(failed) if failed.includes(Label::Entry) && new.visitor_state.full => {
                     return Ok(Reported::Already);
                 }

@@ -25,7 +25,7 @@ use crate::domain::trust::Decided;
 use crate::domain::user::Ban;
 use crate::error::Fault;
 
-/// A ban rejects comments written within this time before it, and pending comments of any age.
+/// A ban rejects comments written within this time before it, and comments of any age that await a moderator.
 const RECENT: Duration = Duration::from_hours(7 * 24);
 /// Maximum comments that a ban rejects. Another ban continues with older comments.
 const MAX_REJECTED: usize = 1_000;
@@ -109,7 +109,8 @@ impl Store {
         Ok(ban.filter(|(id, ban)| continues(job.ban, *id, ban)))
     }
 
-    /// The id of the writer's ban if it is later than the latest decision about the comment, so that a walk may reject it.
+    /// The id of the writer's ban if it is later than the latest decision about the comment. A walk may then reject the
+    /// comment.
     pub(super) async fn ban_since_decided(&self, comment: &Comment) -> Result<Option<u64>, Fault> {
         let Some(author) = comment.author() else { return Ok(None) };
         Ok(self.ban_of(&author).await?.map(|(id, _)| id).filter(|id| *id > comment.decided))

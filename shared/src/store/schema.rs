@@ -628,7 +628,7 @@ maps! {
         ASKING         "v"   S                            "hash of the asker and the time";
     }
     account {
-        EPOCH          "ep"  N                            "raised by signing out everywhere";
+        EPOCH          "ep"  N                            "changed by signing out everywhere";
         ADDRESS        "ad"  S                            "address, sealed; for a provider's account, only if the provider verified it";
         INBOX          "ib"  S                            "hash of the mailbox; missing for a provider's account";
     }

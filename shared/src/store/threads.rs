@@ -29,8 +29,8 @@ pub struct ThreadForVisitor {
     pub count: Option<u64>,
 }
 
-/// The item for a visitor's next entry (a like or a report): the thread's item until it is full, then the overflow item of the
-/// comment's parent.
+/// The item for a visitor's next entry (a like or a report): the visitor's item for the thread until it is full, then
+/// the overflow item of the comment's parent.
 #[derive(Clone, Debug)]
 pub(super) struct VisitorSlot {
     pub(super) key: Key,

@@ -59,7 +59,7 @@ enum Rank {
 
 const RANKS: [Rank; 3] = [Rank::Name, Rank::Word, Rank::Inside];
 
-/// An item that the search reads. There is one for each place in a name where a match may begin.
+/// An item that the search reads, for a place in a name where a match may begin.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Fragment {
     #[serde(rename = "u")]
@@ -144,7 +144,7 @@ impl Store {
                 UserSync::Other => return Ok(None),
                 // A lagging replica may not have the current session yet.
                 UserSync::SignedOut if reading == Reading::Consistent => return Ok(None),
-                // Storing a name costs up to a hundred writes, so it must be new to the table, and not only to a lagging
+                // Storing a name may cost a hundred writes, so it must be new to the table, and not only to a lagging
                 // replica.
                 UserSync::New(user) if reading == Reading::Consistent => {
                     if self.save_profile(known.as_ref(), &user).await? {
@@ -169,7 +169,7 @@ impl Store {
         if known.subject.is_some() && known.subject != user.subject {
             return UserSync::Other;
         }
-        // A user without a name is in the table only because of a ban.
+        // A user without a name is in the table only because of a ban or moderators' decisions about comments.
         let renames = known.name.is_empty() || !user.looks_like(known) && is_newer(identity.issued_at(now), known, now);
         if renames {
             UserSync::New(user)
@@ -310,8 +310,8 @@ impl Store {
     }
 
     async fn find_ranked(&self, rank: Rank, part: &str, search: Search, now: Timestamp) -> Result<Vec<User>, Fault> {
-        /// Limits of successive Queries, per user to return. A name has at most a hundred fragments, so the sum suffices even
-        /// if each of them matches.
+        /// Limits of successive Queries, per user to return. A name hardly ever has more than a hundred fragments, so
+        /// the sum suffices even if each of them matches.
         const LIMITS: [usize; 3] = [2, 20, 80];
         let bounds = Some((text(part), text(format!("{part}{}", char::MAX))));
         let partition = keys::name_partition(rank as u8, part);
@@ -367,8 +367,8 @@ fn is_newer(issued_at: Option<i64>, known: &User, now: Timestamp) -> bool {
     }
 }
 
-/// The attributes that change with every change of a profile. A write on condition that they are unchanged detects concurrent
-/// changes.
+/// Every change of a profile changes at least one of these attributes. A write on condition that they are unchanged
+/// detects concurrent changes.
 pub fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>); 6] {
     let seconds = |time: Timestamp| number(time.seconds());
     [
@@ -381,7 +381,8 @@ pub fn versions(user: Option<&User>) -> [(&'static str, Option<AttributeValue>);
     ]
 }
 
-/// The writes that delete the search entries of `before` that `user` does not have. `user` is `None` for a user without a name.
+/// The writes that delete the search entries of `before` that `user` does not have. `user` is `None` if the user is
+/// gone.
 fn stale(before: &User, user: Option<&User>) -> Result<Vec<WriteRequest>, Fault> {
     let fresh = user.map(directory).transpose()?.unwrap_or_default();
     let gone = directory(before)?.into_keys().filter(|key| !fresh.contains_key(key));

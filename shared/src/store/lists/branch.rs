@@ -103,7 +103,7 @@ impl Store {
 }
 
 impl BranchWalk<'_> {
-    /// Opens the levels on the path to the edge of the previous page.
+    /// Opens the levels on the path of the cursor.
     async fn start(&mut self, root: &Comment, path: &[CommentId]) -> Result<(), Fault> {
         let keys = path.iter().copied().map(keys::comment).collect();
         let mut found = self.store.batch_get(keys, Reading::Eventual).await?;
@@ -200,8 +200,8 @@ fn path(root: &Comment, edge: &Comment) -> Vec<CommentId> {
     above.copied().chain([edge.id]).collect()
 }
 
-/// The cursor path for an empty page. The last id is shifted by one, so that paging in the other direction includes the
-/// comment at the page's edge again.
+/// The cursor path for an empty page. For the other direction, the last id is shifted by one, so that paging back
+/// includes the comment at the page's edge again.
 fn turned(cursor: &PathCursor, direction: Direction) -> Option<Vec<CommentId>> {
     let mut path = cursor.path.clone();
     if direction != cursor.direction {

@@ -101,8 +101,8 @@ impl Walk {
     }
 
     /// The cursors around the page from `first` to `last`, which are `None` on an empty page. `more`: whether the list
-    /// continues in the direction of the walk. In the opposite direction, it always continues, because the walk came from
-    /// there.
+    /// continues in the direction of the walk. In the opposite direction, it continues except on the first page,
+    /// because the walk came from there.
     pub(in crate::store) fn cursors(
         self,
         first: Option<CommentId>,
