@@ -33,7 +33,7 @@ pub enum ExportError {
     Importing(Option<ThreadId>),
 }
 
-/// Writes the whole table. `salt` is the fingerprint of its salt. Returns the number of comments.
+/// Exports a table. `salt` is the fingerprint of the table's salt. Returns the number of comments.
 pub async fn export(store: &Store, salt: String, out: &mut impl Write) -> Result<u64, ExportError> {
     let mut sorted = Sorted::default();
     for_each_stored(store, |item| sorted.add(item)).await?;

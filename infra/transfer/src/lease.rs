@@ -37,8 +37,8 @@ pub struct Lease<'a> {
 }
 
 impl Lease<'_> {
-    /// Runs `work`, which reads and writes the table, under the lease. Waits for the lease of a killed process to
-    /// expire. Cancels the work if the lease is lost.
+    /// Runs `work`, which reads and writes the table, under the lease. Waits up to `patience` while another process
+    /// holds it. Cancels the work if the lease is lost.
     pub async fn hold<T, E: From<LeaseError>>(&self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
         self.take().await?;
         let result = tokio::select! {

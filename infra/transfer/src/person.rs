@@ -1,4 +1,4 @@
-//! Exports or erases one person's data in a table and its bucket.
+//! Exports one person's data from a table, or erases it from the table and its bucket.
 
 pub mod erase;
 pub mod export;

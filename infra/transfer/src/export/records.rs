@@ -56,7 +56,7 @@ pub fn user(stored: &User) -> Record {
         learned_at: stored.learned_at.map(instant),
         renamed_at: stored.renamed_at.map(instant),
         subject: stored.subject.clone(),
-        // Bans that earlier versions stored have no id. The user's id replaces it, and sorts before all ban ids.
+        // Bans that earlier versions stored have no id. The user's id replaces it.
         ban: stored.ban.as_ref().map(|ban| self::ban(stored.ban_id.unwrap_or(stored.id.0), ban)),
         ..record::User::default()
     })
@@ -120,7 +120,7 @@ fn state(stored: &Comment) -> record::RecordState {
     }
 }
 
-/// The source of a comment, unless it was written here or in an exported table.
+/// The source of a comment, unless it was written in this table, or in the table whose export brought it here.
 fn foreign_source(stored: &Comment) -> Option<String> {
     let source = stored.source.as_ref()?;
     (*source != own_source(stored.id)).then(|| source.0.clone())

@@ -19,7 +19,7 @@ use crate::store::sources::SourceRow;
 
 #[derive(Default)]
 pub(super) struct Sorted {
-    /// Threads with a description or comments.
+    /// Threads that have comments or a description, or that a moderator closed or reopened.
     threads: BTreeMap<String, (ThreadId, Thread)>,
     users: BTreeMap<UserId, User>,
     sources: BTreeMap<SourceId, SourceRow>,

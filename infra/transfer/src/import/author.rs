@@ -1,4 +1,4 @@
-//! The writer of a comment: a guest with a name and a Gravatar, or a user from `--users`.
+//! The writer of a comment: a guest with a name and an avatar, or a user from `--users` or the source.
 
 use std::collections::HashMap;
 
@@ -12,7 +12,7 @@ use shared::domain::visible;
 use super::record;
 use crate::store::person::forgotten::Forgotten;
 
-/// The name of guests who didn't give one.
+/// Replaces a name that is empty or invisible.
 const NAMELESS: &str = "Anonymous";
 const MAX_PICTURE: usize = 1024;
 const GRAVATAR: &str = "gravatar.com/avatar/";
@@ -42,7 +42,7 @@ impl ImportedAuthor {
     }
 }
 
-/// Cleans a stored name. Keeps an empty one, which belongs to a user who was banned before the first sign-in.
+/// Cleans a stored name. Keeps an empty one, such as that of a user who was banned before the first sign-in.
 pub(super) fn kept_name(text: &str) -> String {
     if text.is_empty() {
         return String::new();
@@ -74,7 +74,7 @@ impl ImportedAuthor {
 }
 
 impl ImportedAuthor {
-    /// Takes the name and the picture from the user's profile in the table, as for a comment written here.
+    /// Replaces the name and the avatar with those of the user's profile, unless the profile has no name.
     pub(super) fn take_profile(&mut self, profile: &User) {
         if !profile.name.is_empty() {
             self.name.clone_from(&profile.name);
@@ -104,8 +104,8 @@ impl Users {
         self.0.get(&email::exact(name)).copied().filter(|_| !name.trim().is_empty())
     }
 
-    /// The writer of a comment. `known` is the record of the author's account in the source, whose name, address and
-    /// picture override the comment's older ones.
+    /// The writer of a comment. `known` is the record of the author's account in the source. Its name, address and
+    /// picture override the comment's older ones, unless they're empty.
     #[must_use]
     pub fn writer(&self, author: &record::Author, known: Option<&record::User>) -> ImportedAuthor {
         let own = |text: &str, of_account: fn(&record::User) -> &str| match known.map_or("", of_account) {
@@ -131,8 +131,7 @@ fn name(text: &str) -> String {
     if visible::shows_nothing(&name) { NAMELESS.to_owned() } else { name }
 }
 
-/// The avatar of a guest. A Gravatar takes precedence over a picture, which is often hosted on the system that the site
-/// is leaving.
+/// A Gravatar takes precedence over a picture, which is often hosted on the system that the site is leaving.
 fn avatar(email: &str, picture: &str) -> Avatar {
     if email.contains('@') {
         return gravatar(email);

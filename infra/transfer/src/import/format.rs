@@ -91,8 +91,8 @@ impl Format {
             Parser::Text(syntax, read) => {
                 let reader = source.reader(*syntax).map_err(ReadError::whole)?;
                 let is_damaged = reader.is_damaged();
-                // Parsers repeat the records of sites and pages with each comment, so a missing part is reported only
-                // once.
+                // Parsers repeat the records of sites and pages with each comment, so an incomplete text is reported
+                // only once.
                 let mut reported = HashSet::new();
                 let (mut has_comments, mut is_in_format) = (false, *syntax != Syntax::Json);
                 read(reader, zone, &mut |mut record| {

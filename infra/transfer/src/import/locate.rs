@@ -1,8 +1,9 @@
 //! Finds the id that each comment has in the table, or will have.
 //!
-//! A comment that was imported before is found by the item of its source, even if its time, page or writer has changed
-//! or it has been deleted. The id of a new comment is derived from its time and its id in the source. If another
-//! comment has that id, the next free one of the same second is used. A comment in an export keeps its id.
+//! A comment that was imported before is found by the item of its source, even if its time has changed or it has been
+//! deleted. A comment with another writer than that item's, or with another page and thread, is refused as another
+//! site's. The id of a new comment is derived from its time and its id in the source. If another comment has that id,
+//! the next free one of the same time is used. A comment in an export keeps its id.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -26,7 +27,7 @@ struct Seeker {
     index: usize,
     sources: Sources,
     provenance: Provenance,
-    /// The number of the thread.
+    /// The number of the comment's thread.
     thread: Option<usize>,
     slots: Box<dyn Iterator<Item = CommentId>>,
     candidate: Option<CommentId>,
@@ -209,7 +210,8 @@ impl Staging {
         let (id, fate) = match placement {
             Placement::Free(id) => (Some(id), Fate::New),
             Placement::AlreadyThere(id, occupant) => {
-                // The comment stays in its thread even if the source has moved it, and new replies to it go there too.
+                // The comment stays in its thread even if `--map` now names another one. New replies to it go there
+                // too.
                 place.thread = Some(self.threads.number(&occupant.thread));
                 place.is_changed = self.comments[index].record.id.is_some() && version != occupant.version;
                 (place.is_there, place.ancestors) = (true, occupant.ancestors);
@@ -225,8 +227,7 @@ impl Staging {
         place.fate = fate;
     }
 
-    /// Finds another id for a comment whose id has been taken. `None` if no id is free, or the comment has been
-    /// deleted.
+    /// Finds another id for a comment whose id was taken. `None` if no id is free, or the comment is no longer new.
     pub(super) async fn relocate(
         &mut self,
         store: &Store,
@@ -244,9 +245,9 @@ impl Staging {
         self.places[index].fate = Fate::Skipped(Reason::Deleted);
     }
 
-    /// Skips replies to a comment that was deleted after its import. Refuses replies to a comment whose id is taken or
-    /// that belongs to another site. Moves replies along with a comment that was imported into another thread. Fills in
-    /// the ancestors, and whether everyone may see a comment.
+    /// Skips replies to a comment that was skipped, such as one deleted after its import, or that has no possible id.
+    /// Refuses replies to a comment whose id is taken or that belongs to another site. Moves replies along with a
+    /// comment that was imported into another thread. Fills in the ancestors, and whether everyone may see a comment.
     fn follow_parents(&mut self, order: &[usize]) {
         for index in order.iter().copied() {
             let is_approved = self.state(index) == RecordState::Approved;

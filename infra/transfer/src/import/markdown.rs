@@ -63,12 +63,12 @@ fn rendered(markdown: &str) -> (String, Vec<String>) {
     (text, shown.links.into_iter().map(|link| link.address).collect())
 }
 
-/// The text of HTML on one line, as of a title.
+/// The text of HTML, such as that of a title, on one line.
 pub(super) fn text(html: &str) -> String {
     tree::text(&tree::parse(html)).split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Decodes HTML entities in a text.
+/// Decodes HTML entities in a text, and trims it.
 pub(super) fn decode(text: &str) -> String {
     let decoded = tree::text(&tree::parse(&text.replace('<', "&lt;")));
     decoded.trim().to_owned()

@@ -1,4 +1,4 @@
-//! Checks that lists were read completely, if the source states their length. A list may continue in another file.
+//! Checks that lists were read completely. A list may continue in another file.
 
 use std::collections::{BTreeMap, HashSet};
 

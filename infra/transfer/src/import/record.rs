@@ -8,8 +8,8 @@
 //! {"comment":{"source_id":"558","thread":"https://example.org/hello/","created_at":"2020-01-02T03:04:05Z","author":{"name":"Ada"},"body":"Hi","format":"markdown","state":"approved"}}
 //! ```
 //!
-//! Records may come in any order. A missing attribute has its default value. `docs/native-format.md` documents all of
-//! them.
+//! Records may come in any order. An optional attribute that is missing has its default value. `docs/native-format.md`
+//! documents all of them.
 
 use jiff::Timestamp;
 use serde::de::Error;
@@ -55,7 +55,7 @@ pub enum Record {
     Missing(Missing),
 }
 
-/// The first record of a native file. Parsers also use it to name the site of a source.
+/// Describes a native file. Parsers also use it to name the site of a source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
     pub format: String,
@@ -96,7 +96,8 @@ pub struct Part {
     pub is_continued: Option<[bool; 2]>,
 }
 
-/// A page with comments. If several records have the same key, the first value of each attribute wins.
+/// A page with comments. If several records have the same key, the first value of each attribute wins, and the aliases
+/// are combined.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
     /// The name by which comments refer to the page.
@@ -124,7 +125,7 @@ pub struct Thread {
     pub deleted: bool,
 }
 
-/// An author that comments refer to by [`Author::key`]. If `user_id` is set, a user of the host application.
+/// An author that comments refer to by [`Author::key`], or a user of the host application if `user_id` is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct User {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -241,7 +242,7 @@ pub struct Author {
     /// A user id of the host application; `None` for guests.
     #[serde(default, deserialize_with = "user_id", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
-    /// The hash that identifies a guest's own comments.
+    /// `k` or `g`, and the hash that identifies a guest's own comments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visitor: Option<String>,
     /// The author's id in the source.
@@ -277,7 +278,7 @@ pub struct Report {
     /// The reason, followed by a colon and the details if there are any.
     pub reason: String,
     pub created_at: Timestamp,
-    /// The reporter, in the form of [`Like::visitor`].
+    /// The reporter, in the form of [`Like::visitor`], or a hyphen and the report's id if the reporter was erased.
     pub visitor: String,
     #[serde(default, deserialize_with = "user_id", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
@@ -300,7 +301,7 @@ impl Report {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GuestBound {
     pub comment: u64,
-    /// A hash of the network.
+    /// A keyed hash of the network, the comment and the kind of reaction.
     pub network: String,
     pub count: i64,
 }

@@ -1,4 +1,4 @@
-//! The report of an import: the result for every record that was read.
+//! The report of an import: the result for every comment that was read.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,9 +32,9 @@ pub struct Report {
     pub threads: BTreeMap<String, u64>,
     /// Keys of pages for which no thread was found.
     pub unmapped: Vec<String>,
-    /// Comments whose parent differs from the one in the source.
+    /// New comments whose parent differs from the one in the source.
     pub moved: Vec<Entry>,
-    /// Comments that readers see only in part.
+    /// New comments that readers see only in part.
     pub cut: Vec<String>,
     /// Existing comments whose text or state differs from an export's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -75,7 +75,7 @@ impl Report {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
-    /// The id in the source.
+    /// The id in the source, or `#` and the comment's number if it has none there.
     pub id: String,
     /// The reason as a single word.
     pub reason: String,

@@ -11,7 +11,7 @@ const MAX_SITE: usize = 200;
 #[derive(Debug, Default)]
 pub(super) struct Site {
     pub(super) name: Option<String>,
-    /// The file that named the site; `None` if the user did.
+    /// The file that named the site; `None` if no file did.
     named_by: Option<String>,
     /// The last file that named a site. If one file has several names, the first wins.
     last: Option<String>,
@@ -22,7 +22,7 @@ impl Site {
         Self { name: name.and_then(plain), ..Self::default() }
     }
 
-    /// Records the site that a record names. Fails if another file named a different one.
+    /// Records the site that a record names, unless the user named one. Fails if another file named a different one.
     pub(super) fn note(&mut self, file: &str, record: &Record) -> Result<(), ReadError> {
         let Record::Head(head) = record else { return Ok(()) };
         let is_given = self.name.is_some() && self.named_by.is_none();

@@ -154,7 +154,7 @@ impl Source {
         Self { name, content, progress: budget.packed.clone() }
     }
 
-    /// A counter of the bytes read so far from the file.
+    /// A counter of the bytes read so far from the file. It stays 0 for the files of a zip.
     pub fn progress(&self) -> Rc<Cell<u64>> {
         self.progress.clone()
     }
@@ -254,7 +254,7 @@ fn spool(input: &mut impl Read, temp_dir: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Fails if the file is shorter than its header states. `SQLite` would read a truncated database.
+/// Fails if the file isn't an `SQLite` database, or is truncated. `SQLite` would read a truncated one.
 fn check_length(file: &File) -> io::Result<()> {
     let header = head_of(file, 100)?;
     if header.len() < 100 || !header.starts_with(b"SQLite format 3\0") {
@@ -305,7 +305,8 @@ fn head_of(mut file: &File, most: u64) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Replaces invalid bytes in JSON until they are reported. A noncharacter, because valid texts may contain U+FFFD.
+/// Replaces invalid bytes and escapes in JSON until they are reported. A noncharacter, because valid texts may contain
+/// U+FFFD.
 pub(super) const MARK: char = '\u{fdd0}';
 
 /// Repairs JSON chunk by chunk, and replaces everything invalid with [`MARK`].
@@ -337,7 +338,7 @@ impl Marking {
     }
 }
 
-/// Reads a text, repairs it if it's JSON, and tracks the line.
+/// Reads a text, repairs it if its syntax is [`Syntax::Json`], and tracks the line.
 pub struct Reader {
     input: BufReader<Box<dyn Read>>,
     marking: Option<Marking>,
@@ -376,8 +377,8 @@ impl Reader {
         SourcePosition::Line(self.line)
     }
 
-    /// Reads the rest of the text into memory, and returns whether it's UTF-8, which may be damaged: it has more valid
-    /// characters beyond ASCII than invalid bytes. Text in another encoding has few valid ones.
+    /// Reads the rest of the text into memory, and returns whether it's UTF-8, which may be damaged: it has no invalid
+    /// bytes, or more valid characters beyond ASCII than invalid bytes. Text in another encoding has few valid ones.
     pub fn is_utf_8(&mut self) -> io::Result<bool> {
         self.passed.drain(..self.read);
         self.read = 0;

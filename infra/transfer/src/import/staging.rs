@@ -52,7 +52,8 @@ pub(super) struct Staged {
     has_id: bool,
     /// Unix seconds; `None` if the time is impossible for a comment.
     pub(super) created: Option<i64>,
-    /// A short hash of the writer in the source; `None` if the source may have deleted the writer.
+    /// A short hash of the writer in the source; `None` for comments that are exported or deleted, or whose writer was
+    /// erased.
     pub(super) writer: Option<String>,
     /// Why the record itself cannot be imported.
     refusal: Option<Reason>,
@@ -76,7 +77,7 @@ impl Staged {
 #[derive(Debug, Default)]
 pub(super) struct Place {
     pub(super) fate: Fate,
-    /// The number of its thread.
+    /// The number of the comment's thread.
     pub(super) thread: Option<usize>,
     /// The id that the comment has, had or will have in the table.
     pub(super) id: Option<CommentId>,
@@ -195,7 +196,7 @@ impl Staging {
         self.pages.len() - 1
     }
 
-    /// Adds a comment. An exported one keeps its id and its body.
+    /// Adds a comment. An exported one keeps its id, and its body isn't cleaned.
     fn add_comment(&mut self, mut record: record::Comment) {
         let refusal = refusal(&record);
         let is_kept = record.id.is_some();
@@ -281,7 +282,7 @@ pub(super) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Fills in attributes that earlier records of the page lack.
+/// Fills in attributes that earlier records of the page lack, and adds aliases.
 fn merge(known: &mut record::Thread, new: record::Thread) {
     known.kind = known.kind.take().or(new.kind);
     known.id = known.id.take().or(new.id);

@@ -1,10 +1,10 @@
 //! Maps a page of the source to a thread, `type/id`: by the lines of `--map`, by the source's own id, or by a rule that
 //! a host page can compute too.
 //!
-//! The rule: drop the scheme, host, query, fragment, and slashes at both ends. Replace each inner slash with `:`, and
-//! each byte of any other character that isn't allowed in a record id with `~` and two hexadecimal digits. An empty id
-//! becomes `~`. An id of more than 128 characters is cut to 95, followed by `~` and 32 hexadecimal digits of its
-//! SHA-256.
+//! The rule: drop the scheme, host, fragment, slashes at both ends, and the query except for the parameters of
+//! `--keep-query`. Replace each inner slash with `:`, and each byte of any other character that isn't allowed in a
+//! record id with `~` and two uppercase hexadecimal digits. An empty id becomes `~`. An id of more than 128 characters
+//! is cut to 95, followed by `~` and the first 32 hexadecimal digits of its SHA-256.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -26,7 +26,7 @@ const HASH_DIGITS: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
     Thread(ThreadId),
-    /// The page has no URL, and no line of `--map` matches.
+    /// No line of `--map` matches, and the page has an invalid id, or neither an id nor a URL.
     Unmapped,
     /// The page's host isn't listed in `--host`.
     ForeignHost,
@@ -51,7 +51,7 @@ impl ThreadKeys {
         }
         let address = thread.url.as_deref().map(page_of);
         let names = [Some(thread.key.as_str()), thread.url.as_deref(), address.as_deref(), thread.id.as_deref()];
-        // An address without a scheme, such as that of a translation, matches lines with any scheme.
+        // An address without a scheme, such as that of a translation, matches lines with `https:` and `http:` too.
         let address_of =
             |scheme| address.as_deref().filter(|address| address.starts_with("//")).map(|rest| [scheme, rest].concat());
         let schemes = ["https:", "http:"].map(address_of);
@@ -175,7 +175,7 @@ const SERVICES: &[(&str, &str)] = &[
     ("cc.bingj.com", "u"),
 ];
 
-/// The URL of the original page, if `address` is that of a translation or a copy.
+/// The URL of the original page if `address` is that of a translation or a copy, or else `address`.
 fn page_of(address: &str) -> Cow<'_, str> {
     let address = address.trim();
     let Some(host) = host(address).map(str::to_ascii_lowercase) else { return address.into() };
@@ -237,8 +237,8 @@ fn parameter(path: &str, name: &str) -> Option<String> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The lines of `--map`: `exact` or `prefix*`, white space, `type/id`. For a prefix, the rest of the key replaces `*`
-/// in the id.
+/// The lines of `--map`: `exact` or `prefix*`, white space, `type/id`. For a prefix, the rest of the page's name,
+/// converted by the rule above, replaces `*` in the id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Map(Vec<Line>);
 

@@ -5,8 +5,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use shared::domain::time;
 
-/// Parses a time, which is in `zone` if it has no offset. `None` if it's invalid or before 1970, because other systems
-/// write `0000-00-00` and `0001-01-01` for a missing time.
+/// Parses a time, which is in `zone` if it has no offset. `None` if it's invalid, or not after the start of 1970,
+/// because other systems write `0000-00-00` and `0001-01-01` for a missing time.
 pub(super) fn parse(text: &str, zone: &TimeZone) -> Option<Timestamp> {
     let text = text.trim();
     let compact = without_space_before_offset(text);
@@ -30,7 +30,7 @@ pub(super) fn from_unix(seconds: f64) -> Option<Timestamp> {
     whole_seconds(whole)
 }
 
-/// Smaller numbers are seconds. As milliseconds, they would be before March 1973.
+/// Smaller numbers are seconds. As milliseconds, they would be no later than March 1973.
 const SMALLEST_MILLISECONDS: f64 = 1e11;
 
 /// Converts a Unix time in milliseconds or seconds.

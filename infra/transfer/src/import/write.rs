@@ -74,7 +74,7 @@ pub struct WriteLimits {
 
 #[derive(Clone, Copy, Debug)]
 pub enum Progress<'a> {
-    /// Repairing the data that another import left in this thread.
+    /// Repairing the data that interrupted imports left in this thread, and perhaps in others.
     Settling(&'a str),
     Written {
         done: u64,
@@ -83,7 +83,8 @@ pub enum Progress<'a> {
 }
 
 impl Importer<'_> {
-    /// Locates all comments and writes the new ones. Call this while holding the lease. Returns the write units spent.
+    /// Locates all comments and writes the new ones. Call this while holding the lease. Returns the write units spent,
+    /// except for repairs and the bookkeeping of threads.
     pub async fn run(&mut self, progress: &mut dyn FnMut(Progress<'_>)) -> Result<f64, WriteError> {
         self.staging.locate(Some(self.store), self.prefix).await?;
         self.staging.check_table(self.store).await?;
@@ -193,7 +194,7 @@ impl Importer<'_> {
     }
 
     /// The comments of a batch, ready to be written. New comments get the current names of their users, but exported
-    /// comments keep theirs. New comments that everyone can see count as approved for their writers.
+    /// comments keep theirs. Users' new comments that everyone can see count as approved.
     async fn placed(&self, batch: &[usize], run: &mut Run<'_>) -> Result<Vec<Placed>, WriteError> {
         let mut all: Vec<Placed> = batch.iter().filter_map(|index| self.staging.placed(*index, self.users)).collect();
         let is_named_here = |placed: &Placed| !placed.is_there && !placed.is_kept();
@@ -220,8 +221,8 @@ impl Importer<'_> {
         Ok(all)
     }
 
-    /// Writes parents first, because each reply changes its parent. Returns the time of the thread's first comment that
-    /// everyone can see.
+    /// Writes parents first, because each reply changes its parent. Returns the time of the thread's first top-level
+    /// comment in the import that everyone can see.
     async fn write_one_by_one(&mut self, target: usize, run: &mut Run<'_>) -> Result<Option<Timestamp>, WriteError> {
         let mut opened_at = None;
         for batch in self.staging.batches(&self.staging.threads.all[target]) {

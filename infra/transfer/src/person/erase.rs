@@ -69,7 +69,7 @@ pub trait Machine {
     /// Fails if the stream can't be read or written.
     fn amend_changes(&self, amend: &mut dyn FnMut(Value) -> Option<Value>) -> io::Result<u64>;
 
-    /// Whether the service left work unfinished, so that the whole table must be repaired afterwards.
+    /// Whether the service left work unfinished. The whole table must then be repaired afterwards.
     fn is_unfinished(&self) -> bool;
 }
 
@@ -118,7 +118,7 @@ impl Eraser<'_> {
     }
 
     /// Removes emails to the person and emails that quote the person, and the person's data in messages and changes.
-    /// Returns whether the service had unfinished work.
+    /// Returns whether the whole table must be repaired afterwards.
     async fn erase_leftovers(
         &self,
         person: &Person,
@@ -163,7 +163,8 @@ impl Eraser<'_> {
         Ok(is_any)
     }
 
-    /// Removes the person's images: those that a matched comment links to, or the one that a matched request uploaded.
+    /// Removes the person's images: those in a matched comment, unless another writer's comment linked to them first,
+    /// or the one that a matched request uploaded.
     async fn erase_images(&self, found: &Match, links: &Links, gone: &mut Gone) -> Result<(), Fault> {
         let mut images = Vec::new();
         if let Some(id) = found.comment()

@@ -13,7 +13,7 @@ use shared::store::{Reading, Store, read};
 use crate::store::for_each_item;
 use crate::store::sources::SourceRow;
 
-/// An item that can't be derived from other items and doesn't expire.
+/// An item that exports include, or that prevents an export.
 #[derive(Debug)]
 pub enum StoredItem {
     Comment(Box<Comment>),
@@ -32,7 +32,7 @@ pub enum StoredItem {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GuestCount {
     pub comment: CommentId,
-    /// A keyed hash of the network.
+    /// A keyed hash of the network, the comment and the kind of reaction.
     pub network: String,
     pub count: i64,
 }
@@ -109,7 +109,7 @@ mod tests {
             assert_eq!(ItemKind::of(&key).schema().map(|of| of.name), Some(schema.name), "{key:?}");
             // A journal with this attribute belongs to an import that writes comments one by one.
             let item = Item::from([(import_journal::LAST.to_owned(), shared::store::number(1))]);
-            // The item is otherwise empty, which is an error for the kinds that are exported.
+            // The item is otherwise empty, which is an error for most kinds that are exported.
             let is_left_out = matches!(of_kind(&key, item), Ok(None));
             assert_eq!(is_left_out, schema.export != Export::Record, "{}", schema.name);
         }

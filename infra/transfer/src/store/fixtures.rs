@@ -50,8 +50,8 @@ impl Fixture {
     }
 }
 
-/// Adds a comment or a placeholder to an existing thread, with its own id and likes, as an import does. False if the id
-/// is taken or the parent doesn't exist.
+/// Adds a comment or a placeholder to a thread, with its own id and likes, as an import does. False if the id is taken
+/// or the parent doesn't exist.
 ///
 /// # Errors
 ///

@@ -139,7 +139,7 @@ impl Imported {
     }
 }
 
-/// Counts of one visitor's unapproved comments.
+/// Counts of one visitor's unapproved comments in a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hidden {
     pub parents: u64,
@@ -227,7 +227,7 @@ pub async fn unfinished_imports(store: &Store, threads: &[ThreadId]) -> Result<H
     Ok(threads.iter().filter_map(unfinished).collect())
 }
 
-/// Whether the thread has ever had an approved top-level comment, even if none is left.
+/// Whether the thread has ever stored a count of approved top-level comments, even if it's 0 now.
 pub async fn has_begun(store: &Store, thread: &ThreadId) -> Result<bool, Fault> {
     let stored = store.one_item(&keys::thread(thread), Reading::Consistent).await?;
     Ok(stored.is_some_and(|thread| thread.contains_key(thread::PARENTS)))
@@ -277,8 +277,8 @@ pub async fn forget_imports(store: &Store, threads: &[ThreadId]) -> Result<(), F
     Ok(())
 }
 
-/// Ends an import that wrote comments one by one. `opened_at` is the time of the thread's first comment that everyone
-/// can see.
+/// Ends an import that wrote comments one by one. `opened_at` is the time of the first imported top-level comment that
+/// everyone can see.
 pub async fn end_import(store: &Store, thread: &ThreadId, opened_at: Option<Timestamp>) -> Result<(), Fault> {
     open_earlier(store, thread, opened_at).await?;
     store.transact(vec![Write::delete(keys::import_journal(thread))]).await.map(drop)
@@ -381,12 +381,12 @@ pub async fn import_one(
     Ok(ImportedOne::Done)
 }
 
-/// Pins a comment, unless the thread already has a pin.
+/// Pins a comment, unless the thread already has a pin or the comment may not be pinned.
 pub async fn pin_imported(store: &Store, thread: &ThreadId, pin: Pin) -> Result<(), Fault> {
     store.transact(pinning(Write::update(keys::thread(thread)), pin)?).await.map(drop)
 }
 
-/// Sets attributes of the thread that the host application hasn't set.
+/// Sets attributes that the thread doesn't have yet.
 pub async fn describe_thread(store: &Store, thread: &ThreadId, about: &Thread) -> Result<(), Fault> {
     let stored = store.thread(thread, Reading::Consistent).await?;
     let new = |stored: &Option<String>, given: &Option<String>| given.clone().filter(|_| stored.is_none()).map(text);
@@ -419,8 +419,7 @@ fn finish(thread: &ThreadId, totals: &ThreadTotals, pin: Option<Pin>) -> Result<
     Ok(writes)
 }
 
-/// Adds a pin to an update of a thread. The writes fail if another comment is pinned, or if this comment may not be
-/// pinned.
+/// Adds a pin to an update of a thread. The writes fail if the thread has a pin, or if this comment may not be pinned.
 fn pinning(thread: Write, pin: Pin) -> Result<Vec<Write>, Fault> {
     let value = serde_dynamo::to_attribute_value(pin).map_err(|error| Fault::new("serializing a pin", error))?;
     let may_be_pinned = format!(

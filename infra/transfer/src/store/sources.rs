@@ -1,5 +1,5 @@
-//! The sources of imported comments. A later import finds a comment by the item of its source, even if its time, page
-//! or writer has changed. A deletion turns the item into a tombstone.
+//! The sources of imported comments. A later import finds a comment by the item of its source, and recognizes another
+//! site's comment by its page and writer. A deletion turns the item into a tombstone.
 
 use std::collections::HashMap;
 

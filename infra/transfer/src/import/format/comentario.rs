@@ -9,7 +9,7 @@ use super::super::source::{ReadError, Reader};
 use super::json::{self, Attributes};
 use super::{Sink, comment_record, created};
 
-/// The user id on comments whose author wasn't signed in.
+/// The user id on comments whose author wasn't signed in. As the id of a parent, it means that there is none.
 const ANONYMOUS: &str = "00000000-0000-0000-0000-000000000000";
 
 pub(super) fn read(input: Reader, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), ReadError> {

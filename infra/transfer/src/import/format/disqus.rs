@@ -1,4 +1,4 @@
-//! Disqus: `thread` and `post` elements that refer to each other by `dsq:id`.
+//! Disqus: `thread` elements, and `post` elements that name their thread and parent by `dsq:id`.
 
 use jiff::tz::TimeZone;
 

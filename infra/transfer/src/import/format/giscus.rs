@@ -47,7 +47,7 @@ fn node(mut value: Value, zone: &TimeZone, sink: &mut Sink<'_>) -> Result<(), Re
         return discussion(value, zone, sink);
     }
     match take(&mut value, "replies") {
-        // The replies are on the page of their comment, which may be in another file.
+        // The replies belong to the thread of their comment, which may be in another file.
         list @ Value::Object(_) => replies(list, &id, "", zone, sink),
         _ => Err(ReadError::whole(NO_LIST)),
     }

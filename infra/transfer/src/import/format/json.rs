@@ -174,7 +174,8 @@ pub(super) trait Attributes {
         text.parse().unwrap_or_else(|_| likes(text.parse().unwrap_or_default()))
     }
 
-    /// A time in a string, or in an object such as `{"__type": "Date", "iso": "…"}` or `{"$date": "…"}`.
+    /// A time in a string or a number, or in an object such as `{"__type": "Date", "iso": "…"}` or
+    /// `{"$date": "…"}`.
     fn time(&self, name: &str, zone: &TimeZone) -> Option<Timestamp> {
         let value = match self.attribute(name) {
             Value::Object(object) => object.get("iso").or_else(|| object.get("$date"))?,

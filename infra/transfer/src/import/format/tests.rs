@@ -405,7 +405,7 @@ fn a_truncated_gzip_is_reported_with_the_place_in_its_content() {
     assert!(error.starts_with("byte "), "{error}");
 }
 
-/// The beginning of a comment's text in the sample of each text format.
+/// Marks the beginning of a comment's text in the sample of each text format.
 const TEXTS: [(Format, &str); 9] = [
     (Format::Native, r#""body":""#),
     (Format::Disqus, "<message>con"),
@@ -716,7 +716,7 @@ pub(in crate::import) mod isso {
 
     use super::*;
 
-    /// The schema of Isso 0.13.
+    /// The schema of Isso 0.13, with some rows.
     pub(in crate::import) const TABLES: &str = "
         CREATE TABLE threads (id INTEGER PRIMARY KEY, uri VARCHAR(256) UNIQUE, title VARCHAR(256));
         CREATE TABLE comments (tid REFERENCES threads(id), id INTEGER PRIMARY KEY, parent INTEGER, created FLOAT NOT NULL,

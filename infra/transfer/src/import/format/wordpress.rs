@@ -93,7 +93,8 @@ fn comment(element: &Element, thread: String, zone: &TimeZone) -> Comment {
     }
 }
 
-/// The time of a comment. `comment_date_gmt` is in UTC. If it's all zeros, as in old exports, the local time is used.
+/// The time of a comment. `comment_date_gmt` is in UTC. If it's missing or all zeros, as in old exports, the local time
+/// is used.
 fn created_at(element: &Element, zone: &TimeZone) -> Option<Timestamp> {
     match element.text("comment_date_gmt").as_str() {
         "" => time::parse(&element.text("comment_date"), zone),

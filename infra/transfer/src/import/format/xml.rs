@@ -23,7 +23,7 @@ const MAX_DEPTH: usize = 64;
 pub(super) struct Tag {
     /// The name without the prefix of its namespace.
     pub(super) name: String,
-    /// Attributes whose names have no prefix.
+    /// The attributes' names, without the prefixes of their namespaces, and their values.
     attributes: Vec<(String, String)>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Element {
     pub(super) tag: Tag,
     text: String,
     children: Vec<Element>,
-    /// The number of characters that replace undecodable bytes, in the element and its start tag.
+    /// The number of characters that replace undecodable bytes. Includes those of the children, whose own number is 0.
     replaced: u64,
 }
 
@@ -103,7 +103,7 @@ pub(super) struct Xml {
     buffer: Vec<u8>,
     /// The names of the open elements.
     open: Vec<String>,
-    /// Whether the last start tag was of an empty element, so that the element's end is the next event.
+    /// Whether the last start tag was of an empty element, whose end is the next event.
     is_empty: bool,
 }
 
@@ -149,7 +149,7 @@ impl Xml {
         }
     }
 
-    /// The next start or end tag. Adds the text before it to `element`, and otherwise skips it.
+    /// The next start or end tag. Adds the text before it to `element`, or skips the text if that's `None`.
     fn next_in(&mut self, mut element: Option<&mut Element>) -> Result<XmlEvent, ReadError> {
         if self.is_empty {
             return Ok(self.close());
@@ -173,7 +173,8 @@ impl Xml {
     }
 
     /// Reads the part after the root element, so that a compressed file is verified to its end. Fails if that part
-    /// contains more than comments, processing instructions and white space, because it could be another file.
+    /// contains more than comments, processing instructions, white space and control characters, because it could be
+    /// another file.
     pub(super) fn end(mut self) -> Result<(), ReadError> {
         let end = self.events.buffer_position();
         loop {

@@ -171,7 +171,7 @@ impl BlockReader {
         (!items.is_empty()).then_some(Block::List { start, items })
     }
 
-    /// The rows of a table. `None` if Markdown can't express it, because a row is longer than the head or a cell has
+    /// The rows of a table. `None` if Markdown can't express it, for example because it has no head or a cell has
     /// several lines.
     fn table(&self, element: &Element) -> Option<Vec<Vec<Vec<Inline>>>> {
         let mut rows = Vec::new();
@@ -249,7 +249,7 @@ fn has_block(nodes: &[Node]) -> bool {
     })
 }
 
-/// Whether this is code with several lines, which other systems show as a block.
+/// Whether this is code with several lines, which other systems show as a block, and without links or images.
 fn has_lines(element: &Element) -> bool {
     element.name == "code" && !tree::has_links(&element.children) && tree::code(element).trim().contains(['\n', '\r'])
 }
@@ -376,7 +376,7 @@ fn image(out: &mut Vec<Inline>, element: &Element) {
 }
 
 /// The address, if our renderer links it: a relative address, or one with an allowed scheme. Removes white space around
-/// it and line breaks in it, as browsers do.
+/// it, and line breaks and tabs in it, as browsers do.
 fn allowed(address: &str, schemes: &[&str]) -> Option<String> {
     let address: String = address.trim().chars().filter(|c| !matches!(c, '\n' | '\r' | '\t')).collect();
     let scheme =
@@ -396,7 +396,7 @@ fn push_text(out: &mut Vec<Inline>, text: &str) {
     }
 }
 
-/// Collapses the characters that HTML treats as white space, which excludes no-break spaces.
+/// Collapses the characters that HTML treats as white space, which excludes no-break spaces. Drops control characters.
 fn collapsed(text: &str) -> String {
     let is_space = |c: char| matches!(c, ' ' | '\t' | '\n' | '\r' | '\u{c}');
     let mut out = String::with_capacity(text.len());
@@ -412,7 +412,7 @@ fn collapsed(text: &str) -> String {
     out
 }
 
-/// Removes white space and breaks at both ends, and white space around breaks.
+/// Removes white space and breaks at both ends, white space around breaks, and repeated breaks.
 fn trimmed(inlines: Vec<Inline>) -> Vec<Inline> {
     let mut out: Vec<Inline> = Vec::with_capacity(inlines.len());
     for inline in inlines {

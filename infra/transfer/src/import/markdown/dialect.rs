@@ -195,7 +195,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Replaces shortcodes with emoji, except in code and in the text of an address.
+/// Replaces shortcodes with emoji, except in code and in links whose text is their address.
 fn show_emoji(nodes: &mut [Node]) {
     for node in nodes {
         match node {

@@ -1,4 +1,5 @@
-//! Parses HTML into a tree. An element that isn't closed, or is closed out of order, ends with its parent.
+//! Parses HTML into a tree. An element that isn't closed, or is closed out of order, ends at the latest with its
+//! parent.
 
 use std::cell::RefCell;
 
@@ -8,7 +9,7 @@ use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSin
 use html5ever::{Attribute, QualName, local_name, ns};
 use shared::domain::address;
 
-/// Maximum levels of elements. Deeper ones are left out, but their content is kept.
+/// Maximum levels of elements with content. Deeper ones are left out, but their content is kept.
 const MAX_DEPTH: usize = 100;
 const VOID: &str = "area base br col embed hr img input link meta param source track wbr";
 /// Elements that end an open paragraph.
@@ -44,7 +45,7 @@ pub(super) fn is_block(name: &str) -> bool {
     is_in(BLOCKS, name)
 }
 
-/// Escapes every `<` that doesn't begin a tag of an element that shows text or an image.
+/// Escapes every `<` that doesn't begin a tag of an element in `BLOCKS` or `INLINE`.
 pub(super) fn with_known_tags(html: &str) -> String {
     let mut parts = html.split('<');
     let mut out = parts.next().unwrap_or_default().to_owned();
@@ -55,7 +56,7 @@ pub(super) fn with_known_tags(html: &str) -> String {
     out
 }
 
-/// Whether the text after a `<` begins a tag of an element that shows text or an image.
+/// Whether the text after a `<` begins a tag of an element in `BLOCKS` or `INLINE`.
 pub(super) fn begins_known_tag(rest: &str) -> bool {
     let tag = rest.strip_prefix('/').unwrap_or(rest);
     let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
@@ -71,14 +72,15 @@ pub(super) fn parse(html: &str) -> Vec<Node> {
     let input = BufferQueue::default();
     input.push_back(StrTendril::from_slice(html));
     let tokenizer = Tokenizer::new(Sink::default(), TokenizerOpts::default());
-    // Only a script could pause the tokenizer, and none runs here.
+    // The tokenizer pauses only if its sink requests it, and this one never does.
     let _ = tokenizer.feed(&input);
     tokenizer.end();
     tokenizer.sink.builder.into_inner().finish()
 }
 
-/// Replaces line feeds with breaks, except in an inner `pre`. Also turns addresses into links if `may_link` is set,
-/// except in links and code.
+/// Replaces line feeds with breaks, and turns addresses into links if `may_link` is set. Leaves every `pre` in the
+/// nodes unchanged, and adds no links in links and code. Drops a line feed after a break, and white space between the
+/// tags of a table.
 pub(super) fn with_breaks_and_links(nodes: Vec<Node>, may_link: bool) -> Vec<Node> {
     let mut out = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -130,7 +132,7 @@ fn without_line_feed(text: &str) -> &str {
     rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix(['\n', '\r'])).unwrap_or(text)
 }
 
-/// The text of nodes, unchanged.
+/// The text of nodes, with a line feed for each break.
 pub(super) fn text(nodes: &[Node]) -> String {
     lines(nodes, true)
 }

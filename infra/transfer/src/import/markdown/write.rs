@@ -97,8 +97,8 @@ impl MarkdownRenderer {
         }
     }
 
-    /// Adds text, and escapes anything in it that would be markup. Doesn't escape addresses, which contain no markup,
-    /// because a backslash in them would be visible.
+    /// Adds text, and escapes anything in it that would be markup. Outside links, and unless `is_careful` is set,
+    /// doesn't escape addresses, which contain no markup, because a backslash in them would be visible.
     fn text(self, out: &mut String, text: &str) {
         let is_bare = !self.is_careful && !self.is_linked;
         let addresses = if is_bare { address::find(text) } else { Vec::new() };

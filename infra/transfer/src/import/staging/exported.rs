@@ -1,5 +1,5 @@
-//! Records that only an export of a table contains: likes by voter, reports, users with their bans, tombstones, and
-//! some attributes of comments.
+//! Data that only an export of a table contains: likes by voter, reports, guest counts, users with their bans,
+//! tombstones, and some attributes of comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,8 +100,8 @@ impl Staging {
         self.export.likes.get(&comment.0).into_iter().flatten()
     }
 
-    /// The ids of an exported comment's reports, with their reporters. The hash of an erased reporter begins with a
-    /// hyphen.
+    /// The ids of an exported comment's reports, with their reporters. An erased reporter is a hyphen and the report's
+    /// id.
     pub(super) fn reporters(&self, comment: CommentId) -> impl Iterator<Item = (u64, &String)> {
         let reports = self.export.reports.get(&comment.0).into_iter().flat_map(BTreeMap::values);
         reports.map(|report| (report.id, &report.visitor))

@@ -36,7 +36,7 @@ pub(in crate::import) enum Reason {
     Empty,
     /// A comment of another site has the id.
     Site,
-    /// Another comment has the id.
+    /// Another comment has the id or the source.
     Taken,
 }
 
@@ -63,7 +63,7 @@ impl Reason {
 /// Why a comment's parent differs from the source's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
-    /// The parent is missing.
+    /// The parent is missing, or the parents form a cycle.
     Parent,
     /// The parent is in another thread.
     Thread,

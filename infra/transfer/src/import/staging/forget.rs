@@ -10,7 +10,7 @@ use crate::import::record::{Author, RecordState};
 use crate::store::person::forgotten::Forgotten;
 
 impl Staging {
-    /// Marks the data of erased people. Call this before [`Staging::resolve`]. [`Staging::locate`] then recognizes
+    /// Removes the data of erased people. Call this before [`Staging::resolve`]. [`Staging::locate`] then recognizes
     /// comments that were erased from the table.
     pub fn forget(&mut self, users: &Users, forgotten: &Forgotten) {
         self.forgotten = Some(forgotten.clone());

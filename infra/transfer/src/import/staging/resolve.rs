@@ -50,7 +50,7 @@ impl Spread {
 }
 
 impl Staging {
-    /// Decides the fate of each record. `keep_spam` makes spam, trash and pingbacks rejected comments instead of
+    /// Decides the fate of each comment. `keep_spam` makes spam, trash and pingbacks rejected comments instead of
     /// skipping them.
     pub fn resolve(&mut self, keys: &ThreadKeys, keep_spam: bool) {
         if keep_spam {
@@ -113,8 +113,8 @@ impl Staging {
         all
     }
 
-    /// Decides the fate of a comment. A reason to skip takes precedence over a reason to refuse: nothing is lost if a
-    /// deleted comment has an invalid time.
+    /// Decides the fate of a comment. If its page has a thread, a reason to skip takes precedence over a reason to
+    /// refuse: nothing is lost if a deleted comment has an invalid time.
     fn decision(&self, comment: &Staged, page: Result<usize, Reason>) -> Decision {
         let is_placeholder = comment.is_placeholder();
         let skipped = match comment.record.state {
@@ -157,9 +157,9 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Joins duplicates: among comments that aren't skipped or refused, keeps the first of those with the same id,
-    /// thread and writer. Exported comments with the same id but different texts aren't duplicates; [`Staging::locate`]
-    /// refuses all of them but the first.
+    /// Joins duplicates: among comments that aren't skipped or refused, keeps the first of those with the same id and
+    /// thread, unless their writers are known and differ. Exported comments with the same id but different texts aren't
+    /// duplicates; [`Staging::locate`] refuses all of them but the first.
     fn join_doubles(&mut self) {
         let mut writers: HashMap<_, HashSet<Option<&str>>> = HashMap::new();
         let mut doubles = Vec::new();
@@ -181,7 +181,7 @@ impl<'a> Resolver<'a> {
 
     /// Refuses comments that seem to be from another site. The files of a command belong to a single site, where an id
     /// identifies one comment, although some systems use an id on two pages of the same file ([`tag`](Self::tag)). Also
-    /// refuses replies to a refused comment, unless the file has another comment with its id.
+    /// refuses replies to a refused comment, unless an accepted one in the same file and thread has the same id.
     fn refuse_other_sites(&mut self) {
         let mut earlier: HashMap<&str, Vec<(&Staged, Option<usize>)>> = HashMap::new();
         let mut others = Vec::new();
@@ -220,7 +220,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Finds the parent of each comment in its thread, regardless of the page. A skipped comment can be a parent if it
-    /// can become a placeholder, which needs a time and a thread that isn't deleted.
+    /// can become a placeholder, which needs a time.
     fn find_parents(&mut self) {
         let mut parents: HashMap<_, usize> = HashMap::new();
         let mut spreads = HashMap::new();
@@ -342,7 +342,7 @@ impl<'a> Resolver<'a> {
         self.decisions[index].placeholder.is_some() || self.comments[index].record.state != RecordState::Rejected
     }
 
-    /// Makes ids unique: if two threads share an id, the thread's name is appended to the second one.
+    /// Makes ids unique: if several threads share an id, the name of the thread is appended in all but the first.
     fn tag(&mut self, threads: &[String]) {
         let mut spreads = HashMap::new();
         for (comment, decision) in iter::zip(self.comments, &mut self.decisions) {

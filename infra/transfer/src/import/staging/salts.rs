@@ -49,7 +49,7 @@ impl Staging {
     }
 
     /// The fingerprint of a salt in the source, if it differs from `own`, the fingerprint of the service's salt. `own`
-    /// is `None` if the service has no salt yet.
+    /// is `None` if the service has no salt yet. Fails if it differs and the source has hashed user ids.
     pub fn other_salt(&self, own: Option<&str>) -> Result<Option<&str>, OtherSalt> {
         let other = self.salts.named.iter().map(String::as_str).find(|named| Some(*named) != own);
         if other.is_some() && self.salts.has_hashed_users { Err(OtherSalt) } else { Ok(other) }

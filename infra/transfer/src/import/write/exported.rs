@@ -14,7 +14,8 @@ use crate::store::restore::{VisitorEntries, keep_imported_salt, restore_entries,
 /// The number of records written between two waits for the throttle.
 const BATCH: usize = 100;
 
-/// Writes users, tombstones, and threads without comments.
+/// Writes an export's users, tombstones, and threads without comments. Records the salt of its hashes, if that isn't
+/// the table's.
 pub(super) async fn write_around(
     staging: &Staging,
     store: &Store,

@@ -44,7 +44,7 @@ pub type Gone = BTreeMap<&'static str, u64>;
 
 /// The result of finishing a placeholder.
 enum Finish {
-    /// The placeholder has a live reply below it.
+    /// The placeholder has a live reply, or so many unapproved ones that one is assumed to be live.
     Kept,
     Gone {
         /// The parent, if it's a placeholder without any other live reply.
@@ -221,8 +221,8 @@ impl Erasure<'_> {
         Ok(())
     }
 
-    /// Removes a placeholder unless it has a live reply. If the placeholder stays, a hash replaces its source. If the
-    /// removal leaves the parent placeholder without live replies, the transaction also writes a note about the parent.
+    /// Removes a placeholder unless it has a live reply. A hash replaces its source in either case. If the removal
+    /// leaves the parent placeholder without live replies, the transaction also writes a note about the parent.
     async fn remove_unless_answered(&self, id: CommentId) -> Result<Finish, Fault> {
         let store = self.store;
         let mut attempts = store.attempts("erasing a comment");
@@ -425,7 +425,8 @@ async fn erase_like(store: &Store, liked_in: &Key, id: CommentId) -> Result<bool
     }
 }
 
-/// Removes the reporter from a report of a comment. `reported_in` is the visitor's item that lists the comment.
+/// Removes the reporter from a visitor's report of a comment, and the comment from `reported_in`, the visitor's item
+/// that lists it.
 async fn erase_report_of(store: &Store, reported_in: &Key, visitor: &Visitor, id: CommentId) -> Result<bool, Fault> {
     let mut attempts = store.attempts("erasing a report");
     loop {

@@ -57,7 +57,7 @@ pub(super) enum MatchKind {
     /// Moderators' decisions about a guest.
     Trust(Key),
     Notifications(Key),
-    /// Codes or sessions of an account.
+    /// Codes, sessions or redirect flows of an account.
     SignIn(Key),
     /// A moderator's reserved name.
     ModeratorName,
@@ -162,7 +162,7 @@ pub async fn matches(
 pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) -> Result<Remains, Fault> {
     let mut search = Search::new(person, now);
     let journal = keys::erasure(who).pk;
-    // Items that keep imports from restoring the person are left in place.
+    // The erasure's own item is deleted later. Items that keep imports from restoring the person stay.
     let is_searched = |key: &Key| key.pk != journal && !matches!(ItemKind::of(key), ItemKind::Forgotten);
     for_each_item(store, |item| {
         if let Some(key) = Key::of(&item).filter(is_searched) {

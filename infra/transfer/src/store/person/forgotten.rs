@@ -55,7 +55,7 @@ impl PartialEq for Forgotten {
     }
 }
 
-/// Reads all erased people. `None` if they were erased under another salt.
+/// Reads all erased people. `None` if any of them was erased under another salt.
 pub async fn forgotten(store: &Store, hashes: PersonHashes) -> Result<Option<Forgotten>, Fault> {
     let query = Query {
         index: Index::Table(Reading::Consistent),

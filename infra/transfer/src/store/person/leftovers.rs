@@ -68,7 +68,8 @@ impl<'a> Leftovers<'a> {
         if is_changed { serde_json::to_value(serde_dynamo::Item::from(item)).ok() } else { Some(image) }
     }
 
-    /// Removes the person's decision and report texts from a comment. Returns whether there were any.
+    /// Removes the person from a comment's rejection, and the details of the person's reports. Returns whether it
+    /// removed anything.
     fn redact(&self, item: &mut Item) -> Option<bool> {
         let key = Key::of(item)?;
         if !matches!(ItemKind::of(&key), ItemKind::Comment(_)) {

@@ -19,8 +19,8 @@ use super::Finding;
 use super::repair::{Wanted, absent, correct};
 use super::snapshot::{Orphans, Snapshot, StoredComment};
 
-/// Reports comments below a missing comment. An interrupted import can leave replies without parents. These weren't
-/// deleted, so they get no tombstone.
+/// Finds comments below a missing comment. Each gets a tombstone, unless the comment above is missing because an import
+/// was interrupted.
 pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let orphans = orphans.iter().map(|(id, missing)| {
         let comment = &snapshot.comments[id].comment;
@@ -42,8 +42,9 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
     orphans.collect()
 }
 
-/// Finds placeholders without replies. Skips threads with an unfinished import, which writes the replies when it
-/// continues. Removing the placeholder would leave a tombstone, which would keep the replies out.
+/// Finds placeholders without replies. Skips threads with an unfinished import that writes comments one by one, because
+/// it writes the replies when it continues. Removing the placeholder would leave a tombstone, which would keep the
+/// replies out.
 pub(super) fn check_empty(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let comments = || snapshot.comments.values().map(|stored| &stored.comment);
     let answered: BTreeSet<CommentId> = comments().filter_map(Comment::parent).collect();

@@ -43,7 +43,7 @@ fn check_count(snapshot: &Snapshot, thread: &ThreadId, rows: u64) -> Option<Find
     Some(Finding::new(format_args!("thread {thread}"), problem, vec![repair]))
 }
 
-/// The comments that everyone may see, by thread.
+/// The comments that everyone may see, without placeholders, by thread.
 fn counting_comments(snapshot: &Snapshot) -> BTreeMap<String, BTreeSet<CommentId>> {
     let mut counting: BTreeMap<String, BTreeSet<CommentId>> = BTreeMap::new();
     for comment in snapshot.comments.values().map(|stored| &stored.comment) {

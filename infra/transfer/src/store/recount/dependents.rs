@@ -1,5 +1,5 @@
-//! Checks the other items in a comment's partition: a missing comment has none, a placeholder has no reports, and there
-//! is an item for each unapproved reply.
+//! Checks the other items in a comment's partition: a missing comment has none, a placeholder has no reports or guest
+//! counts, and exactly the unapproved replies have an item.
 
 use shared::store::keys;
 use shared::store::transaction::Write;

@@ -3,9 +3,10 @@
 //!
 //! Invariants:
 //!
-//! - The counts of a comment's likes and replies, and of a thread's top-level comments, equal the numbers of items.
-//!   Likes imported without voters are added.
-//! - A thread has an item for each comment that everyone may see, and its count is the number of these items.
+//! - The counts of a comment's likes and approved replies, and of a thread's approved top-level comments, equal the
+//!   numbers of items. Likes imported without voters are added.
+//! - A thread has an item for each comment that everyone may see, except placeholders. Its count is the number of these
+//!   items.
 //! - The sorts `most_liked` and `most_replied` read ranks: count × 10^16 + id, so that ties are in order of ids.
 //!   `reactions.rs` and `placement.rs` of the store change a rank with its count.
 //! - Every inline reply of a comment is older than every separate one, however far an index lags.

@@ -7,7 +7,7 @@ use shared::store::schema::comment;
 use shared::store::transaction::{self, Write};
 use shared::store::{number, stored_number};
 
-/// The attributes of a comment that a recount reads or derives.
+/// Attributes of a comment that a recount reads or derives. A repair requires that they are unchanged.
 const DERIVED: [&str; 20] = [
     comment::STATE,
     comment::IN_REVIEW,
@@ -34,7 +34,7 @@ const DERIVED: [&str; 20] = [
 /// An attribute and the value it should have; `None` if it should be missing.
 pub(super) type Wanted = (&'static str, Option<AttributeValue>);
 
-/// Checks that every attribute of the comment that a recount uses is unchanged since it was read.
+/// Checks that the comment's [`DERIVED`] attributes are unchanged since it was read.
 pub(super) fn unchanged(id: CommentId, item: &Item) -> Write {
     still_as(Write::check(keys::comment(id), transaction::exists()), item)
 }
@@ -43,7 +43,7 @@ pub(super) fn absent(id: CommentId) -> Write {
     Write::check(keys::comment(id), transaction::absent())
 }
 
-/// Corrects attributes of a comment, if it's unchanged since it was read.
+/// Corrects attributes of a comment, if its [`DERIVED`] attributes are unchanged since it was read.
 pub(super) fn correct(id: CommentId, item: &Item, wrong: &[Wanted]) -> Write {
     let update = still_as(Write::update(keys::comment(id)).exists(), item);
     wrong.iter().fold(update, |update, (name, wanted)| {
@@ -58,7 +58,7 @@ pub(super) fn recounted(key: Key, name: &'static str, counted: u64, item: &Item)
     (i64::try_from(counted) != Ok(stored)).then(|| (stored, set()))
 }
 
-/// Adds the condition that every derived attribute is unchanged since it was read.
+/// Adds the condition that the [`DERIVED`] attributes are unchanged since the item was read.
 fn still_as(write: Write, item: &Item) -> Write {
     DERIVED.iter().fold(write, |write, name| write.still(name, item.get(*name).cloned()))
 }

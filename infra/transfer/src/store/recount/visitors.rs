@@ -1,5 +1,5 @@
-//! Checks visitors' states: each like and report is in one place, every report is in its visitor's state, and the
-//! counts of the visitor's own unapproved comments are right.
+//! Checks visitors' states: each like and report is in one item, every report is in its visitor's state, and the counts
+//! of the visitor's own unapproved comments are right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
