@@ -45,16 +45,16 @@ use tokio::net::TcpListener;
 
 const DEFAULT_PORT: u16 = 3000;
 
-/// The exit code for all other failures.
+/// The exit code for other failures of `cargo local`, `serve`, `token` and `moderate`, and for findings of `check`.
 const FAILED: u8 = 1;
 /// The exit code for settings and flags that are missing, malformed or contradictory.
 const MISUSED: u8 = 2;
-/// The exit code if a source, a table or a directory can't be used.
+/// The exit code if a source, a table or a directory can't be used, and for other failures of the remaining commands.
 const UNUSABLE: u8 = 3;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
-/// The error for options that contradict each other or would overwrite data.
+/// The error for arguments that contradict each other or could overwrite data.
 #[derive(Debug)]
 struct Misuse(String);
 

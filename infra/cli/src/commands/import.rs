@@ -141,7 +141,7 @@ impl Options {
         if self.files.iter().filter(|file| is_standard_input(file)).count() > 1 {
             return Err(Misuse("standard input can be read only once; pass a single -".to_owned()).into());
         }
-        // Fails for a missing file or an unwritable report before a data directory is created.
+        // Fails for a missing file before a data directory is created.
         check_files(&self.files)?;
         let work = async || self.import().await;
         if self.report.is_none() {

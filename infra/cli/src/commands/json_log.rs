@@ -81,7 +81,7 @@ impl Write for Lines {
     }
 }
 
-/// Logs a request, without anything that the client sent.
+/// Logs a request, without its path, headers and body.
 pub(super) fn exchange(exchange: &Exchange) {
     let Exchange { method, route, status, elapsed, extensions, path: _ } = exchange;
     let cost = extensions.get::<Cost>().copied().unwrap_or_default();

@@ -40,7 +40,7 @@ impl<'a> Destination<'a> {
         Ok(Self { option, path })
     }
 
-    /// Whether this is a file, so that standard output is free for messages.
+    /// Whether this is a file, which leaves standard output free for messages.
     pub(super) fn is_file(&self) -> bool {
         self.path.is_some()
     }

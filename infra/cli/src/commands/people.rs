@@ -4,7 +4,7 @@ use server::token::Token;
 
 #[derive(Debug)]
 pub(super) struct Person {
-    /// Ada and Grace have small ids, like an application's users. The other ids are too large to be in any application.
+    /// Ada and Grace have small ids, like an application's users. An application is unlikely to have the other ids.
     pub(super) id: u64,
     pub(super) name: &'static str,
     pub(super) moderator: bool,

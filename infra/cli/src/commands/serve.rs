@@ -183,7 +183,7 @@ impl Service {
     }
 }
 
-/// Logs the numbers of waiting and sent messages whenever they change, at most once per interval.
+/// Logs the numbers of waiting messages, dead letters and emails whenever they change, at most once per interval.
 async fn report(queues: Queues, tally: Arc<Tally>) {
     let mut last = (0, 0, 0, 0);
     let mut interval = tokio::time::interval(REPORT_INTERVAL);

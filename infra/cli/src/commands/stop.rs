@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// Resolves on Ctrl-C or SIGTERM. The handlers are installed when this returns, so that a signal before the future is
-/// polled isn't lost and doesn't kill the process.
+/// Resolves on Ctrl-C or SIGTERM. The handlers are installed when this returns. A signal before the future is polled is
+/// therefore not lost and doesn't kill the process.
 #[cfg(unix)]
 pub(super) fn stop_signal() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};

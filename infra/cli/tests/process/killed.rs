@@ -26,7 +26,7 @@ const COMMENTS: u64 = 18;
 /// Maximum wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The acknowledged writes.
+/// The writes before the kill.
 #[derive(Default)]
 struct Answers {
     /// New comments with their parents.

@@ -65,7 +65,7 @@ fn assert_in_order(data_dir: &Path) {
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
 }
 
-/// Asserts that a command exits with this code, prints nothing, and names all of this in its error.
+/// Asserts that a command exits with this code, prints nothing else, and names all of `says` in its error.
 fn fails(mut command: impl BorrowMut<Command>, code: i32, says: &[&str]) {
     let command: &mut Command = command.borrow_mut();
     let output = command.output().unwrap();

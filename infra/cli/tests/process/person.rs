@@ -101,7 +101,7 @@ async fn an_erased_guest_leaves_the_files_and_does_not_come_back_with_an_import(
     assert!(service.stop().success());
 }
 
-/// Exports a member's and a moderator's comments, likes and reports, and returns the file.
+/// Exports a member's and a moderator's comments, likes and reports, and returns the content of the file.
 async fn exported(data: &Path) -> String {
     let service = serve(data);
     let (ada, grace) = (service.member(), service.guest().with_token(service.said("moderator")));

@@ -112,8 +112,8 @@ fn unlike_export(mut file: impl Read) -> Result<impl Read, Failure> {
     }
 }
 
-/// Unpacks an archive into an empty folder, and returns the time of the backup. Error messages quote nothing from the
-/// file, because the file may be a secret rather than a backup.
+/// Unpacks an archive into an empty folder, and returns the time of the backup. Error messages quote nothing from a
+/// file that isn't an archive, because it may be a secret.
 pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Failure> {
     let mut archive = Archive::new(unlike_export(archive)?);
     let mut sums = BTreeMap::new();

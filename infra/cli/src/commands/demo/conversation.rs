@@ -1,4 +1,4 @@
-//! A month's conversation between six people below the demo's post, with a bit of everything that comments may contain.
+//! A month's conversation between six people below the demo's post.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ pub(in crate::commands) struct Filling {
     store: Store,
     config: Config,
     url: String,
-    /// Whether the thread has ever had comments. Locked while a request fills the thread.
+    /// Whether the thread is known to have had comments. Locked while a request fills the thread.
     has_begun: Mutex<bool>,
 }
 
@@ -39,7 +39,7 @@ impl Filling {
         Self { store, config, url, has_begun: Mutex::new(false) }
     }
 
-    /// Fills the thread if it has never had a comment. Continues even if the request is cancelled.
+    /// Fills the thread if it has never had an approved top-level comment. Continues even if the request is cancelled.
     pub(super) async fn ensure(self: Arc<Self>) {
         let filled = spawn_blocking(move || {
             let mut has_begun = self.has_begun.lock().unwrap_or_else(PoisonError::into_inner);
