@@ -1,5 +1,5 @@
-//! Emulates IAM: the permissions of each function for the table, the bucket, the queues and emails. Every call is
-//! checked, so that a call that AWS would deny is denied locally too.
+//! Emulates IAM: the permissions of each function for the table, the bucket, the queues and emails. Every call of a
+//! function in this process is checked, and denied if AWS would deny it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,7 @@ tokio::task_local! {
 
 /// An action, and the part of a resource for which it's granted: the name of an index, a prefix of partition keys
 /// followed by `*`, a prefix of object keys, the logical id of a queue, or the sender of emails. The part is empty for
-/// the whole table or bucket.
+/// the table or the bucket itself.
 pub type Grant = (String, String);
 
 /// The permissions of one function.

@@ -91,7 +91,7 @@ impl Bucket {
         self.puts().subscribe()
     }
 
-    /// The number of the last put.
+    /// The number of the last published put.
     #[must_use]
     pub fn reported(&self) -> i64 {
         self.puts().published()
@@ -280,8 +280,8 @@ mod tests {
         bucket.client().delete_object().bucket("things").key("in/a.png").send().await.unwrap();
         assert_eq!(files(), 2);
 
-        // A process that is killed during a deletion leaves the object's headers behind, and one that is killed during a put
-        // the file that it was writing.
+        // A process that is killed during a deletion leaves the object's headers behind. One that is killed during a
+        // put leaves the file that it was writing.
         fs::remove_file(directory.path().join("things/in/b.png")).unwrap();
         fs::write(directory.path().join("things/in/.tmpX.partial"), "pix").unwrap();
         let opened_again = Bucket::open(directory.path(), "things").unwrap();

@@ -137,7 +137,7 @@ impl DataDir {
         if data_dir.table().exists() { Ok(data_dir) } else { Err(DataDirError::NoTable(data_dir.path)) }
     }
 
-    /// Refuses a directory that this version or this user cannot read.
+    /// Refuses a directory whose restore was interrupted, or that this version or this user can't read.
     fn readable(self) -> Result<Self, DataDirError> {
         if self.file(STAGING).exists() {
             return Err(DataDirError::Unfinished(self.path));
@@ -366,7 +366,7 @@ impl DataDir {
     }
 
     /// The stored secret. `None` if the file is missing or empty. Earlier versions left it empty if they were killed
-    /// before writing the secret, so that secret was never used.
+    /// before writing the secret, which was then never used.
     fn stored(&self, name: &str) -> Result<Option<String>, DataDirError> {
         // A shorter secret must have been cut off.
         let (least, remedy) = match name {

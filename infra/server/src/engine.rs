@@ -75,8 +75,8 @@ pub struct Engine {
 }
 
 struct Shared {
-    /// Reads, writes and checkpoints hold this lock. Two connections in conflict would wait for milliseconds, and in
-    /// the bundled `SQLite` a commit during a checkpoint can corrupt the file (the WAL-reset bug, fixed in 3.51.3).
+    /// One lock guards both connections. In conflict, they would wait for milliseconds, and in the bundled `SQLite` a
+    /// commit during a checkpoint can corrupt the file (the WAL-reset bug, fixed in 3.51.3).
     connections: Mutex<Connections>,
     /// The database's file name for `SQLite`.
     file: String,
@@ -113,8 +113,8 @@ impl Engine {
         Self::open_file(path).map_err(|cause| unusable(path, cause))
     }
 
-    /// Opens the database of a directory that a service has used. The file may be missing. An empty file is refused,
-    /// because its content must have been lost.
+    /// Opens the database of a directory that a service has used. The file may be missing. A database without tables is
+    /// refused, because its content must have been lost.
     pub fn open_used(path: &Path) -> Result<Self, EngineError> {
         if is_empty(path).map_err(|cause| unusable(path, cause))? {
             let why = "is empty, although a service has used the directory".to_owned();

@@ -1,6 +1,6 @@
-//! Emulates API Gateway's HTTP API and Lambda's invocation in one process, with AWS's limits. A request becomes the
-//! event that Lambda would receive, and passes through the same adapter. The result becomes an HTTP response. Nothing
-//! here depends on the functions.
+//! Emulates API Gateway's HTTP API and Lambda's invocation in one process, with AWS's limits for sizes. A request
+//! becomes the event that Lambda would receive, and passes through the same adapter. The result becomes an HTTP
+//! response. Nothing here depends on the functions.
 
 mod client;
 mod cors;
@@ -68,7 +68,7 @@ pub struct Exchange {
     pub method: Method,
     /// The path, without tokens.
     pub path: String,
-    /// The path's template; `unknown` if no route matches the path and method.
+    /// The path's template; `unknown` if no route except the default one matches the path and method.
     pub route: String,
     pub status: StatusCode,
     pub elapsed: Duration,

@@ -78,7 +78,7 @@ pub struct DeadLetters {
     pub count: usize,
 }
 
-/// Marks that a trigger is handling messages, until this is dropped.
+/// Marks that a batch of messages is being received or handled, until this is dropped.
 #[derive(Debug)]
 pub struct Handling(watch::Sender<usize>);
 
@@ -295,7 +295,7 @@ impl Queues {
         let Ok(queue) = self.queue(name) else { return };
         let mut handlers = queue.handlers.subscribe();
         loop {
-            // The order matters: a trigger is counted before it hides a message.
+            // The order matters: a batch is counted before its messages are hidden.
             let now = self.now();
             let has_visible = queue.next_visible(now).is_some_and(|time| time <= now);
             let is_handled = *handlers.borrow_and_update() > 0;

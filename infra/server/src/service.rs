@@ -1,4 +1,5 @@
-//! Runs the functions of this repository on the stack. They share one app here, but each has its own permissions.
+//! Runs the functions of this repository on the stack. They share one app here, but each has its own permissions, which
+//! production doesn't check.
 
 use std::future::ready;
 use std::io;

@@ -67,7 +67,7 @@ fn read(
     defaults: &[(&str, String)],
 ) -> Result<Config, SettingsError> {
     if let Some(data_dir) = data_dir {
-        // Stores no salt if the table has items, because their hashes may use another one.
+        // Unless a service is starting, stores no salt for a table with items, because they may use another one.
         if starts || data_dir.has_secret(SALT) || !Engine::has_items(&data_dir.table(), TABLE)? {
             keep(data_dir, SALT, "SVC_VISITOR_SALT")?;
         }
@@ -109,8 +109,8 @@ fn read(
     Ok(Config { at_edge: true, ..config })
 }
 
-/// Loads the settings of a service in production. Fails if a feature that is turned on lacks a setting. Without a data
-/// directory, placeholders replace the secrets.
+/// Loads the settings of a service in production. Fails if the public URL, or the mail server of a service that sends
+/// email, isn't set. Without a data directory, random secrets replace the stored ones.
 pub fn load_production(data_dir: Option<&DataDir>) -> Result<Config, SettingsError> {
     let config = read(data_dir, true, None, &[])?;
     check_here(&config)?;
@@ -142,7 +142,7 @@ fn keep(data_dir: &DataDir, name: &str, variable: &'static str) -> Result<(), Se
     Err(ConfigError::new(variable, None, &accepted).into())
 }
 
-/// Refuses settings that only work on AWS.
+/// Refuses settings that only work on AWS, and a prefix of the API that clashes with other pages of this server.
 fn check_here(config: &Config) -> Result<(), ConfigError> {
     // Checked even if sign-in is off, because the first start stores the seed.
     let seed = environment("SVC_SIGN_IN_SEED").filter(|seed| secret::is_name(seed.trim()));
@@ -180,14 +180,16 @@ pub fn visitor_salt(data_dir: Option<&DataDir>) -> Result<Option<Secret>, Settin
     Ok(salt.map(|salt| Secret::from(salt.trim().to_owned())))
 }
 
-/// The salt in the data directory, which is generated if the table has no items. `None` if the environment sets one.
+/// The salt in the data directory, which is generated if the table has no items. `None` without a directory, or if the
+/// environment sets a salt.
 fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsError> {
     let Some(data_dir) = data_dir.filter(|_| !is_set("SVC_VISITOR_SALT")) else { return Ok(None) };
     check_salt(data_dir)?;
     Ok(Some(data_dir.secret(SALT)?))
 }
 
-/// Fails if the table has items, but neither the directory nor the environment has their salt.
+/// Fails if the table has items, and the salt in the directory, or else in the environment, is missing or known to
+/// differ.
 pub fn check_salt(data_dir: &DataDir) -> Result<(), SettingsError> {
     let stored = data_dir.salt()?;
     let own = stored.is_none().then(|| environment("SVC_VISITOR_SALT")).flatten();

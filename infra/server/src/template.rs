@@ -1,5 +1,5 @@
-//! The deployment template: its routes, functions, policies and table. Intrinsic functions that refer to parameters are
-//! resolved. Others are left as they are, because nothing here needs their values.
+//! The deployment template: its routes, functions, policies and table. `Ref` and `Fn::Sub` are resolved if they refer
+//! to parameters. Other intrinsic functions are left as they are, because nothing here needs their values.
 
 mod policies;
 mod yaml;

@@ -47,8 +47,8 @@ impl Object {
 }
 
 impl Files {
-    /// Creates the bucket's folder if it's missing. Removes what a killed process left behind, and files of checksums that
-    /// earlier versions kept beside the headers.
+    /// Creates the bucket's folder if it's missing. Removes what a killed process left behind, and files of checksums
+    /// that earlier versions kept beside the headers.
     pub(super) fn open(root: &Path, bucket: &str) -> io::Result<Self> {
         let prefix = format!(".bucket-{}.object-", URL_SAFE_NO_PAD.encode(bucket));
         let files = Self { root: root.to_owned(), bucket: root.join(bucket), prefix, writing: Mutex::default() };
@@ -58,7 +58,7 @@ impl Files {
         Ok(files)
     }
 
-    /// The object without its content if `only_headers` is set.
+    /// The object, without its content if `only_headers` is set.
     pub(super) fn get(&self, key: &str, only_headers: bool) -> io::Result<Option<Object>> {
         let Some(file) = self.object_file(key) else { return Ok(None) };
         let read = match fs::metadata(&file) {
@@ -88,7 +88,7 @@ impl Files {
         let headers = HEADERS.iter().filter_map(|(name, field)| Some(((*field).to_owned(), value(name)?.into())));
         let headers = Value::Object(headers.collect()).to_string();
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        // First, so that a killed process leaves no object without them.
+        // Writes the headers first, so that a killed process leaves no object without headers.
         files::write(&self.headers_file(key), headers.as_bytes())?;
         file.parent().map_or(Ok(()), files::make_folder)?;
         files::write(&file, content)?;
@@ -138,7 +138,7 @@ fn parse(json: &[u8], key: &str) -> HeaderMap {
     HEADERS.into_iter().filter_map(header).collect()
 }
 
-/// Removes a file if it exists, so that it stays removed after a power failure.
+/// Removes a file if it exists. It stays removed after a power failure.
 fn remove(file: &Path) -> io::Result<()> {
     let if_present = |done: io::Result<()>| match done {
         Err(error) if is_absence(&error) => Ok(()),

@@ -9,7 +9,7 @@ use http::{HeaderValue, Method, Request, Response, StatusCode};
 
 use super::Bucket;
 
-/// Identical to the template's `MediaHeaders`.
+/// The headers of the template's `MediaHeaders`, except for `Strict-Transport-Security`.
 const HEADERS: [(HeaderName, &str); 4] = [
     (X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (CONTENT_SECURITY_POLICY, "default-src 'none'; sandbox"),

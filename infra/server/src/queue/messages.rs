@@ -23,7 +23,7 @@ pub(super) struct Queue {
     pub(super) messages: Mutex<BTreeMap<String, Message>>,
     /// Notifies waiters that a message may have become visible.
     pub(super) changed: Notify,
-    /// The number of triggers that are handling or receiving messages.
+    /// The number of batches that are being received or handled.
     pub(super) handlers: watch::Sender<usize>,
 }
 
