@@ -67,8 +67,9 @@ const [reader, writer, shared] = split.outputFiles.map(({ path, text }) => ({ na
 const moderation = await bundle('moderation/element.js', { plugins: [styles] })
 await checkAllUsed([split, moderation])
 
-// A separate shared script would cost another request, so the reader contains the shared code and passes it to the writer, which is
-// wrapped in a function. The reader may be from another version, so the writer checks `fit`, a hash of the passed names.
+// A separate shared script would cost another request, so the reader contains the shared code and passes it to the
+// writer, which is wrapped in a function. The reader may be from another version, so the writer checks `fit`, a hash of
+// the passed names and of the renamed properties.
 const [statement, imported] = /^import \{([^}]*)\} from .*;\n/.exec(writer.text) ?? ['', '']
 const names = imported.split(',').map((name) => name.trim().split(' as '))
 const fit = hashOf(JSON.stringify([names.map(([name]) => name), split.mangleCache])).slice(0, 4)

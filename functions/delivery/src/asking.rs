@@ -1,5 +1,5 @@
 //! Limits confirmation emails, to protect the owner of the address, their mail server and this service. A confirmation
-//! over a limit is postponed, and dropped if the comment that caused it is gone by then.
+//! over a limit is postponed, and dropped if the comment that caused it is no longer public by then.
 
 use shared::domain::mail_keys::Recipient;
 use shared::domain::notifications::{Asker, Asking, NotificationState};
@@ -30,12 +30,12 @@ impl Worker<'_> {
         match self.ask(recipient, &owner, asker).await? {
             Asking::Allowed => Ok(Content::of(content::confirmation(self, recipient, state, asker)?)),
             Asking::From(time) => Ok(Content { sent: Sent::PutOff(time), ..Content::default() }),
-            // Reported as sent, so that no one learns that the address is undeliverable.
+            // Recorded as sent, so that no one learns that the owner unsubscribed or that the address bounced.
             Asking::Never => Ok(Content { sent: Sent::Accepted, ..Content::default() }),
         }
     }
 
-    /// Whether the comment that caused the request has since been deleted or hidden.
+    /// Whether the comment that caused the request is no longer public.
     async fn is_withdrawn(&self, asker: &Asker) -> Result<bool, Fault> {
         let Some(comment) = asker.comment else { return Ok(false) };
         let found = self.app.store.comment_with_ancestors(comment, Reading::Consistent).await?;
@@ -44,7 +44,7 @@ impl Worker<'_> {
         Ok(!is_there)
     }
 
-    /// Counts a confirmation, or returns why it can't be sent now: a limit is reached, or the address is undeliverable.
+    /// Returns whether a confirmation may be sent now, and counts it if so.
     async fn ask(&self, recipient: &Recipient, owner: &Recipient, asker: &Asker) -> Result<Asking, Fault> {
         let (keys, now) = (self.app.mail_keys(), self.app.clock.now());
         let asking =

@@ -9,13 +9,13 @@ use shared::error::Fault;
 
 use crate::{Disposition, Worker, compose, hide};
 
-/// Delay before the first retry after a mail server didn't accept a code. Each later delay equals the age of the code,
-/// so that the email is retried a few times while the code is valid.
+/// Minimum delay before a retry if a mail server doesn't accept a code. Longer delays equal the age of the code, so
+/// that the email is retried a few times while the code is valid.
 const PAUSE: Duration = Duration::from_secs(5);
 
 impl Worker<'_> {
-    /// Sends the code of a flow, unless the flow has ended. The same code may be sent twice, with the same
-    /// `Message-ID`.
+    /// Sends the code of a flow, unless the flow has ended or codes to the address are stopped. The same code may be
+    /// sent twice, with the same `Message-ID`.
     pub(crate) async fn send_code(&self, id: &FlowId, receipt: &str) -> Result<Disposition, Fault> {
         let (keys, now) = (FlowKeys::new(&self.app.config.visitor_salt), self.app.clock.now());
         let inbox = self.app.store.inbox(&id.inbox).await?;

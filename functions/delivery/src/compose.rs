@@ -39,9 +39,9 @@ pub(crate) struct Letter<'a> {
     pub(crate) to: String,
     pub(crate) recipient: &'a Recipient,
     pub(crate) texts: Mails,
-    /// Unsubscribe link. Emails to moderators have none.
+    /// Unsubscribe link. Emails to moderators and emails with codes have none.
     pub(crate) stop_url: Option<String>,
-    /// Names of the threads that the email is about.
+    /// Hashes of the threads that a notification email lists, for the header `References`. Empty in other emails.
     pub(crate) threads: Vec<String>,
     /// Identifies this email. A resent email has the same id.
     pub(crate) id: String,
@@ -123,7 +123,7 @@ pub(crate) fn notifications(letter: &Letter<'_>, sections: &[Section], more: u64
     letter.compose(&subject, &text, &html)
 }
 
-/// Composes an email to the moderators about pending comments, or about all comments if `has_all`.
+/// Composes an email to the moderators about pending and reported comments, and about all public ones if `has_all`.
 pub(crate) fn digest(
     letter: &Letter<'_>,
     sections: &[Section],
@@ -369,8 +369,8 @@ fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
     (text, ranges.into_iter().zip(links.into_values().map(|(_, address)| address)).collect())
 }
 
-/// Removes empty paragraphs. Replaces control characters and line separators with spaces, so that words don't join and
-/// every line stays in the quotation.
+/// Removes empty paragraphs. Replaces other control characters than line feeds, and Unicode's line and paragraph
+/// separators, with spaces, so that words don't join and every line stays in the quotation.
 pub(crate) fn without_empty_paragraphs(body: &str) -> String {
     let is_replaced = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     let body: String = body.replace("\r\n", "\n").chars().map(|c| if is_replaced(c) { ' ' } else { c }).collect();

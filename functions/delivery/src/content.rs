@@ -29,7 +29,8 @@ const AT_ONCE: usize = 25;
 /// The part of an email about one thread.
 struct Listed {
     thread: Thread,
-    /// The description that the page sent with these comments. Only moderators see it until a comment is approved.
+    /// The title and address that the page sent with one of the comments. Set only in the digest, because until a
+    /// comment is approved, only moderators see them.
     page: Option<PageInfo>,
     entries: Vec<Entry>,
 }
@@ -41,8 +42,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns the full text of a rejected comment, or an excerpt of a public one. Empty for pending comments, which
-    /// moderators read on their page.
+    /// Returns the full text of a rejected comment, or an excerpt of a public one. Empty while the text is pending,
+    /// because moderators read it on their page.
     fn text(&self) -> Quote {
         let shown = || markdown::shown(&self.comment.body);
         match self.rejection {
@@ -58,14 +59,14 @@ enum Fate {
     Mailed(Box<(Thread, Entry)>),
     /// Left out of this email, but may be sent later.
     Aside,
-    /// The comment is gone, or no longer concerns the recipient.
+    /// The comment is gone or hidden, or no longer concerns the recipient.
     Dropped,
 }
 
 type Threads = BTreeMap<String, (ThreadId, Listed)>;
 
 impl Worker<'_> {
-    /// Returns the address of the page that confirms or stops the recipient's emails.
+    /// Returns the address of the page where the recipient confirms an address or unsubscribes.
     fn link(&self, recipient: &Recipient, purpose: Purpose) -> String {
         let token = self.app.mail_keys().token(&Link { recipient: recipient.clone(), purpose });
         format!("{}/{}/mail/{token}", self.mail.public_url, self.app.config.api_prefix)
@@ -225,8 +226,8 @@ async fn fate(
     }
 }
 
-/// Returns the fate of a rejection notice. It is set aside if the rejection was undone, because the comment may be
-/// rejected again.
+/// Returns the fate of a rejection notice. It is set aside if the writer isn't to be notified at present, for example
+/// after an undo, because the comment may be rejected again.
 async fn rejection(
     app: &App,
     recipient: &Recipient,
@@ -288,8 +289,8 @@ fn anchor(page: &str, comment: &Comment) -> String {
     format!("{}#comment-{}", page.split('#').next().unwrap_or_default(), comment.id)
 }
 
-/// Composes emails to the moderators about comments that are still pending, and about public comments if the digest
-/// covers all.
+/// Composes emails to the moderators about comments that are still pending or reported, and about all public comments
+/// if the digest covers them.
 pub(crate) async fn digest(
     worker: &Worker<'_>,
     state: &NotificationState,

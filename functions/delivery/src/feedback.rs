@@ -1,6 +1,6 @@
 //! Bounces and complaints, which SES reports through SNS, sometimes days later. A tag of the email names the recipient.
-//! If the recipient no longer has the address, their notifications don't change. In any case, no sign-in codes are sent
-//! to the address for a while.
+//! Their notifications stop only if they still have the address, but sign-in codes to the address stop for a while
+//! regardless. A bounced digest for moderators is only logged.
 
 use serde_json::Value;
 use shared::app::App;
@@ -20,7 +20,7 @@ pub(crate) async fn follow(app: &App, text: &str) -> Result<(), Fault> {
         return Ok(());
     }
     let kind = event["eventType"].as_str();
-    // Other bounces are temporary, and SES retries automatically.
+    // Other bounces may be temporary.
     let is_bounce = kind == Some("Bounce") && event["bounce"]["bounceType"] == "Permanent";
     let destination = mail["destination"][0].as_str();
     if let Some(address) = destination.filter(|_| is_bounce || kind == Some("Complaint")) {

@@ -1,7 +1,7 @@
-//! Sends emails (notifications of comments, confirmations of addresses, the moderators' digest, sign-in codes) and
-//! calls webhooks. A message from the queue `Deliveries` names a recipient, a sign-in flow or a webhook delivery.
-//! Messages about bounced emails come from SES. Every message may arrive late, or twice. An email is sent twice only if
-//! the worker dies before recording the first one; both have the same `Message-ID`.
+//! Sends emails (notifications of comments, confirmations of addresses, emails to moderators, sign-in codes) and calls
+//! webhooks. A message from the queue `Deliveries` names a recipient, a sign-in flow or a webhook delivery. Messages
+//! about bounces and complaints come from SES. Every message may arrive late, or twice. An email is repeated only if
+//! the result of sending it is unknown or wasn't recorded; both emails have the same `Message-ID`.
 //!
 //! | file | purpose |
 //! |---|---|
@@ -171,7 +171,7 @@ impl<'a> Worker<'a> {
             Content { sent: Sent::Refused, ..Content::default() }
         });
         let sent = if mails.is_empty() { Some(sent) } else { self.send(&mails).await };
-        // While the result is unknown, the claim keeps other workers from sending the email again.
+        // If the result is unknown, the claim keeps the email from being sent again before the claim ends.
         let Some(sent) = sent else { return self.later(receipt, state.due().unwrap_or(now)).await };
         self.finish(recipient, kind, &sent, &aside).await?;
         Ok(Disposition::Done)

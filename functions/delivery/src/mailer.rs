@@ -125,7 +125,7 @@ fn trusting(url: &str, root: &[u8]) -> Result<Tls, lettre::transport::smtp::Erro
     Ok(if url.starts_with("smtps:") { Tls::Wrapper(parameters) } else { Tls::Required(parameters) })
 }
 
-/// Makes the address require STARTTLS, unless it sets another mode or names this machine.
+/// Makes an `smtp` address require STARTTLS, unless it already sets a mode or names this machine.
 fn with_tls(url: &str) -> String {
     // The library parses the address in the same way.
     let Ok(mut parsed) = Url::parse(url) else { return url.to_owned() };
@@ -149,7 +149,7 @@ fn unknown(reason: &str) -> NotSent {
     NotSent { unknown: true, permanent: false, of_recipient: false, reason: reason.to_owned() }
 }
 
-/// Logs only the codes of server responses, because the texts may contain addresses.
+/// Includes only the codes of server responses, because the texts may contain addresses.
 fn not_sent(error: &lettre::transport::smtp::Error) -> NotSent {
     match error.status() {
         Some(code) => refused(&format!("refused with {code}")),

@@ -38,12 +38,12 @@ struct CommentData {
     #[serde(flatten)]
     comment: CommentResource,
     thread: ThreadResource,
-    /// The reasons why the comment is held, for moderation programs. `None` for events without text.
+    /// The reasons why the comment is held, for moderation programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdicts: Option<Vec<VerdictResource>>,
 }
 
-/// Returns the verdicts that an event includes: an empty list for public text, `None` for events without text.
+/// Returns the verdicts that an event includes: an empty list for new public text, `None` for events without new text.
 fn verdicts(comment: &Comment, event: EventKind) -> Option<Vec<VerdictResource>> {
     match event {
         EventKind::Pending => Some(comment.verdicts.iter().map(VerdictResource::from).collect()),
@@ -118,7 +118,8 @@ async fn later(app: &App, due: &DueWebhook, receipt: &str, time: Timestamp) -> R
     crate::hide(app, receipt, delay).await
 }
 
-/// Returns the body to send: the comment in its current state, or only its ids if it was deleted.
+/// Returns the body to send. It has the comment in its current state, only its ids if it was deleted, or no data for a
+/// test.
 async fn body(app: &App, due: &DueWebhook) -> Result<String, Fault> {
     let data = match &due.event.subject {
         None => json!({}),

@@ -107,7 +107,8 @@ async fn welcome(app: &App, comment: &Comment) -> Result<Option<Comment>, Fault>
     Ok(counts.then_some(comment))
 }
 
-/// Counts the comment and its replies, and notifies its recipients. Returns the comment if everyone sees it.
+/// Recounts the comment, and starts a job that recounts its replies. If everyone sees the comment, notifies its
+/// recipients and returns it.
 async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Result<Option<Comment>, Fault> {
     let shown = recount(app, comment).await?.filter(|recounted| recounted.counts).map(|recounted| recounted.comment);
     let is_first = comment.is_approved() && !comment.was_shown;
@@ -126,7 +127,8 @@ async fn show_or_hide(app: &App, comment: &Comment, changed_at: Timestamp) -> Re
     Ok(shown)
 }
 
-/// Removes a comment that has become a placeholder from the queues, and starts removing its reports and the counters of guests.
+/// Removes a comment that has become a placeholder from the queues, and starts removing its reports and its counters of
+/// guests.
 async fn clear_away(app: &App, comment: &Comment) -> Result<(), Fault> {
     app.store.leave_queues(comment).await?;
     let job = Job::ForgetReactions(ForgetReactions { comment: comment.id });

@@ -49,7 +49,8 @@ pub(crate) async fn of_shown(app: &App, comment: &Comment, first: bool) -> Resul
     if first { of_comment(app, comment).await } else { again(app, comment).await }
 }
 
-/// Notifies recipients of a comment whose text was accepted, unless it is pending again or gone. Safe to repeat.
+/// Notifies recipients of a comment whose text was accepted, unless the text is pending again or the comment is no
+/// longer approved. Safe to repeat.
 pub(crate) async fn of_accepted(app: &App, id: CommentId) -> Result<(), Fault> {
     if mail(app).is_none() {
         return Ok(());
@@ -73,8 +74,8 @@ async fn again(app: &App, comment: &Comment) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Notifies the writer of a rejected comment, unless the rejection was undone or the comment is gone. Never sends a
-/// confirmation. Safe to repeat.
+/// Notifies the writer of a rejected comment, if [`policy::rejection_recipient`] still returns the writer. Never sends
+/// a confirmation. Safe to repeat.
 pub(crate) async fn of_rejected(app: &App, id: CommentId) -> Result<(), Fault> {
     let Some(mail) = mail(app) else { return Ok(()) };
     let Some(comment) = app.store.comment(id, Reading::Consistent).await? else { return Ok(()) };
@@ -109,7 +110,7 @@ async fn recipients(app: &App, comment: &Comment) -> Result<BTreeMap<Recipient, 
     Ok(policy::recipients(Notification { comment, parent: parent.as_ref(), mentioned: &mentioned, thread: &thread }))
 }
 
-/// Notifies the moderators of a comment that is pending or new. Safe to repeat.
+/// Notifies the moderators of a comment that is pending, reported or new. Safe to repeat.
 pub(crate) async fn moderators(app: &App, comment: &Comment) -> Result<(), Fault> {
     let Some(mail) = app.config.mail.as_ref().filter(|mail| !mail.moderators.is_empty()) else { return Ok(()) };
     let now = app.clock.now();
@@ -117,7 +118,7 @@ pub(crate) async fn moderators(app: &App, comment: &Comment) -> Result<(), Fault
     app.notify(&Recipient::moderators(), alert).await.map(drop)
 }
 
-/// Notifies the moderators of a comment, unless it is no longer pending or is gone.
+/// Notifies the moderators of a comment that is still pending or reported.
 pub(crate) async fn moderators_if_waiting(app: &App, id: CommentId) -> Result<(), Fault> {
     if app.config.mail.as_ref().is_none_or(|mail| mail.moderators.is_empty()) {
         return Ok(());
@@ -129,8 +130,8 @@ pub(crate) async fn moderators_if_waiting(app: &App, id: CommentId) -> Result<()
     }
 }
 
-/// Returns the mentioned members, up to the writer's limit for this hour. Members who have written in the thread come
-/// first.
+/// Returns the mentioned members, up to the limits per comment and per hour. If there are more, members who have
+/// written in the thread take precedence.
 async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     if comment.mentions.is_empty() || comment.user.is_none() {
         return Ok(Vec::new());
@@ -148,8 +149,9 @@ async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     Ok(mentioned)
 }
 
-/// Moves the address of a new comment to its writer's notification state. A visitor who has already confirmed the
-/// address needs no new confirmation.
+/// Moves the address that a comment was posted with to its writer's notification state. If the owner unsubscribed or
+/// the network has reached its limit, only removes the address from the comment. A visitor who has already confirmed
+/// the address needs no new confirmation.
 async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let Some(subscription) = &comment.subscription else { return Ok(()) };
     let Some(address) = &subscription.address else { return Ok(()) };

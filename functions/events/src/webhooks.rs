@@ -1,5 +1,5 @@
-//! Notifies webhooks of changes to comments: queues a message for each webhook. The function `delivery` then calls the
-//! webhook.
+//! Notifies webhooks of changes to comments: queues a message for each webhook that wants the event. The function
+//! `delivery` then calls the webhook.
 
 use std::time::Duration;
 

@@ -29,7 +29,7 @@ struct BulkInput {
     /// Each id once, in the order given.
     ids: Vec<CommentId>,
     verdict: Verdict,
-    /// The `updated_at` of each comment as the moderator saw it.
+    /// The `updated_at` of comments as the moderator saw them, if the request has it.
     seen: HashMap<CommentId, Timestamp>,
 }
 
@@ -77,7 +77,7 @@ async fn decide_all(app: &App, comments: Vec<Comment>, input: &BulkInput, by: By
 
 fn code(error: Error) -> &'static str {
     let refusal = match shared::app::refusal(error) {
-        // All other comments were decided, so the response as a whole isn't an error.
+        // Other comments may have been decided, so the response as a whole isn't an error.
         Refusal::ServerError => Refusal::Unavailable,
         refusal => refusal,
     };

@@ -1,4 +1,4 @@
-//! GET `moderation/comments`: comments that are pending, reported or rejected, all new ones, or one by its id. GET
+//! GET `moderation/comments`: comments that are pending, reported or rejected, all recent ones, or one by its id. GET
 //! `users/{id}/comments`: a user's comments.
 
 use std::collections::BTreeMap;

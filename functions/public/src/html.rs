@@ -83,7 +83,8 @@ impl Section<'_> {
         }
     }
 
-    /// Renders a comment with the loaded replies, and a link to all replies if some are missing.
+    /// Renders a comment with the loaded replies, and a link to all replies if some are missing, except on the page of
+    /// these replies.
     fn article(&self, comment: &Comment, replies: &[Comment]) -> Markup {
         let missing = comment.replies.saturating_sub(replies.len() as u64);
         html! {

@@ -1,7 +1,7 @@
 //! Threads as everyone sees them, so that caches may serve them:
 //!
 //! - GET `public/{type}/{id}/comments` in `list.rs`
-//! - GET `{type}/{id}/comments.html` in `page.rs`, which `html.rs` writes
+//! - GET `{type}/{id}/comments.html` in `page.rs`, with the HTML in `html.rs`
 //!
 //! The caller's token, key and language don't affect the response.
 

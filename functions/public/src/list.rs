@@ -13,7 +13,8 @@ use shared::http::response::{Answer, Sharing};
 /// who sent other parameters.
 const PARAMETERS: [&str; 6] = ["page", "per_page", "sort", "cursor", "lang", "include"];
 
-/// Caches may show the old state of a deleted, edited, rejected or erased comment for one more minute.
+/// Caches may show the old state of a deleted, edited, rejected or erased comment for one more minute, and for a day
+/// while the service fails.
 const SHARING: Sharing = Sharing::Public { fresh: 15, stale: 45, failing: 86_400 };
 
 pub(crate) async fn thread(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {

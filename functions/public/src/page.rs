@@ -23,7 +23,8 @@ use crate::html::{STYLE, Section, document};
 /// The parameters that links to other pages keep.
 const LINK_PARAMETERS: [&str; 4] = ["lang", "sort", "per_page", "parent"];
 
-/// Caches may show the old state of a deleted, edited, rejected or erased comment for five more minutes.
+/// Caches may show the old state of a deleted, edited, rejected or erased comment for five more minutes, and for a day
+/// while the service fails.
 const SHARING: Sharing = Sharing::Public { fresh: 60, stale: 240, failing: 86_400 };
 
 pub(crate) async fn page(app: &App, call: &Call, kind: &str, record: &str) -> Result<Answer> {

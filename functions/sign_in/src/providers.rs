@@ -26,14 +26,14 @@ use tokio::sync::Mutex;
 const TIMEOUT: Duration = Duration::from_secs(7);
 /// Maximum bytes of a response.
 const ANSWER_LIMIT: usize = 64 * 1024;
-/// The age at which the configuration is fetched again.
+/// The age at which a provider's configuration is fetched again.
 const MAX_AGE: Duration = Duration::from_hours(1);
 /// Maximum bytes of a picture's address. The address is stored in the flow, so a longer one would raise write costs.
 const MAX_PICTURE: usize = 512;
 /// The addresses of github.com and its API. Other GitHub servers have the API on the same host.
 const GITHUB: (&str, &str) = ("https://github.com", "https://api.github.com");
 
-/// The reason why a provider can't be used. It contains nothing from the provider's response.
+/// The reason why a provider can't be used. It contains no text from the provider's response.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
     #[error("no response within {TIMEOUT:?}")]
@@ -132,7 +132,7 @@ impl Providers {
     ///
     /// # Errors
     ///
-    /// When the provider doesn't publish it.
+    /// When the provider's configuration can't be fetched or used.
     pub(crate) async fn authorize(
         &self,
         client: Client<'_>,

@@ -66,7 +66,7 @@ fn host(app: &App, call: &Call) -> String {
     origin.split_once("://").map_or(origin.as_str(), |(_, host)| host).to_owned()
 }
 
-/// Adds the flow to its inbox, unless a limit on codes is reached.
+/// Adds the flow to its inbox, unless codes to the address are stopped or a limit on codes is reached.
 async fn begin(
     app: &App,
     keys: &FlowKeys,

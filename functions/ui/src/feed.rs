@@ -1,7 +1,7 @@
 //! GET `{type}/{id}/feed.atom`: the newest comments of a thread as Atom (RFC 4287).
 //!
-//! The document is written by hand, because it has only a dozen elements, and Atom libraries let through control characters
-//! that XML forbids.
+//! The document is written by hand, because it has only a dozen elements, and Atom libraries let through control
+//! characters that XML forbids.
 
 use std::fmt::{self, Display, Write};
 

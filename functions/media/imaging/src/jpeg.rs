@@ -42,7 +42,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
 /// Returns the bytes from the start to the first end-of-image marker. Without a marker, the file was cut short and
 /// counts as damaged.
 ///
-/// A baseline file with a separate scan for each component is refused, because the decoder gets its colors wrong.
+/// A baseline file with more than one scan is refused, because the decoder gets its colors wrong.
 fn first_image(bytes: &[u8]) -> Result<&[u8], Refused> {
     let mut at = 2;
     let (mut scans, mut baseline) = (0, false);
@@ -82,7 +82,7 @@ pub(super) fn encode(pixels: &DynamicImage, source_len: usize) -> Result<Picture
     best.map(|bytes| picture(pixels, bytes)).ok_or(Refused::Incompressible)
 }
 
-/// Encodes a thumbnail as small as possible at this quality, with a separate scan for each component.
+/// Encodes a thumbnail as small as possible at this quality.
 pub(super) fn encode_small(pixels: &DynamicImage, quality: u8) -> Result<Picture, Refused> {
     let bytes = encode_with(pixels, quality, |encoder| {
         encoder.set_progressive(true);

@@ -1,8 +1,9 @@
 //! Turns uploaded bytes into a picture that is safe to serve. Pure: no I/O and no clock.
 //!
-//! No bytes of the upload are copied: pixels are decoded and re-encoded, so metadata, comments and appended files don't
-//! survive. Each format has a module, which decodes at most [`MAX_PIXELS`]. Decoding and encoding allocate at most 340
-//! MiB at once, plus 270 bytes per byte of a WebP with lossless parts.
+//! No bytes of the upload are copied, except a GIF's palettes, which are sorted. Pixels are decoded and re-encoded, so
+//! metadata, comments and appended files don't survive. Each format has a module, which decodes at most [`MAX_PIXELS`]
+//! at a time. Decoding and encoding allocate at most 340 MiB at once, plus 270 bytes per byte of a WebP with lossless
+//! parts.
 
 mod colour;
 mod gif;
@@ -104,7 +105,7 @@ pub enum Refused {
 /// Makes an upload safe to serve. Returns the picture as viewers show it, with nothing but its pixels.
 ///
 /// A JPEG, PNG or GIF keeps its format. A WebP becomes a JPEG if it is lossy and opaque, else a PNG. A GIF keeps its
-/// frames; an animated PNG or WebP becomes its first frame.
+/// frames. An animated WebP becomes its first frame, an animated PNG its still image.
 pub fn clean(bytes: &[u8]) -> Result<Picture, Refused> {
     contained(|| match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
         Format::Jpeg => jpeg::encode(&jpeg::decode(bytes)?, bytes.len()),
@@ -117,7 +118,7 @@ pub fn clean(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// Returns the picture as viewers show it; for an animation, its first frame.
+/// Returns the picture as viewers show it; for an animation, one image of it.
 fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
     match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
         Format::Jpeg => jpeg::decode(bytes),
@@ -132,8 +133,8 @@ fn contained(work: impl FnOnce() -> Result<Picture, Refused>) -> Result<Picture,
     catch_unwind(AssertUnwindSafe(work)).unwrap_or(Err(Refused::Damaged))
 }
 
-/// Refuses an image with too many pixels, or with a side longer than JPEG and GIF allow. Call it before allocating the
-/// pixels.
+/// Refuses an image with no or too many pixels, or with a side longer than JPEG and GIF allow. Call it before
+/// allocating the pixels.
 fn check_pixels(width: u32, height: u32) -> Result<(), Refused> {
     if width.max(height) > u32::from(u16::MAX) {
         return Err(Refused::TooManyPixels);

@@ -1,5 +1,5 @@
 /**
- * Shows a person's picture, or their initials, or an empty circle if the name is empty.
+ * Shows a person's picture, or their initials, or an empty circle if the name has no letters or digits.
  */
 
 import { h } from './dom.js'

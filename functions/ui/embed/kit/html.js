@@ -68,7 +68,8 @@ function tidy(element) {
   if (element.matches('pre, table')) element.tabIndex = 0
   if (element.matches('img')) {
     Object.assign(element, { loading: 'lazy', referrerPolicy: 'no-referrer' })
-    // Reserves space before the image loads. The name of an upload ends in its size, and the height is limited to 384 pixels.
+    // Reserves space before the image loads. The name of an upload ends in its dimensions, and the height is limited to
+    // 384 pixels.
     for (const [, width, height] of element.src.matchAll(/-(\d+)x(\d+)\.\w+$/g)) {
       const share = Math.min(1, 384 / height)
       Object.assign(element, { width: width * share, height: height * share })

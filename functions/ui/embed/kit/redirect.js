@@ -29,8 +29,8 @@ export async function leaveFor(api, provider, more) {
 }
 
 /**
- * Adds the data that this tab has stored for the flow, deletes the stored copy, and restores the page's fragment. A
- * flow that was started in another tab gets no verifier.
+ * Returns `returned` with the data that this tab has stored for the flow. Deletes the stored copy, and restores the
+ * page's fragment. A flow that was started in another tab gets no verifier.
  * @param {{ flow: string, code: string }} returned @returns {{ flow: string, code: string, verifier?: string, [more: string]: any }}
  */
 export function recall(returned) {

@@ -1,5 +1,5 @@
 /**
- * The session of the service's own sign-in, which is stored on the device. It applies to pages that have never set `auth`.
+ * The session of the service's own sign-in, which is stored on the device. It applies to pages that don't set `auth`.
  */
 
 import { API } from './address.js'

@@ -122,7 +122,7 @@ export class Decisions {
     }
   }
 
-  /** Whether a list omits a comment because a decision on it was just made. @param {Item} item @param {State} [state] */
+  /** Whether a list omits a comment after a decision or a ban. @param {Item} item @param {State} [state] */
   isHandled(item, state) {
     if (!state || state === 'all') return false
     if (state !== 'rejected' && this.app.bans.sweeps(item)) return true

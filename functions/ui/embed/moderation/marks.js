@@ -46,7 +46,7 @@ function read(element) {
   return { text, places }
 }
 
-/** Wraps the characters at these places in marks, one per text node. @param {([Text, number] | null)[]} places */
+/** Wraps the characters at these places in marks, each in one text node. @param {([Text, number] | null)[]} places */
 function wrap(places) {
   /** The node of each piece, and the offsets of its first and last characters. @type {[Text, number, number][]} */
   const pieces = []

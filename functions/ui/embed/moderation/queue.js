@@ -211,7 +211,7 @@ export class CardList extends Cards {
   }
 
   /**
-   * Removes cards. The next remaining card becomes the current one.
+   * Removes cards. The next remaining card, or else the previous one, becomes the current one.
    * @param {Card[]} cards
    * @param {boolean} [follow] whether that card also takes the focus
    */

@@ -21,7 +21,7 @@ export class Replies {
   /** Boxes by the id of the comment. @type {Map<number, Box>} */
   #boxes = new Map()
 
-  /** @param {App} app @param {number} [owner] the id of the moderator who writes them */
+  /** @param {App} app @param {number} [owner] the id of the moderator who writes the replies */
   constructor(app, owner) {
     this.app = app
     this.owner = owner

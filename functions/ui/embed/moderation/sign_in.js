@@ -26,7 +26,7 @@ export class SignIn {
   #wrong = h('p')
   /** Identifies the current attempt, so that late responses are ignored. */
   #run = 0
-  /** The account of this sign-in in the format of `SVC_MODERATORS`. It is kept until the page is left. @type {string | undefined} */
+  /** The account in the format of `SVC_MODERATORS`, until the moderator signs out. @type {string | undefined} */
   #account
   /** @type {ReturnType<typeof methodsOf>} */
   #methods = []

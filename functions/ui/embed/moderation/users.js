@@ -1,5 +1,5 @@
 /**
- * Finds users by name, and lists those who are banned.
+ * Finds users by name, and lists recent writers and banned users and networks.
  * @import { Author, Ban } from '../types.d.ts'
  * @import { App } from './app.js'
  */

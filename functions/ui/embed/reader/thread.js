@@ -98,7 +98,7 @@ export class Thread {
     return answer
   }
 
-  /** Runs `act`. If it fails, shows why, unless another thread is shown by then. @param {() => any} act @param {() => void} [undo] */
+  /** Runs `act`. If it fails, shows why, unless it was aborted. @param {() => any} act @param {() => void} [undo] */
   async attempt(act, undo) {
     this.toast.announce('')
     try {
@@ -283,7 +283,7 @@ export class Thread {
     view.focus()
   }
 
-  /** Shows a comment with its ancestors, and returns its view, or nothing if the comment isn't in this thread. `add` inserts the topmost comment that isn't shown yet. */
+  /** Shows a comment with its ancestors. Returns its view, if it's in this thread. `add` adds a top-level comment. */
   async fetch(id, add = this.prepend) {
     if (this.views.has(id)) return this.views.get(id)
     const { data, ancestors, ['thread']: { type, id: record } = {} } = await this.api.get(`comments/${id}`, {}, this.#work.signal).catch((error) => (error.status === 404 ? {} : Promise.reject(error)))

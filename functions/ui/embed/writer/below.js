@@ -17,7 +17,7 @@ function write(view, purpose) {
   }
   const { element, text } = thread.composer({ ...purpose, cancel })
   view.slot.replaceChildren(element)
-  // Leaves the focus in a field of the host page.
+  // Leaves the focus on an element of the host page.
   const isElsewhere = /** @type {any} */ (document.activeElement).tabIndex >= 0 && !thread.host.matches(':focus-within')
   if (!view.isTyping && !isElsewhere) text.focus()
   return cancel

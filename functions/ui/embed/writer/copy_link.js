@@ -1,4 +1,4 @@
-/** Copies the address of a comment. Without https there is no clipboard, so a dialog shows the selected address. */
+/** Copies the address of a comment. If that fails, as without https, a dialog shows the address. */
 
 import { h } from '../kit/dom.js'
 import { ask } from './dialog.js'

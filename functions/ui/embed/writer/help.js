@@ -1,5 +1,5 @@
 /**
- * Help on Markdown. Each example is shown in the format that it produces.
+ * Help on Markdown. All examples except task lists and tables are shown in the format that they produce.
  * @import { Editor } from '../types.d.ts'
  */
 

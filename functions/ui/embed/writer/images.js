@@ -123,7 +123,7 @@ export function images({ thread, text, chips: element, fallible, insert }) {
       progress.replaceWith(description)
       return () => `![${description.value.replace(/[\\[\]]/g, '\\$&')}](${url})`
     }, (error) => {
-      // After a lost connection, the image stays as a chip, and sending the comment uploads it again.
+      // After a temporary failure, the image stays as a chip, and sending the comment uploads it again.
       sent = undefined
       if (gone.signal.aborted) return
       if (!/^(0|401|429|5..)$/.test(error.status)) chip.remove()

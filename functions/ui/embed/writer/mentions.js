@@ -1,6 +1,6 @@
 /**
- * Offers users whose names have a word that begins with the text after an `@`. Users who wrote in the thread come first. Guests are
- * offered only users who wrote in the thread.
+ * Offers users whose names contain the text after an `@`. Writers of loaded comments come first, if a word of the name
+ * begins with the text. Guests are offered only these writers.
  * @import { Editor, User } from '../types.d.ts'
  */
 

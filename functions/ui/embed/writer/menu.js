@@ -52,7 +52,7 @@ export const menu = (view) => showMenu(view.thread, view.opener, groups(view), v
 /**
  * Shows a menu, or hides it. Returns the menu items.
  * @param {any} thread @param {any} opener @param {Record<string, any>[]} groups
- * @param {any} [subject] the argument of its functions
+ * @param {any} [subject] the argument of the functions in `groups`
  * @returns {HTMLElement[]}
  */
 export function showMenu(thread, opener, groups, subject) {

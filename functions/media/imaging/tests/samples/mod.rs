@@ -124,8 +124,8 @@ pub fn with_jpeg_segment(jpeg: &[u8], marker: u8, data: &[u8]) -> Vec<u8> {
     [&jpeg[..2], &[0xFF, marker], &length, data, &jpeg[2..]].concat()
 }
 
-/// Returns a TIFF block as a phone writes it, with an orientation and a model name in the first directory and a latitude
-/// in the GPS directory.
+/// Returns a TIFF block as a phone writes it, with an orientation and a model name in the first directory and a
+/// latitude in the GPS directory.
 pub fn exif(orientation: u8) -> Vec<u8> {
     let mut tiff = b"MM\0\x2A\0\0\0\x08".to_vec();
     let entry = |tag: u16, kind: u16, count: u32, value: [u8; 4]| {
@@ -383,7 +383,8 @@ pub fn webp_with_an_oversubscribed_code() -> Vec<u8> {
 /// Returns a file with as many codes as fit in `max_bytes`, each with the largest table.
 pub fn webp_of_code_tables(width: u32, height: u32, max_bytes: usize) -> Vec<u8> {
     let mut bits = lossless_header(width, height);
-    // No transform and no color cache, but an entropy image: every block of 512 × 512 pixels uses the last group of codes.
+    // No transform and no color cache, but an entropy image: every block of 512 × 512 pixels uses the last group of
+    // codes.
     bits.put(0b1_0_0, 3);
     bits.put(7, 3);
     bits.put(0, 1);
