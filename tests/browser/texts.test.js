@@ -21,7 +21,7 @@ const LONGEST = 10_000
 const MAX_STEPS = 40
 const HOW = { setHTML: '', 'its own allow-list': 'delete Element.prototype.setHTML' }
 
-/** Opens a page that loads the modules of `kit/`. @param {import('node:test').TestContext} t @param {string} init */
+/** Opens a page that loads `kit/html.js`. @param {import('node:test').TestContext} t @param {string} init */
 async function kit(t, init) {
   for (const name of ['addresses', 'dom', 'html']) {
     const source = await readFile(new URL(`../../functions/ui/embed/kit/${name}.js`, import.meta.url), 'utf8')

@@ -46,8 +46,8 @@ async function stop(page) {
     // The choice about the writer's comments is remembered after the first ban.
     if (isFirst) await type('ArrowDown')
     await type('Enter')
-    // Each ban takes a request while the service is still rejecting earlier writers' comments, and the next comment may be on the
-    // fortieth page.
+    // Each ban takes a request while the service is still rejecting earlier writers' comments, and the next comment may
+    // be on the fortieth page.
     await dialog.waitFor({ state: 'detached', timeout: PATIENCE })
   }
   return pressed

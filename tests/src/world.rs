@@ -288,7 +288,8 @@ impl World {
         }
     }
 
-    /// Writes top-level comments `0`, `1`, … by Ada in `posts/1`, three milliseconds apart. Returns their ids, oldest first.
+    /// Writes top-level comments `0`, `1`, … by Ada in `posts/1`, three milliseconds apart. Returns their ids, oldest
+    /// first.
     pub async fn written(&self, count: usize) -> Vec<u64> {
         let ada = self.user(7, "Ada");
         let mut created = Vec::new();

@@ -67,7 +67,7 @@ pub(crate) async fn of_a_webhook(world: &World, path: &str) -> String {
 /// A column's name, its caller, and the writer of the comment in routes with a comment id.
 type Column = (&'static str, Actor, Actor);
 
-/// Returns one line per route. The comments are placeholders if `erased`.
+/// Returns one line per route. If `erased`, skips routes without a comment's id, and the comments are placeholders.
 async fn lines(world: &World, columns: &[Column], erased: bool) -> String {
     let mut text = String::new();
     for route in ROUTES {

@@ -1,4 +1,4 @@
-//! Placeholders of deleted comments, which appear only in lists and counts.
+//! Placeholders of deleted comments, which lists show above the replies.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};

@@ -196,8 +196,8 @@ fn responses_for_everyone_have_separate_cache_behaviors() {
         let bounds = json!([0, if is_public { 86_400 } else { 3_600 }]);
         assert_eq!(json!([policy["MinTTL"], policy["MaxTTL"]]), bounds, "{}", route.name);
         assert_eq!((&key["EnableAcceptEncodingGzip"], &behaviour["Compress"]), (&json!(true), &json!(true)));
-        // CloudFront refuses methods that aren't allowed here with its own error page. Paths of the API allow all methods, so
-        // that the API returns the error.
+        // CloudFront refuses methods that a behavior doesn't allow with its own error page. Behaviors other than those
+        // of the function `public` allow all methods, so that the API returns the error.
         let edge = &template["Resources"]["Edge"]["Properties"]["DistributionConfig"];
         let all = &edge["DefaultCacheBehavior"]["AllowedMethods"];
         let methods = if is_public { &json!(["GET", "HEAD", "OPTIONS"]) } else { all };
