@@ -16,7 +16,7 @@ FUNCTIONS = ["comments", "delivery", "events", "jobs", "media", "moderation", "p
 # Seconds before a function times out.
 PATIENCE = 300
 
-# The variables set by Lambda, and those in the template.
+# Variables that Lambda or the template sets.
 ENVIRONMENT = {
     "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "256",
     "AWS_LAMBDA_FUNCTION_VERSION": "1",
